@@ -1,0 +1,89 @@
+//! Copying content: a reflink where the file system has it, else data by copy_file_range(2), holes kept.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+
+use super::Fs;
+use super::watch::On;
+
+/// How content came over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copied {
+    /// Blocks are shared.
+    Reflink,
+    /// So many bytes of data were copied.
+    Bytes(u64),
+}
+
+/// As much as one call moves: keeps an interrupt from waiting long.
+const PIECE: usize = 64 << 20;
+
+impl Fs {
+    /// Copies all content of `from` (read from its start) to the empty file `to`. Memory does not depend on the size.
+    /// A file that is shorter than its size says when it is read ends the copy early; the caller compares digests.
+    pub fn copy(&self, from: &File, to: &File, path: &Path) -> io::Result<Copied> {
+        self.before("copy", On::Open(path))?;
+        if rustix::fs::ioctl_ficlone(to, from).is_ok() {
+            return Ok(Copied::Reflink);
+        }
+        let size = super::dir::stat_of(from)?.size;
+        let mut copied = 0;
+        let mut at = 0;
+        while at < size {
+            let data = match rustix::fs::seek(from, SeekFrom::Data(at)) {
+                Ok(data) => data,
+                Err(Errno::NXIO) => break,
+                Err(Errno::INVAL) => at,
+                Err(error) => return Err(error.into()),
+            };
+            let hole = match rustix::fs::seek(from, SeekFrom::Hole(data)) {
+                Ok(hole) => hole.min(size),
+                Err(Errno::INVAL) => size,
+                Err(error) => return Err(error.into()),
+            };
+            copied += copy_range(from, to, data, hole)?;
+            at = hole.max(at + 1);
+        }
+        rustix::fs::ftruncate(to, size)?;
+        Ok(Copied::Bytes(copied))
+    }
+}
+
+fn copy_range(from: &File, to: &File, start: u64, end: u64) -> io::Result<u64> {
+    let (mut read_at, mut write_at) = (start, start);
+    while read_at < end {
+        let piece = usize::try_from(end - read_at).unwrap_or(PIECE).min(PIECE);
+        match rustix::fs::copy_file_range(from, Some(&mut read_at), to, Some(&mut write_at), piece) {
+            Ok(0) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => {
+                return Ok(read_at - start + copy_bytes(from, to, read_at, end)?);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(read_at - start)
+}
+
+fn copy_bytes(from: &File, to: &File, start: u64, end: u64) -> io::Result<u64> {
+    use std::os::unix::fs::FileExt;
+    let mut buffer = vec![0; 256 << 10];
+    let mut at = start;
+    while at < end {
+        let want = usize::try_from(end - at).unwrap_or(buffer.len()).min(buffer.len());
+        match from.read_at(&mut buffer[..want], at) {
+            Ok(0) => break,
+            Ok(got) => {
+                to.write_all_at(&buffer[..got], at)?;
+                at += got as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(at - start)
+}

@@ -1,0 +1,364 @@
+//! Held folders: an open descriptor that names are looked up below, so that a path that is swapped meanwhile leads nowhere.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlags};
+use rustix::io::Errno;
+
+use super::path::Shown;
+
+/// A point in time as the file system has it: seconds since 1970 and ns, `ns` always counted forward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time {
+    /// Seconds since 1970-01-01T00:00:00Z; negative before.
+    pub s: i64,
+    /// 0 to 999,999,999.
+    pub ns: u32,
+}
+
+/// What sort of object a name leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sort {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Symlink,
+    /// A named pipe.
+    Fifo,
+    /// A Unix socket.
+    Socket,
+    /// A character device.
+    Char,
+    /// A block device.
+    Block,
+}
+
+/// A device number: major, minor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Dev(pub u32, pub u32);
+
+/// What statx(2) tells of an object, links not followed.
+#[derive(Debug, Clone, Copy)]
+pub struct Stat {
+    /// What it is.
+    pub sort: Sort,
+    /// The permission bits, 07777.
+    pub mode: u32,
+    /// The owner.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+    /// Bytes of content, of a link's target; of no meaning for a folder.
+    pub size: u64,
+    /// Blocks of 512 bytes in use.
+    pub blocks: u64,
+    /// The last change of the content.
+    pub mtime: Time,
+    /// The last change of content, metadata or names.
+    pub ctime: Time,
+    /// The birth, where the file system keeps it.
+    pub btime: Option<Time>,
+    /// The inode number.
+    pub ino: u64,
+    /// How many names the inode has.
+    pub nlink: u32,
+    /// The device of the file system. Changes over a reboot.
+    pub dev: Dev,
+    /// The device that a device node stands for.
+    pub rdev: Dev,
+    /// The mount that it was reached through.
+    pub mount: u64,
+    /// chattr +i or +a.
+    pub locked: bool,
+    /// It is the root of a mount.
+    pub mount_root: bool,
+}
+
+/// An open folder. Not necessarily readable: where the caller may only search it, it can be looked up in but not listed or synced.
+#[derive(Debug)]
+pub struct Dir {
+    fd: OwnedFd,
+    path: PathBuf,
+    readable: bool,
+}
+
+/// A name in a held folder.
+#[derive(Clone, Copy)]
+pub struct Entry<'a> {
+    /// The folder.
+    pub dir: &'a Dir,
+    /// One component.
+    pub name: &'a [u8],
+}
+
+impl fmt::Display for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = self.dir.path.as_os_str().as_bytes().to_vec();
+        if bytes.last() != Some(&b'/') {
+            bytes.push(b'/');
+        }
+        bytes.extend_from_slice(self.name);
+        Shown(&bytes).fmt(f)
+    }
+}
+
+const OPEN: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+const STATX: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME).union(StatxFlags::MNT_ID);
+
+/// No link anywhere on the way, no way out, no other mount: openat2(2). F37, I15.
+const BENEATH: ResolveFlags =
+    ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_XDEV);
+
+/// The longest piece of a path that is given to the kernel at once; PATH_MAX is 4096 with the NUL.
+const PIECE: usize = 3800;
+
+impl Dir {
+    /// Opens a folder by its path, links followed: for the store, the working folder, mount points; never for what a session names.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let (fd, readable) = readable_or_path(|flags| rustix::fs::open(path, OPEN | flags, Mode::empty()))?;
+        Ok(Self { fd, path: path.into(), readable })
+    }
+
+    /// Opens a folder below this one. No component may be a link, leave this folder or cross a mount.
+    /// `below` may be longer than PATH_MAX; empty gives this folder again.
+    pub fn open_below(&self, below: &[u8]) -> io::Result<Self> {
+        self.open_resolving(below, BENEATH)
+    }
+
+    /// The same, mounts on the way allowed: for walks that look at other mounts on purpose.
+    pub fn open_across(&self, below: &[u8]) -> io::Result<Self> {
+        self.open_resolving(below, BENEATH.difference(ResolveFlags::NO_XDEV))
+    }
+
+    fn open_resolving(&self, below: &[u8], resolve: ResolveFlags) -> io::Result<Self> {
+        let mut path = self.path.clone();
+        if below.is_empty() {
+            let (fd, readable) = readable_or_path(|flags| rustix::fs::openat(&self.fd, ".", OPEN | flags, Mode::empty()))?;
+            return Ok(Self { fd, path, readable });
+        }
+        path.push(std::ffi::OsStr::from_bytes(below));
+        let mut rest = below;
+        let mut held: Option<OwnedFd> = None;
+        while rest.len() > PIECE {
+            let cut = rest[..PIECE].iter().rposition(|b| *b == b'/').ok_or(Errno::NAMETOOLONG)?;
+            let from = held.as_ref().map_or(self.fd.as_fd(), |fd| fd.as_fd());
+            held = Some(open_beneath(from, &rest[..cut], OFlags::PATH, resolve)?);
+            rest = &rest[cut + 1..];
+        }
+        let from = held.as_ref().map_or(self.fd.as_fd(), |fd| fd.as_fd());
+        let (fd, readable) = readable_or_path(|flags| open_beneath(from, rest, flags, resolve))?;
+        Ok(Self { fd, path, readable })
+    }
+
+    /// The folder's path when it was opened: for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it can be listed and synced.
+    pub fn readable(&self) -> bool {
+        self.readable
+    }
+
+    /// A name in this folder.
+    pub fn at<'a>(&'a self, name: &'a [u8]) -> Entry<'a> {
+        debug_assert!(!name.contains(&b'/'), "one component");
+        Entry { dir: self, name }
+    }
+
+    /// The folder's own state.
+    pub fn stat(&self) -> io::Result<Stat> {
+        to_stat(rustix::fs::statx(&self.fd, "", AtFlags::EMPTY_PATH, STATX)?)
+    }
+
+    /// The names in the folder but `.` and `..`, in the kernel's order, with their sort where the kernel tells it.
+    pub fn names(&self) -> io::Result<Vec<Vec<u8>>> {
+        let mut names = Vec::new();
+        let fd = rustix::fs::openat(&self.fd, ".", OPEN | OFlags::RDONLY, Mode::empty())?;
+        let mut buffer = Vec::with_capacity(32 << 10);
+        let mut entries = rustix::fs::RawDir::new(fd, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." {
+                names.push(name.to_vec());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Whether the folder holds nothing.
+    pub fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.names()?.is_empty())
+    }
+
+    /// The folder's xattrs: name and value.
+    pub fn xattrs(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        if self.readable { fd_xattrs(self.fd.as_fd()) } else { self.at(b".").xattrs() }
+    }
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl<'a> Entry<'a> {
+    /// Its state, `None` where there is nothing of that name.
+    pub fn stat(&self) -> io::Result<Option<Stat>> {
+        match rustix::fs::statx(self.dir, self.name, AtFlags::SYMLINK_NOFOLLOW, STATX) {
+            Ok(found) => to_stat(found).map(Some),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Opens it as a folder; a link is refused (ENOTDIR or ELOOP).
+    pub fn open_dir(&self) -> io::Result<Dir> {
+        self.dir.open_below(self.name)
+    }
+
+    /// Opens a regular file for reading. Never waits, follows no link, and leaves the access time alone where it may.
+    pub fn open_file(&self) -> io::Result<std::fs::File> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let open = |more| rustix::fs::openat(self.dir, self.name, flags | more, Mode::empty());
+        // O_NOATIME is for the owner and CAP_FOWNER alone: open(2).
+        let fd = match open(OFlags::NOATIME) {
+            Err(Errno::PERM) => open(OFlags::empty())?,
+            other => other?,
+        };
+        Ok(fd.into())
+    }
+
+    /// A symlink's target.
+    pub fn read_link(&self) -> io::Result<Vec<u8>> {
+        Ok(rustix::fs::readlinkat(self.dir, self.name, Vec::new())?.into_bytes())
+    }
+
+    /// The object's xattrs, links not followed, any kind of object: name and value.
+    pub fn xattrs(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let path = self.through_proc();
+        collect_xattrs(
+            |buffer| rustix::fs::llistxattr(&*path, buffer),
+            |name, buffer| rustix::fs::lgetxattr(&*path, name, buffer),
+        )
+    }
+
+    /// A path for calls that take no folder descriptor. The folder part is the descriptor itself, so that nothing can be
+    /// swapped; the l-calls do not follow the last name: proc_pid_fd(5).
+    pub(super) fn through_proc(&self) -> Vec<u8> {
+        use std::os::fd::AsRawFd;
+        let mut path = format!("/proc/self/fd/{}/", self.dir.fd.as_raw_fd()).into_bytes();
+        path.extend_from_slice(self.name);
+        path
+    }
+}
+
+fn readable_or_path<T>(open: impl Fn(OFlags) -> Result<T, Errno>) -> io::Result<(T, bool)> {
+    match open(OFlags::RDONLY) {
+        Ok(fd) => Ok((fd, true)),
+        Err(Errno::ACCESS) => Ok((open(OFlags::PATH)?, false)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn open_beneath(from: BorrowedFd<'_>, path: &[u8], flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
+    loop {
+        match rustix::fs::openat2(from, path, OPEN | flags, Mode::empty(), resolve) {
+            // A rename somewhere during a RESOLVE_BENEATH look-up: try again, openat2(2).
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            other => return other,
+        }
+    }
+}
+
+/// The xattrs of an open object.
+pub(super) fn fd_xattrs(fd: BorrowedFd<'_>) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    collect_xattrs(|buffer| rustix::fs::flistxattr(fd, buffer), |name, buffer| rustix::fs::fgetxattr(fd, name, buffer))
+}
+
+/// Largest list and largest value of xattrs that Linux has: XATTR_LIST_MAX, XATTR_SIZE_MAX.
+const XATTR_MAX: usize = 64 << 10;
+
+fn collect_xattrs(
+    list: impl Fn(&mut [u8]) -> Result<usize, Errno>,
+    get: impl Fn(&[u8], &mut [u8]) -> Result<usize, Errno>,
+) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let mut small = [0; 512];
+    let names = match list(&mut small) {
+        Ok(0) | Err(Errno::NOTSUP) => return Ok(Vec::new()),
+        Ok(length) => small[..length].to_vec(),
+        Err(Errno::RANGE) => {
+            let mut large = vec![0; XATTR_MAX];
+            let length = list(&mut large)?;
+            large.truncate(length);
+            large
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut found = Vec::new();
+    for name in names.split(|b| *b == 0).filter(|name| !name.is_empty()) {
+        let mut value = vec![0; XATTR_MAX];
+        match get(name, &mut value) {
+            Ok(length) => value.truncate(length),
+            // It went away between the two calls.
+            Err(Errno::NODATA) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        value.shrink_to_fit();
+        found.push((name.to_vec(), value));
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn to_stat(found: Statx) -> io::Result<Stat> {
+    let time = |t: rustix::fs::StatxTimestamp| Time { s: t.tv_sec, ns: t.tv_nsec };
+    let sort = match FileType::from_raw_mode(found.stx_mode.into()) {
+        FileType::RegularFile => Sort::File,
+        FileType::Directory => Sort::Folder,
+        FileType::Symlink => Sort::Symlink,
+        FileType::Fifo => Sort::Fifo,
+        FileType::Socket => Sort::Socket,
+        FileType::CharacterDevice => Sort::Char,
+        FileType::BlockDevice => Sort::Block,
+        FileType::Unknown => return Err(io::Error::other("an object of unknown kind")),
+    };
+    let has = |flag: StatxFlags| found.stx_mask & flag.bits() != 0;
+    let attribute = |flag: rustix::fs::StatxAttributes| found.stx_attributes.contains(flag);
+    Ok(Stat {
+        sort,
+        mode: u32::from(found.stx_mode) & 0o7777,
+        uid: found.stx_uid,
+        gid: found.stx_gid,
+        size: found.stx_size,
+        blocks: found.stx_blocks,
+        mtime: time(found.stx_mtime),
+        ctime: time(found.stx_ctime),
+        btime: has(StatxFlags::BTIME).then(|| time(found.stx_btime)),
+        ino: found.stx_ino,
+        nlink: found.stx_nlink,
+        dev: Dev(found.stx_dev_major, found.stx_dev_minor),
+        rdev: Dev(found.stx_rdev_major, found.stx_rdev_minor),
+        mount: found.stx_mnt_id,
+        locked: attribute(rustix::fs::StatxAttributes::IMMUTABLE) || attribute(rustix::fs::StatxAttributes::APPEND),
+        mount_root: attribute(rustix::fs::StatxAttributes::MOUNT_ROOT),
+    })
+}
+
+/// The state of something open.
+pub fn stat_of(fd: impl AsFd) -> io::Result<Stat> {
+    to_stat(rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, STATX)?)
+}
+
+/// The xattrs of an open file: name and value, sorted.
+pub fn xattrs_of(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    fd_xattrs(fd.as_fd())
+}

@@ -1,0 +1,289 @@
+//! The one place of system calls that change a file.
+//!
+//! Everything goes by (held folder, last name), so that a parent swapped for a link leads nowhere, and every change
+//! passes one hook first ([`watch`]), so that a test can stop before any of them. Reading is in [`dir`]; what is here
+//! does one step each and decides nothing.
+
+pub mod copy;
+pub mod dir;
+pub mod lease;
+pub mod lock;
+pub mod mounts;
+pub mod path;
+pub mod roots;
+pub mod watch;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
+use rustix::io::Errno;
+
+use dir::{Dev, Dir, Entry, Sort, Time};
+#[cfg(feature = "crash-points")]
+use watch::Watch;
+use watch::{On, Step};
+
+/// The calls that change files. One value a process, made in `main`, handed down.
+#[derive(Default)]
+pub struct Fs {
+    #[cfg(feature = "crash-points")]
+    watch: Option<Box<dyn Watch>>,
+}
+
+impl Fs {
+    /// The real file system; in a build with `crash-points`, watched as `RECANT_STEPS` asks.
+    pub fn new() -> Self {
+        Self {
+            #[cfg(feature = "crash-points")]
+            watch: watch::Scripted::from_env().map(|scripted| Box::new(scripted) as Box<dyn Watch>),
+        }
+    }
+
+    #[cfg(feature = "crash-points")]
+    fn before(&self, call: &'static str, on: On<'_>) -> io::Result<()> {
+        self.watch.as_ref().map_or(Ok(()), |watch| watch.before(&Step { call, on }))
+    }
+
+    #[cfg(not(feature = "crash-points"))]
+    #[inline(always)]
+    fn before(&self, call: &'static str, on: On<'_>) -> io::Result<()> {
+        let _unused = Step { call, on };
+        Ok(())
+    }
+
+    /// Makes a folder; `mode` less the umask.
+    pub fn mkdir(&self, at: Entry<'_>, mode: u32) -> io::Result<()> {
+        self.before("mkdirat", On::One(at))?;
+        Ok(rustix::fs::mkdirat(at.dir, at.name, Mode::from_raw_mode(mode))?)
+    }
+
+    /// Makes a FIFO, socket or device node of mode `mode` less the umask. Devices need CAP_MKNOD.
+    pub fn mknod(&self, at: Entry<'_>, sort: Sort, mode: u32, rdev: Dev) -> io::Result<()> {
+        use rustix::fs::FileType;
+        self.before("mknodat", On::One(at))?;
+        let kind = match sort {
+            Sort::Fifo => FileType::Fifo,
+            Sort::Socket => FileType::Socket,
+            Sort::Char => FileType::CharacterDevice,
+            Sort::Block => FileType::BlockDevice,
+            Sort::File | Sort::Folder | Sort::Symlink => return Err(Errno::INVAL.into()),
+        };
+        let device = rustix::fs::makedev(rdev.0, rdev.1);
+        Ok(rustix::fs::mknodat(at.dir, at.name, kind, Mode::from_raw_mode(mode), device)?)
+    }
+
+    /// Makes a symlink.
+    pub fn symlink(&self, target: &[u8], at: Entry<'_>) -> io::Result<()> {
+        self.before("symlinkat", On::One(at))?;
+        Ok(rustix::fs::symlinkat(target, at.dir, at.name)?)
+    }
+
+    /// Gives the object at `from` a second name. Links are not followed; what is at `to` is never replaced.
+    pub fn link(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
+        self.before("linkat", On::Two(from, to))?;
+        Ok(rustix::fs::linkat(from.dir, from.name, to.dir, to.name, AtFlags::empty())?)
+    }
+
+    /// Renames onto a name that has to be free: RENAME_NOREPLACE.
+    pub fn place(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
+        self.before("renameat2 NOREPLACE", On::Two(from, to))?;
+        Ok(rustix::fs::renameat_with(from.dir, from.name, to.dir, to.name, RenameFlags::NOREPLACE)?)
+    }
+
+    /// Swaps two names atomically, also of different kinds: RENAME_EXCHANGE.
+    pub fn exchange(&self, a: Entry<'_>, b: Entry<'_>) -> io::Result<()> {
+        self.before("renameat2 EXCHANGE", On::Two(a, b))?;
+        Ok(rustix::fs::renameat_with(a.dir, a.name, b.dir, b.name, RenameFlags::EXCHANGE)?)
+    }
+
+    /// Renames over whatever is there: for recant's own files alone.
+    pub fn rename_over(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
+        self.before("renameat", On::Two(from, to))?;
+        Ok(rustix::fs::renameat(from.dir, from.name, to.dir, to.name)?)
+    }
+
+    /// Takes a name away, not a folder's.
+    pub fn unlink(&self, at: Entry<'_>) -> io::Result<()> {
+        self.before("unlinkat", On::One(at))?;
+        Ok(rustix::fs::unlinkat(at.dir, at.name, AtFlags::empty())?)
+    }
+
+    /// Takes an empty folder away.
+    pub fn rmdir(&self, at: Entry<'_>) -> io::Result<()> {
+        self.before("unlinkat REMOVEDIR", On::One(at))?;
+        Ok(rustix::fs::unlinkat(at.dir, at.name, AtFlags::REMOVEDIR)?)
+    }
+
+    /// Takes away whatever is at `at`, all that lies under it included; nothing there is fine. Follows no link, crosses no
+    /// mount. For recant's own folders: the content of the store and what it put beside a target.
+    pub fn remove_all(&self, at: Entry<'_>) -> io::Result<()> {
+        match self.unlink(at) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error)
+                if error.kind() == io::ErrorKind::IsADirectory || error.raw_os_error() == Some(Errno::PERM.raw_os_error()) => {}
+            Err(error) => return Err(error),
+        }
+        let stat = at.stat()?;
+        if stat.is_none_or(|stat| stat.sort != Sort::Folder) {
+            return Err(Errno::PERM.into());
+        }
+        // overlayfs leaves its work folder with mode 000: only root can list that as it is.
+        if stat.is_some_and(|stat| stat.mode & 0o700 != 0o700) && !rustix::process::geteuid().is_root() {
+            self.set_mode(at, 0o700)?;
+        }
+        let dir = at.open_dir()?;
+        for name in dir.names()? {
+            self.remove_all(dir.at(&name))?;
+        }
+        self.rmdir(at)
+    }
+
+    /// Makes a file that must not be there yet, open for reading and writing; `mode` less the umask.
+    pub fn create(&self, at: Entry<'_>, mode: u32) -> io::Result<File> {
+        self.before("openat CREAT", On::One(at))?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode))?.into())
+    }
+
+    /// Opens one of recant's own files to append to it; makes it with mode 0600 where it is missing.
+    pub fn append(&self, at: Entry<'_>) -> io::Result<File> {
+        self.before("openat APPEND", On::One(at))?;
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(0o600))?.into())
+    }
+
+    /// Writes all of `bytes`. `path` is for messages and the log of steps.
+    pub fn write(&self, mut file: &File, bytes: &[u8], path: &Path) -> io::Result<()> {
+        self.before("write", On::Open(path))?;
+        io::Write::write_all(&mut file, bytes)
+    }
+
+    /// Cuts or extends a file to `size` bytes.
+    pub fn set_size(&self, file: &File, size: u64, path: &Path) -> io::Result<()> {
+        self.before("ftruncate", On::Open(path))?;
+        Ok(rustix::fs::ftruncate(file, size)?)
+    }
+
+    /// Gives a file blocks for `size` bytes, its size included.
+    pub fn allocate(&self, file: &File, size: u64, path: &Path) -> io::Result<()> {
+        self.before("fallocate", On::Open(path))?;
+        Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size)?)
+    }
+
+    /// Sets the permission bits of anything but a symlink. A link that came in between is not followed.
+    pub fn set_mode(&self, at: Entry<'_>, mode: u32) -> io::Result<()> {
+        self.before("fchmodat", On::One(at))?;
+        let mode = Mode::from_raw_mode(mode);
+        // fchmodat2(2) with AT_SYMLINK_NOFOLLOW is of Linux 6.6; a path descriptor through /proc does the same before.
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let held = rustix::fs::openat(at.dir, at.name, flags, Mode::empty())?;
+        if dir::stat_of(held.as_fd())?.sort == Sort::Symlink {
+            return Err(Errno::OPNOTSUPP.into());
+        }
+        Ok(rustix::fs::chmod(of_fd(held.as_fd()), mode)?)
+    }
+
+    /// Sets owner and group, links not followed. Clears setuid, setgid and capabilities: chown(2).
+    pub fn set_owner(&self, at: Entry<'_>, uid: u32, gid: u32) -> io::Result<()> {
+        self.before("fchownat", On::One(at))?;
+        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+        Ok(rustix::fs::chownat(at.dir, at.name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Sets the mtime, links not followed; the access time stays.
+    pub fn set_mtime(&self, at: Entry<'_>, mtime: Time) -> io::Result<()> {
+        self.before("utimensat", On::One(at))?;
+        let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+        let mtime = Timespec { tv_sec: mtime.s, tv_nsec: mtime.ns.into() };
+        let times = Timestamps { last_access: omit, last_modification: mtime };
+        Ok(rustix::fs::utimensat(at.dir, at.name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Sets one xattr, links not followed.
+    pub fn set_xattr(&self, at: Entry<'_>, name: &[u8], value: &[u8]) -> io::Result<()> {
+        self.before("lsetxattr", On::One(at))?;
+        Ok(rustix::fs::lsetxattr(at.through_proc(), name, value, rustix::fs::XattrFlags::empty())?)
+    }
+
+    /// Takes one xattr away, links not followed; not there is fine.
+    pub fn remove_xattr(&self, at: Entry<'_>, name: &[u8]) -> io::Result<()> {
+        self.before("lremovexattr", On::One(at))?;
+        match rustix::fs::lremovexattr(at.through_proc(), name) {
+            Err(Errno::NODATA) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
+    /// fsync of a file: its content and metadata. An error is final: never called again for the same file (D8).
+    pub fn sync(&self, file: &File, path: &Path) -> io::Result<()> {
+        self.before("fsync", On::Open(path))?;
+        Ok(rustix::fs::fsync(file)?)
+    }
+
+    /// fsync of a folder: its names (D2). Where the caller may not open it for reading, syncfs of its file system is not
+    /// possible either through it: the caller has to hold another folder of the same file system.
+    pub fn sync_dir(&self, dir: &Dir) -> io::Result<()> {
+        self.before("fsync", On::Open(dir.path()))?;
+        Ok(rustix::fs::fsync(dir)?)
+    }
+
+    /// fsync of the object at `at`: a file or folder by its own descriptor; any other kind lasts with its folder.
+    pub fn sync_at(&self, at: Entry<'_>) -> io::Result<()> {
+        self.before("fsync", On::One(at))?;
+        match at.stat()?.map(|stat| stat.sort) {
+            Some(Sort::File) => Ok(rustix::fs::fsync(at.open_file()?)?),
+            Some(Sort::Folder) => Ok(rustix::fs::fsync(at.open_dir()?)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// syncfs: all that is dirty on the folder's file system (D7). The descriptor must be older than the first write that
+    /// counts: the error is remembered for each open descriptor.
+    pub fn sync_fs(&self, dir: &Dir) -> io::Result<()> {
+        self.before("syncfs", On::Open(dir.path()))?;
+        Ok(rustix::fs::syncfs(dir)?)
+    }
+
+    /// Replaces one of recant's own files as a whole: after a crash it is the old one or the new one. Mode 0600.
+    pub fn replace(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
+        let temp = [at.name, b".new"].concat();
+        let temp = at.dir.at(&temp);
+        match self.unlink_if_there(temp).and_then(|()| self.create(temp, 0o600)) {
+            Ok(file) => {
+                let path = at.dir.path().join(std::ffi::OsStr::new("new"));
+                self.write(&file, bytes, &path)?;
+                // D1: content before name, else a cut could leave the name on an empty file.
+                self.sync(&file, &path)?;
+            }
+            Err(error) => return Err(error),
+        }
+        self.rename_over(temp, at)?;
+        // D2: the name itself lasts only once its folder is synced.
+        self.sync_dir(at.dir)
+    }
+
+    /// Takes a name away if it is there.
+    pub fn unlink_if_there(&self, at: Entry<'_>) -> io::Result<()> {
+        match self.unlink(at) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+}
+
+/// A path to something that is open: /proc/self/fd/N.
+fn of_fd(fd: std::os::fd::BorrowedFd<'_>) -> String {
+    use std::os::fd::AsRawFd;
+    format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+/// The clock that the kernel stamps files with: CLOCK_REALTIME_COARSE. A file changed after this call has this ctime or a later one.
+pub fn now() -> Time {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    // A clock_gettime(2) tv_nsec is below 1e9, which fits.
+    Time { s: now.tv_sec, ns: u32::try_from(now.tv_nsec).unwrap_or(0) }
+}

@@ -1,0 +1,125 @@
+//! The mounts of this namespace, read from /proc/self/mountinfo: proc_pid_mountinfo(5).
+
+use std::io;
+
+use super::dir::Dev;
+use super::path::AbsPath;
+
+/// One mount.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// Its id, as in statx's `stx_mnt_id`.
+    pub id: u64,
+    /// The id of the mount that it is mounted in.
+    pub parent: u64,
+    /// The device of its file system.
+    pub dev: Dev,
+    /// The folder or file of the file system that is mounted: `/` but for bind mounts and subvolumes.
+    pub root: Vec<u8>,
+    /// Where it is mounted, as this process sees it.
+    pub point: AbsPath,
+    /// The options of the mount itself: `rw,nosuid,…`.
+    pub options: String,
+    /// The file system's type.
+    pub fs_type: String,
+    /// What is mounted: a device, or anything that the file system says.
+    pub source: Vec<u8>,
+    /// The options of the file system.
+    pub super_options: String,
+}
+
+impl Mount {
+    /// Whether nothing can be written through it.
+    pub fn read_only(&self) -> bool {
+        has(&self.options, "ro") || has(&self.super_options, "ro")
+    }
+}
+
+/// Whether a list of options has `option`.
+pub fn has(options: &str, option: &str) -> bool {
+    options.split(',').any(|o| o == option)
+}
+
+/// All mounts, in the kernel's order: a later one at the same point hides an earlier one. Mounts that this process
+/// cannot reach (their point is outside its root) are left out.
+pub fn read() -> io::Result<Vec<Mount>> {
+    parse(&std::fs::read("/proc/self/mountinfo")?)
+}
+
+fn parse(text: &[u8]) -> io::Result<Vec<Mount>> {
+    let mut mounts = Vec::new();
+    for line in text.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
+        let bad = || io::Error::other(format!("a line of /proc/self/mountinfo cannot be read: {}", line.escape_ascii()));
+        if let Some(mount) = parse_line(line).ok_or_else(bad)? {
+            mounts.push(mount);
+        }
+    }
+    Ok(mounts)
+}
+
+/// `None` for a line that is garbled, `Some(None)` for a mount outside this process's root.
+#[expect(clippy::option_option, reason = "two different answers")]
+fn parse_line(line: &[u8]) -> Option<Option<Mount>> {
+    let mut words = line.split(|b| *b == b' ');
+    let mut text = || words.next().map(|w| String::from_utf8_lossy(w).into_owned());
+    let id = text()?.parse().ok()?;
+    let parent = text()?.parse().ok()?;
+    let dev = text()?;
+    let (major, minor) = dev.split_once(':')?;
+    let dev = Dev(major.parse().ok()?, minor.parse().ok()?);
+    let root = unescape(words.next()?);
+    let Ok(point) = AbsPath::parse(unescape(words.next()?)) else { return Some(None) };
+    let options = String::from_utf8_lossy(words.next()?).into_owned();
+    let mut words = words.skip_while(|w| *w != b"-").skip(1);
+    let fs_type = String::from_utf8_lossy(words.next()?).into_owned();
+    let source = unescape(words.next()?);
+    let super_options = String::from_utf8_lossy(words.next().unwrap_or_default()).into_owned();
+    Some(Some(Mount { id, parent, dev, root, point, options, fs_type, source, super_options }))
+}
+
+/// The kernel writes space, tab, newline, backslash and `#` as three octal digits.
+fn unescape(word: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(word.len());
+    let mut rest = word;
+    while let [first, tail @ ..] = rest {
+        if let ([b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..], true) = (rest, *first == b'\\') {
+            out.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
+            rest = &rest[4..];
+        } else {
+            out.push(*first);
+            rest = tail;
+        }
+    }
+    out
+}
+
+/// The mount that a path lies in, were it a folder on the way down from `/`: the last one of the longest point above it.
+pub fn containing<'a>(mounts: &'a [Mount], path: &AbsPath) -> Option<&'a Mount> {
+    // max_by_key gives the last of equals: the one on top.
+    mounts.iter().filter(|m| path.is_under(&m.point)).max_by_key(|m| m.point.as_bytes().len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_mountinfo_is_read_whole() {
+        let line = b"36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 shared:2 - ext3 /dev/r\\134oot rw,errors=continue\n";
+        let mounts = parse(line).unwrap();
+        assert_eq!(mounts.len(), 1);
+        let mount = &mounts[0];
+        assert_eq!((mount.id, mount.parent, mount.dev), (36, 35, Dev(98, 0)));
+        assert_eq!(mount.point.as_bytes(), b"/mnt 2");
+        assert_eq!((&*mount.fs_type, &*mount.source, &*mount.super_options), ("ext3", &b"/dev/r\\oot"[..], "rw,errors=continue"));
+        assert!(!mount.read_only());
+    }
+
+    #[test]
+    fn the_mount_on_top_contains_a_path() {
+        let text = b"1 0 8:1 / / rw - ext4 a rw\n2 1 0:2 / /home rw - tmpfs b rw\n3 2 0:3 / /home rw - tmpfs c rw\n4 1 0:4 / /homely rw - tmpfs d rw\n";
+        let mounts = parse(text).unwrap();
+        let of = |p: &str| containing(&mounts, &AbsPath::parse(p).unwrap()).map(|m| m.id);
+        assert_eq!((of("/home/x"), of("/home"), of("/hom"), of("/homely/a")), (Some(3), Some(3), Some(1), Some(4)));
+    }
+}

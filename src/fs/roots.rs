@@ -1,0 +1,78 @@
+//! Roots: the mount points that paths are reached from. A path's parent is opened from the held descriptor of its root
+//! by openat2(2), so that no link and no other mount can come in between (PROTOCOL.md, Steps).
+
+use std::collections::HashMap;
+use std::io;
+use std::rc::Rc;
+
+use rustix::io::Errno;
+
+use super::dir::Dir;
+use super::mounts::{self, Mount};
+use super::path::AbsPath;
+
+/// A held mount point.
+#[derive(Debug)]
+pub struct Root {
+    /// The mount as mountinfo has it.
+    pub mount: Mount,
+    /// Its root folder.
+    pub dir: Dir,
+}
+
+/// The roots in use, and the folders that were opened last.
+pub struct Roots {
+    mounts: Vec<Mount>,
+    held: HashMap<u64, Rc<Root>>,
+    folders: HashMap<AbsPath, Rc<Dir>>,
+}
+
+/// Folders kept open. Changes come sorted, so that few serve; far below the usual limit of 1,024 descriptors.
+const KEPT: usize = 128;
+
+impl Roots {
+    /// Reads the mounts as they are now.
+    pub fn read() -> io::Result<Self> {
+        Ok(Self { mounts: mounts::read()?, held: HashMap::new(), folders: HashMap::new() })
+    }
+
+    /// The mounts as they were read.
+    pub fn mounts(&self) -> &[Mount] {
+        &self.mounts
+    }
+
+    /// The root of the mount in which the folder `path` lies.
+    pub fn root_of(&mut self, path: &AbsPath) -> io::Result<Rc<Root>> {
+        let mount = mounts::containing(&self.mounts, path).ok_or(Errno::NOENT)?;
+        if let Some(root) = self.held.get(&mount.id) {
+            return Ok(root.clone());
+        }
+        let dir = Dir::open(mount.point.as_path())?;
+        if dir.stat()?.mount != mount.id {
+            return Err(io::Error::other(format!("the mount at {} has changed meanwhile", mount.point)));
+        }
+        let root = Rc::new(Root { mount: mount.clone(), dir });
+        self.held.insert(mount.id, root.clone());
+        Ok(root)
+    }
+
+    /// The folder `path`, from its root.
+    pub fn folder(&mut self, path: &AbsPath) -> io::Result<Rc<Dir>> {
+        if let Some(dir) = self.folders.get(path) {
+            return Ok(dir.clone());
+        }
+        let root = self.root_of(path)?;
+        let below = path.below(&root.mount.point).ok_or(Errno::NOENT)?;
+        let dir = Rc::new(root.dir.open_below(below)?);
+        if self.folders.len() >= KEPT {
+            self.folders.clear();
+        }
+        self.folders.insert(path.clone(), dir.clone());
+        Ok(dir)
+    }
+
+    /// Forgets what was opened at and under `path`: it names another object now.
+    pub fn forget(&mut self, path: &AbsPath) {
+        self.folders.retain(|held, _| !held.is_under(path));
+    }
+}

@@ -1,0 +1,2 @@
+//! recant: parse, run, map errors to exit statuses; nothing else.
+fn main() {}
