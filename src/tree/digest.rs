@@ -1,0 +1,113 @@
+//! SHA-256 of content: what names a blob and tells whether content is the same.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use sha2::{Digest as _, Sha256};
+
+/// SHA-256 of content alone, never of metadata. Shown and stored as 64 lower-case hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest(pub [u8; 32]);
+
+impl Digest {
+    /// Of bytes in memory.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// Of all content of an open file, read from its start, 128 KiB at a time.
+    pub fn of_file(file: &File) -> io::Result<Self> {
+        let mut buffer = vec![0; 128 << 10];
+        let mut hasher = Sha256::new();
+        let mut at = 0;
+        loop {
+            match file.read_at(&mut buffer, at) {
+                Ok(0) => return Ok(Self(hasher.finalize().into())),
+                Ok(got) => {
+                    hasher.update(&buffer[..got]);
+                    at += got as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// From 64 lower-case hex digits, and nothing else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = text.as_bytes();
+        if bytes.len() != 64 {
+            return None;
+        }
+        let nibble = |b: u8| match b {
+            b'0'..=b'9' => Some(b - b'0'),
+            b'a'..=b'f' => Some(b - b'a' + 10),
+            _ => None,
+        };
+        let mut digest = [0; 32];
+        for (out, pair) in digest.iter_mut().zip(bytes.chunks_exact(2)) {
+            *out = nibble(pair[0])? << 4 | nibble(pair[1])?;
+        }
+        Some(Self(digest))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+        Digest::parse(&text).ok_or_else(|| D::Error::custom("not 64 hex digits of a SHA-256"))
+    }
+}
+
+/// A digest over what is written through it.
+#[derive(Default)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    /// Takes more content in.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The digest of all that was taken in.
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_64_lower_case_hex_digits_and_nothing_else() {
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(Digest::of(b"").to_string(), empty);
+        assert_eq!(Digest::parse(empty), Some(Digest::of(b"")));
+        for bad in ["", "../../etc/passwd", &empty[1..], &empty.to_uppercase(), &format!("{}/", &empty[1..])] {
+            assert_eq!(Digest::parse(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Looking at what a path names: its state and fingerprint, content unread.
+
+use std::io;
+
+use super::digest::Digest;
+use super::state::{Fingerprint, Identity, Likeness, Meta, Object, State, What};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, stat_of};
+
+/// An object as it was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Its state; a file's digest only where content was read.
+    pub state: State,
+    /// Which object it is, and the cheap sign of no change.
+    pub print: Fingerprint,
+    /// How many names it has.
+    pub nlink: u32,
+}
+
+/// Times closer to now than this may repeat at the next change: a tick of the slowest kernel clock (CONFIG_HZ=100) and one to spare.
+const GRANULARITY_NS: i128 = 20_000_000;
+
+/// The fingerprint of a stat that was just taken.
+pub fn fingerprint(stat: &Stat) -> Fingerprint {
+    let nanos = |t: Time| i128::from(t.s) * 1_000_000_000 + i128::from(t.ns);
+    // A ctime in the future (the clock was set back) is as doubtful as a young one.
+    let racy = nanos(crate::fs::now()) - nanos(stat.ctime) < GRANULARITY_NS;
+    Fingerprint { identity: identity(stat), ctime: stat.ctime, racy }
+}
+
+/// Which object a stat is of.
+pub fn identity(stat: &Stat) -> Identity {
+    Identity { ino: stat.ino, btime: stat.btime }
+}
+
+/// Looks at `at`; content is not read. `None` where there is nothing.
+pub fn look(at: Entry<'_>) -> io::Result<Option<Seen>> {
+    let Some(stat) = at.stat()? else { return Ok(None) };
+    seen(at, &stat).map(Some)
+}
+
+/// The same where the stat is there already.
+pub fn seen(at: Entry<'_>, stat: &Stat) -> io::Result<Seen> {
+    let what = match stat.sort {
+        Sort::File => What::File { size: stat.size, digest: None },
+        Sort::Folder => What::Folder,
+        Sort::Symlink => What::Symlink { target: at.read_link()?.into() },
+        Sort::Fifo => What::Fifo,
+        Sort::Socket => What::Socket,
+        Sort::Char => What::Char(stat.rdev),
+        Sort::Block => What::Block(stat.rdev),
+    };
+    let meta = Meta::of(stat, at.xattrs()?);
+    Ok(Seen { state: State { what, meta }, print: fingerprint(stat), nlink: stat.nlink })
+}
+
+/// The state of a held folder.
+pub fn folder(dir: &Dir) -> io::Result<Seen> {
+    let stat = dir.stat()?;
+    let meta = Meta::of(&stat, dir.xattrs()?);
+    Ok(Seen { state: State { what: What::Folder, meta }, print: fingerprint(&stat), nlink: stat.nlink })
+}
+
+/// Reads the file at `at` and gives its digest, with the stat of what was read. A file that changes while it is read is
+/// read again, three times at most; then the error says so.
+pub fn digest(at: Entry<'_>) -> io::Result<(Digest, Stat)> {
+    for _ in 0..3 {
+        let file = at.open_file()?;
+        let before = stat_of(&file)?;
+        if before.sort != Sort::File {
+            return Err(io::Error::other("it is no longer a file"));
+        }
+        let digest = Digest::of_file(&file)?;
+        let after = stat_of(&file)?;
+        if (before.size, before.mtime, before.ctime) == (after.size, after.mtime, after.ctime) {
+            return Ok((digest, after));
+        }
+    }
+    Err(io::Error::other("it changes while it is read"))
+}
+
+impl Seen {
+    /// Puts the digest of the content into the state.
+    pub fn set_digest(&mut self, digest: Digest) {
+        if let What::File { digest: known, .. } = &mut self.state.what {
+            *known = Some(digest);
+        }
+    }
+
+    /// Whether this is, by its fingerprint, the object `known` in the state in which `print` was taken of it: same
+    /// object, size, mtime and ctime, and the ctime old enough then to tell.
+    pub fn unchanged_since(&self, known: &State, print: &Fingerprint) -> bool {
+        !print.racy
+            && self.print.identity == print.identity
+            && self.print.ctime == print.ctime
+            && self.state.sort() == known.sort()
+            && self.state.size() == known.size()
+            && self.state.meta.mtime == known.meta.mtime
+    }
+}
+
+/// Compares what is at `at` with what is expected there, reading content only where nothing else can tell.
+///
+/// In: the expected object and, where one was taken, its fingerprint. Out: what was seen (with its digest, if it had to be
+/// read), and whether it is the same. A captured `before` has no digest: another fingerprint is then a difference.
+pub fn compare(at: Entry<'_>, expected: &Object, print: Option<&Fingerprint>) -> io::Result<(Option<Seen>, Likeness)> {
+    let mut found = look(at)?;
+    let likeness = match (expected, &mut found) {
+        (None, None) => Likeness::Same,
+        (Some(expected), Some(found)) => {
+            let likeness = expected.likeness(&found.state);
+            match (likeness, print) {
+                (Likeness::ReadToTell, Some(print)) if found.unchanged_since(expected, print) => Likeness::Same,
+                (Likeness::ReadToTell, _) if expected.digest().is_none() => {
+                    Likeness::Differs(super::state::Difference::Content)
+                }
+                (Likeness::ReadToTell, _) => {
+                    let (read, _) = digest(at)?;
+                    found.set_digest(read);
+                    expected.likeness(&found.state)
+                }
+                (likeness, _) => likeness,
+            }
+        }
+        _ => Likeness::Differs(super::state::Difference::Presence),
+    };
+    Ok((found, likeness))
+}

@@ -1,0 +1,8 @@
+//! What is on disk: the state of an object, its identity and fingerprint, the digest of its content, and the walk over a
+//! folder. Reads only.
+
+pub mod digest;
+pub mod look;
+pub mod state;
+pub mod time;
+pub mod walk;

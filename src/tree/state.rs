@@ -1,0 +1,391 @@
+//! The state of an object: all that commit must set and rollback must give back.
+
+use std::fmt;
+
+use base64::Engine;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::digest::Digest;
+use super::time;
+use crate::fs::dir::{Dev, Sort, Stat, Time};
+use crate::fs::path;
+
+/// What a path names: nothing, or an object in a state.
+pub type Object = Option<State>;
+
+/// What an object is, and its content where it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// A regular file of `size` bytes. The digest is missing where content was only fingerprinted.
+    File {
+        /// Bytes of content, holes counted.
+        size: u64,
+        /// SHA-256 of the content.
+        digest: Option<Digest>,
+    },
+    /// A folder: its names are changes of their own.
+    Folder,
+    /// A symlink and the bytes of its target.
+    Symlink {
+        /// As readlink(2) gives it.
+        target: Box<[u8]>,
+    },
+    /// A named pipe.
+    Fifo,
+    /// A Unix socket's name.
+    Socket,
+    /// A character device.
+    Char(Dev),
+    /// A block device.
+    Block(Dev),
+}
+
+/// Name and value of each xattr, sorted by name. ACLs and capabilities are xattrs too.
+pub type Xattrs = Box<[(Box<[u8]>, Box<[u8]>)]>;
+
+/// What an object has beside its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meta {
+    /// The permission bits, 07777. Of no meaning for a symlink.
+    pub mode: u32,
+    /// The owner.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+    /// The last change of the content.
+    pub mtime: Time,
+    /// Extended attributes.
+    pub xattrs: Xattrs,
+}
+
+/// The state of an object that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// What it is.
+    pub what: What,
+    /// What it has beside its content.
+    pub meta: Meta,
+}
+
+/// Which object it is, within one file system: inode and birth time. Where there is no birth time the inode alone can
+/// have been reused, so that the content must agree too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Identity {
+    /// The inode number.
+    pub ino: u64,
+    /// The birth time, where the file system keeps it.
+    #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
+    pub btime: Option<Time>,
+}
+
+/// With size and mtime of the state beside it, a cheap sign that an object has not changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// Which object it was.
+    #[serde(flatten)]
+    pub identity: Identity,
+    /// When content, metadata or names last changed.
+    #[serde(with = "time")]
+    pub ctime: Time,
+    /// The ctime was younger than the clock's granularity when the fingerprint was taken: a later change could leave no
+    /// trace in it, so it proves nothing. git's racy-git.adoc has the problem.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub racy: bool,
+}
+
+/// How two states compare. Times never count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Likeness {
+    /// Nothing differs.
+    Same,
+    /// All that is known is the same; the content has to be read to tell.
+    ReadToTell,
+    /// This differs.
+    Differs(Difference),
+}
+
+/// The first thing in which two states differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Difference {
+    /// One of them is absent.
+    Presence,
+    /// They are of different kinds.
+    Kind,
+    /// Content, target or device number.
+    Content,
+    /// The permission bits.
+    Mode,
+    /// Owner or group.
+    Owner,
+    /// Xattrs, ACLs or capabilities.
+    Xattrs,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Difference::Presence => "presence",
+            Difference::Kind => "kind",
+            Difference::Content => "content",
+            Difference::Mode => "mode",
+            Difference::Owner => "owner",
+            Difference::Xattrs => "extended attributes",
+        })
+    }
+}
+
+impl State {
+    /// What sort of object it is.
+    pub fn sort(&self) -> Sort {
+        match self.what {
+            What::File { .. } => Sort::File,
+            What::Folder => Sort::Folder,
+            What::Symlink { .. } => Sort::Symlink,
+            What::Fifo => Sort::Fifo,
+            What::Socket => Sort::Socket,
+            What::Char(_) => Sort::Char,
+            What::Block(_) => Sort::Block,
+        }
+    }
+
+    /// Whether it is a folder.
+    pub fn is_folder(&self) -> bool {
+        matches!(self.what, What::Folder)
+    }
+
+    /// The digest of a file's content, where it is known.
+    pub fn digest(&self) -> Option<Digest> {
+        match self.what {
+            What::File { digest, .. } => digest,
+            _ => None,
+        }
+    }
+
+    /// Bytes of content of a file; 0 for anything else.
+    pub fn size(&self) -> u64 {
+        match self.what {
+            What::File { size, .. } => size,
+            _ => 0,
+        }
+    }
+
+    /// Compares kind, content, mode, owner and xattrs; not times.
+    pub fn likeness(&self, other: &State) -> Likeness {
+        match (self.content_likeness(other), self.meta_difference(other)) {
+            (Likeness::Differs(difference), _) | (_, Some(difference)) => Likeness::Differs(difference),
+            (likeness, None) => likeness,
+        }
+    }
+
+    /// Compares kind and content alone.
+    pub fn content_likeness(&self, other: &State) -> Likeness {
+        use Difference::{Content, Kind};
+        if self.sort() != other.sort() {
+            return Likeness::Differs(Kind);
+        }
+        match (&self.what, &other.what) {
+            (What::File { size: a, .. }, What::File { size: b, .. }) if a != b => Likeness::Differs(Content),
+            (What::File { digest: a, .. }, What::File { digest: b, .. }) => match (a, b) {
+                (Some(a), Some(b)) if a == b => Likeness::Same,
+                (Some(_), Some(_)) => Likeness::Differs(Content),
+                _ => Likeness::ReadToTell,
+            },
+            (a, b) if a == b => Likeness::Same,
+            _ => Likeness::Differs(Content),
+        }
+    }
+
+    /// The first difference in mode, owner or xattrs.
+    pub fn meta_difference(&self, other: &State) -> Option<Difference> {
+        let (a, b) = (&self.meta, &other.meta);
+        if a.mode != b.mode && self.sort() != Sort::Symlink {
+            Some(Difference::Mode)
+        } else if (a.uid, a.gid) != (b.uid, b.gid) {
+            Some(Difference::Owner)
+        } else if a.xattrs != b.xattrs {
+            Some(Difference::Xattrs)
+        } else {
+            None
+        }
+    }
+}
+
+/// Compares what two paths name.
+pub fn likeness(a: &Object, b: &Object) -> Likeness {
+    match (a, b) {
+        (None, None) => Likeness::Same,
+        (Some(a), Some(b)) => a.likeness(b),
+        _ => Likeness::Differs(Difference::Presence),
+    }
+}
+
+impl Meta {
+    /// From what statx(2) told, and the xattrs.
+    pub fn of(stat: &Stat, xattrs: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
+        let xattrs = xattrs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self { mode: stat.mode, uid: stat.uid, gid: stat.gid, mtime: stat.mtime, xattrs }
+    }
+
+    /// The value of one xattr.
+    pub fn xattr(&self, name: &[u8]) -> Option<&[u8]> {
+        self.xattrs.iter().find(|(n, _)| &**n == name).map(|(_, value)| &**value)
+    }
+}
+
+/// One word for each sort, as in JSON and messages.
+pub fn sort_word(sort: Sort) -> &'static str {
+    match sort {
+        Sort::File => "file",
+        Sort::Folder => "folder",
+        Sort::Symlink => "symlink",
+        Sort::Fifo => "fifo",
+        Sort::Socket => "socket",
+        Sort::Char => "char device",
+        Sort::Block => "block device",
+    }
+}
+
+/// How a state stands in JSON: `{"kind": "file", "size": 12, "digest": "…", "mode": "0644", …}`.
+#[derive(Serialize, Deserialize)]
+struct Wire {
+    kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    size: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<Digest>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    target: Option<Bytes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    device: Option<String>,
+    mode: String,
+    uid: u32,
+    gid: u32,
+    #[serde(with = "time")]
+    mtime: Time,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    xattrs: Vec<WireXattr>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Bytes(#[serde(with = "path::bytes")] Vec<u8>);
+
+#[derive(Serialize, Deserialize)]
+struct WireXattr {
+    name: Bytes,
+    b64: String,
+}
+
+impl Serialize for State {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let base64 = &base64::engine::general_purpose::STANDARD;
+        let xattrs = self.meta.xattrs.iter();
+        let device = |dev: &Dev| Some(format!("{}:{}", dev.0, dev.1));
+        let (size, digest) = match self.what {
+            What::File { size, digest } => (Some(size), digest),
+            _ => (None, None),
+        };
+        Wire {
+            kind: sort_word(self.sort()).into(),
+            size,
+            digest,
+            target: if let What::Symlink { target } = &self.what { Some(Bytes(target.to_vec())) } else { None },
+            device: if let What::Char(dev) | What::Block(dev) = &self.what { device(dev) } else { None },
+            mode: format!("{:04o}", self.meta.mode),
+            uid: self.meta.uid,
+            gid: self.meta.gid,
+            mtime: self.meta.mtime,
+            xattrs: xattrs.map(|(n, v)| WireXattr { name: Bytes(n.to_vec()), b64: base64.encode(v) }).collect(),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for State {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wire = Wire::deserialize(deserializer)?;
+        let missing = |what: &str| D::Error::custom(format!("a {} without {what}", wire.kind));
+        let device = || {
+            let (major, minor) = wire.device.as_deref().and_then(|d| d.split_once(':')).ok_or_else(|| missing("device"))?;
+            match (major.parse(), minor.parse()) {
+                (Ok(major), Ok(minor)) => Ok(Dev(major, minor)),
+                _ => Err(missing("a device number")),
+            }
+        };
+        let what = match &*wire.kind {
+            "file" => What::File { size: wire.size.ok_or_else(|| missing("size"))?, digest: wire.digest },
+            "folder" => What::Folder,
+            "symlink" => {
+                let target = wire.target.as_ref().ok_or_else(|| missing("target"))?;
+                if target.0.is_empty() || target.0.contains(&0) {
+                    return Err(missing("a target that can be"));
+                }
+                What::Symlink { target: target.0.clone().into() }
+            }
+            "fifo" => What::Fifo,
+            "socket" => What::Socket,
+            "char device" => What::Char(device()?),
+            "block device" => What::Block(device()?),
+            other => return Err(D::Error::custom(format!("{other:?} is no kind of object"))),
+        };
+        let mode = u32::from_str_radix(&wire.mode, 8).ok().filter(|mode| *mode <= 0o7777);
+        let mode = mode.ok_or_else(|| D::Error::custom("a mode that is not octal"))?;
+        let mut xattrs = Vec::with_capacity(wire.xattrs.len());
+        for WireXattr { name, b64 } in wire.xattrs {
+            let value = base64::engine::general_purpose::STANDARD.decode(b64).map_err(D::Error::custom)?;
+            if name.0.is_empty() || name.0.contains(&0) || name.0.len() > 255 {
+                return Err(D::Error::custom("an xattr without a usable name"));
+            }
+            xattrs.push((name.0.into_boxed_slice(), value.into_boxed_slice()));
+        }
+        xattrs.sort();
+        Ok(State { what, meta: Meta { mode, uid: wire.uid, gid: wire.gid, mtime: wire.mtime, xattrs: xattrs.into() } })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(digest: Option<Digest>) -> State {
+        let xattrs = vec![(b"user.a".to_vec().into(), b"\xff".to_vec().into())].into();
+        let meta = Meta { mode: 0o4755, uid: 1, gid: 2, mtime: Time { s: -5, ns: 7 }, xattrs };
+        State { what: What::File { size: 3, digest }, meta }
+    }
+
+    #[test]
+    fn a_state_goes_to_json_and_back() {
+        for what in [
+            What::File { size: 3, digest: Some(Digest::of(b"abc")) },
+            What::File { size: 0, digest: None },
+            What::Folder,
+            What::Symlink { target: b"a\xffb".to_vec().into() },
+            What::Fifo,
+            What::Socket,
+            What::Char(Dev(1, 3)),
+            What::Block(Dev(8, 1)),
+        ] {
+            let state = State { what, ..file(None) };
+            let json = serde_json::to_string(&state).unwrap();
+            assert_eq!(serde_json::from_str::<State>(&json).unwrap(), state, "{json}");
+        }
+    }
+
+    #[test]
+    fn times_do_not_count_and_everything_else_does() {
+        let a = file(Some(Digest::of(b"abc")));
+        let mut b = a.clone();
+        b.meta.mtime.ns = 8;
+        assert_eq!(a.likeness(&b), Likeness::Same);
+        assert_eq!(a.likeness(&file(None)), Likeness::ReadToTell);
+        assert_eq!(a.likeness(&file(Some(Digest::of(b"abd")))), Likeness::Differs(Difference::Content));
+        b.meta.mode = 0o755;
+        assert_eq!(a.likeness(&b), Likeness::Differs(Difference::Mode));
+        b = a.clone();
+        b.meta.gid = 9;
+        assert_eq!(a.likeness(&b), Likeness::Differs(Difference::Owner));
+        b = a.clone();
+        b.meta.xattrs = Xattrs::default();
+        assert_eq!(a.likeness(&b), Likeness::Differs(Difference::Xattrs));
+    }
+}

@@ -1,0 +1,71 @@
+//! Times in JSON: RFC 3339 with ns, in UTC.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serializer};
+
+use crate::fs::dir::Time;
+
+/// `2026-03-01T10:15:00.123456789Z`; a time beyond what the calendar has (a file may claim any) is `@SECONDS.NS`.
+pub fn to_text(time: Time) -> String {
+    match DateTime::<Utc>::from_timestamp(time.s, time.ns) {
+        Some(date) => date.to_rfc3339_opts(SecondsFormat::Nanos, true),
+        None => format!("@{}.{:09}", time.s, time.ns),
+    }
+}
+
+/// The inverse of [`to_text`]; `None` for anything else.
+pub fn from_text(text: &str) -> Option<Time> {
+    if let Some(raw) = text.strip_prefix('@') {
+        let (s, ns) = raw.split_once('.')?;
+        let ns: u32 = ns.parse().ok().filter(|ns| *ns < 1_000_000_000)?;
+        return Some(Time { s: s.parse().ok()?, ns });
+    }
+    let date = DateTime::parse_from_rfc3339(text).ok()?;
+    Some(Time { s: date.timestamp(), ns: date.timestamp_subsec_nanos().min(999_999_999) })
+}
+
+/// For `#[serde(with = …)]`.
+pub fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&to_text(*time))
+}
+
+/// For `#[serde(with = …)]`.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    from_text(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is not a time")))
+}
+
+/// The same for a time that may be missing.
+pub mod option {
+    use super::*;
+
+    /// For `#[serde(with = …)]`.
+    pub fn serialize<S: Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
+        match time {
+            Some(time) => super::serialize(time, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    /// For `#[serde(with = …)]`.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
+        let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
+        from_text(&text).map(Some).ok_or_else(|| D::Error::custom(format!("{text:?} is not a time")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_that_a_file_can_have_goes_there_and_back() {
+        for (s, ns) in [(0, 0), (-1, 999_999_999), (1_772_359_200, 1), (16_725_225_600, 5), (i64::MAX, 7), (i64::MIN, 0)] {
+            let time = Time { s, ns };
+            assert_eq!(from_text(&to_text(time)), Some(time), "{}", to_text(time));
+        }
+        assert_eq!(from_text("yesterday"), None);
+        assert_eq!(from_text("@1.1000000000"), None);
+    }
+}

@@ -1,0 +1,117 @@
+//! The walk over a folder: every object under it, parents first, in path order, links not followed, other mounts named
+//! and not entered. No recursion: depth costs neither stack nor descriptors.
+
+use std::io;
+use std::rc::Rc;
+
+use crate::error::{At, IoError};
+use crate::fs::dir::{Dir, Sort, Stat};
+use crate::fs::path::Shown;
+
+/// One object that a walk came to.
+pub struct Found {
+    /// Its path below the walked folder, without a leading slash.
+    pub below: Vec<u8>,
+    /// The folder that it lies in.
+    pub dir: Rc<Dir>,
+    /// Its state.
+    pub stat: Stat,
+}
+
+impl Found {
+    /// The last name.
+    pub fn name(&self) -> &[u8] {
+        self.below.rsplit(|b| *b == b'/').next().unwrap_or_default()
+    }
+}
+
+struct Frame {
+    below: Vec<u8>,
+    dir: Option<Rc<Dir>>,
+    names: std::vec::IntoIter<Vec<u8>>,
+}
+
+/// An iterator over all that lies under a folder.
+pub struct Walk {
+    top: Rc<Dir>,
+    mount: u64,
+    stack: Vec<Frame>,
+}
+
+/// So many folders on the way down stay open.
+const OPEN_LEVELS: usize = 64;
+
+impl Walk {
+    /// Starts below `top`, which itself is not among what is found.
+    pub fn under(top: Rc<Dir>) -> Result<Self, IoError> {
+        let shown = top.path().display();
+        let mount = top.stat().at("look at", shown)?.mount;
+        let names = sorted_names(&top)?;
+        let stack = vec![Frame { below: Vec::new(), dir: Some(top.clone()), names }];
+        Ok(Self { top, mount, stack })
+    }
+
+    fn enter(&mut self, below: Vec<u8>) -> Result<(), IoError> {
+        let dir = Rc::new(self.top.open_below(&below).at("open the folder", Shown(&self.full(&below)))?);
+        let names = sorted_names(&dir)?;
+        if let Some(far) = self.stack.len().checked_sub(OPEN_LEVELS) {
+            self.stack[far].dir = None;
+        }
+        self.stack.push(Frame { below, dir: Some(dir), names });
+        Ok(())
+    }
+
+    fn full(&self, below: &[u8]) -> Vec<u8> {
+        use std::os::unix::ffi::OsStrExt;
+        [self.top.path().as_os_str().as_bytes(), b"/", below].concat()
+    }
+
+    fn step(&mut self) -> Result<Option<Found>, IoError> {
+        loop {
+            let Some(frame) = self.stack.last_mut() else { return Ok(None) };
+            let Some(name) = frame.names.next() else {
+                self.stack.pop();
+                continue;
+            };
+            let below = if frame.below.is_empty() { name.clone() } else { [&*frame.below, b"/", &*name].concat() };
+            let dir = match &frame.dir {
+                Some(dir) => dir.clone(),
+                None => {
+                    let dir = Rc::new(self.top.open_below(&frame.below).at("open the folder", Shown(&frame.below))?);
+                    frame.dir = Some(dir.clone());
+                    dir
+                }
+            };
+            // What vanished since the folder was listed is not there.
+            let Some(stat) = dir.at(&name).stat().at("look at", dir.at(&name))? else { continue };
+            if stat.sort == Sort::Folder && stat.mount == self.mount {
+                self.enter(below.clone())?;
+            }
+            return Ok(Some(Found { below, dir, stat }));
+        }
+    }
+
+    /// The mount that the walk stays on: what is found with another one is a mount point and was not entered.
+    pub fn mount(&self) -> u64 {
+        self.mount
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Result<Found, IoError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let found = self.step();
+        if found.is_err() {
+            self.stack.clear();
+        }
+        found.transpose()
+    }
+}
+
+fn sorted_names(dir: &Dir) -> Result<std::vec::IntoIter<Vec<u8>>, IoError> {
+    let names: io::Result<Vec<Vec<u8>>> = dir.names();
+    let mut names = names.at("list the folder", dir.path().display())?;
+    names.sort_unstable();
+    Ok(names.into_iter())
+}
