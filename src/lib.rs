@@ -3,4 +3,5 @@
 
 pub mod error;
 pub mod fs;
+pub mod session;
 pub mod tree;
