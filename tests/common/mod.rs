@@ -272,13 +272,8 @@ impl Call {
 
     /// Runs it to its end.
     pub fn run(mut self) -> Said {
-        let mut child = self
-            .command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
+        let mut child =
+            self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
         let mut input = child.stdin.take().expect("a pipe");
         let bytes = std::mem::take(&mut self.stdin);
         // A command that ends without reading closes the pipe: no failure of the test.
@@ -430,7 +425,8 @@ fn replace_words(text: &str, word: &str, with: &str) -> String {
     while let Some(at) = rest.find(word) {
         let end = at + word.len();
         let part = |c: char| c.is_ascii_alphanumeric() || "-_./~>".contains(c);
-        let alone = !rest[..at].ends_with(part) && !rest[end..].starts_with(|c: char| c.is_ascii_alphanumeric() || "-_/".contains(c));
+        let alone =
+            !rest[..at].ends_with(part) && !rest[end..].starts_with(|c: char| c.is_ascii_alphanumeric() || "-_/".contains(c));
         out.push_str(&rest[..at]);
         out.push_str(if alone { with } else { word });
         rest = &rest[end..];
