@@ -18,6 +18,7 @@ mod place;
 mod problem;
 mod prune;
 mod show;
+mod sides;
 mod stage;
 mod status;
 mod text;
