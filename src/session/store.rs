@@ -438,6 +438,37 @@ impl Session {
         }
     }
 
+    /// Writes `changes.jsonl` anew, in path order. `lines` is the header's count that it stands for: the present one where
+    /// facts alone were added. The caller holds the session's lock, or the store's for a session with a journal.
+    pub fn rewrite(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<(), Error> {
+        let at = self.dir.at(b"changes.jsonl");
+        let temp = self.dir.at(b"changes.jsonl.new");
+        fs.unlink_if_there(temp).at("remove", temp)?;
+        let file = fs.create(temp, 0o600).at("make", temp)?;
+        let follow = (changes.list.len() + changes.folder_times.len()) as u64;
+        let mut buffer = json_line(&Line::Rewritten { lines, follow });
+        let flush = |buffer: &mut Vec<u8>| -> Result<(), Error> {
+            fs.write(&file, buffer, at.dir.path()).at("write", temp)?;
+            buffer.clear();
+            Ok(())
+        };
+        for change in &changes.list {
+            write_line(&mut buffer, &LineRef::Change(change));
+            if buffer.len() > 1 << 20 {
+                flush(&mut buffer)?;
+            }
+        }
+        for time in &changes.folder_times {
+            write_line(&mut buffer, &LineRef::FolderTime(time));
+        }
+        flush(&mut buffer)?;
+        // D1, then D2.
+        fs.sync(&file, at.dir.path()).at("sync", temp)?;
+        fs.rename_over(temp, at).at("rename", temp)?;
+        fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?;
+        Ok(())
+    }
+
     /// Opens the folder of a path below the session's folder, and gives the last name.
     pub fn split<'p>(&self, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {
         split(&self.dir, path)
@@ -497,37 +528,6 @@ impl Locked {
         if size > end {
             fs.set_size(file, end, at.dir.path()).at("cut", at)?;
         }
-        Ok(())
-    }
-
-    /// Writes `changes.jsonl` anew, in path order. `lines` is the header's count that it stands for: the present one where
-    /// facts alone were added.
-    pub fn rewrite(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<(), Error> {
-        let at = self.dir.at(b"changes.jsonl");
-        let temp = self.dir.at(b"changes.jsonl.new");
-        fs.unlink_if_there(temp).at("remove", temp)?;
-        let file = fs.create(temp, 0o600).at("make", temp)?;
-        let follow = (changes.list.len() + changes.folder_times.len()) as u64;
-        let mut buffer = json_line(&Line::Rewritten { lines, follow });
-        let flush = |buffer: &mut Vec<u8>| -> Result<(), Error> {
-            fs.write(&file, buffer, at.dir.path()).at("write", temp)?;
-            buffer.clear();
-            Ok(())
-        };
-        for change in &changes.list {
-            write_line(&mut buffer, &LineRef::Change(change));
-            if buffer.len() > 1 << 20 {
-                flush(&mut buffer)?;
-            }
-        }
-        for time in &changes.folder_times {
-            write_line(&mut buffer, &LineRef::FolderTime(time));
-        }
-        flush(&mut buffer)?;
-        // D1, then D2.
-        fs.sync(&file, at.dir.path()).at("sync", temp)?;
-        fs.rename_over(temp, at).at("rename", temp)?;
-        fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?;
         Ok(())
     }
 
