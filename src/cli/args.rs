@@ -103,6 +103,26 @@ pub enum Verb {
     Diff(Diff),
     /// Print the content of a path as a session has it
     Cat(Cat),
+    /// Put a session's changes onto the tree, with a checkpoint of what was there
+    Commit(Commit),
+    /// Take what was committed off the tree again, exactly
+    #[command(after_help = "Examples:
+  recant rollback last
+  recant rollback k3fa etc/app.conf --dry-run")]
+    Rollback(Moves),
+    /// Put what was taken back onto the tree again
+    #[command(after_help = "Examples:
+  recant redo last
+  recant redo k3fa --dry-run")]
+    Redo(Moves),
+    /// Look after checkpoints: what commits took off the tree
+    Checkpoint {
+        /// What to do.
+        #[command(subcommand)]
+        verb: CheckpointVerb,
+    },
+    /// Settle what a crash interrupted
+    Recover(Recover),
     /// Show how things stand: sessions, interrupted operations, damage, size
     #[command(after_help = "Examples:
   recant status
@@ -162,8 +182,8 @@ pub struct New {
 /// `session write`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  echo 'port = 80' | recant session write last /etc/app.conf
-  recant session write last bin/tool --from build/tool --mode 0755 -p")]
+  echo 'port = 80' | recant session write $id /etc/app.conf
+  recant session write $id bin/tool --from build/tool --mode 0755 -p")]
 pub struct Write {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
@@ -187,8 +207,8 @@ pub struct Write {
 /// `session delete`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant session delete last old.conf
-  recant session delete last build -r")]
+  recant session delete $id old.conf
+  recant session delete $id build -r")]
 pub struct Delete {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
@@ -203,8 +223,8 @@ pub struct Delete {
 /// `session mkdir`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant session mkdir last site/assets -p
-  recant session mkdir last private --mode 0700")]
+  recant session mkdir $id site/assets -p
+  recant session mkdir $id private --mode 0700")]
 pub struct Mkdir {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
@@ -222,7 +242,7 @@ pub struct Mkdir {
 /// `session symlink`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant session symlink last releases/42 current")]
+  recant session symlink $id releases/42 current")]
 pub struct Symlink {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
@@ -242,7 +262,7 @@ pub struct Symlink {
 /// `session chmod`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant session chmod last 0755 bin/tool")]
+  recant session chmod $id 0755 bin/tool")]
 pub struct Chmod {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
@@ -280,7 +300,7 @@ pub struct Discard {
 /// `session rename`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant session rename last upgrade
+  recant session rename k3fa upgrade
   recant session rename upgrade            takes the name away")]
 pub struct Rename {
     /// Id, its last part, a unique prefix, a name, or 'last'
@@ -295,6 +315,7 @@ pub struct Rename {
   recant session prune --older-than 30d --dry-run
   recant session prune --keep 50
   recant session prune k3fa                by name: also what a rollback or a commit would need
+  recant checkpoint prune k3fa             keeps the session, but ends its rollback
 
 Conditions that are given together all have to hold; without any, those of the settings (retention.keep, retention.older_than).
 Only named sessions lose what a commit or a rollback still needs.")]
@@ -313,6 +334,105 @@ pub struct Prune {
     /// Say what would go, and change nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// `commit`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant commit last
+  recant commit k3fa src/main.rs docs
+  recant commit last --dry-run")]
+pub struct Commit {
+    /// What all three verbs take.
+    #[command(flatten)]
+    pub moves: Moves,
+    /// What to keep of a large deleted folder; else checkpoint.on_limit of the settings
+    #[arg(long, value_name = "POLICY")]
+    pub on_limit: Option<Policy>,
+    /// Commit a session whose run was cut off by a restart of the machine: files may be empty
+    #[arg(long)]
+    pub accept_unsynced: bool,
+}
+
+/// `commit`, `rollback`, `redo`.
+#[derive(Debug, Args)]
+pub struct Moves {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// Only these paths, what lies under them, and the folders that they need
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Go on over conflicts; what is found is kept in the session
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// What to keep of a large deleted folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Policy {
+    /// All of it
+    Full,
+    /// Nothing of its content; a rollback leaves it out
+    Partial,
+    /// Touch nothing
+    Refuse,
+}
+
+impl From<Policy> for config::OnLimit {
+    fn from(policy: Policy) -> Self {
+        match policy {
+            Policy::Full => Self::Full,
+            Policy::Partial => Self::Partial,
+            Policy::Refuse => Self::Refuse,
+        }
+    }
+}
+
+/// The verbs under `checkpoint`.
+#[derive(Debug, Subcommand)]
+pub enum CheckpointVerb {
+    /// List all checkpoints, the newest first
+    #[command(after_help = "Examples:
+  recant checkpoint list")]
+    List,
+    /// Show what a checkpoint keeps, path by path
+    Show(CheckpointShow),
+    /// Read every original, and tell those that are not as they were taken
+    Verify(CheckpointVerify),
+    /// Drop checkpoints that no rollback needs, or those that are named
+    Prune(Prune),
+}
+
+/// `checkpoint show`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant checkpoint show last")]
+pub struct CheckpointShow {
+    /// Id, its last part, a unique prefix, a name; else the last session
+    pub id: Option<String>,
+}
+
+/// `checkpoint verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant checkpoint verify
+  recant checkpoint verify k3fa")]
+pub struct CheckpointVerify {
+    /// Id, its last part, a unique prefix, a name, or 'last'; else all
+    pub id: Option<String>,
+}
+
+/// `recover`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant recover
+  recant recover k3fa")]
+pub struct Recover {
+    /// Id, its last part, a unique prefix, a name, or 'last'; else all
+    pub id: Option<String>,
 }
 
 /// `diff`.

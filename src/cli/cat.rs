@@ -21,7 +21,11 @@ pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Problem> {
     let sides = session.sides(changes.list.len())?;
     let side = changes.list.iter().position(|other| other.path == path).map_or(sides[0], |i| sides[i]);
     if args.displaced {
-        return Err(Problem::refused(format!("{path}: no --force has overwritten anything there")).path(&path));
+        return match Sources::of(&session)?.displaced(&path)? {
+            Some(Content::File(file)) => stream(call, file, &path).map(|()| Ended::Done),
+            Some(Content::Gone(why)) => Err(Problem::refused(format!("{path}: {why}")).path(&path)),
+            None => Err(Problem::refused(format!("{path}: no --force has overwritten a file there")).path(&path)),
+        };
     }
     let (object, when) = if args.before { (&change.before.object, "before") } else { (&change.after, "after") };
     let Some(state) = object else {

@@ -7,6 +7,8 @@
 
 pub mod args;
 mod cat;
+mod checkpoint;
+mod commit;
 mod config;
 mod diff;
 mod discard;
@@ -17,6 +19,7 @@ mod out;
 mod place;
 mod problem;
 mod prune;
+mod recover;
 mod show;
 mod sides;
 mod stage;
@@ -33,11 +36,12 @@ use clap::Parser;
 use crate::config::{Color, Config, From as Origin};
 use crate::error::Kind;
 use crate::fs::Fs;
+use crate::fs::lock::{Hold, Lock};
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Session, Store};
-use args::{Cli, SessionVerb, Verb};
+use args::{CheckpointVerb, Cli, SessionVerb, Verb};
 use out::{Form, Out};
 use place::Place;
 use problem::Problem;
@@ -113,7 +117,8 @@ fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
     let form = if words().any(|arg| arg == "--json" || arg == "--jsonl") { Form::Json } else { Form::Text };
     let text = error.render().to_string();
     let mut parts = text.split("\n\n").map(str::trim);
-    let message = parts.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let message = parts.next().unwrap_or_default().trim_start_matches("error: ");
+    let message: Vec<&str> = message.lines().map(str::trim).collect();
     let (mut tip, mut usage) = (None, None);
     for part in parts {
         if let Some(words) = part.strip_prefix("tip: ") {
@@ -123,7 +128,7 @@ fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
             usage = Some(format!("usage: {}", words.lines().next().unwrap_or_default()));
         }
     }
-    let mut problem = Problem::new(Kind::Usage, message);
+    let mut problem = Problem::new(Kind::Usage, message.join(" "));
     problem.state = tip;
     problem.remedy = usage.or_else(|| Some("recant --help shows the verbs".into()));
     Out::new(form, Color::Auto, false, false).problem(&problem);
@@ -160,6 +165,16 @@ impl Call {
             Verb::Show(args) => show::show(self, &args),
             Verb::Discard(args) => discard::discard(self, &args),
             Verb::Diff(args) => diff::diff(self, &args),
+            Verb::Commit(args) => commit::commit(self, &args),
+            Verb::Rollback(args) => commit::rollback(self, &args),
+            Verb::Redo(args) => commit::redo(self, &args),
+            Verb::Checkpoint { verb } => match verb {
+                CheckpointVerb::List => checkpoint::list(self),
+                CheckpointVerb::Show(args) => checkpoint::show(self, &args),
+                CheckpointVerb::Verify(args) => checkpoint::check(self, &args),
+                CheckpointVerb::Prune(args) => prune::checkpoints(self, &args),
+            },
+            Verb::Recover(args) => recover::recover(self, &args),
             Verb::Cat(args) => cat::cat(self, &args),
             Verb::Status => status::status(self),
             Verb::Log(args) => log::log(self, &args),
@@ -227,15 +242,45 @@ impl Call {
     /// A session to change, with its lock; what crashes left is settled first (C2).
     fn locked(&self, key: &str) -> Result<(&Store, Locked), Problem> {
         let store = self.store_with(key)?;
-        self.prepare_to_change(store)?;
         let id = self.find(store, Some(key))?;
-        let locked = store.lock_session(&self.fs, &id)?;
+        // The session's lock before the store's: two recants on one session, and the second ends at once.
+        let mut locked = store.lock_session(&self.fs, &id)?;
+        if self.prepare_to_change(store, Some(&id))? {
+            // Recovery wrote the header anew.
+            locked.set_header(store.session(&id)?.header);
+        }
         Ok((store, locked))
     }
 
-    /// Settles what crashes left, before anything is changed.
-    fn prepare_to_change(&self, _store: &Store) -> Result<(), Problem> {
-        Ok(())
+    /// A session for a dry run, with its lock: nothing is settled, so that one that was interrupted cannot be told of.
+    fn locked_to_look(&self, key: &str) -> Result<(&Store, Locked), Problem> {
+        let store = self.store_with(key)?;
+        let id = self.find(store, Some(key))?;
+        let locked = store.lock_session(&self.fs, &id)?;
+        if let Some(finding) = recover::finding(store, &id)? {
+            return Err(Problem::refused(format!(
+                "session {id}: an operation of it was interrupted; {}",
+                recover::would(finding)
+            ))
+            .remedy("recant recover does that; what a dry run tells is known afterwards"));
+        }
+        Ok((store, locked))
+    }
+
+    /// The store's lock; a wait is said.
+    fn store_lock(&self, store: &Store, hold: Hold) -> Result<Lock, Problem> {
+        Ok(store.lock(&self.fs, hold, || self.out.note("waiting for another recant to end"))?)
+    }
+
+    /// Settles what crashes left, before anything is changed; `own` is the session that is to be changed, and locked.
+    /// Whether there was anything.
+    fn prepare_to_change(&self, store: &Store, own: Option<&Id>) -> Result<bool, Problem> {
+        if recover::interrupted(store)?.is_empty() {
+            return Ok(false);
+        }
+        let lock = self.store_lock(store, Hold::Exclusive)?;
+        recover::all(self, store, &lock, own)?;
+        Ok(true)
     }
 
     /// Asks, where a person sits at a terminal and `-y` was not given; without a terminal the verb itself is the word.

@@ -36,6 +36,7 @@ pub struct Out {
     color_err: bool,
     sink: RefCell<Box<dyn Write>>,
     pager: RefCell<Option<Child>>,
+    later: RefCell<Vec<String>>,
     closed: Cell<bool>,
     failed: RefCell<Option<io::Error>>,
 }
@@ -64,6 +65,7 @@ impl Out {
             color_err: wanted(anstream::AutoStream::choice(&io::stderr())),
             sink: RefCell::new(Box::new(BufWriter::new(io::stdout()))),
             pager: RefCell::new(None),
+            later: RefCell::default(),
             closed: Cell::new(false),
             failed: RefCell::new(None),
         }
@@ -72,6 +74,11 @@ impl Out {
     /// Whether results are for people.
     pub fn is_text(&self) -> bool {
         self.form == Form::Text
+    }
+
+    /// Whether only what must not be missed is said.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
     }
 
     /// Whether nobody reads any more: a verb that only reads can stop.
@@ -134,8 +141,14 @@ impl Out {
         self.say(format_args!("recant: {text}"));
     }
 
-    /// A line to standard error as it is.
+    /// A line to standard error as it is: after what was printed before it, and after a pager that has the terminal.
     pub fn say(&self, text: impl Display) {
+        if self.pager.borrow().is_some() {
+            self.later.borrow_mut().push(text.to_string());
+            return;
+        }
+        let flushed = self.sink.borrow_mut().flush();
+        self.note_failure(flushed);
         // What goes wrong with standard error can be told nowhere.
         drop(writeln!(io::stderr(), "{text}"));
     }
@@ -178,6 +191,7 @@ impl Out {
         if let Some(mut pager) = self.pager.borrow_mut().take() {
             drop(pager.wait());
         }
+        self.later.take().into_iter().for_each(|line| self.say(line));
         match self.failed.borrow_mut().take() {
             Some(error) => Err(error).at("write", "standard output").map_err(Problem::from),
             None => Ok(()),

@@ -6,11 +6,13 @@ use std::fs::File;
 use std::rc::Rc;
 
 use super::problem::Problem;
+use crate::checkpoint::manifest::{Kept, Manifest};
 use crate::error::At;
 use crate::fs::dir::{Dir, Entry, stat_of};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::change::Change;
+use crate::session::header::Checkpoint;
 use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::session::store::Session;
@@ -40,6 +42,7 @@ pub enum OnTree {
 pub struct Sources<'s> {
     session: &'s Session,
     run: Option<Run>,
+    manifest: Manifest,
     roots: Roots,
 }
 
@@ -47,20 +50,24 @@ impl<'s> Sources<'s> {
     /// Of one session.
     pub fn of(session: &'s Session) -> Result<Self, Problem> {
         let roots = Roots::read().at("read", "/proc/self/mountinfo")?;
-        Ok(Self { session, run: session.run()?, roots })
+        Ok(Self { session, run: session.run()?, manifest: Manifest::read(&session.dir)?, roots })
     }
 
     /// Looks whether the tree still holds what the session recorded there.
     pub fn on_tree(&mut self, change: &Change, side: Side) -> OnTree {
-        let (expected, print) =
-            if side.is_in() { (&change.after, None) } else { (&change.before.object, change.before.print.as_ref()) };
+        let (expected, print) = match side {
+            Side::In => (&change.after, self.manifest.originals.get(&change.path).and_then(|original| original.put)),
+            Side::Never => (&change.before.object, change.before.print),
+            // Put back by a rollback: its fingerprint is another.
+            Side::Out | Side::Lost => (&change.before.object, None),
+        };
         let folder = match self.folder(&change.path) {
             Ok(folder) => folder,
             Err(_) if expected.is_none() => return OnTree::AsRecorded,
             Err(error) if is_missing(&error) => return OnTree::Changed,
             Err(error) => return OnTree::Unseen(crate::error::reason(&error)),
         };
-        match look::compare(folder.at(change.path.name()), expected, print) {
+        match look::compare(folder.at(change.path.name()), expected, print.as_ref()) {
             Ok((_, Likeness::Same)) => OnTree::AsRecorded,
             Ok(_) => OnTree::Changed,
             Err(error) => OnTree::Unseen(crate::error::reason(&error)),
@@ -89,9 +96,44 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// The original of a change that is in.
-    fn original(&mut self, _change: &Change) -> Result<Content, Problem> {
-        Ok(Content::Gone("its original lies in the checkpoint".into()))
+    /// The original of a change that is in, from the checkpoint.
+    fn original(&mut self, change: &Change) -> Result<Content, Problem> {
+        if self.session.header.checkpoint == Checkpoint::Pruned {
+            return Ok(Content::Gone("its original is gone: the checkpoint was pruned".into()));
+        }
+        let Some(original) = self.manifest.originals.get(&change.path).filter(|original| original.n == change.n) else {
+            return Ok(Content::Gone("the checkpoint has no line for it".into()));
+        };
+        if let Kept::Uncovered { why } = &original.kept {
+            return Ok(Content::Gone(format!("its original is not kept: {why}")));
+        }
+        match original.place() {
+            Some(place) => {
+                let (dir, name) = self.session.split(&place)?;
+                open(dir.at(name), &original.state)
+            }
+            None => Ok(Content::Gone("the checkpoint keeps no content of it".into())),
+        }
+    }
+
+    /// What a `--force` overwrote at `path` last.
+    pub fn displaced(&self, path: &AbsPath) -> Result<Option<Content>, Problem> {
+        let folder = self.session.dir.open_below(b"displaced").at("open the folder", "displaced")?;
+        let names = folder.names().at("list", folder.path().display())?;
+        let mut generations: Vec<u64> = names.iter().filter_map(|name| std::str::from_utf8(name).ok()?.parse().ok()).collect();
+        generations.sort_unstable();
+        for generation in generations.iter().rev() {
+            let name = generation.to_string().into_bytes();
+            let at = folder.at(&name);
+            let manifest = Manifest::read_in(&at.open_dir().at("open the folder", at)?)?;
+            if let Some(original) = manifest.originals.get(path)
+                && let Some(place) = original.place()
+            {
+                let (dir, name) = self.session.split(&place)?;
+                return open(dir.at(name), &original.state).map(Some);
+            }
+        }
+        Ok(None)
     }
 
     fn from_tree(&mut self, path: &AbsPath, on_tree: &OnTree) -> Result<Content, Problem> {
