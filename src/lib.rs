@@ -2,7 +2,9 @@
 //! with a checkpoint of what was there before, and takes them back exactly.
 
 pub mod checkpoint;
+pub mod cli;
 pub mod commit;
+pub mod config;
 pub mod engine;
 pub mod error;
 pub mod fs;
