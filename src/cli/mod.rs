@@ -20,6 +20,7 @@ mod problem;
 mod prune;
 mod recover;
 mod show;
+mod sides;
 mod stage;
 mod status;
 mod text;
