@@ -3,12 +3,14 @@
 //! Commit moves all that is out, `before` to `after`; redo only what was in before. Both hand the engine a
 //! [`Job`]; the checkpoint of each path is what the engine moved out.
 
+use std::collections::BTreeMap;
+
 use crate::checkpoint::limits::{Limits, OnLimit, large_deletions};
 use crate::checkpoint::manifest::Manifest;
 use crate::engine::Error;
 use crate::engine::job::{Job, Move, OnConflict, Verb, WantedTime};
 use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes};
+use crate::session::change::{Change, Changes, FolderTime};
 use crate::session::header::{Checkpoint, Status};
 use crate::session::run::Run;
 use crate::session::sides::Side;
@@ -163,18 +165,25 @@ fn job(
             partial.then(|| "left out of the checkpoint: over checkpoint.max_files or checkpoint.max_size".to_owned());
         moves.push(inward(session, change, *i, sides[*i], run.as_ref(), uncovered));
     }
-    let times = folder_times.into_iter().map(|time| {
-        let known = manifest.folder_times.get(&time.path);
-        WantedTime {
-            mtime: time.after,
-            only_if: Some(known.map_or(time.before, |known| known.left)),
-            original: known.map(|known| known.old),
-            always: request.paths.is_empty() || request.paths.iter().any(|path| time.path.is_under(path)),
-            path: time.path,
-        }
-    });
-    let job = Job { verb, moves, times: times.collect(), sides, on_conflict: request.on_conflict, left };
+    let times = wanted_times(folder_times, manifest, request.paths);
+    let job = Job { verb, moves, times, sides, on_conflict: request.on_conflict, left };
     Ok(Asked { job, notes })
+}
+
+/// The mtimes of folders: as the last commit left them, else as the command did.
+fn wanted_times(held: Vec<FolderTime>, manifest: Manifest, paths: &[AbsPath]) -> Vec<WantedTime> {
+    let asked = |path: &AbsPath| paths.is_empty() || paths.iter().any(|asked| path.is_under(asked));
+    let mut times: BTreeMap<AbsPath, WantedTime> = BTreeMap::new();
+    for time in held {
+        let (mtime, only_if, always) = (time.after, Some(time.before), asked(&time.path));
+        times.insert(time.path.clone(), WantedTime { path: time.path, mtime, only_if, original: None, always });
+    }
+    for time in manifest.folder_times.into_values() {
+        let always = times.get(&time.path).is_some_and(|held| held.always);
+        let (only_if, original) = (Some(time.left), Some(time.old));
+        times.insert(time.path.clone(), WantedTime { path: time.path, mtime: time.committed, only_if, original, always });
+    }
+    times.into_values().collect()
 }
 
 fn inward(session: &Session, change: Change, index: usize, side: Side, run: Option<&Run>, uncovered: Option<String>) -> Move {

@@ -72,6 +72,9 @@ pub struct FolderTime {
     /// As recant left it.
     #[serde(with = "time")]
     pub left: Time,
+    /// As the last commit or redo left it: a redo gives it again.
+    #[serde(with = "time")]
+    pub committed: Time,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -101,28 +101,22 @@ pub enum Verb {
     Discard(Discard),
     /// Show a session's changes as a patch
     Diff(Diff),
-    /// Print the content of a path as a session has it
-    Cat(Cat),
-    /// Put a session's changes onto the tree, with a checkpoint of what was there
+    /// Make a session's changes real; what was there goes into its checkpoint
     Commit(Commit),
-    /// Take what was committed off the tree again, exactly
-    #[command(after_help = "Examples:
-  recant rollback last
-  recant rollback k3fa etc/app.conf --dry-run")]
-    Rollback(Moves),
-    /// Put what was taken back onto the tree again
-    #[command(after_help = "Examples:
-  recant redo last
-  recant redo k3fa --dry-run")]
-    Redo(Moves),
+    /// Take back what was committed: everything as it was before
+    Rollback(Back),
+    /// Commit again what was rolled back
+    Redo(Back),
     /// Look after checkpoints: what commits took off the tree
     Checkpoint {
         /// What to do.
         #[command(subcommand)]
         verb: CheckpointVerb,
     },
-    /// Settle what a crash interrupted
+    /// Undo or settle what was interrupted
     Recover(Recover),
+    /// Print the content of a path as a session has it
+    Cat(Cat),
     /// Show how things stand: sessions, interrupted operations, damage, size
     #[command(after_help = "Examples:
   recant status
@@ -336,61 +330,6 @@ pub struct Prune {
     pub dry_run: bool,
 }
 
-/// `commit`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  recant commit last
-  recant commit k3fa src/main.rs docs
-  recant commit last --dry-run")]
-pub struct Commit {
-    /// What all three verbs take.
-    #[command(flatten)]
-    pub moves: Moves,
-    /// What to keep of a large deleted folder; else checkpoint.on_limit of the settings
-    #[arg(long, value_name = "POLICY")]
-    pub on_limit: Option<Policy>,
-    /// Commit a session whose run was cut off by a restart of the machine: files may be empty
-    #[arg(long)]
-    pub accept_unsynced: bool,
-}
-
-/// `commit`, `rollback`, `redo`.
-#[derive(Debug, Args)]
-pub struct Moves {
-    /// Id, its last part, a unique prefix, a name, or 'last'
-    pub id: String,
-    /// Only these paths, what lies under them, and the folders that they need
-    #[arg(value_hint = clap::ValueHint::AnyPath)]
-    pub paths: Vec<PathBuf>,
-    /// Say what would be done, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Go on over conflicts; what is found is kept in the session
-    #[arg(long)]
-    pub force: bool,
-}
-
-/// What to keep of a large deleted folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Policy {
-    /// All of it
-    Full,
-    /// Nothing of its content; a rollback leaves it out
-    Partial,
-    /// Touch nothing
-    Refuse,
-}
-
-impl From<Policy> for config::OnLimit {
-    fn from(policy: Policy) -> Self {
-        match policy {
-            Policy::Full => Self::Full,
-            Policy::Partial => Self::Partial,
-            Policy::Refuse => Self::Refuse,
-        }
-    }
-}
-
 /// The verbs under `checkpoint`.
 #[derive(Debug, Subcommand)]
 pub enum CheckpointVerb {
@@ -421,16 +360,6 @@ pub struct CheckpointShow {
   recant checkpoint verify
   recant checkpoint verify k3fa")]
 pub struct CheckpointVerify {
-    /// Id, its last part, a unique prefix, a name, or 'last'; else all
-    pub id: Option<String>,
-}
-
-/// `recover`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  recant recover
-  recant recover k3fa")]
-pub struct Recover {
     /// Id, its last part, a unique prefix, a name, or 'last'; else all
     pub id: Option<String>,
 }
@@ -478,6 +407,72 @@ pub struct Cat {
     /// What a --force overwrote
     #[arg(long, group = "side")]
     pub displaced: bool,
+}
+
+/// `commit`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant commit last
+  recant commit k3fa src/main.rs docs      these paths and what lies under them
+  recant commit last --dry-run")]
+pub struct Commit {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// These paths and what lies under them alone
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Go on over conflicts: what is found is kept, and a rollback gives it back
+    #[arg(long)]
+    pub force: bool,
+    /// What to keep of a large deleted folder; else checkpoint.on_limit
+    #[arg(long, value_name = "POLICY")]
+    pub on_limit: Option<OnLimit>,
+    /// Commit what a restart of the machine may have left incomplete
+    #[arg(long)]
+    pub accept_unsynced: bool,
+}
+
+/// `rollback` and `redo`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant rollback last
+  recant rollback k3fa etc/app.conf        this path alone
+  recant redo last --dry-run")]
+pub struct Back {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// These paths and what lies under them alone
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `recover`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant recover                           undo or settle whatever was interrupted")]
+pub struct Recover {
+    /// This session alone; else all
+    pub id: Option<String>,
+}
+
+/// The policies for large deletions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum OnLimit {
+    /// Keep all of it, and say how much it is
+    Full,
+    /// Do not keep its content, and say so
+    Partial,
+    /// Touch nothing
+    Refuse,
 }
 
 /// `log`.

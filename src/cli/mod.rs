@@ -5,10 +5,10 @@
 //! - **C2** A verb that changes something calls [`Call::prepare_to_change`] first: what a crash left is settled before.
 //! - **C3** An error ends as a [`Problem`] with its [`Kind`](crate::error::Kind); `main.rs` alone knows exit statuses.
 
+mod apply;
 pub mod args;
 mod cat;
 mod checkpoint;
-mod commit;
 mod config;
 mod diff;
 mod discard;
@@ -165,9 +165,9 @@ impl Call {
             Verb::Show(args) => show::show(self, &args),
             Verb::Discard(args) => discard::discard(self, &args),
             Verb::Diff(args) => diff::diff(self, &args),
-            Verb::Commit(args) => commit::commit(self, &args),
-            Verb::Rollback(args) => commit::rollback(self, &args),
-            Verb::Redo(args) => commit::redo(self, &args),
+            Verb::Commit(args) => apply::commit(self, &args),
+            Verb::Rollback(args) => apply::rollback(self, &args),
+            Verb::Redo(args) => apply::redo(self, &args),
             Verb::Checkpoint { verb } => match verb {
                 CheckpointVerb::List => checkpoint::list(self),
                 CheckpointVerb::Show(args) => checkpoint::show(self, &args),
@@ -243,44 +243,39 @@ impl Call {
     fn locked(&self, key: &str) -> Result<(&Store, Locked), Problem> {
         let store = self.store_with(key)?;
         let id = self.find(store, Some(key))?;
-        // The session's lock before the store's: two recants on one session, and the second ends at once.
+        // The session's lock before the store's (PROTOCOL.md, Locks): of two recants on one session the second ends at once.
         let mut locked = store.lock_session(&self.fs, &id)?;
-        if self.prepare_to_change(store, Some(&id))? {
-            // Recovery wrote the header anew.
+        if self.prepare_to_change(store)? {
+            recover::refuse_interrupted(store, &id)?;
+            // Recovery may have written it anew.
             locked.set_header(store.session(&id)?.header);
         }
         Ok((store, locked))
     }
 
-    /// A session for a dry run, with its lock: nothing is settled, so that one that was interrupted cannot be told of.
-    fn locked_to_look(&self, key: &str) -> Result<(&Store, Locked), Problem> {
-        let store = self.store_with(key)?;
-        let id = self.find(store, Some(key))?;
-        let locked = store.lock_session(&self.fs, &id)?;
-        if let Some(finding) = recover::finding(store, &id)? {
-            return Err(Problem::refused(format!(
-                "session {id}: an operation of it was interrupted; {}",
-                recover::would(finding)
-            ))
-            .remedy("recant recover does that; what a dry run tells is known afterwards"));
-        }
-        Ok((store, locked))
-    }
-
-    /// The store's lock; a wait is said.
-    fn store_lock(&self, store: &Store, hold: Hold) -> Result<Lock, Problem> {
-        Ok(store.lock(&self.fs, hold, || self.out.note("waiting for another recant to end"))?)
-    }
-
-    /// Settles what crashes left, before anything is changed; `own` is the session that is to be changed, and locked.
-    /// Whether there was anything.
-    fn prepare_to_change(&self, store: &Store, own: Option<&Id>) -> Result<bool, Problem> {
-        if recover::interrupted(store)?.is_empty() {
+    /// Undoes or settles what crashes left, before anything is changed, and says so in a line each. Whether there was
+    /// anything.
+    fn prepare_to_change(&self, store: &Store) -> Result<bool, Problem> {
+        if crate::engine::recover::interrupted(store)?.is_empty() {
             return Ok(false);
         }
-        let lock = self.store_lock(store, Hold::Exclusive)?;
-        recover::all(self, store, &lock, own)?;
+        let lock = self.store_lock(store)?;
+        self.recover_under(store, &lock)?;
         Ok(true)
+    }
+
+    /// The same where the store's lock is held already.
+    fn recover_under(&self, store: &Store, _lock: &Lock) -> Result<(), Problem> {
+        for recovered in crate::engine::recover::all(&self.fs, store)? {
+            self.out.warn(recover::line(&recovered));
+        }
+        Ok(())
+    }
+
+    /// The store's lock: two operations of one store could undo each other.
+    fn store_lock(&self, store: &Store) -> Result<Lock, Problem> {
+        let slow = || self.out.note(format_args!("another recant is at work in {}; waiting", store.path));
+        Ok(store.lock(&self.fs, Hold::Exclusive, slow)?)
     }
 
     /// Asks, where a person sits at a terminal and `-y` was not given; without a terminal the verb itself is the word.

@@ -3,10 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-use crate::engine;
-use crate::engine::conflict::Conflict;
 use crate::error::{Failure, IoError, Kind};
-use crate::fs::path::AbsPath;
 
 /// Three lines at most: what happened to which path, what is true now, what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -22,22 +19,18 @@ pub struct Problem {
     pub state: Option<String>,
     /// What to do.
     pub remedy: Option<String>,
-    /// Every path that does not hold what was expected.
+    /// The paths that stand against it, each with its reason, where there are several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub conflicts: Vec<ConflictRow>,
+    pub paths: Vec<Against>,
 }
 
-/// A conflict in JSON.
+/// One path that stands against what was to be done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ConflictRow {
-    /// The path.
-    pub path: AbsPath,
-    /// What was expected there.
-    pub expected: String,
-    /// What is there.
-    pub found: String,
-    /// The session that put it there, where one did.
-    pub by: Option<String>,
+pub struct Against {
+    /// The path, as it stands in a message.
+    pub path: String,
+    /// Why.
+    pub why: String,
 }
 
 fn kind_word<S: serde::Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S::Error> {
@@ -56,7 +49,7 @@ fn kind_word<S: serde::Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, 
 impl Problem {
     /// One that belongs to no room.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), path: None, state: None, remedy: None, conflicts: Vec::new() }
+        Self { kind, message: message.into(), path: None, state: None, remedy: None, paths: Vec::new() }
     }
 
     /// Refused, nothing changed.
@@ -74,36 +67,26 @@ impl Problem {
         Self { path: Some(path.to_string()), ..self }
     }
 
-    /// The engine's, with its conflicts.
-    pub fn of_engine(error: engine::Error) -> Self {
-        let mut conflicts = Vec::new();
-        if let engine::Error::Conflicts(found) = &error {
-            let row = |c: &Conflict| ConflictRow {
-                path: c.path.clone(),
-                expected: c.expected.clone(),
-                found: c.found.clone(),
-                by: c.by.clone(),
-            };
-            conflicts = found.iter().map(row).collect();
-        }
-        Self { conflicts, ..error.into() }
-    }
-
     /// For standard error, without the last newline.
     pub fn text(&self, color: bool) -> String {
         let style = if color { Style::new().bold().fg_color(Some(AnsiColor::Red.into())) } else { Style::new() };
-        let mut text = format!("{style}recant:{style:#} ");
-        // Several lines only where several paths are named, one each.
-        let lines =
-            [Some(&self.message), self.state.as_ref(), self.remedy.as_ref()].into_iter().flatten().flat_map(|part| part.lines());
-        for (n, line) in lines.map(str::trim).filter(|line| !line.is_empty()).enumerate() {
-            if n > 0 {
-                text.push_str("\n        ");
-            }
-            text.push_str(line);
+        let mut text = String::new();
+        for Against { path, why } in &self.paths {
+            text.push_str(&one_line(&format!("{path}: {why}")));
+            text.push('\n');
+        }
+        text.push_str(&format!("{style}recant:{style:#} {}", one_line(&self.message)));
+        for line in [&self.state, &self.remedy].into_iter().flatten() {
+            text.push_str("\n        ");
+            text.push_str(&one_line(line));
         }
         text
     }
+}
+
+/// A name with a newline in it must not look like another line of the report.
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 impl<E: Failure> From<E> for Problem {
@@ -114,7 +97,7 @@ impl<E: Failure> From<E> for Problem {
             path: error.path(),
             state: error.state(),
             remedy: error.remedy(),
-            conflicts: Vec::new(),
+            paths: Vec::new(),
         }
     }
 }

@@ -6,9 +6,8 @@ use super::args;
 use super::discard::note_in_log;
 use super::list::Damaged;
 use super::problem::Problem;
-use super::{Call, Ended, recover, text};
+use super::{Call, Ended, text};
 use crate::error::{Failure, Kind};
-use crate::fs::lock::Hold;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::prune::{self, Which};
@@ -79,8 +78,8 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
     if !args.ids.is_empty() {
         ask(call, target, &chosen(store)?)?;
     }
-    let lock = call.store_lock(store, Hold::Exclusive)?;
-    recover::all(call, store, &lock, None)?;
+    let lock = call.store_lock(store)?;
+    call.recover_under(store, &lock)?;
     let journaled = store.journaled()?;
     for header in chosen(store)? {
         if journaled.contains(&header.id) {

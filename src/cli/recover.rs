@@ -1,148 +1,121 @@
-//! `recover`: what a crash interrupted is undone or settled; and the same before any verb that changes something.
+//! `recover`: undo or settle what was interrupted.
 
 use serde::Serialize;
 
+use super::args;
 use super::problem::Problem;
-use super::{Call, Ended, args};
+use super::{Call, Ended};
 use crate::engine::recover::{self, Finding, Outcome, Recovered};
 use crate::error::{Failure, Kind};
-use crate::fs::lock::{Hold, Lock};
-use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::store::Store;
 
-/// `{"schema":1,"recovered":[…]}`.
+/// `{"id":…,"verb":…,"result":…,"left":[{"path":…,"why":…}]}`.
 #[derive(Serialize)]
-struct Whole {
-    recovered: Vec<Row>,
-}
-
-/// One session's journal.
-#[derive(Serialize)]
-struct Row {
-    session: Id,
-    /// commit, rollback, redo; `null` where only preparations were found.
+struct Row<'a> {
+    id: &'a Id,
     verb: Option<&'static str>,
-    /// cleaned, undone, settled, left, failed.
-    outcome: &'static str,
-    /// Paths that somebody else has changed.
-    left: Vec<LeftRow>,
-    /// Why it failed.
-    why: Option<String>,
+    result: &'static str,
+    left: Vec<Left<'a>>,
 }
 
 #[derive(Serialize)]
-struct LeftRow {
-    path: AbsPath,
-    why: String,
+struct Left<'a> {
+    path: &'a crate::fs::path::AbsPath,
+    why: &'a str,
 }
 
-impl Row {
-    fn of(recovered: &Recovered) -> Self {
-        let (outcome, left, why) = match &recovered.outcome {
-            Outcome::Cleaned => ("cleaned", Vec::new(), None),
-            Outcome::Undone => ("undone", Vec::new(), None),
-            Outcome::Settled => ("settled", Vec::new(), None),
-            Outcome::Left(left) => {
-                let rows = left.iter().map(|left| LeftRow { path: left.path.clone(), why: left.why.clone() });
-                ("left", rows.collect(), None)
-            }
-            Outcome::Failed(error) => ("failed", Vec::new(), Some(error.to_string())),
-        };
-        Self { session: recovered.id.clone(), verb: recovered.verb, outcome, left, why }
-    }
+#[derive(Serialize)]
+struct Recovery<'a> {
+    recovered: Vec<Row<'a>>,
 }
 
-/// Ids of interrupted operations.
-pub fn interrupted(store: &Store) -> Result<Vec<Id>, Problem> {
-    Ok(recover::interrupted(store)?)
-}
-
-/// What recovery would do about a session.
-pub fn finding(store: &Store, id: &Id) -> Result<Option<Finding>, Problem> {
-    Ok(recover::finding(store, id)?)
-}
-
-/// The same in words.
-pub fn would(finding: Finding) -> &'static str {
-    match finding {
-        Finding::Draft => "recovery would clear away what was made ready",
-        Finding::ToUndo => "recovery would undo it",
-        Finding::ToSettle => "it is done; recovery would clear up after it",
-    }
-}
-
-/// Recovers every journal and says so. What stands against it is an error where it is about `own`, else a warning.
-pub fn all(call: &Call, store: &Store, _lock: &Lock, own: Option<&Id>) -> Result<(), Problem> {
-    for recovered in recover::all(&call.fs, store)? {
-        say(call, &recovered);
-        if own == Some(&recovered.id) {
-            fail_if_stuck(recovered)?;
-        }
-    }
-    Ok(())
-}
-
-fn say(call: &Call, recovered: &Recovered) {
-    let Recovered { id, verb, outcome } = recovered;
-    let verb = verb.unwrap_or("operation");
-    match outcome {
-        Outcome::Cleaned => call.out.note(format_args!("session {id}: a {verb} was interrupted before it began: cleared away")),
-        Outcome::Undone => call.out.note(format_args!("session {id}: an interrupted {verb} is undone")),
-        Outcome::Settled => call.out.note(format_args!("session {id}: an interrupted {verb} is done")),
-        Outcome::Left(left) => {
-            call.out.warn(format_args!("session {id}: an interrupted {verb} is undone but for:"));
-            left.iter().for_each(|left| call.out.say(format_args!("        {}: {}", left.path, left.why)));
-        }
-        Outcome::Failed(error) => call.out.warn(format_args!("session {id}: an interrupted {verb} stays: {error}")),
-    }
-}
-
-fn fail_if_stuck(recovered: Recovered) -> Result<(), Problem> {
-    match recovered.outcome {
-        Outcome::Failed(error) => Err(Problem::of_engine(error)),
-        Outcome::Left(left) => {
-            let message = format!("session {}: an interrupted operation could not be undone everywhere", recovered.id);
-            let state = "its journal stays; nothing more is touched";
-            let problem = Problem { state: Some(state.into()), ..Problem::new(Kind::Stuck, message) };
-            Err(match left.first() {
-                Some(left) => problem.path(&left.path),
-                None => problem,
-            })
-        }
-        Outcome::Cleaned | Outcome::Undone | Outcome::Settled => Ok(()),
-    }
-}
-
-/// Recovers one journal, or all.
+/// Recovers one session, or all.
 pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
-    let store = match (&args.id, call.store()?) {
-        (Some(key), _) => Some(call.store_with(key)?),
-        (None, store) => store,
+    let Some(store) = call.store()? else {
+        call.out.note("nothing was interrupted");
+        return Ok(Ended::Done);
     };
-    let mut done = Vec::new();
-    if let Some(store) = store {
-        let id = args.id.as_deref().map(|key| call.find(store, Some(key))).transpose()?;
-        let _lock = call.store_lock(store, Hold::Exclusive)?;
-        done = match &id {
-            None => recover::all(&call.fs, store)?,
-            Some(id) if recover::interrupted(store)?.contains(id) => vec![recover::one(&call.fs, store, id)],
-            Some(_) => Vec::new(),
-        };
-    }
+    let _lock = call.store_lock(store)?;
+    let recovered = match &args.id {
+        None => recover::all(&call.fs, store)?,
+        Some(key) => {
+            let id = call.find(store, Some(key))?;
+            let there = recover::finding(store, &id)?.is_some();
+            if there { vec![recover::one(&call.fs, store, &id)] } else { Vec::new() }
+        }
+    };
     if call.out.is_text() {
-        done.iter().for_each(|recovered| say(call, recovered));
-        if done.is_empty() {
+        for one in &recovered {
+            call.out.line(line(one));
+        }
+        if recovered.is_empty() {
             call.out.note("nothing was interrupted");
         }
     } else {
-        let rows: Vec<Row> = done.iter().map(Row::of).collect();
-        call.out.document(&Whole { recovered: rows });
+        call.out.document(&Recovery { recovered: recovered.iter().map(row).collect() });
     }
-    let worst = done.iter().filter_map(|recovered| match &recovered.outcome {
+    let worst = recovered.iter().filter_map(|one| match &one.outcome {
         Outcome::Failed(error) => Some(error.kind()),
-        Outcome::Left(_) => Some(Kind::Stuck),
-        Outcome::Cleaned | Outcome::Undone | Outcome::Settled => None,
+        Outcome::Left(_) => Some(Kind::LeftOut),
+        _ => None,
     });
     Ok(worst.max().map_or(Ended::Done, Ended::With))
+}
+
+fn row(one: &Recovered) -> Row<'_> {
+    let (result, left) = match &one.outcome {
+        Outcome::Cleaned => ("cleaned", Vec::new()),
+        Outcome::Undone => ("undone", Vec::new()),
+        Outcome::Settled => ("settled", Vec::new()),
+        Outcome::Left(left) => ("left", left.iter().map(|left| Left { path: &left.path, why: &left.why }).collect()),
+        Outcome::Failed(_) => ("failed", Vec::new()),
+    };
+    Row { id: &one.id, verb: one.verb, result, left }
+}
+
+/// What became of one interrupted operation, in a line.
+pub fn line(one: &Recovered) -> String {
+    let verb = one.verb.unwrap_or("operation");
+    match &one.outcome {
+        Outcome::Cleaned => {
+            format!("an interrupted operation of session {} had changed nothing yet; what it left is removed", one.id)
+        }
+        Outcome::Undone => format!("the interrupted {verb} of session {} was undone: the tree is as before it", one.id),
+        Outcome::Settled => format!("the interrupted {verb} of session {} was done; it is settled now", one.id),
+        Outcome::Left(left) => {
+            let shown: Vec<String> = left.iter().map(|left| format!("{} ({})", left.path, left.why)).collect();
+            format!("the interrupted {verb} of session {} was undone but for {}", one.id, shown.join(", "))
+        }
+        Outcome::Failed(error) => format!("the interrupted {verb} of session {} cannot be recovered now: {error}", one.id),
+    }
+}
+
+/// A session that still has a journal is not worked on: originals may lie where nothing but the journal tells.
+pub fn refuse_interrupted(store: &Store, id: &Id) -> Result<(), Problem> {
+    let problem = |kind, why: String| {
+        let mut problem = Problem::new(kind, format!("session {id}: {why}"));
+        problem.state = Some("nothing was changed".into());
+        problem.remedy(format!("recant recover {id} tries again"))
+    };
+    match recover::finding(store, id) {
+        Ok(None) => Ok(()),
+        Ok(Some(_)) => Err(problem(Kind::Stuck, "an interrupted operation of it is not recovered".into())),
+        Err(error) => Err(problem(error.kind(), error.to_string())),
+    }
+}
+
+/// What recovery would do, for verbs that only read.
+pub fn would(store: &Store, id: &Id) -> Option<String> {
+    match recover::finding(store, id) {
+        Ok(None) => None,
+        Ok(Some(Finding::Draft)) => {
+            Some("interrupted before anything was changed; the next verb that changes something tidies up".into())
+        }
+        Ok(Some(Finding::ToUndo)) => Some("interrupted; the next verb that changes something undoes it".into()),
+        Ok(Some(Finding::ToSettle)) => {
+            Some("interrupted after it was done; the next verb that changes something settles it".into())
+        }
+        Err(error) => Some(format!("interrupted, and its journal cannot be used: {error}")),
+    }
 }

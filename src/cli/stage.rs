@@ -34,7 +34,7 @@ struct Staged<'a> {
 /// Begins a session; prints its id alone.
 pub fn new(call: &Call, args: &args::New) -> Result<Ended, Problem> {
     let store = call.made_store()?;
-    call.prepare_to_change(&store, None)?;
+    call.prepare_to_change(&store)?;
     let session = store.begin(&call.fs, Origin::Staged, args.name.as_deref())?;
     if call.out.is_text() {
         call.out.line(session.id());

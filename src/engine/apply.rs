@@ -1,6 +1,6 @@
 //! Apply and seal: the steps in their order, each checked by what comes out of it; then the commit point.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::conflict::Conflict;
@@ -196,25 +196,23 @@ pub(super) fn make_durable(fs: &Fs, session: &Locked, journal: &Journal) -> Resu
 }
 
 pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach<'_>, session: &Dir, journal: &Journal) -> Result<(), Error> {
-    let mut held: BTreeMap<Vec<u8>, ()> = BTreeMap::new();
-    let mut folders: BTreeMap<AbsPath, ()> = BTreeMap::new();
+    let mut held: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut folders: BTreeSet<AbsPath> = BTreeSet::new();
     let mut in_place: Vec<&AbsPath> = Vec::new();
     for step in &journal.steps {
         for spot in [&step.to_at, &step.out].into_iter().flatten() {
             match spot {
-                Spot::Session(below) => {
-                    drop(held.insert(below.rsplitn(2, |b| *b == b'/').nth(1).unwrap_or_default().to_vec(), ()))
-                }
-                Spot::Tree(path) => drop(path.parent().and_then(|parent| folders.insert(parent, ()))),
+                Spot::Session(below) => held.extend([below.rsplitn(2, |b| *b == b'/').nth(1).unwrap_or_default().to_vec()]),
+                Spot::Tree(path) => folders.extend(path.parent()),
             }
         }
         match step.act {
             Act::SetMeta => in_place.push(&step.path),
-            _ => drop(step.path.parent().and_then(|parent| folders.insert(parent, ()))),
+            _ => folders.extend(step.path.parent()),
         }
     }
     for time in &journal.head.times {
-        folders.insert(time.path.clone(), ());
+        folders.insert(time.path.clone());
     }
     if held.len() + folders.len() + in_place.len() > MANY {
         let mut synced = vec![session.stat().at("look at", session.path().display())?.dev];
@@ -229,11 +227,11 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach<'_>, session: &Dir, journa
         }
         return Ok(());
     }
-    for below in held.keys() {
+    for below in &held {
         let dir = reach.held(below).at("open the session's folder", crate::fs::path::Shown(below))?;
         fs.sync_dir(&dir).at("sync", dir.path().display())?;
     }
-    for path in folders.keys() {
+    for path in &folders {
         match reach.roots.folder(path) {
             Ok(dir) => sync_folder(fs, reach, path, dir)?,
             // It went with one of the steps: its name is in a folder that is synced.

@@ -1,6 +1,9 @@
 //! Conflicts: what was expected at a path, and what is there.
 
+use crate::checkpoint::manifest::Manifest;
 use crate::fs::path::AbsPath;
+use crate::session::id::Id;
+use crate::session::store::Store;
 use crate::tree::state::{Difference, Object, State, sort_word};
 
 /// One path that does not hold what is expected.
@@ -48,13 +51,36 @@ fn describe(object: Option<&State>, difference: Difference) -> String {
     }
 }
 
+impl Conflict {
+    /// What is said of it behind the path.
+    pub fn why(&self) -> String {
+        let by = self.by.as_ref().map_or(String::new(), |id| format!(" (put there by session {id})"));
+        format!("conflict: expected {}, found {}{by}", self.expected, self.found)
+    }
+}
+
 /// All of them, a line each.
 pub fn summary(conflicts: &[Conflict]) -> String {
-    let line = |c: &Conflict| {
-        let by = c.by.as_ref().map_or(String::new(), |id| format!(" (put there by session {id})"));
-        format!("{}: conflict: expected {}, found {}{by}", c.path, c.expected, c.found)
-    };
-    conflicts.iter().map(line).collect::<Vec<_>>().join("\n")
+    conflicts.iter().map(|c| format!("{}: {}", c.path, c.why())).collect::<Vec<_>>().join("\n")
+}
+
+/// Finds out which later session put what is there, and has to go first: its manifest names the object, or the deletion.
+/// What cannot be read of another session names nobody.
+pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
+    let Ok((headers, _)) = store.headers() else { return };
+    let others = headers.iter().rev().filter(|header| header.id != *own && header.counts.inside > 0);
+    for other in others {
+        let Ok(manifest) = store.session(&other.id).map_err(drop).and_then(|s| Manifest::read(&s.dir).map_err(drop)) else {
+            continue;
+        };
+        for conflict in conflicts.iter_mut().filter(|conflict| conflict.by.is_none()) {
+            let Some(original) = manifest.originals.get(&conflict.path) else { continue };
+            let now = conflict.path.as_path().symlink_metadata().ok().map(|meta| std::os::unix::fs::MetadataExt::ino(&meta));
+            if original.put.map(|put| put.identity.ino) == now {
+                conflict.by = Some(other.id.to_string());
+            }
+        }
+    }
 }
 
 /// What to do about them.

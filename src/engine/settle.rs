@@ -80,7 +80,7 @@ fn sync_homes(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &Journ
     let (mut held, mut beside) = (BTreeSet::new(), BTreeSet::new());
     for spot in spots {
         match spot {
-            Spot::Session(below) => drop(held.insert(below.rsplitn(2, |b| *b == b'/').nth(1).unwrap_or_default().to_vec())),
+            Spot::Session(below) => held.extend([below.rsplitn(2, |b| *b == b'/').nth(1).unwrap_or_default().to_vec()]),
             Spot::Tree(path) => beside.extend(path.parent()),
         }
     }
@@ -191,14 +191,12 @@ fn write_manifest(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &J
     for time in &journal.head.times {
         let known = manifest.folder_times.remove(&time.path);
         let Some(left) = time.new else { continue };
-        let inward = journal.head.verb.inward();
-        let old = if inward { Some(time.original) } else { known.map(|known| known.old) };
-        if let Some(old) = old {
-            manifest.folder_times.insert(time.path.clone(), FolderTime { path: time.path.clone(), old, left });
-        }
-    }
-    if journal.head.header.counts.inside == 0 {
-        manifest.folder_times.clear();
+        let (old, committed) = match known {
+            _ if journal.head.verb.inward() => (time.original, left),
+            Some(known) => (known.old, known.committed),
+            None => continue,
+        };
+        manifest.folder_times.insert(time.path.clone(), FolderTime { path: time.path.clone(), old, left, committed });
     }
     if !displaced.originals.is_empty() {
         let below = format!("displaced/{}", journal.head.generation + 1).into_bytes();
