@@ -111,9 +111,7 @@ pub fn compare(at: Entry<'_>, expected: &Object, print: Option<&Fingerprint>) ->
             let likeness = expected.likeness(&found.state);
             match (likeness, print) {
                 (Likeness::ReadToTell, Some(print)) if found.unchanged_since(expected, print) => Likeness::Same,
-                (Likeness::ReadToTell, _) if expected.digest().is_none() => {
-                    Likeness::Differs(super::state::Difference::Content)
-                }
+                (Likeness::ReadToTell, _) if expected.digest().is_none() => Likeness::Differs(super::state::Difference::Content),
                 (Likeness::ReadToTell, _) => {
                     let (read, _) = digest(at)?;
                     found.set_digest(read);
