@@ -4,4 +4,5 @@
 pub mod capture;
 pub mod error;
 pub mod fs;
+pub mod session;
 pub mod tree;

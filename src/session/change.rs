@@ -1,0 +1,184 @@
+//! Changes: one path's net difference each, and the lines that they are in `changes.jsonl`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
+use crate::tree::state::{Fingerprint, Likeness, Object, likeness};
+use crate::tree::time;
+
+/// What was at a path before the session, and how surely that is known: a staged `before` has a digest; a captured one
+/// has a fingerprint, as its content was not read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    /// The object; `None` is absent.
+    pub object: Object,
+    /// The cheap sign that it is unchanged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub print: Option<Fingerprint>,
+}
+
+/// What is to be known of a change beside its two states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Marks {
+    /// The real tree changed at this path while the command ran: a conflict at commit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub foreign: bool,
+    /// The original has other names, which keep the old content.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub link_broken: bool,
+    /// Both are files with the same content: only metadata or the mtime differ.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub same_content: bool,
+}
+
+/// One path's net difference.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// Its number: names `held/objects/<n>`. Unique in a session, in no order.
+    pub n: u32,
+    /// Where.
+    pub path: AbsPath,
+    /// What was there.
+    pub before: Before,
+    /// What is to be there.
+    pub after: Object,
+    /// What else is to be known.
+    #[serde(default)]
+    pub marks: Marks,
+    /// Fields of a later recant, kept as they are.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// What sort of change it is, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sort {
+    /// Nothing was there.
+    Created,
+    /// Another content, or another kind of object.
+    Modified,
+    /// Nothing is to be there.
+    Deleted,
+    /// Mode, owner or xattrs alone.
+    Metadata,
+    /// The mtime alone.
+    Times,
+}
+
+impl Change {
+    /// What sort of change it is.
+    pub fn sort(&self) -> Sort {
+        match (&self.before.object, &self.after) {
+            (None, _) => Sort::Created,
+            (_, None) => Sort::Deleted,
+            (Some(_), Some(_)) if !self.in_place() => Sort::Modified,
+            (Some(before), Some(after)) if before.meta_difference(after).is_none() => Sort::Times,
+            _ => Sort::Metadata,
+        }
+    }
+
+    /// Whether the inode stays and only its metadata changes: content is known to be the same.
+    pub fn in_place(&self) -> bool {
+        let (Some(before), Some(after)) = (&self.before.object, &self.after) else { return false };
+        match before.content_likeness(after) {
+            Likeness::Same => true,
+            Likeness::ReadToTell => self.marks.same_content,
+            Likeness::Differs(_) => false,
+        }
+    }
+
+    /// Whether it changes nothing: the path is back to its `before`. Times do not count here: a staged write of the same
+    /// bytes is no change.
+    pub fn is_none(&self) -> bool {
+        match likeness(&self.before.object, &self.after) {
+            Likeness::Same => true,
+            Likeness::ReadToTell => self.marks.same_content,
+            Likeness::Differs(_) => false,
+        }
+    }
+}
+
+/// The mtime that an existing folder has after the session although it is no change itself: names in it changed, or it
+/// was touched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FolderTime {
+    /// The folder.
+    pub path: AbsPath,
+    /// Its mtime before.
+    #[serde(with = "time")]
+    pub before: Time,
+    /// Its mtime after.
+    #[serde(with = "time")]
+    pub after: Time,
+}
+
+/// One line of `changes.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Line {
+    /// A change. The last line for a path wins.
+    Change(Change),
+    /// The path is back to its `before`.
+    None {
+        /// The number that this staging took.
+        n: u32,
+        /// The path.
+        path: AbsPath,
+    },
+    /// A folder's mtime.
+    FolderTime(FolderTime),
+    /// The file was written anew: this line and those after it stand for so many lines of the header's count.
+    Rewritten {
+        /// The header's count that the lines in this file stand for.
+        lines: u64,
+        /// How many lines follow that were written with this one.
+        follow: u64,
+    },
+}
+
+/// All that a session holds, in path order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Changes {
+    /// The net changes, one a path.
+    pub list: Vec<Change>,
+    /// mtimes of folders that are no changes.
+    pub folder_times: Vec<FolderTime>,
+}
+
+impl Changes {
+    /// The change at `path`.
+    pub fn at(&self, path: &AbsPath) -> Option<&Change> {
+        self.list.binary_search_by(|change| change.path.cmp(path)).ok().map(|i| &self.list[i])
+    }
+
+    /// Where the changes at and under `path` stand in the list.
+    pub fn under(&self, path: &AbsPath) -> std::ops::Range<usize> {
+        let start = self.list.partition_point(|change| change.path < *path);
+        let count = self.list[start..].iter().take_while(|change| change.path.is_under(path)).count();
+        start..start + count
+    }
+
+    /// Whether the changes can all be true together: a path under another one needs that to be a folder, on both sides.
+    /// Gives the path that cannot be (FAULTS.md, F28).
+    pub fn contradiction(&self) -> Option<&AbsPath> {
+        let mut above: Vec<&Change> = Vec::new();
+        for change in &self.list {
+            while above.last().is_some_and(|top| !change.path.is_under(&top.path)) {
+                above.pop();
+            }
+            if let Some(top) = above.last() {
+                let folder = |object: &Object| object.as_ref().is_some_and(|state| state.is_folder());
+                let before = change.before.object.is_some() && !folder(&top.before.object);
+                let after = change.after.is_some() && !folder(&top.after);
+                if before || after || change.path == top.path {
+                    return Some(&change.path);
+                }
+            }
+            above.push(change);
+        }
+        None
+    }
+}

@@ -1,0 +1,219 @@
+//! `session.json`: the header of a session, all that a listing reads. At most 4 KiB, replaced as a whole.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::id::Id;
+use crate::fs::dir::Time;
+use crate::tree::time;
+
+/// How the changes came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// By hand: `session write` and the like.
+    Staged,
+    /// Found in the uppers after a run.
+    Captured,
+}
+
+/// How many changes there are, and how many are where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Counts {
+    /// All net changes.
+    pub changes: u64,
+    /// On the tree now.
+    #[serde(rename = "in")]
+    pub inside: u64,
+    /// On the tree now or before.
+    pub ever_in: u64,
+}
+
+/// Whether the originals are still there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Checkpoint {
+    /// Nothing was committed, or all that was taken off the tree is there.
+    #[default]
+    Kept,
+    /// Removed on request: what is committed cannot be rolled back.
+    Pruned,
+}
+
+/// Bytes of content, holes not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Sizes {
+    /// In `held/`.
+    pub held: u64,
+    /// In `checkpoint/`.
+    pub checkpoint: u64,
+}
+
+/// The header.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// The version of this file's form.
+    pub schema: u32,
+    /// The session's id, as its folder has it.
+    pub id: Id,
+    /// The name that the user gave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Later sessions have higher ones, whatever the clock says.
+    pub seq: u64,
+    /// How its changes came in.
+    pub origin: Origin,
+    /// When it was begun.
+    #[serde(with = "time")]
+    pub created: Time,
+    /// When something in it last changed.
+    #[serde(with = "time")]
+    pub changed: Time,
+    /// The start of the command, at most 200 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// A run has begun whose changes are not yet in `changes.jsonl`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncollected: bool,
+    /// The run ended with another boot of the machine: content may be missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsynced: bool,
+    /// Whole lines of `changes.jsonl` that count.
+    pub lines: u64,
+    /// How many changes, and where.
+    pub counts: Counts,
+    /// Bytes.
+    #[serde(default)]
+    pub sizes: Sizes,
+    /// How often a change of sides was sealed. Names the `sides` file.
+    pub generation: u64,
+    /// Whether the originals are there.
+    #[serde(default)]
+    pub checkpoint: Checkpoint,
+    /// When the held content was dropped.
+    #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
+    pub discarded: Option<Time>,
+    /// Fields of a later recant, kept as they are.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// Where a session stands. Computed, never set (S1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// A run is under way, or its changes are still to be collected.
+    Capturing,
+    /// All out, none was ever in.
+    Pending,
+    /// All in.
+    Committed,
+    /// Some in, some out.
+    Partial,
+    /// All out, at least one was in.
+    RolledBack,
+    /// What was held is gone.
+    Discarded,
+}
+
+impl Status {
+    /// The word in text and JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Capturing => "capturing",
+            Status::Pending => "pending",
+            Status::Committed => "committed",
+            Status::Partial => "partial",
+            Status::RolledBack => "rolled_back",
+            Status::Discarded => "discarded",
+        }
+    }
+}
+
+impl Header {
+    /// A new session's.
+    pub fn new(id: Id, seq: u64, origin: Origin, now: Time) -> Self {
+        Self {
+            schema: 1,
+            id,
+            name: None,
+            seq,
+            origin,
+            created: now,
+            changed: now,
+            command: None,
+            uncollected: false,
+            unsynced: false,
+            lines: 0,
+            counts: Counts::default(),
+            sizes: Sizes::default(),
+            generation: 0,
+            checkpoint: Checkpoint::Kept,
+            discarded: None,
+            extra: Map::new(),
+        }
+    }
+
+    /// Follows from what is counted.
+    pub fn status(&self) -> Status {
+        let Counts { changes, inside, ever_in } = self.counts;
+        if self.discarded.is_some() {
+            Status::Discarded
+        } else if self.uncollected {
+            Status::Capturing
+        } else if inside == 0 {
+            if ever_in == 0 { Status::Pending } else { Status::RolledBack }
+        } else if inside == changes {
+            Status::Committed
+        } else {
+            Status::Partial
+        }
+    }
+
+    /// Whether its numbers can be true.
+    pub fn check(&self) -> Result<(), &'static str> {
+        let Counts { changes, inside, ever_in } = self.counts;
+        if self.schema != 1 {
+            Err("its schema is not 1")
+        } else if inside > ever_in || ever_in > changes || changes > self.lines {
+            Err("its counts contradict each other")
+        } else if self.generation == 0 && ever_in > 0 {
+            Err("changes were in before anything was sealed")
+        } else {
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_status_follows_from_the_counts() {
+        let id = Id::parse("20260301-101500-k3fa").unwrap();
+        let mut header = Header::new(id, 1, Origin::Staged, Time::default());
+        for (changes, inside, ever_in, want) in [
+            (0, 0, 0, Status::Pending),
+            (3, 0, 0, Status::Pending),
+            (3, 3, 3, Status::Committed),
+            (3, 1, 1, Status::Partial),
+            (3, 1, 3, Status::Partial),
+            (3, 0, 1, Status::RolledBack),
+            (3, 0, 3, Status::RolledBack),
+        ] {
+            header.counts = Counts { changes, inside, ever_in };
+            assert_eq!(header.status(), want, "{:?}", header.counts);
+        }
+        header.discarded = Some(Time::default());
+        assert_eq!(header.status(), Status::Discarded);
+    }
+
+    #[test]
+    fn fields_of_a_later_recant_are_kept() {
+        let text = r#"{"schema":1,"id":"20260301-101500-k3fa","seq":1,"origin":"staged","created":"2026-03-01T10:15:00.000000000Z",
+            "changed":"2026-03-01T10:15:00.000000000Z","lines":0,"counts":{"changes":0,"in":0,"ever_in":0},"generation":0,"later":[1]}"#;
+        let header: Header = serde_json::from_str(text).unwrap();
+        assert!(serde_json::to_string(&header).unwrap().contains(r#""later":[1]"#));
+    }
+}

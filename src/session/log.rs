@@ -1,0 +1,81 @@
+//! `log.jsonl`: what was done, a line each, with a digest of the line in it.
+
+use std::io::{BufRead, BufReader};
+
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use super::id::Id;
+use super::store::Store;
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::Time;
+use crate::tree::digest::Digest;
+use crate::tree::time;
+
+/// One thing done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// When.
+    #[serde(with = "time")]
+    pub time: Time,
+    /// commit, rollback, redo, recover, discard, prune.
+    pub verb: String,
+    /// Whose session.
+    pub session: Id,
+    /// What was sealed, for commit, rollback and redo.
+    pub generation: u64,
+    /// done, undone, left.
+    pub result: String,
+    /// How many paths.
+    pub paths: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    #[serde(flatten)]
+    entry: Entry,
+    sha256: Digest,
+}
+
+fn digest_of(entry: &Entry) -> Digest {
+    Digest::of(&serde_json::to_vec(entry).expect("recant's own types have string keys and no failing serializer"))
+}
+
+/// Adds a line, durably; a torn last line is ended first, so that it spoils no other.
+pub fn append(fs: &Fs, store: &Store, entry: &Entry) -> Result<(), Error> {
+    use std::os::unix::fs::FileExt;
+    let at = store.dir.at(b"log.jsonl");
+    let file = fs.append(at).at("open", at)?;
+    let size = crate::fs::dir::stat_of(&file).at("look at", at)?.size;
+    let mut last = [b'\n'];
+    if size > 0 {
+        file.read_exact_at(&mut last, size - 1).at("read", at)?;
+    }
+    let line = Line { entry: entry.clone(), sha256: digest_of(entry) };
+    let mut bytes = if last == *b"\n" { Vec::new() } else { b"\n".to_vec() };
+    serde_json::to_writer(&mut bytes, &line).expect("recant's own types have string keys and no failing serializer");
+    bytes.push(b'\n');
+    fs.write(&file, &bytes, store.path.as_path()).at("write", at)?;
+    fs.sync(&file, store.path.as_path()).at("sync", at)?;
+    Ok(())
+}
+
+/// All lines that are whole, the oldest first, and how many are not.
+pub fn read(store: &Store) -> Result<(Vec<Entry>, usize), Error> {
+    let at = store.dir.at(b"log.jsonl");
+    let file = match at.open_file() {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), 0)),
+        Err(error) => return Err(error).at("open", at).map_err(Error::from),
+    };
+    let (mut entries, mut bad) = (Vec::new(), 0);
+    for line in BufReader::new(file).split(b'\n') {
+        let line = line.at("read", at)?;
+        match serde_json::from_slice::<Line>(&line) {
+            Ok(line) if digest_of(&line.entry) == line.sha256 => entries.push(line.entry),
+            _ => bad += 1,
+        }
+    }
+    Ok((entries, bad))
+}

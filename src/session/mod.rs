@@ -1,0 +1,159 @@
+//! Sessions: pending writes and deletions, recorded on disk; the store's layout, ids, locks, staging by hand.
+//!
+//! In: what somebody stages, or what a capture collected. Out: numbered changes with their `before` and `after`, one a
+//! path. The tree is only looked at here, never changed. What always holds:
+//! - **S1** A status is computed from the header's counts; nothing sets it.
+//! - **S2** A line of `changes.jsonl` counts once the header counts it; its content was durable before (PROTOCOL.md, D1).
+//! - **S3** Nothing read from the store is used as a path before it was parsed as an [`Id`](id::Id), a digest, a number or
+//!   an [`AbsPath`](crate::fs::path::AbsPath) (FAULTS.md, I14).
+
+pub mod change;
+pub mod header;
+pub mod id;
+pub mod inherit;
+pub mod log;
+pub mod prune;
+pub mod run;
+pub mod sides;
+pub mod stage;
+pub mod store;
+
+use crate::error::{Failure, IoError, Kind};
+
+/// What can go wrong in this room.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A system call failed.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// The store is of a format that this program does not know.
+    #[error("{path}: the store's format is {found:?}; this recant knows recant-store 1")]
+    Format {
+        /// The store.
+        path: String,
+        /// The first line of `format`.
+        found: String,
+    },
+    /// The store's folder belongs to somebody else, or others may write to it.
+    #[error("{path}: {why}")]
+    Unsafe {
+        /// The store or a folder of it.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+        /// How to mend it.
+        remedy: String,
+    },
+    /// A stored file cannot be believed.
+    #[error("{path}: the store is damaged: {why}")]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// No session of that id or name.
+    #[error("no session {key:?}{}", nearest(.near))]
+    Unknown {
+        /// What was asked for.
+        key: String,
+        /// Ids that look like it.
+        near: Vec<String>,
+    },
+    /// A prefix of several ids.
+    #[error("{key:?} fits {} sessions: {}", .fits.len(), .fits.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        key: String,
+        /// What it fits.
+        fits: Vec<String>,
+    },
+    /// A key that cannot be an id or a name.
+    #[error("{key:?} can be no session's id or name: {why}")]
+    BadKey {
+        /// What was asked for.
+        key: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// A name that another session has.
+    #[error("the name {name:?} is taken by session {by}")]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// Who has it.
+        by: String,
+    },
+    /// Another recant holds it.
+    #[error("{what} is held by another recant")]
+    Busy {
+        /// "session …" or "the store …".
+        what: String,
+    },
+    /// The session is not in a state for this.
+    #[error("session {id}: {why}")]
+    NotNow {
+        /// The session.
+        id: String,
+        /// Why not.
+        why: String,
+        /// What to do.
+        remedy: Option<String>,
+    },
+    /// A path that cannot be staged.
+    #[error("cannot {act} {path}: {why}")]
+    NotStaged {
+        /// What was asked for.
+        act: &'static str,
+        /// The path.
+        path: String,
+        /// Why not.
+        why: String,
+        /// What to do.
+        remedy: Option<String>,
+    },
+}
+
+fn nearest(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!("; the nearest: {}", near.join(", ")) }
+}
+
+impl Failure for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Error::Io(_) | Error::Format { .. } | Error::Unsafe { .. } | Error::Unknown { .. } | Error::Ambiguous { .. } => {
+                Kind::Refused
+            }
+            Error::BadKey { .. } | Error::NameTaken { .. } | Error::NotNow { .. } | Error::NotStaged { .. } => Kind::Refused,
+            Error::Damaged { .. } => Kind::Damaged,
+            Error::Busy { .. } => Kind::Busy,
+        }
+    }
+
+    fn state(&self) -> Option<String> {
+        match self {
+            Error::Busy { .. } => Some("nothing was changed; try again when it has ended".into()),
+            _ => Some("nothing was changed".into()),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        match self {
+            Error::Unsafe { remedy, .. } => Some(remedy.clone()),
+            Error::NotNow { remedy, .. } | Error::NotStaged { remedy, .. } => remedy.clone(),
+            Error::Unknown { .. } | Error::Ambiguous { .. } => Some("recant list shows all sessions".into()),
+            _ => None,
+        }
+    }
+
+    fn path(&self) -> Option<String> {
+        match self {
+            Error::Io(error) => Some(error.path.clone()),
+            Error::Format { path, .. }
+            | Error::Unsafe { path, .. }
+            | Error::Damaged { path, .. }
+            | Error::NotStaged { path, .. } => Some(path.clone()),
+            _ => None,
+        }
+    }
+}

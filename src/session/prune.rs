@@ -1,0 +1,134 @@
+//! What can be let go, and letting it go: held content, checkpoints, whole sessions.
+
+use super::Error;
+use super::header::{Checkpoint, Header, Status};
+use super::store::{Locked, Store};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, Time};
+
+/// Which sessions a prune is asked for. All that is given has to hold.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Which {
+    /// Older than so many seconds.
+    pub older_than: Option<i64>,
+    /// All but the newest so many.
+    pub keep: Option<usize>,
+    /// As many of the oldest as bring the sum of their bytes down to this.
+    pub max_size: Option<u64>,
+}
+
+/// Whether a rollback could still need this session's checkpoint: something of it is on the tree.
+pub fn is_needed(header: &Header) -> bool {
+    header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept
+}
+
+/// The sessions that `which` is about, the oldest first, out of `headers` (the oldest first), whose bytes `size` tells.
+pub fn choose<'h>(headers: &[&'h Header], which: Which, now: Time, size: impl Fn(&Header) -> u64) -> Vec<&'h Header> {
+    let newest_kept = which.keep.map_or(headers.len(), |keep| headers.len().saturating_sub(keep));
+    let mut excess = which.max_size.map(|max| headers.iter().map(|h| size(h)).sum::<u64>().saturating_sub(max));
+    let mut chosen = Vec::new();
+    for header in &headers[..newest_kept] {
+        if which.older_than.is_some_and(|age| now.s - header.changed.s < age) {
+            continue;
+        }
+        match &mut excess {
+            Some(0) => break,
+            Some(excess) => *excess = excess.saturating_sub(size(header)),
+            None => {}
+        }
+        chosen.push(*header);
+    }
+    chosen
+}
+
+/// Drops what a session holds; its header stays as a record. Only a pending or rolled-back session can be discarded.
+pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
+    let status = session.header.status();
+    if !matches!(status, Status::Pending | Status::RolledBack) {
+        let (why, remedy) = match status {
+            Status::Discarded => ("it is discarded already".into(), None),
+            Status::Capturing => ("a run of it is under way".into(), None),
+            _ => {
+                let remedy =
+                    format!("recant rollback {} first, or recant checkpoint prune to give up its rollback", session.id());
+                (format!("it is {}: its changes are on the tree", status.word()), Some(remedy))
+            }
+        };
+        return Err(Error::NotNow { id: session.id().to_string(), why, remedy });
+    }
+    let mut header = session.header.clone();
+    header.discarded = Some(crate::fs::now());
+    header.sizes = Default::default();
+    // I12: the header says so first, durably; then the bytes go.
+    session.save(fs, header)?;
+    for folder in [&b"held/objects"[..], b"held/upper", b"held/work", b"checkpoint/blobs", b"checkpoint/objects", b"displaced"] {
+        empty(fs, &session.dir, folder)?;
+    }
+    Ok(())
+}
+
+/// Drops the originals of a session: what is committed cannot be rolled back any more.
+pub fn drop_checkpoint(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
+    let mut header = session.header.clone();
+    header.checkpoint = Checkpoint::Pruned;
+    header.sizes.checkpoint = 0;
+    session.save(fs, header)?;
+    for folder in [&b"checkpoint/blobs"[..], b"checkpoint/objects", b"displaced"] {
+        empty(fs, &session.dir, folder)?;
+    }
+    Ok(())
+}
+
+fn empty(fs: &Fs, dir: &Dir, below: &[u8]) -> Result<(), Error> {
+    let folder = match dir.open_below(below) {
+        Ok(folder) => folder,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).at("open the folder", dir.path().display()).map_err(Error::from),
+    };
+    for name in folder.names().at("list", folder.path().display())? {
+        fs.remove_all(folder.at(&name)).at("remove", folder.at(&name))?;
+    }
+    Ok(())
+}
+
+/// Bytes that the store takes on disk, hard links counted once.
+pub fn store_size(store: &Store) -> Result<u64, Error> {
+    let mut seen = std::collections::HashSet::new();
+    let mut bytes = 0;
+    for found in walkdir::WalkDir::new(store.path.as_path()) {
+        use std::os::unix::fs::MetadataExt;
+        // What vanishes or cannot be read while others work counts as nothing.
+        let Some(meta) = found.ok().and_then(|entry| entry.metadata().ok()) else { continue };
+        if meta.nlink() < 2 || meta.is_dir() || seen.insert((meta.dev(), meta.ino())) {
+            bytes += meta.blocks() * 512;
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::header::Origin;
+    use super::super::id::Id;
+    use super::*;
+
+    #[test]
+    fn the_oldest_go_first_and_every_condition_has_to_hold() {
+        let headers: Vec<Header> = (0..5_i64)
+            .map(|i| {
+                let id = Id::parse(&format!("20260301-10150{i}-k3fa")).unwrap();
+                Header::new(id, i.unsigned_abs(), Origin::Staged, Time { s: i * 100, ns: 0 })
+            })
+            .collect();
+        let headers: Vec<&Header> = headers.iter().collect();
+        let now = Time { s: 500, ns: 0 };
+        let pick = |which| choose(&headers, which, now, |_| 10).iter().map(|h| h.seq).collect::<Vec<_>>();
+        assert_eq!(pick(Which::default()), [0, 1, 2, 3, 4]);
+        assert_eq!(pick(Which { keep: Some(2), ..Which::default() }), [0, 1, 2]);
+        assert_eq!(pick(Which { keep: Some(9), ..Which::default() }), [0_u64; 0]);
+        assert_eq!(pick(Which { older_than: Some(250), ..Which::default() }), [0, 1, 2]);
+        assert_eq!(pick(Which { max_size: Some(35), ..Which::default() }), [0, 1]);
+        assert_eq!(pick(Which { max_size: Some(35), older_than: Some(450), ..Which::default() }), [0]);
+    }
+}

@@ -1,0 +1,106 @@
+//! `run.json`: what a captured session was, beyond its changes.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::fs::dir::Time;
+use crate::fs::path::{self, AbsPath};
+use crate::tree::time;
+
+/// Bytes of an argument.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arg(#[serde(with = "path::bytes")] pub Vec<u8>);
+
+/// A captured place: its changes lie in `held/upper/<k>`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The captured folder.
+    pub path: AbsPath,
+    /// Names its upper.
+    pub k: u32,
+}
+
+/// What a run could do with a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// What is written there is held.
+    Captured,
+    /// Nothing can be written there.
+    ReadOnly,
+    /// It is the real one, on purpose.
+    Passed,
+    /// It cannot be seen.
+    Hidden,
+    /// What is written there goes with the command's end.
+    Private,
+    /// It could not be captured, and is read-only for that.
+    Uncovered,
+}
+
+/// One row of the coverage table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Coverage {
+    /// The place.
+    pub path: AbsPath,
+    /// What the run could do there.
+    pub how: How,
+    /// Why, where it is not plain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// It exited with this status.
+    Exited(i32),
+    /// This signal ended it.
+    Signaled(i32),
+}
+
+/// The whole of `run.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The command and its arguments.
+    pub argv: Vec<Arg>,
+    /// The working folder.
+    pub cwd: AbsPath,
+    /// Who ran it.
+    pub uid: u32,
+    /// When the capture began: what changed below since then is foreign.
+    #[serde(with = "time")]
+    pub started: Time,
+    /// How it ended; missing while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+    /// The boot that it ran in: /proc/sys/kernel/random/boot_id.
+    pub boot: String,
+    /// The captured places.
+    pub places: Vec<Place>,
+    /// Where the command could write, and what became of that.
+    #[serde(default)]
+    pub coverage: Vec<Coverage>,
+    /// What the run did that is no change of a file, or that could not be held.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Fields of a later recant, kept as they are.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Run {
+    /// The place whose upper holds `path`, and what of the path lies below it.
+    pub fn place_of<'p>(&self, path: &'p AbsPath) -> Option<(&Place, &'p [u8])> {
+        let places = self.places.iter().filter_map(|place| path.below(&place.path).map(|below| (place, below)));
+        // The innermost one: a mount below a captured place has an upper of its own.
+        places.min_by_key(|(_, below)| below.len())
+    }
+}
+
+/// The id of this boot of the machine.
+pub fn boot_id() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
+}

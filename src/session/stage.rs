@@ -1,0 +1,466 @@
+//! Staging by hand: write, delete, mkdir, symlink, chmod. Each takes the next number: first the content, durable, then the
+//! line that names it, then the header that counts the line; last the object that it replaces goes (DESIGN.md, By hand).
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::rc::Rc;
+
+use super::Error;
+use super::change::{Before, Change, Changes, Line, Marks};
+use super::header::{Origin, Status};
+use super::inherit;
+use super::store::{Locked, Store};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::Dir;
+use crate::fs::path::{AbsPath, Shown};
+use crate::tree::digest::{Digest, Hasher};
+use crate::tree::look;
+use crate::tree::state::{Meta, Object, State, What};
+use crate::tree::walk::Walk;
+
+/// Where staging happens: the session under its lock, with what it holds so far.
+pub struct Desk<'a> {
+    fs: &'a Fs,
+    store: &'a Store,
+    session: &'a mut Locked,
+    changes: Changes,
+    next: u32,
+    /// What this call stages, by path.
+    staged: BTreeMap<AbsPath, Change>,
+    make_parents: bool,
+}
+
+/// What a new file's content is read from, and how it is to be.
+pub struct Write<'r> {
+    /// The content, read to its end.
+    pub content: &'r mut dyn Read,
+    /// For messages: a path or "standard input".
+    pub source: &'r str,
+    /// The permission bits; else those of what is replaced, or 0666 less the umask.
+    pub mode: Option<u32>,
+    /// A folder, with all in it, may be replaced.
+    pub over_folder: bool,
+}
+
+const NO_SUID: u32 = 0o1777;
+
+impl<'a> Desk<'a> {
+    /// Opens the desk. Only sessions staged by hand, of which nothing was ever committed, can be added to.
+    pub fn open(fs: &'a Fs, store: &'a Store, session: &'a mut Locked, make_parents: bool) -> Result<Self, Error> {
+        let not_now = |why: &str| {
+            let remedy = Some("recant session new begins another".into());
+            Error::NotNow { id: session.id().to_string(), why: why.into(), remedy }
+        };
+        if session.header.origin != Origin::Staged {
+            return Err(not_now("it came from a run; changes are staged by hand only in sessions that 'session new' began"));
+        }
+        if session.header.status() != Status::Pending {
+            return Err(not_now(&format!("it is {}; only a pending one can be added to", session.header.status().word())));
+        }
+        let changes = session.changes()?;
+        let next = changes.list.iter().map(|change| change.n).max().unwrap_or(0) + 1;
+        Ok(Self { fs, store, session, changes, next, staged: BTreeMap::new(), make_parents })
+    }
+
+    /// Stages new content for a file.
+    pub fn write(mut self, path: &Path, cwd: &Path, mut write: Write<'_>) -> Result<AbsPath, Error> {
+        let path = self.resolve("write", path, cwd)?;
+        let current = self.current(&path)?;
+        if current.as_ref().is_some_and(State::is_folder) {
+            self.clear_folder("write", &path, write.over_folder)?;
+        }
+        let n = self.number();
+        let (digest, size) = self.hold(n, &mut write)?;
+        let replaced = current.filter(|state| matches!(state.what, What::File { .. })).map(|state| state.meta);
+        let mut meta = match replaced {
+            Some(meta) => rewritten(meta),
+            None => self.new_meta(&path, false, write.mode, 0o666)?,
+        };
+        meta.mode = write.mode.unwrap_or(meta.mode);
+        meta.mtime = crate::fs::now();
+        let meta = self.dress(n, &path, meta)?;
+        self.put(n, &path, Some(State { what: What::File { size, digest: Some(digest) }, meta }))?;
+        self.finish()?;
+        Ok(path)
+    }
+
+    /// Stages the deletion of what is at `path`; of a folder that is not empty only with `recursive`.
+    pub fn delete(mut self, path: &Path, cwd: &Path, recursive: bool) -> Result<AbsPath, Error> {
+        let path = self.resolve("delete", path, cwd)?;
+        match self.current(&path)? {
+            None => return Err(refuse("delete", &path, "there is nothing", None)),
+            Some(state) if state.is_folder() => self.clear_folder("delete", &path, recursive)?,
+            Some(_) => {}
+        }
+        let n = self.number();
+        self.put(n, &path, None)?;
+        self.finish()?;
+        Ok(path)
+    }
+
+    /// Stages a new folder.
+    pub fn mkdir(mut self, path: &Path, cwd: &Path, mode: Option<u32>) -> Result<AbsPath, Error> {
+        let path = self.resolve("make", path, cwd)?;
+        if self.current(&path)?.is_some() {
+            return Err(refuse("make", &path, "something is there already", None));
+        }
+        self.put_folder(&path, mode)?;
+        self.finish()?;
+        Ok(path)
+    }
+
+    /// Stages a symlink.
+    pub fn symlink(mut self, target: &[u8], path: &Path, cwd: &Path, over_folder: bool) -> Result<AbsPath, Error> {
+        let path = self.resolve("link", path, cwd)?;
+        if target.is_empty() || target.len() > 4095 {
+            return Err(refuse("link", &path, "a target has 1 to 4095 bytes", None));
+        }
+        if self.current(&path)?.as_ref().is_some_and(State::is_folder) {
+            self.clear_folder("link", &path, over_folder)?;
+        }
+        let mut meta = self.new_meta(&path, false, None, 0o777)?;
+        (meta.mode, meta.xattrs) = (0o777, Box::default());
+        let n = self.number();
+        self.put(n, &path, Some(State { what: What::Symlink { target: target.into() }, meta }))?;
+        self.finish()?;
+        Ok(path)
+    }
+
+    /// Stages other permission bits for what is at `path`.
+    pub fn chmod(mut self, mode: u32, path: &Path, cwd: &Path) -> Result<AbsPath, Error> {
+        let path = self.resolve("change the mode of", path, cwd)?;
+        let Some(mut state) = self.current(&path)? else {
+            return Err(refuse("change the mode of", &path, "there is nothing", None));
+        };
+        if matches!(state.what, What::Symlink { .. }) {
+            return Err(refuse("change the mode of", &path, "a symlink has none of its own", None));
+        }
+        state.meta.mode = mode;
+        let n = self.number();
+        if let Some(change) = self.changes.at(&path).filter(|change| holds_content(change)) {
+            let old = object_name(change.n);
+            self.adopt(&old, n)?;
+            state.meta = self.dress(n, &path, state.meta)?;
+        }
+        self.put(n, &path, Some(state))?;
+        self.finish()?;
+        Ok(path)
+    }
+
+    fn number(&mut self) -> u32 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// Makes the path absolute against `cwd`, its parent resolved by realpath, the last component not. The part of the
+    /// parent that is not there has to be staged as folders, or is staged now with `-p`.
+    fn resolve(&mut self, act: &'static str, path: &Path, cwd: &Path) -> Result<AbsPath, Error> {
+        let shown = Shown(path.as_os_str().as_bytes()).to_string();
+        let bad = |why: &str| Error::NotStaged { act, path: shown.clone(), why: why.into(), remedy: None };
+        if path.as_os_str().is_empty() {
+            return Err(bad("the path is empty"));
+        }
+        let whole = cwd.join(path);
+        let (Some(name), Some(parent)) = (whole.file_name(), whole.parent()) else {
+            return Err(bad("the path ends in '/' or '..' alone"));
+        };
+        let (real, missing) = real_parent(parent).at("resolve", Shown(parent.as_os_str().as_bytes()))?;
+        let mut folder = AbsPath::parse(real.as_os_str().as_bytes()).map_err(|error| bad(&error.to_string()))?;
+        self.check_ancestors(act, &folder)?;
+        for name in missing {
+            folder = folder.join(name.as_bytes()).map_err(|error| bad(&error.to_string()))?;
+            match self.current(&folder)? {
+                Some(state) if state.is_folder() => {}
+                Some(_) => return Err(refuse(act, &folder, "it is staged as something that is no folder", None)),
+                None if self.make_parents => self.put_folder(&folder, None)?,
+                None => {
+                    let remedy = Some("-p stages the missing folders too".into());
+                    return Err(refuse(act, &folder, "the folder is missing", remedy));
+                }
+            }
+        }
+        let path = folder.join(name.as_bytes()).map_err(|error| bad(&error.to_string()))?;
+        if self.store.holds(&path) || self.store.path.is_under(&path) {
+            return Err(refuse(act, &path, "it holds recant's own store, or lies in it", None));
+        }
+        Ok(path)
+    }
+
+    /// Whether every folder on the way to `folder`, itself included, is one after the session too.
+    fn check_ancestors(&mut self, act: &'static str, folder: &AbsPath) -> Result<(), Error> {
+        let mut chain: Vec<AbsPath> = std::iter::successors(Some(folder.clone()), AbsPath::parent).collect();
+        chain.reverse();
+        for ancestor in chain {
+            let Some(change) = self.staged.get(&ancestor).or_else(|| self.changes.at(&ancestor)) else { continue };
+            match &change.after {
+                Some(state) if state.is_folder() => {}
+                None if self.make_parents => self.put_folder(&ancestor, None)?,
+                None => {
+                    let remedy = Some("-p stages it as a new folder".into());
+                    return Err(refuse(act, &ancestor, "the folder is staged to be deleted", remedy));
+                }
+                Some(_) => return Err(refuse(act, &ancestor, "it is staged as something that is no folder", None)),
+            }
+        }
+        Ok(())
+    }
+
+    /// What is at `path` with all that is staged so far.
+    fn current(&self, path: &AbsPath) -> Result<Object, Error> {
+        if let Some(change) = self.staged.get(path).or_else(|| self.changes.at(path)) {
+            return Ok(change.after.clone());
+        }
+        Ok(self.real(path)?.object)
+    }
+
+    /// What is at `path` on the tree. A file is read for its digest.
+    fn real(&self, path: &AbsPath) -> Result<Before, Error> {
+        let absent = Before { object: None, print: None };
+        let Some((parent, name)) = path.split() else {
+            return Err(refuse("stage", path, "it is the root folder", None));
+        };
+        let parent = Path::new(std::ffi::OsStr::from_bytes(parent));
+        let dir = match Dir::open(parent) {
+            Ok(dir) => dir,
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => return Ok(absent),
+            Err(error) => return Err(error).at("open the folder", parent.display()).map_err(Error::from),
+        };
+        let Some(mut seen) = look::look(dir.at(name)).at("look at", path)? else { return Ok(absent) };
+        if matches!(seen.state.what, What::File { .. }) {
+            let (digest, stat) = look::digest(dir.at(name)).at("read", path)?;
+            if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
+                return Err(refuse("stage", path, "it changes while it is looked at", Some("try again".into())));
+            }
+            seen.set_digest(digest);
+        }
+        Ok(Before { object: Some(seen.state), print: Some(seen.print) })
+    }
+
+    /// Stages the deletion of all that is under a folder.
+    fn clear_folder(&mut self, act: &'static str, path: &AbsPath, allowed: bool) -> Result<(), Error> {
+        let mut under: Vec<AbsPath> = Vec::new();
+        if let Some(State { what: What::Folder, .. }) = self.real(path)?.object {
+            let dir = Rc::new(Dir::open(path.as_path()).at("open the folder", path)?);
+            let walk = Walk::under(dir)?;
+            let mount = walk.mount();
+            for found in walk {
+                let found = found?;
+                let bytes = [path.as_bytes(), b"/", &found.below].concat();
+                let full = AbsPath::parse(&bytes).map_err(|error| refuse(act, path, &error.to_string(), None))?;
+                if found.stat.mount != mount || found.stat.mount_root {
+                    return Err(refuse(act, &full, "something is mounted there", None));
+                }
+                under.push(full);
+            }
+        }
+        under.extend(self.changes.list[self.changes.under(path)].iter().map(|change| change.path.clone()).filter(|p| p != path));
+        under.sort();
+        under.dedup();
+        for full in under {
+            if self.current(&full)?.is_none() {
+                continue;
+            }
+            if !allowed {
+                return Err(refuse(act, path, "the folder is not empty", Some("-r includes all that is in it".into())));
+            }
+            let n = self.number();
+            self.put(n, &full, None)?;
+        }
+        Ok(())
+    }
+
+    fn put_folder(&mut self, path: &AbsPath, mode: Option<u32>) -> Result<(), Error> {
+        let meta = self.new_meta(path, true, mode, 0o777)?;
+        let n = self.number();
+        self.put(n, path, Some(State { what: What::Folder, meta }))
+    }
+
+    /// Notes the change of one path; its `before` is the one of the first staging.
+    fn put(&mut self, n: u32, path: &AbsPath, after: Object) -> Result<(), Error> {
+        let before = match self.staged.get(path).or_else(|| self.changes.at(path)) {
+            Some(change) => change.before.clone(),
+            None => self.real(path)?,
+        };
+        let mut change = Change { n, path: path.clone(), before, after, marks: Marks::default(), extra: Default::default() };
+        let digest = |object: &Object| object.as_ref().and_then(State::digest);
+        change.marks.same_content = digest(&change.before.object).is_some_and(|d| Some(d) == digest(&change.after));
+        self.staged.insert(path.clone(), change);
+        Ok(())
+    }
+
+    /// What a new object at `path` gets from its folder and from this process: `asked` as it is, `usual` less the umask.
+    fn new_meta(&self, path: &AbsPath, is_folder: bool, asked: Option<u32>, usual: u32) -> Result<Meta, Error> {
+        let parent = path.parent().ok_or_else(|| refuse("make", path, "it is the root folder", None))?;
+        let folder = match self.current(&parent)? {
+            Some(state) if state.is_folder() => state.meta,
+            _ => return Err(refuse("make", path, "its folder is missing", None)),
+        };
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let (mode, umask) = asked.map_or_else(|| (usual, umask()), |mode| (mode, 0));
+        Ok(inherit::new_meta(&folder, is_folder, mode, umask, uid, gid, crate::fs::now()))
+    }
+
+    /// Streams content into `held/objects/<n>`.
+    fn hold(&self, n: u32, write: &mut Write<'_>) -> Result<(Digest, u64), Error> {
+        let name = object_name(n);
+        let (objects, name) = self.session.split(&name)?;
+        let at = objects.at(name);
+        // Left by a staging that was cut off.
+        self.fs.remove_all(at).at("remove", at)?;
+        let file = self.fs.create(at, 0o600).at("make", at)?;
+        let (mut hasher, mut size) = (Hasher::default(), 0);
+        let mut buffer = vec![0; 128 << 10];
+        loop {
+            let got = match write.content.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(got) => got,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error).at("read", write.source).map_err(Error::from),
+            };
+            hasher.update(&buffer[..got]);
+            self.fs.write(&file, &buffer[..got], objects.path()).at("write", at)?;
+            size += got as u64;
+        }
+        Ok((hasher.finish(), size))
+    }
+    /// Gives the object of change `old` the number `n`, as a second name: the first goes once the new line counts.
+    fn adopt(&self, old: &[u8], n: u32) -> Result<(), Error> {
+        let name = object_name(n);
+        let ((objects, old), (_, new)) = (self.session.split(old)?, self.session.split(&name)?);
+        let at = objects.at(new);
+        self.fs.remove_all(at).at("remove", at)?;
+        self.fs.link(objects.at(old), at).at("link", at)?;
+        Ok(())
+    }
+
+    /// Gives held content the metadata that it is to have, and makes it durable with its name (D10, D1, D2). Gives back the
+    /// metadata that it has then: setting a mode changes an ACL.
+    fn dress(&self, n: u32, path: &AbsPath, meta: Meta) -> Result<Meta, Error> {
+        let name = object_name(n);
+        let (objects, name) = self.session.split(&name)?;
+        let at = objects.at(name);
+        let me = rustix::process::geteuid();
+        if let Some(stat) = at.stat().at("look at", at)?
+            && (stat.uid, stat.gid) != (meta.uid, meta.gid)
+        {
+            self.fs.set_owner(at, meta.uid, meta.gid).map_err(|_| {
+                let why =
+                    format!("it belongs to user {}, group {}, and user {me} cannot give a new file to them", meta.uid, meta.gid);
+                refuse("write", path, &why, Some("run recant as its owner or as root".into()))
+            })?;
+        }
+        for (name, value) in &meta.xattrs {
+            self.fs.set_xattr(at, name, value).at("set an extended attribute of", path)?;
+        }
+        self.fs.set_mode(at, meta.mode).at("set the mode of", at)?;
+        self.fs.set_mtime(at, meta.mtime).at("set the time of", at)?;
+        self.fs.sync_at(at).at("sync", at)?;
+        self.fs.sync_dir(&objects).at("sync", objects.path().display())?;
+        Ok(look::look(at).at("look at", at)?.map_or(meta, |seen| seen.state.meta))
+    }
+
+    /// Writes the lines, counts them, and lets the objects go that no change needs any more.
+    fn finish(self) -> Result<(), Error> {
+        let mut replaced = Vec::new();
+        let mut lines = Vec::with_capacity(self.staged.len());
+        let mut count = self.changes.list.len() as u64;
+        for (path, change) in self.staged {
+            let old = self.changes.at(&path);
+            replaced.extend(old.filter(|old| holds_content(old)).map(|old| old.n));
+            let none = change.is_none();
+            match (old.is_some(), none) {
+                (true, true) => count -= 1,
+                (false, false) => count += 1,
+                (false, true) => {
+                    replaced.push(change.n);
+                    continue;
+                }
+                (true, false) => {}
+            }
+            lines.push(if none {
+                replaced.push(change.n);
+                Line::None { n: change.n, path }
+            } else {
+                if !holds_content(&change) {
+                    replaced.push(change.n);
+                }
+                Line::Change(change)
+            });
+        }
+        if !lines.is_empty() {
+            self.session.append(self.fs, &lines, count)?;
+        }
+        let objects = self.session.dir.open_below(b"held/objects").at("open", self.session.dir.path().display())?;
+        for n in replaced {
+            let name = n.to_string().into_bytes();
+            let at = objects.at(&name);
+            self.fs.unlink_if_there(at).at("remove", at)?;
+        }
+        let held: u64 = blocks_in(&objects)?;
+        if held != self.session.header.sizes.held {
+            let mut header = self.session.header.clone();
+            header.sizes.held = held;
+            self.session.save(self.fs, header)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where the content of change `n` lies in the session, once it is held as an object of its own.
+pub fn object_name(n: u32) -> Vec<u8> {
+    format!("held/objects/{n}").into_bytes()
+}
+
+/// Whether a staged change has content in `held/objects`: files do; folders and links are made from the record.
+fn holds_content(change: &Change) -> bool {
+    matches!(change.after, Some(State { what: What::File { .. }, .. })) && !change.in_place()
+}
+
+fn blocks_in(dir: &Dir) -> Result<u64, Error> {
+    let mut bytes = 0;
+    for name in dir.names().at("list", dir.path().display())? {
+        bytes += dir.at(&name).stat().at("look at", dir.at(&name))?.map_or(0, |stat| stat.blocks * 512);
+    }
+    Ok(bytes)
+}
+
+/// A file's metadata after somebody else's write to it: setuid, setgid and capabilities go (write(2), capabilities(7)).
+fn rewritten(mut meta: Meta) -> Meta {
+    meta.mode &= NO_SUID;
+    meta.xattrs = meta.xattrs.into_iter().filter(|(name, _)| &**name != b"security.capability").collect();
+    meta
+}
+
+fn refuse(act: &'static str, path: &AbsPath, why: &str, remedy: Option<String>) -> Error {
+    Error::NotStaged { act, path: path.to_string(), why: why.into(), remedy }
+}
+
+/// The real path of the part of `parent` that is there, and the names that are not.
+fn real_parent(parent: &Path) -> std::io::Result<(std::path::PathBuf, Vec<std::ffi::OsString>)> {
+    let mut missing = Vec::new();
+    let mut there = parent.to_path_buf();
+    loop {
+        match there.canonicalize() {
+            Ok(real) => {
+                missing.reverse();
+                return Ok((real, missing));
+            }
+            // A link to nothing is something: what is below it cannot be staged.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && there.symlink_metadata().is_err() => {}
+            Err(error) => return Err(error),
+        }
+        let name = there.file_name().ok_or_else(|| std::io::Error::other("'..' below a folder that is missing"))?;
+        missing.push(name.to_owned());
+        there.pop();
+    }
+}
+
+/// This process's umask, which can only be read by setting it; /proc has it without.
+fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
+}

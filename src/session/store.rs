@@ -1,0 +1,709 @@
+//! The store: the folder that holds sessions, and what is read and written there as a whole.
+
+use std::io::{BufRead, BufReader};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use super::Error;
+use super::change::{Change, Changes, FolderTime, Line};
+use super::header::{Header, Origin, Status};
+use super::id::{self, Id};
+use super::run::{Run, boot_id};
+use super::sides::{self, Side};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, Entry};
+use crate::fs::lock::{Hold, Lock};
+use crate::fs::path::AbsPath;
+use crate::tree::state::What;
+
+/// An open store.
+#[derive(Debug)]
+pub struct Store {
+    /// Where it is.
+    pub path: AbsPath,
+    /// Its folder.
+    pub dir: Dir,
+    sessions: Dir,
+    journals: Dir,
+}
+
+/// A session that a listing came to but cannot read.
+#[derive(Debug, Clone)]
+pub struct Broken {
+    /// The folder's name in `sessions/`.
+    pub name: String,
+    /// Why it cannot be read.
+    pub why: String,
+}
+
+/// An open session, as its header was when it was opened.
+#[derive(Debug)]
+pub struct Session {
+    /// Its folder.
+    pub dir: Dir,
+    /// Its header.
+    pub header: Header,
+}
+
+/// A session that nobody else can change as long as this is held.
+#[derive(Debug)]
+pub struct Locked {
+    session: Session,
+    _lock: Lock,
+}
+
+impl std::ops::Deref for Locked {
+    type Target = Session;
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
+
+const FORMAT: &str = "recant-store 1\n";
+const FOLDERS: [&[u8]; 2] = [b"sessions", b"journals"];
+/// The folders of a session, in the order in which they are made.
+const SESSION_FOLDERS: [&[u8]; 8] = [
+    b"held",
+    b"held/objects",
+    b"held/upper",
+    b"held/work",
+    b"checkpoint",
+    b"checkpoint/blobs",
+    b"checkpoint/objects",
+    b"displaced",
+];
+
+impl Store {
+    /// Opens the store at `path`; `None` where there is none yet. Changes nothing.
+    pub fn open(path: &AbsPath) -> Result<Option<Self>, Error> {
+        let dir = match Dir::open(path.as_path()) {
+            Ok(dir) => dir,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error).at("open the store", path).map_err(Error::from),
+        };
+        check_owner(&dir, path)?;
+        match read_small(dir.at(b"format"), 4096)? {
+            None if dir.is_empty().at("list the store", path)? => return Ok(None),
+            None => return Err(Error::Format { path: path.to_string(), found: String::new() }),
+            Some(text) if text == FORMAT.as_bytes() => {}
+            Some(text) => {
+                let found = String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned();
+                return Err(Error::Format { path: path.to_string(), found });
+            }
+        }
+        let sub = |name: &[u8]| -> Result<Dir, Error> {
+            let dir = dir.open_below(name).at("open the store's folder", dir.at(name))?;
+            check_owner(&dir, path)?;
+            Ok(dir)
+        };
+        let (sessions, journals) = (sub(FOLDERS[0])?, sub(FOLDERS[1])?);
+        Ok(Some(Self { path: path.clone(), dir, sessions, journals }))
+    }
+
+    /// Opens the store at `path`, made with its parents where it is missing, all with mode 0700.
+    pub fn create(fs: &Fs, path: &AbsPath) -> Result<Self, Error> {
+        if let Some(store) = Self::open(path)? {
+            return Ok(store);
+        }
+        let dir = make_folders(fs, path)?;
+        check_owner(&dir, path)?;
+        for name in FOLDERS {
+            mkdir_if_missing(fs, dir.at(name))?;
+        }
+        // `format` comes last: a store that has it is whole.
+        fs.replace(dir.at(b"format"), FORMAT.as_bytes()).at("write", dir.at(b"format"))?;
+        Self::open(path)?.ok_or_else(|| Error::Damaged { path: path.to_string(), why: "it vanished while it was made".into() })
+    }
+
+    /// Whether `path` is the store or lies in it.
+    pub fn holds(&self, path: &AbsPath) -> bool {
+        path.is_under(&self.path)
+    }
+
+    /// The folder of journals.
+    pub fn journals(&self) -> &Dir {
+        &self.journals
+    }
+
+    /// The folder of sessions.
+    pub fn sessions(&self) -> &Dir {
+        &self.sessions
+    }
+
+    /// All headers, the oldest first; what cannot be read comes beside them and hides nothing.
+    pub fn headers(&self) -> Result<(Vec<Header>, Vec<Broken>), Error> {
+        let mut names = self.sessions.names().at("list the sessions", self.sessions.path().display())?;
+        names.sort_unstable();
+        let (mut headers, mut broken) = (Vec::with_capacity(names.len()), Vec::new());
+        for name in names {
+            // What is being made or removed has a name of its own kind: `.new-…`, `.gone-…`.
+            if name.starts_with(b".") {
+                continue;
+            }
+            let text = String::from_utf8_lossy(&name).into_owned();
+            let why = match Id::parse(&text) {
+                None => "its name is no session's id".to_owned(),
+                Some(id) => match self.header_of(&id) {
+                    Ok(header) => {
+                        headers.push(header);
+                        continue;
+                    }
+                    Err(Error::Damaged { why, .. }) => why,
+                    Err(error) => error.to_string(),
+                },
+            };
+            broken.push(Broken { name: text, why });
+        }
+        headers.sort_by(|a, b| (a.seq, &a.id).cmp(&(b.seq, &b.id)));
+        Ok((headers, broken))
+    }
+
+    fn header_of(&self, id: &Id) -> Result<Header, Error> {
+        let dir = self.session_dir(id)?;
+        read_header(&dir, id)
+    }
+
+    fn session_dir(&self, id: &Id) -> Result<Dir, Error> {
+        let at = self.sessions.at(id.as_str().as_bytes());
+        match at.open_dir() {
+            Ok(dir) => {
+                check_owner(&dir, &self.path)?;
+                Ok(dir)
+            }
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENOTDIR)) => {
+                Err(Error::Damaged { path: at.to_string(), why: "it is not a folder".into() })
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(Error::Unknown { key: id.to_string(), near: Vec::new() })
+            }
+            Err(error) => Err(error).at("open the session", at).map_err(Error::from),
+        }
+    }
+
+    /// The session that `key` names: `last`, a whole id, a name, an id's last part, a unique prefix, in this order.
+    pub fn find(&self, key: &str) -> Result<Id, Error> {
+        if key.is_empty() || key.contains(['/', '\0']) || key.starts_with('.') {
+            return Err(Error::BadKey { key: key.into(), why: "it is empty, starts with '.' or holds '/'" });
+        }
+        if let Some(id) = Id::parse(key)
+            && self.sessions.at(key.as_bytes()).stat().at("look at", &self.path)?.is_some()
+        {
+            return Ok(id);
+        }
+        let (headers, broken) = self.headers()?;
+        if key == "last" {
+            let usable = |h: &&Header| h.counts.changes > 0 && !matches!(h.status(), Status::Discarded | Status::Capturing);
+            let none = || Error::NotNow { id: "last".into(), why: "there is no session that has a change".into(), remedy: None };
+            return headers.iter().rev().find(usable).map(|h| h.id.clone()).ok_or_else(none);
+        }
+        if let Some(header) = headers.iter().find(|h| h.name.as_deref() == Some(key)) {
+            return Ok(header.id.clone());
+        }
+        let ids = || headers.iter().map(|h| h.id.clone()).chain(broken.iter().filter_map(|b| Id::parse(&b.name)));
+        for fits in
+            [ids().filter(|id| id.tail() == key).collect::<Vec<_>>(), ids().filter(|id| id.as_str().starts_with(key)).collect()]
+        {
+            match &fits[..] {
+                [] => {}
+                [id] => return Ok(id.clone()),
+                _ => return Err(Error::Ambiguous { key: key.into(), fits: fits.iter().map(ToString::to_string).collect() }),
+            }
+        }
+        Err(Error::Unknown { key: key.into(), near: nearest(key, &headers) })
+    }
+
+    /// Opens a session for reading.
+    pub fn session(&self, id: &Id) -> Result<Session, Error> {
+        let dir = self.session_dir(id)?;
+        let header = read_header(&dir, id)?;
+        Ok(Session { dir, header })
+    }
+
+    /// Opens a session and takes its lock; another recant that holds it is an error at once.
+    pub fn lock_session(&self, fs: &Fs, id: &Id) -> Result<Locked, Error> {
+        let dir = self.session_dir(id)?;
+        let lock = Lock::try_take(fs, dir.at(b"lock"), Hold::Exclusive).at("lock", dir.at(b"lock"))?;
+        let lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
+        // Read under the lock: what was read before it may be old.
+        let header = read_header(&dir, id)?;
+        Ok(Locked { session: Session { dir, header }, _lock: lock })
+    }
+
+    /// Takes the store's lock, waiting for at most 10 s; `slow` is called once, after half a second.
+    pub fn lock(&self, fs: &Fs, hold: Hold, slow: impl FnOnce()) -> Result<Lock, Error> {
+        let at = self.dir.at(b"lock");
+        let lock = Lock::wait(fs, at, hold, Duration::from_secs(10), slow).at("lock", at)?;
+        lock.ok_or_else(|| Error::Busy { what: format!("the store {}", self.path) })
+    }
+
+    /// Begins a session: its folder is made under another name and appears whole.
+    pub fn begin(&self, fs: &Fs, origin: Origin, name: Option<&str>) -> Result<Locked, Error> {
+        let (headers, _) = self.headers()?;
+        if let Some(name) = name {
+            id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
+            name_is_free(&headers, name)?;
+        }
+        let seq = headers.iter().map(|h| h.seq).max().unwrap_or(0) + 1;
+        loop {
+            let id = Id::new_now().at("draw a random number for", "the session's id")?;
+            let temp = format!(".new-{id}").into_bytes();
+            let temp = self.sessions.at(&temp);
+            fs.mkdir(temp, 0o700).at("make the folder", temp)?;
+            let dir = temp.open_dir().at("open the folder", temp)?;
+            let lock = Lock::try_take(fs, dir.at(b"lock"), Hold::Exclusive).at("lock", dir.at(b"lock"))?;
+            let lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
+            for path in SESSION_FOLDERS {
+                let (parent, name) = split(&dir, path)?;
+                fs.mkdir(parent.at(name), 0o700).at("make the folder", parent.at(name))?;
+            }
+            let mut header = Header::new(id.clone(), seq, origin, crate::fs::now());
+            header.name = name.map(Into::into);
+            write_header(fs, &dir, &header)?;
+            match fs.place(temp, self.sessions.at(id.as_str().as_bytes())) {
+                Ok(()) => {}
+                // Drawn twice in one second.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    fs.remove_all(temp).at("remove", temp)?;
+                    continue;
+                }
+                Err(error) => return Err(error).at("name the session", temp).map_err(Error::from),
+            }
+            // D2, D3: the session's own name, and through it all that was made in it.
+            fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
+            let dir = self.session_dir(&id)?;
+            return Ok(Locked { session: Session { dir, header }, _lock: lock });
+        }
+    }
+
+    /// Gives a session another name, or none.
+    pub fn rename(&self, fs: &Fs, locked: &mut Locked, name: Option<&str>) -> Result<(), Error> {
+        if let Some(name) = name {
+            id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
+            let (headers, _) = self.headers()?;
+            name_is_free(headers.iter().filter(|h| h.id != locked.header.id), name)?;
+        }
+        let mut header = locked.header.clone();
+        header.name = name.map(Into::into);
+        locked.save(fs, header)
+    }
+
+    /// Removes a whole session: first its name goes, durably, then its bytes (I12).
+    pub fn remove_session(&self, fs: &Fs, locked: Locked) -> Result<(), Error> {
+        let id = locked.header.id.clone();
+        let gone = format!(".gone-{id}").into_bytes();
+        let (at, gone) = (self.sessions.at(id.as_str().as_bytes()), self.sessions.at(&gone));
+        fs.place(at, gone).at("remove the session", at)?;
+        fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
+        fs.remove_all(gone).at("remove", gone)?;
+        Ok(())
+    }
+
+    /// Removes what a crash left half made or half removed in `sessions/`. Under the store's lock.
+    pub fn sweep(&self, fs: &Fs) -> Result<(), Error> {
+        for name in self.sessions.names().at("list", self.sessions.path().display())? {
+            let at = self.sessions.at(&name);
+            let made = name.starts_with(b".new-");
+            if !made && !name.starts_with(b".gone-") {
+                continue;
+            }
+            // One that is just being made is locked.
+            let dir = at.open_dir().at("open", at)?;
+            if Lock::is_held(dir.at(b"lock")).at("look at the lock", at)? {
+                continue;
+            }
+            fs.remove_all(at).at("remove", at)?;
+        }
+        Ok(())
+    }
+
+    /// The ids of the sessions that have a journal: an operation of theirs is under way, or was interrupted.
+    pub fn journaled(&self) -> Result<Vec<Id>, Error> {
+        let names = self.journals.names().at("list the journals", self.journals.path().display())?;
+        let mut ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
+        ids.sort();
+        Ok(ids)
+    }
+}
+
+impl Session {
+    /// The session's id.
+    pub fn id(&self) -> &Id {
+        &self.header.id
+    }
+
+    /// Whether a run of it is under way: its lock is held. A run of this boot whose lock is free has ended and waits to
+    /// be collected.
+    pub fn is_held(&self) -> Result<bool, Error> {
+        Ok(Lock::is_held(self.dir.at(b"lock")).at("look at", self.dir.at(b"lock"))?)
+    }
+
+    /// The net changes in path order.
+    ///
+    /// Errors: [`Error::Damaged`] where fewer whole lines are there than the header counts, where a line cannot be read,
+    /// or where the changes contradict each other.
+    pub fn changes(&self) -> Result<Changes, Error> {
+        let at = self.dir.at(b"changes.jsonl");
+        let damaged = |why: String| Error::Damaged { path: at.to_string(), why };
+        if self.header.lines == 0 {
+            return Ok(Changes::default());
+        }
+        let file = match at.open_file() {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(damaged("it is missing".into())),
+            Err(error) => return Err(error).at("open", at).map_err(Error::from),
+        };
+        let mut net = Net::default();
+        let mut reader = BufReader::with_capacity(64 << 10, file);
+        let (mut text, mut counted, mut owed) = (Vec::new(), 0_u64, 0_u64);
+        for number in 1_u64.. {
+            if counted >= self.header.lines && owed == 0 {
+                break;
+            }
+            text.clear();
+            reader.read_until(b'\n', &mut text).at("read", at)?;
+            if text.last() != Some(&b'\n') {
+                return Err(damaged(format!("it ends after {} lines; the session counts {}", number - 1, self.header.lines)));
+            }
+            let line: Line = serde_json::from_slice(&text).map_err(|error| damaged(format!("line {number}: {error}")))?;
+            match line {
+                Line::Rewritten { lines, follow } if number == 1 => (counted, owed) = (lines, follow),
+                Line::Rewritten { .. } => return Err(damaged(format!("line {number} stands in the wrong place"))),
+                line => {
+                    if owed > 0 {
+                        owed -= 1
+                    } else {
+                        counted += 1
+                    }
+                    net.take(line);
+                }
+            }
+        }
+        let changes = net.finish();
+        if changes.list.len() as u64 != self.header.counts.changes {
+            return Err(damaged(format!(
+                "it holds {} changes; the session counts {}",
+                changes.list.len(),
+                self.header.counts.changes
+            )));
+        }
+        if let Some(path) = changes.contradiction() {
+            return Err(damaged(format!("{path} contradicts another change")));
+        }
+        Ok(changes)
+    }
+
+    /// Where each of the `count` changes is.
+    pub fn sides(&self, count: usize) -> Result<Vec<Side>, Error> {
+        if self.header.generation == 0 {
+            return Ok(vec![Side::Never; count]);
+        }
+        let name = sides_name(self.header.generation);
+        let at = self.dir.at(&name);
+        let damaged = |why: &str| Error::Damaged { path: at.to_string(), why: why.into() };
+        let bytes = read_small(at, 64 << 20)?.ok_or_else(|| damaged("it is missing"))?;
+        let sides = sides::from_bytes(&bytes).ok_or_else(|| damaged("its digest does not fit"))?;
+        if sides.len() != count {
+            return Err(damaged("it is of another number of changes"));
+        }
+        Ok(sides)
+    }
+
+    /// What the run was; `None` for a session staged by hand.
+    pub fn run(&self) -> Result<Option<Run>, Error> {
+        let at = self.dir.at(b"run.json");
+        let Some(bytes) = read_small(at, 16 << 20)? else { return Ok(None) };
+        let run = serde_json::from_slice(&bytes);
+        run.map(Some).map_err(|error| Error::Damaged { path: at.to_string(), why: error.to_string() })
+    }
+
+    /// Whether a run of another boot was never collected: what it wrote may not have reached the disk.
+    pub fn of_another_boot(&self) -> Result<bool, Error> {
+        Ok(self.run()?.is_some_and(|run| run.boot != boot_id()))
+    }
+
+    /// Where the content of a change's `after` lies, below the session's folder: in its upper or among the held objects.
+    /// `None` where it is on the tree or lost, or where there is none (a deletion, a staged folder or link). `run` is the
+    /// session's own.
+    pub fn held_at(&self, change: &Change, side: Side, run: Option<&Run>) -> Option<Vec<u8>> {
+        match (side, run) {
+            (Side::In | Side::Lost, _) => None,
+            _ if change.after.is_none() || change.in_place() => None,
+            (Side::Never, Some(run)) => run.place_of(&change.path).map(|(place, below)| {
+                let upper = format!("held/upper/{}", place.k).into_bytes();
+                if below.is_empty() { upper } else { [&*upper, b"/", below].concat() }
+            }),
+            (Side::Never, None) if change.after.as_ref().is_some_and(|state| !matches!(state.what, What::File { .. })) => None,
+            _ => Some(super::stage::object_name(change.n)),
+        }
+    }
+
+    /// Opens the folder of a path below the session's folder, and gives the last name.
+    pub fn split<'p>(&self, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {
+        split(&self.dir, path)
+    }
+}
+
+impl Locked {
+    /// Replaces the header, durably.
+    pub fn save(&mut self, fs: &Fs, mut header: Header) -> Result<(), Error> {
+        header.changed = crate::fs::now();
+        write_header(fs, &self.dir, &header)?;
+        self.session.header = header;
+        Ok(())
+    }
+
+    /// Takes over a header that was written already.
+    pub fn set_header(&mut self, header: Header) {
+        self.session.header = header;
+    }
+
+    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards.
+    pub fn append(&mut self, fs: &Fs, lines: &[Line], changes: u64) -> Result<(), Error> {
+        let at = self.dir.at(b"changes.jsonl");
+        let file = fs.append(at).at("open", at)?;
+        self.cut_uncounted(fs, &file)?;
+        let bytes = lines.iter().map(json_line).collect::<Vec<_>>().concat();
+        fs.write(&file, &bytes, at.dir.path()).at("write", at)?;
+        // D1: the lines before the count that makes them count.
+        fs.sync(&file, at.dir.path()).at("sync", at)?;
+        let mut header = self.header.clone();
+        header.lines += lines.len() as u64;
+        header.counts.changes = changes;
+        self.save(fs, header)
+    }
+
+    /// Cuts off what an interrupted staging left behind the lines that the header counts.
+    fn cut_uncounted(&self, fs: &Fs, file: &std::fs::File) -> Result<(), Error> {
+        let at = self.dir.at(b"changes.jsonl");
+        let mut reader = BufReader::with_capacity(64 << 10, file);
+        let (mut text, mut end, mut counted, mut owed) = (Vec::new(), 0_u64, 0, 0);
+        let mut first = true;
+        while counted < self.header.lines || owed > 0 {
+            text.clear();
+            let got = reader.read_until(b'\n', &mut text).at("read", at)?;
+            if text.last() != Some(&b'\n') {
+                return Err(Error::Damaged { path: at.to_string(), why: "it has fewer lines than the session counts".into() });
+            }
+            end += got as u64;
+            match serde_json::from_slice(&text) {
+                Ok(Line::Rewritten { lines, follow }) if first => (counted, owed) = (lines, follow),
+                _ if owed > 0 => owed -= 1,
+                _ => counted += 1,
+            }
+            first = false;
+        }
+        let size = crate::fs::dir::stat_of(file.as_fd()).at("look at", at)?.size;
+        if size > end {
+            fs.set_size(file, end, at.dir.path()).at("cut", at)?;
+        }
+        Ok(())
+    }
+
+    /// Writes `changes.jsonl` anew, in path order. `lines` is the header's count that it stands for: the present one where
+    /// facts alone were added.
+    pub fn rewrite(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<(), Error> {
+        let at = self.dir.at(b"changes.jsonl");
+        let temp = self.dir.at(b"changes.jsonl.new");
+        fs.unlink_if_there(temp).at("remove", temp)?;
+        let file = fs.create(temp, 0o600).at("make", temp)?;
+        let follow = (changes.list.len() + changes.folder_times.len()) as u64;
+        let mut buffer = json_line(&Line::Rewritten { lines, follow });
+        let flush = |buffer: &mut Vec<u8>| -> Result<(), Error> {
+            fs.write(&file, buffer, at.dir.path()).at("write", temp)?;
+            buffer.clear();
+            Ok(())
+        };
+        for change in &changes.list {
+            write_line(&mut buffer, &LineRef::Change(change));
+            if buffer.len() > 1 << 20 {
+                flush(&mut buffer)?;
+            }
+        }
+        for time in &changes.folder_times {
+            write_line(&mut buffer, &LineRef::FolderTime(time));
+        }
+        flush(&mut buffer)?;
+        // D1, then D2.
+        fs.sync(&file, at.dir.path()).at("sync", temp)?;
+        fs.rename_over(temp, at).at("rename", temp)?;
+        fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?;
+        Ok(())
+    }
+
+    /// Writes `run.json`.
+    pub fn save_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
+        let at = self.dir.at(b"run.json");
+        let bytes = serde_json::to_vec(run).map_err(|error| Error::Damaged { path: at.to_string(), why: error.to_string() })?;
+        fs.replace(at, &bytes).at("write", at)?;
+        Ok(())
+    }
+}
+
+/// Lines as they are written, borrowed.
+#[derive(serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+enum LineRef<'a> {
+    Change(&'a Change),
+    FolderTime(&'a FolderTime),
+}
+
+/// Net changes in the making.
+#[derive(Default)]
+struct Net {
+    changes: std::collections::BTreeMap<AbsPath, Change>,
+    folder_times: Vec<FolderTime>,
+}
+
+impl Net {
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Change(change) => {
+                self.changes.insert(change.path.clone(), change);
+            }
+            Line::None { path, .. } => {
+                self.changes.remove(&path);
+            }
+            Line::FolderTime(time) => self.folder_times.push(time),
+            Line::Rewritten { .. } => {}
+        }
+    }
+
+    fn finish(self) -> Changes {
+        let mut folder_times = self.folder_times;
+        folder_times.sort_by(|a, b| a.path.cmp(&b.path));
+        Changes { list: self.changes.into_values().collect(), folder_times }
+    }
+}
+
+/// The name of the file that says where each change is.
+pub fn sides_name(generation: u64) -> Vec<u8> {
+    format!("sides.{generation}").into_bytes()
+}
+
+/// The bytes of a header's file.
+pub fn header_bytes(header: &Header) -> Vec<u8> {
+    let mut bytes = json(header);
+    bytes.push(b'\n');
+    bytes
+}
+
+fn write_header(fs: &Fs, dir: &Dir, header: &Header) -> Result<(), Error> {
+    let at = dir.at(b"session.json");
+    fs.replace(at, &header_bytes(header)).at("write", at)?;
+    Ok(())
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("recant's own types have string keys and no failing serializer")
+}
+
+fn json_line(line: &Line) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_line(&mut bytes, line);
+    bytes
+}
+
+fn write_line<T: serde::Serialize>(buffer: &mut Vec<u8>, line: &T) {
+    serde_json::to_writer(&mut *buffer, line).expect("recant's own types have string keys and no failing serializer");
+    buffer.push(b'\n');
+}
+
+fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
+    let at = dir.at(b"session.json");
+    let damaged = |why: String| Error::Damaged { path: at.to_string(), why };
+    let bytes = read_small(at, 64 << 10)?.ok_or_else(|| damaged("it is missing".into()))?;
+    let header: Header = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+    if header.id != *id {
+        return Err(damaged(format!("it is that of session {}", header.id)));
+    }
+    header.check().map_err(|why| damaged(why.into()))?;
+    Ok(header)
+}
+
+/// Reads one of recant's own files whole; `None` where it is missing. What is no file, or larger than `limit` bytes, is damage.
+pub fn read_small(at: Entry<'_>, limit: u64) -> Result<Option<Vec<u8>>, Error> {
+    use std::io::Read;
+    let damaged = |why: &str| Error::Damaged { path: at.to_string(), why: why.into() };
+    match at.stat().at("look at", at)? {
+        None => return Ok(None),
+        Some(stat) if stat.sort != crate::fs::dir::Sort::File => return Err(damaged("it is not a file")),
+        Some(stat) if stat.size > limit => return Err(damaged("it is far too large")),
+        Some(_) => {}
+    }
+    let file = match at.open_file() {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).at("open", at).map_err(Error::from),
+    };
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes).at("read", at)?;
+    Ok(Some(bytes))
+}
+
+fn split<'p>(dir: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {
+    let (parent, name) = match path.iter().rposition(|b| *b == b'/') {
+        Some(cut) => (&path[..cut], &path[cut + 1..]),
+        None => (&b""[..], path),
+    };
+    let parent =
+        dir.open_below(parent).at("open the folder", dir.path().join(String::from_utf8_lossy(parent).as_ref()).display())?;
+    Ok((parent, name))
+}
+
+/// The store is one user's alone (F25, I26).
+fn check_owner(dir: &Dir, store: &AbsPath) -> Result<(), Error> {
+    let path = dir.path().display().to_string();
+    let stat = dir.stat().at("look at", &path)?;
+    let me = rustix::process::geteuid().as_raw();
+    if stat.uid != me {
+        let why = format!("it belongs to user {}, and you are user {me}", stat.uid);
+        let remedy = format!("run recant as that user, or name another store with --store (now {store})");
+        return Err(Error::Unsafe { path, why, remedy });
+    }
+    if stat.mode & 0o022 != 0 {
+        let why = format!("others may write to it (mode {:04o})", stat.mode);
+        return Err(Error::Unsafe { why, remedy: format!("chmod go-w {path}"), path });
+    }
+    Ok(())
+}
+
+fn mkdir_if_missing(fs: &Fs, at: Entry<'_>) -> Result<(), Error> {
+    match fs.mkdir(at, 0o700) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        other => Ok(other.at("make the folder", at)?),
+    }
+}
+
+fn make_folders(fs: &Fs, path: &AbsPath) -> Result<Dir, Error> {
+    match Dir::open(path.as_path()) {
+        Ok(dir) => return Ok(dir),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error).at("open the folder", path).map_err(Error::from),
+    }
+    let Some(parent) = path.parent() else { return Err(Error::Damaged { path: "/".into(), why: "it is missing".into() }) };
+    let parent = make_folders(fs, &parent)?;
+    let at = parent.at(path.name());
+    mkdir_if_missing(fs, at)?;
+    // D3: a new folder lasts once its parent is synced.
+    fs.sync_dir(&parent).at("sync", parent.path().display())?;
+    Ok(Dir::open(path.as_path()).at("open the folder", path)?)
+}
+
+fn name_is_free<'h>(headers: impl IntoIterator<Item = &'h Header>, name: &str) -> Result<(), Error> {
+    let taken = headers.into_iter().find(|h| h.name.as_deref() == Some(name));
+    taken.map_or(Ok(()), |h| Err(Error::NameTaken { name: name.into(), by: h.id.to_string() }))
+}
+
+/// The three ids and names that begin most like `key`, or end like it.
+fn nearest(key: &str, headers: &[Header]) -> Vec<String> {
+    let shared = |a: &str| a.bytes().zip(key.bytes()).take_while(|(a, b)| a == b).count();
+    let score = |h: &Header| {
+        let name = h.name.as_deref().map_or(0, shared);
+        shared(h.id.as_str()).max(shared(h.id.tail()) * 4).max(name * 4)
+    };
+    let mut near: Vec<&Header> = headers.iter().collect();
+    near.sort_by_key(|h| (std::cmp::Reverse(score(h)), std::cmp::Reverse(h.seq)));
+    let show = |h: &Header| h.name.as_ref().map_or(h.id.to_string(), |name| format!("{} ({name})", h.id));
+    near.into_iter().take(3).map(show).collect()
+}
