@@ -1,6 +1,6 @@
 //! Drives the capture room alone, for its tests: `capture STORE [--also DIR]… [--pass PATH]… [--kill] -- COMMAND…`.
 //! Prints one JSON line on stderr at the end; exits as `recant run` does.
-#![allow(clippy::print_stdout, reason = "a program for tests")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program for tests")]
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -76,7 +76,19 @@ fn attempt() -> Result<Exit, Error> {
     let ended = run(&laid, &Command { argv, env: Vec::new(), linger }, &mut |Event::Lingering(names)| {
         eprintln!("still running: {}", names.join(" "));
     })?;
+    let collected = recant::capture::collect::finish(&fs, &laid, &held, &store, ended.started)?;
+    if let Some(file) = std::env::var_os("COLLECTED") {
+        let lines = collected.changes.list.iter().map(|change| serde_json::to_string(change).expect("plain data") + "\n");
+        std::fs::write(&file, lines.collect::<String>()).expect("the list");
+        let times = collected.changes.folder_times.iter();
+        let lines = times.map(|time| serde_json::to_string(time).expect("plain data") + "\n");
+        std::fs::write(PathBuf::from(file).with_extension("times"), lines.collect::<String>()).expect("the list");
+    }
+    for warning in &collected.warnings {
+        eprintln!("{warning}");
+    }
     if std::env::var_os("COVERAGE").is_some() {
+        eprintln!("{} changes, {} folder times", collected.changes.list.len(), collected.changes.folder_times.len());
         eprintln!("{ended:?}");
     }
     Ok(ended.exit)

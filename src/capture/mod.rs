@@ -2,7 +2,8 @@
 //! write is an overlay whose upper lies in the session, or is read-only. Then reads the uppers into changes.
 //!
 //! The way of the data, each arrow a finished value:
-//! `Request` → [`plan::Plan::make`] → `Plan` → [`plan::Plan::lay_out`] → `Laid` → [`run::run`] → `Ended`.
+//! `Request` → [`plan::Plan::make`] → `Plan` → [`plan::Plan::lay_out`] → `Laid` → [`run::run`] → `Ended` →
+//! [`collect::finish`] → `Collected`.
 //!
 //! What always holds:
 //! - **C1** Fail closed: what can't be mounted as planned ends the run before the command starts, and what the kernel
@@ -12,9 +13,9 @@
 //! - **C4** Folders on the tree are never touched here: all that is made lies in the store or in a mount of the run's own.
 //!
 //! Files: `plan` is the checked list of mounts; `space` builds them inside the namespace; `init` is the small pid 1;
-//! `run` forks and waits; `sys` holds the unsafe calls.
+//! `run` forks and waits; `collect` reads the uppers; `sys` holds the unsafe calls.
 
-pub mod coverage;
+pub mod collect;
 pub mod descriptors;
 pub mod error;
 mod init;

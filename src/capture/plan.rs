@@ -4,16 +4,14 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::Access;
-use serde::{Deserialize, Serialize};
-
-use super::coverage::{Coverage, How};
 use super::error::Error;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::mounts::{self, Mount};
 use crate::fs::path::{AbsPath, Shown};
+use crate::session::run::{Coverage, How, Place};
+use rustix::fs::Access;
 
 /// What a run is asked for.
 #[derive(Debug, Clone)]
@@ -54,15 +52,6 @@ pub enum Route {
     User,
 }
 
-/// A folder that is captured in a run, and the number of its upper and work folder: `held/upper/<k>`, `held/work/<k>`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// The folder.
-    pub path: AbsPath,
-    /// `<k>`.
-    pub k: u32,
-}
-
 /// What will be mounted.
 #[derive(Debug)]
 pub struct Plan {
@@ -75,6 +64,7 @@ pub struct Plan {
     pub(super) uid: u32,
     pub(super) gid: u32,
     coverage: Vec<Coverage>,
+    warnings: Vec<String>,
 }
 
 /// A folder to be captured.
@@ -165,12 +155,13 @@ impl Plan {
         let route = route();
         refuse_gainer(route, &request.program)?;
         let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
-        let mut making = Making { request, route, mounts: &mounts, targets: Vec::new(), coverage: Vec::new() };
+        let mut making =
+            Making { request, route, mounts: &mounts, targets: Vec::new(), coverage: Vec::new(), warnings: Vec::new() };
         making.choose();
         making.say_rest();
         let passes = making.passes();
         let hidden = making.hidden()?;
-        let Making { mut targets, mut coverage, .. } = making;
+        let Making { mut targets, mut coverage, warnings, .. } = making;
         targets.retain(|target| !passes.iter().any(|pass| target.path.is_under(pass)));
         coverage.sort_by(|a, b| a.path.cmp(&b.path));
         let plan = Self {
@@ -183,6 +174,7 @@ impl Plan {
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
             coverage,
+            warnings,
         };
         plan.check_cwd()?;
         Ok(plan)
@@ -191,6 +183,11 @@ impl Plan {
     /// What happens to changes where, in path order.
     pub fn coverage(&self) -> &[Coverage] {
         &self.coverage
+    }
+
+    /// What a person should hear before the command starts: what was asked for and can't be captured. A line each.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Who sets up the namespace.
@@ -299,6 +296,13 @@ pub(super) fn is_overlay_xattr(name: &[u8]) -> bool {
     name.starts_with(b"trusted.overlay.") || name.starts_with(b"user.overlay.")
 }
 
+impl Route {
+    /// The route that a run of the user `uid` takes, or took, on this machine.
+    pub fn of(uid: u32) -> Self {
+        if uid == 0 { route() } else { Self::User }
+    }
+}
+
 fn route() -> Route {
     let may_mount =
         rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(rustix::thread::CapabilitySet::SYS_ADMIN));
@@ -339,11 +343,16 @@ struct Making<'a> {
     mounts: &'a [Mount],
     targets: Vec<Target>,
     coverage: Vec<Coverage>,
+    warnings: Vec<String>,
 }
 
 impl Making<'_> {
     fn say(&mut self, path: &AbsPath, how: How, why: impl Into<String>, warn: bool) {
-        self.coverage.push(Coverage { path: path.clone(), how, why: why.into(), warn });
+        let why = why.into();
+        if warn {
+            self.warnings.push(format!("{path}: {why}"));
+        }
+        self.coverage.push(Coverage { path: path.clone(), how, why: (!why.is_empty()).then_some(why) });
     }
 
     /// The places that are wanted, those that another one covers left out, each turned into targets.

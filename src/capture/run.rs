@@ -17,13 +17,14 @@ use rustix::time::Timespec;
 use super::descriptors;
 use super::error::{Error, remedy};
 use super::init::{self, Orders};
-use super::plan::{Laid, Place, Route};
+use super::plan::{Laid, Route};
 use super::sys::{self, New, Signals};
 use super::words::{Failed, Word, Words};
 use crate::error::At;
 use crate::fs;
 use crate::fs::dir::Time;
 use crate::fs::path::Shown;
+use crate::session::run::Place;
 
 /// What to run.
 #[derive(Debug, Clone)]
