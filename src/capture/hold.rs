@@ -86,7 +86,8 @@ pub fn collect_ended(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64
         return keep_nothing(fs, session);
     };
     let unsynced = record.boot != boot_id();
-    let facts = Facts { held: &held, places: &record.places, store: &store.path, started: record.started, route: Route::of(record.uid) };
+    let facts =
+        Facts { held: &held, places: &record.places, store: &store.path, started: record.started, route: Route::of(record.uid) };
     let mut collected = collect(&facts, fs)?;
     fs.sync_fs(&held).at("sync the file system of", held.path().display())?;
     clear_work(fs, &held, &record.places)?;

@@ -67,7 +67,13 @@ pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
     Ok(ended)
 }
 
-fn start(call: &Call, store: &Store, session: &mut Locked, args: &args::Run, id_file: &mut Option<IdFile>) -> Result<Held, Problem> {
+fn start(
+    call: &Call,
+    store: &Store,
+    session: &mut Locked,
+    args: &args::Run,
+    id_file: &mut Option<IdFile>,
+) -> Result<Held, Problem> {
     let plan = plan(call, store, session.id(), args)?;
     for warning in plan.warnings() {
         call.out.warn(warning);
@@ -155,7 +161,14 @@ fn pending(call: &Call, store: &Store, key: &str) -> Result<Locked, Problem> {
 }
 
 /// What becomes of the session, and what is said of it.
-fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args::Run, fresh: bool) -> Result<(&'static str, Ended), Problem> {
+fn end(
+    call: &Call,
+    store: &Store,
+    mut session: Locked,
+    held: &Held,
+    args: &args::Run,
+    fresh: bool,
+) -> Result<(&'static str, Ended), Problem> {
     let exit = match held.exit {
         Exit::Code(code) => code,
         Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
@@ -243,7 +256,10 @@ pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem>
 pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Problem> {
     let changes = collect_into(&call.fs, store, locked)?;
     let id = locked.id();
-    call.out.note(format_args!("the run of session {id} was cut off; what it had changed is collected: {}", text::count(changes, "change")));
+    call.out.note(format_args!(
+        "the run of session {id} was cut off; what it had changed is collected: {}",
+        text::count(changes, "change")
+    ));
     Ok(())
 }
 
