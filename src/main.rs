@@ -1,2 +1,32 @@
 //! recant: parse, run, map errors to exit statuses; nothing else.
-fn main() {}
+
+use std::process::ExitCode;
+
+use recant::cli::{self, Ended};
+use recant::error::Kind;
+
+fn main() -> ExitCode {
+    recant::fs::lease::ignore_sigio();
+    match cli::run(std::env::args_os()) {
+        Ended::Done => ExitCode::SUCCESS,
+        Ended::With(kind) => status(kind).into(),
+        Ended::Command(status) => status.into(),
+    }
+}
+
+/// DESIGN.md, Command line, has the table.
+#[deny(clippy::wildcard_enum_match_arm)]
+fn status(kind: Kind) -> u8 {
+    match kind {
+        Kind::Refused => 1,
+        Kind::Usage => 2,
+        Kind::Conflict => 3,
+        Kind::LeftOut => 4,
+        Kind::Damaged => 5,
+        Kind::Busy => 6,
+        Kind::Stuck => 7,
+        Kind::NoCapture => 125,
+        Kind::NotExecutable => 126,
+        Kind::NotFound => 127,
+    }
+}

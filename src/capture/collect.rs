@@ -504,7 +504,7 @@ impl<'a> Found<'a> {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && stat.sort != Sort::Symlink => {
                 let what = if stat.sort == Sort::Folder { What::Folder } else { What::File { size: stat.size, digest: None } };
                 let state = State { what, meta: Meta::of(stat, Vec::new()) };
-                Ok(Seen { state, print: look::fingerprint(stat), nlink: stat.nlink })
+                Ok(Seen { state, print: look::fingerprint(stat), nlink: stat.nlink, blocks: stat.blocks * 512 })
             }
             seen => Ok(self.as_shown(seen?)),
         }

@@ -68,10 +68,13 @@ pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     Ok(())
 }
 
-/// Drops the originals of a session: what is committed cannot be rolled back any more.
+/// Drops the originals of a session: what is committed cannot be rolled back any more. Where nothing is on the tree there
+/// is no rollback to lose: the next commit begins a checkpoint of its own, which is kept.
 pub fn drop_checkpoint(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     let mut header = session.header.clone();
-    header.checkpoint = Checkpoint::Pruned;
+    if header.counts.inside > 0 {
+        header.checkpoint = Checkpoint::Pruned;
+    }
     header.sizes.checkpoint = 0;
     session.save(fs, header)?;
     for folder in [&b"checkpoint/blobs"[..], b"checkpoint/objects", b"displaced"] {

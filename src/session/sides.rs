@@ -1,9 +1,12 @@
 //! `sides.<generation>`: on which side each change is, a letter a change in the order of `changes.jsonl`, and a digest.
 
+use serde::{Deserialize, Serialize};
+
 use crate::tree::digest::Digest;
 
 /// Where a change is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Side {
     /// Its `after` lies in the session; it was never on the tree.
     Never,

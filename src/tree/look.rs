@@ -2,12 +2,14 @@
 
 use std::io;
 
+use serde::{Deserialize, Serialize};
+
 use super::digest::Digest;
 use super::state::{Fingerprint, Identity, Likeness, Meta, Object, State, What};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, stat_of};
 
 /// An object as it was seen.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     /// Its state; a file's digest only where content was read.
     pub state: State,
@@ -15,6 +17,8 @@ pub struct Seen {
     pub print: Fingerprint,
     /// How many names it has.
     pub nlink: u32,
+    /// Bytes on disk.
+    pub blocks: u64,
 }
 
 /// Times closer to now than this may repeat at the next change: a tick of the slowest kernel clock (CONFIG_HZ=100) and one to spare.
@@ -51,14 +55,19 @@ pub fn seen(at: Entry<'_>, stat: &Stat) -> io::Result<Seen> {
         Sort::Block => What::Block(stat.rdev),
     };
     let meta = Meta::of(stat, at.xattrs()?);
-    Ok(Seen { state: State { what, meta }, print: fingerprint(stat), nlink: stat.nlink })
+    Ok(Seen { state: State { what, meta }, print: fingerprint(stat), nlink: stat.nlink, blocks: stat.blocks * 512 })
 }
 
 /// The state of a held folder.
 pub fn folder(dir: &Dir) -> io::Result<Seen> {
     let stat = dir.stat()?;
     let meta = Meta::of(&stat, dir.xattrs()?);
-    Ok(Seen { state: State { what: What::Folder, meta }, print: fingerprint(&stat), nlink: stat.nlink })
+    Ok(Seen {
+        state: State { what: What::Folder, meta },
+        print: fingerprint(&stat),
+        nlink: stat.nlink,
+        blocks: stat.blocks * 512,
+    })
 }
 
 /// Reads the file at `at` and gives its digest, with the stat of what was read. A file that changes while it is read is

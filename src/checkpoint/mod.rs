@@ -1,0 +1,60 @@
+//! Checkpoints: what commit took off the tree. A manifest says what was at each path and where it lies; blobs are the
+//! originals themselves, named by the digest of their content.
+//!
+//! In: what the engine moved out. Out: where an original lies, and whether it is whole. What always holds:
+//! - **C1** A blob's name is the SHA-256 of its content when it was taken, or that and `.<n>`; it is re-hashed before use.
+//! - **C2** A line of the manifest names its blob by digest and number, never by a path from the file (FAULTS.md, I14).
+
+pub mod limits;
+pub mod manifest;
+pub mod verify;
+
+use crate::error::{Failure, IoError, Kind};
+
+/// What can go wrong in this room.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A system call failed.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// The session cannot be read.
+    #[error(transparent)]
+    Session(#[from] crate::session::Error),
+    /// The manifest cannot be believed.
+    #[error("{path}: the checkpoint's manifest is damaged: {why}")]
+    Manifest {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl Failure for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Error::Io(_) => Kind::Refused,
+            Error::Session(error) => error.kind(),
+            Error::Manifest { .. } => Kind::Damaged,
+        }
+    }
+
+    fn state(&self) -> Option<String> {
+        Some("nothing was changed".into())
+    }
+
+    fn remedy(&self) -> Option<String> {
+        match self {
+            Error::Session(error) => error.remedy(),
+            _ => None,
+        }
+    }
+
+    fn path(&self) -> Option<String> {
+        match self {
+            Error::Io(error) => Some(error.path.clone()),
+            Error::Session(error) => error.path(),
+            Error::Manifest { path, .. } => Some(path.clone()),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Whether the originals of a checkpoint are whole.
+
+use super::Error;
+use super::manifest::{Kept, Manifest, Original};
+use crate::error::At;
+use crate::fs::path::AbsPath;
+use crate::session::header::Checkpoint;
+use crate::session::store::Session;
+use crate::tree::look;
+use crate::tree::state::{State, sort_word};
+
+/// What is wrong with an original.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The path that it is of.
+    pub path: AbsPath,
+    /// What is wrong, for people.
+    pub why: String,
+    /// Its times show that somebody wrote to it since it was taken: its inode was open elsewhere, or has other names.
+    pub written_to: bool,
+}
+
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verdict {
+    /// Originals that are whole.
+    pub whole: u64,
+    /// Bytes of content that were read.
+    pub bytes: u64,
+    /// Paths whose original was not kept, by policy.
+    pub uncovered: u64,
+    /// What is not as it was taken.
+    pub faults: Vec<Fault>,
+}
+
+/// Reads every original of a session.
+pub fn verify(session: &Session) -> Result<Verdict, Error> {
+    let mut verdict = Verdict::default();
+    if session.header.checkpoint == Checkpoint::Pruned {
+        return Ok(verdict);
+    }
+    for original in Manifest::read(&session.dir)?.originals.values() {
+        match (&original.kept, check(session, original)?) {
+            (Kept::Uncovered { .. }, _) => verdict.uncovered += 1,
+            (_, Some(fault)) => verdict.faults.push(fault),
+            (_, None) => {
+                verdict.whole += 1;
+                verdict.bytes += original.state.as_ref().map_or(0, State::size);
+            }
+        }
+    }
+    Ok(verdict)
+}
+
+/// Looks at one original, content included; `None` where it is as it was taken.
+pub fn check(session: &Session, original: &Original) -> Result<Option<Fault>, Error> {
+    let (Some(place), Some(state)) = (original.place(), &original.state) else { return Ok(None) };
+    let fault = |why: &str, written_to| Ok(Some(Fault { path: original.path.clone(), why: why.into(), written_to }));
+    let (dir, name) = session.split(&place)?;
+    let at = dir.at(name);
+    let Some(seen) = look::look(at).at("look at", at)? else { return fault("the kept original is missing", false) };
+    if seen.state.sort() != state.sort() {
+        return fault(&format!("the kept original is a {} now", sort_word(seen.state.sort())), false);
+    }
+    let Kept::Blob { digest, .. } = original.kept else { return Ok(None) };
+    let (found, _) = look::digest(at).at("read", at)?;
+    if found == digest {
+        return Ok(None);
+    }
+    if seen.state.meta.mtime != state.meta.mtime {
+        return fault(
+            "the kept original was written to since it was taken, by a process that had it open or under another name",
+            true,
+        );
+    }
+    fault("the kept original is damaged (SHA-256 differs)", false)
+}

@@ -1,0 +1,338 @@
+//! `commit`, `rollback` and `redo`.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+use serde::Serialize;
+
+use super::args;
+use super::problem::{Against, Problem};
+use super::{Call, Ended, place, recover, text};
+use crate::checkpoint::limits::{self, Limits};
+use crate::commit::{self, Request};
+use crate::config;
+use crate::engine;
+use crate::engine::job::{Job, OnConflict, Verb};
+use crate::engine::report::{Done, Report, Row};
+use crate::engine::{Effect, Progress};
+use crate::error::{Failure, Kind};
+use crate::fs::path::AbsPath;
+use crate::session::header::Status;
+use crate::session::id::Id;
+use crate::session::store::{Locked, Store};
+
+/// `{"schema":1,"id":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"left":[…],"notes":[…],"kept_bytes":n}`.
+#[derive(Serialize)]
+struct Document<'a> {
+    id: &'a Id,
+    verb: &'static str,
+    dry_run: bool,
+    status: &'static str,
+    generation: u64,
+    paths: &'a [Row],
+    left: Vec<Left<'a>>,
+    notes: &'a [String],
+    kept_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Left<'a> {
+    path: &'a AbsPath,
+    why: &'a str,
+}
+
+/// Makes a session's changes real.
+pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
+    let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
+    let ask = |session: &Locked, paths: &[AbsPath]| ask_commit(call, session, paths, on_limit, args.force, args.accept_unsynced);
+    carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Commit, ask)
+}
+
+fn ask_commit(
+    call: &Call,
+    session: &Locked,
+    paths: &[AbsPath],
+    on_limit: config::OnLimit,
+    force: bool,
+    accept_unsynced: bool,
+) -> Result<(Job, Vec<String>), Problem> {
+    let denied = denied(&call.config.deny.value)?;
+    let request = Request {
+        paths,
+        on_conflict: on_conflict(force),
+        limits: limits(call, on_limit),
+        denied: &|path: &AbsPath| denied.is_match(path.as_path()),
+        accept_unsynced,
+    };
+    let asked = commit::commit(session, &request).map_err(|error| refused(Verb::Commit, session.id(), error))?;
+    Ok((asked.job, asked.notes))
+}
+
+/// Puts a rolled-back session onto the tree again.
+pub fn redo(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
+    let ask = |session: &Locked, paths: &[AbsPath]| {
+        let denied = denied(&call.config.deny.value)?;
+        let request = Request {
+            paths,
+            on_conflict: on_conflict(args.force),
+            limits: limits(call, call.config.on_limit.value),
+            denied: &|path: &AbsPath| denied.is_match(path.as_path()),
+            accept_unsynced: true,
+        };
+        commit::redo(session, &request)
+            .map(|asked| (asked.job, asked.notes))
+            .map_err(|error| refused(Verb::Redo, session.id(), error))
+    };
+    carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Redo, ask)
+}
+
+/// Takes a session back.
+pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
+    let ask = |session: &Locked, paths: &[AbsPath]| {
+        let job = crate::rollback::rollback(session, paths, on_conflict(args.force));
+        job.map(|job| (job, Vec::new())).map_err(|error| refused(Verb::Rollback, session.id(), error))
+    };
+    carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Rollback, ask)
+}
+
+fn on_conflict(force: bool) -> OnConflict {
+    if force { OnConflict::Keep } else { OnConflict::Stop }
+}
+
+fn policy(policy: args::OnLimit) -> config::OnLimit {
+    match policy {
+        args::OnLimit::Full => config::OnLimit::Full,
+        args::OnLimit::Partial => config::OnLimit::Partial,
+        args::OnLimit::Refuse => config::OnLimit::Refuse,
+    }
+}
+
+fn limits(call: &Call, on_limit: config::OnLimit) -> Limits {
+    let on_limit = match on_limit {
+        config::OnLimit::Full => limits::OnLimit::Full,
+        config::OnLimit::Partial => limits::OnLimit::Partial,
+        config::OnLimit::Refuse => limits::OnLimit::Refuse,
+    };
+    Limits { max_files: call.config.max_files.value, max_size: call.config.max_size.value, on_limit }
+}
+
+fn denied(globs: &[String]) -> Result<GlobSet, Problem> {
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        set.add(Glob::new(glob).map_err(|error| Problem::refused(format!("commit.deny: {error}")))?);
+    }
+    set.build().map_err(|error| Problem::refused(format!("commit.deny: {error}")))
+}
+
+fn carry_out(
+    call: &Call,
+    key: &str,
+    paths: &[PathBuf],
+    dry_run: bool,
+    verb: Verb,
+    ask: impl Fn(&Locked, &[AbsPath]) -> Result<(Job, Vec<String>), Problem>,
+) -> Result<Ended, Problem> {
+    let paths = paths.iter().map(|path| place::named(path)).collect::<Result<Vec<_>, _>>()?;
+    let (store, mut session) = if dry_run { to_look_at(call, key)? } else { call.locked(key)? };
+    let report = carry_out_in(call, store, &mut session, &paths, dry_run, verb, ask)?;
+    Ok(say(call, session.id(), &report, dry_run))
+}
+
+/// Commits a session that a run has just filled, as its options and the settings say.
+pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, on_limit: Option<args::OnLimit>) -> Result<Report, Problem> {
+    let on_limit = on_limit.map_or(call.config.on_limit.value, policy);
+    let ask = |session: &Locked, paths: &[AbsPath]| ask_commit(call, session, paths, on_limit, false, false);
+    carry_out_in(call, store, session, &[], false, Verb::Commit, ask)
+}
+
+fn carry_out_in(
+    call: &Call,
+    store: &Store,
+    session: &mut Locked,
+    paths: &[AbsPath],
+    dry_run: bool,
+    verb: Verb,
+    ask: impl Fn(&Locked, &[AbsPath]) -> Result<(Job, Vec<String>), Problem>,
+) -> Result<Report, Problem> {
+    // Two operations of one store could undo each other.
+    let _lock = if dry_run { None } else { Some(call.store_lock(store)?) };
+    let id = session.id().clone();
+    let (job, notes) = ask(session, paths)?;
+    let moving: Vec<&AbsPath> = job.moves.iter().map(|mv| &mv.path).collect();
+    if let Some((other, path)) = engine::recover::holds_any(store, &id, &moving)? {
+        let problem = Problem::refused(format!(
+            "cannot {} {id}: {path}: an interrupted operation of session {other} holds it",
+            verb.word()
+        ));
+        return Err(Problem { kind: Kind::Stuck, ..problem }.path(path).remedy(format!("recant recover {other}")));
+    }
+    for note in notes {
+        call.out.note(note);
+    }
+    let effect = if dry_run { Effect::Print } else { Effect::Apply };
+    let bar = Bar::default();
+    let report = engine::carry_out(&call.fs, store, session, &job, effect, &bar);
+    bar.end();
+    report.map_err(|mut error| {
+        if let engine::Error::Conflicts(conflicts) = &mut error {
+            engine::conflict::attribute(store, &id, conflicts);
+        }
+        refused(verb, &id, error)
+    })
+}
+
+/// A dry run takes the lock, so that what it says is not half of something, but recovers nothing.
+fn to_look_at<'c>(call: &'c Call, key: &str) -> Result<(&'c Store, Locked), Problem> {
+    let store = call.store_with(key)?;
+    let id = call.find(store, Some(key))?;
+    if let Some(what) = recover::would(store, &id) {
+        call.out.warn(format_args!("session {id}: {what}"));
+    }
+    let locked = store.lock_session(&call.fs, &id)?;
+    recover::refuse_interrupted(store, &id)?;
+    Ok((store, locked))
+}
+
+/// An error with all the paths that stand against it, a line each.
+fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
+    let mut problem = Problem::from_failure(&error);
+    let cause = match &error {
+        engine::Error::Undone { why } => why,
+        error => error,
+    };
+    let (rows, what): (Vec<Against>, &str) = match cause {
+        engine::Error::Conflicts(conflicts) => {
+            (conflicts.iter().map(|c| Against { path: c.path.to_string(), why: c.why() }).collect(), "conflict")
+        }
+        engine::Error::Refused(rows) => (against(rows), "path that stands against it"),
+        engine::Error::Damaged(rows) => (against(rows), "path whose content is damaged in the store"),
+        _ => (Vec::new(), ""),
+    };
+    problem.message = match &rows[..] {
+        [] => format!("cannot {} {id}: {}", verb.word(), problem.message),
+        [one] => format!("cannot {} {id}: {}: {}", verb.word(), one.path, one.why),
+        many => format!("cannot {} {id}: {}", verb.word(), text::count(many.len() as u64, what)),
+    };
+    if rows.len() > 1 {
+        problem.paths = rows;
+    }
+    problem
+}
+
+fn against(rows: &[(String, String)]) -> Vec<Against> {
+    rows.iter().map(|(path, why)| Against { path: path.clone(), why: why.clone() }).collect()
+}
+
+pub fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) -> Ended {
+    let out = &call.out;
+    if out.is_text() {
+        say_text(call, id, report, dry_run);
+    } else {
+        out.document(&Document {
+            id,
+            verb: report.verb.word(),
+            dry_run,
+            status: report.status.word(),
+            generation: report.generation,
+            paths: &report.rows,
+            left: report.left.iter().map(|(path, why)| Left { path, why }).collect(),
+            notes: &report.notes,
+            kept_bytes: report.kept,
+        });
+    }
+    let uncovered = report.notes.iter().any(|note| note.contains("NOT kept"));
+    if report.left.is_empty() && !uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) }
+}
+
+fn say_text(call: &Call, id: &Id, report: &Report, dry_run: bool) {
+    let out = &call.out;
+    for row in &report.rows {
+        out.line(format_args!("{:<9} {}", word(report.verb, row), row.path));
+    }
+    for (path, why) in &report.left {
+        out.line(format_args!("{:<9} {path}: {why}", "left"));
+    }
+    for note in &report.notes {
+        out.note(note);
+    }
+    let (done, left) = (report.rows.len() as u64, report.left.len());
+    if done == 0 && left == 0 {
+        out.note(format_args!("session {id}: nothing to {}", report.verb.word()));
+        return;
+    }
+    let would = if dry_run { "would be " } else { "" };
+    let paths = text::count(done, "path");
+    match report.verb {
+        Verb::Rollback => {
+            let taken = if dry_run { "would be taken back" } else { "taken back" };
+            out.note(format_args!("session {id}: {done} {taken}, {left} left"));
+        }
+        verb => out.note(format_args!("session {id}: {paths} {would}{}, {left} left", verb.past())),
+    }
+    if report.verb == Verb::Commit && !dry_run {
+        let kept = text::bytes(report.kept);
+        out.note(format_args!("{kept} stay in the store for a rollback: recant rollback {}", id.tail()));
+    }
+    if report.status == Status::Partial && !dry_run {
+        out.note(format_args!("session {id} is partial now: recant show {} lists what is in and what is out", id.tail()));
+    }
+}
+
+fn word(verb: Verb, row: &Row) -> &'static str {
+    match (verb, row.done) {
+        (Verb::Rollback, Done::Made) => "again",
+        (Verb::Rollback, Done::Replaced) => "restored",
+        (_, Done::Made) => "created",
+        (_, Done::Replaced) => "modified",
+        (_, Done::Removed) => "removed",
+        (_, Done::Metadata) => "metadata",
+        (_, Done::AlreadySo) => "already",
+    }
+}
+
+/// A progress bar, on a terminal only, and only for what takes longer than a quarter of a second.
+#[derive(Default)]
+struct Bar {
+    shown: std::sync::Mutex<RefCell<Option<indicatif::ProgressBar>>>,
+    since: std::sync::OnceLock<std::time::Instant>,
+}
+
+impl Progress for Bar {
+    fn at(&self, phase: &'static str, done: usize, of: usize) {
+        let since = self.since.get_or_init(std::time::Instant::now);
+        if done % 64 != 0 || since.elapsed() < std::time::Duration::from_millis(250) {
+            return;
+        }
+        let Ok(shown) = self.shown.lock() else { return };
+        let mut shown = shown.borrow_mut();
+        let bar = shown.get_or_insert_with(|| {
+            let style = indicatif::ProgressStyle::with_template("{msg:>9} [{bar:30}] {pos}/{len}");
+            let bar = indicatif::ProgressBar::new(0);
+            if let Ok(style) = style {
+                bar.set_style(style);
+            }
+            bar
+        });
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+        bar.set_message(phase);
+    }
+}
+
+impl Bar {
+    fn end(&self) {
+        if let Ok(shown) = self.shown.lock()
+            && let Some(bar) = shown.take()
+        {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Problem {
+    fn from_failure(error: &impl Failure) -> Self {
+        let problem = Problem::new(error.kind(), error.to_string());
+        Problem { path: error.path(), state: error.state(), remedy: error.remedy(), ..problem }
+    }
+}

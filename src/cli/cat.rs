@@ -1,0 +1,70 @@
+//! `cat`: the content of a path as a session has it, streamed.
+
+use std::io::Read;
+
+use super::args;
+use super::diff::not_in_session;
+use super::place;
+use super::problem::Problem;
+use super::sides::{Content, Sources};
+use super::{Call, Ended};
+use crate::error::At;
+use crate::fs::path::AbsPath;
+use crate::tree::state::{What, sort_word};
+
+/// Prints the content before or after the session; of a symlink its target.
+pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Problem> {
+    let (_, session) = call.session(Some(&args.id))?;
+    let changes = session.changes()?;
+    let path = place::named(&args.path)?;
+    let change = changes.at(&path).ok_or_else(|| not_in_session(&changes, &path))?;
+    let sides = session.sides(changes.list.len())?;
+    let side = changes.list.iter().position(|other| other.path == path).map_or(sides[0], |i| sides[i]);
+    if args.displaced {
+        return match Sources::of(&session)?.displaced(&path)? {
+            Some(Content::File(file)) => stream(call, file, &path).map(|()| Ended::Done),
+            Some(Content::Gone(why)) => Err(Problem::refused(format!("{path}: {why}")).path(&path)),
+            None => Err(Problem::refused(format!("{path}: no --force has overwritten a file there")).path(&path)),
+        };
+    }
+    let (object, when) = if args.before { (&change.before.object, "before") } else { (&change.after, "after") };
+    let Some(state) = object else {
+        let other =
+            if args.before { "recant cat --after shows what is to be there" } else { "recant cat --before shows what was there" };
+        return Err(Problem::refused(format!("{path}: there is nothing {when} session {}", session.id()))
+            .path(&path)
+            .remedy(other));
+    };
+    match &state.what {
+        What::Symlink { target } => call.out.bytes(&[target, &b"\n"[..]].concat()),
+        What::File { .. } => {
+            let mut sources = Sources::of(&session)?;
+            let on_tree = sources.on_tree(change, side);
+            let read_before = args.before || change.in_place();
+            let content =
+                if read_before { sources.before(change, side, &on_tree)? } else { sources.after(change, side, &on_tree)? };
+            match content {
+                Content::File(file) => stream(call, file, &path)?,
+                Content::Gone(why) => return Err(Problem::refused(format!("{path}: {why}")).path(&path)),
+            }
+        }
+        _ => {
+            let kind = sort_word(state.sort());
+            return Err(Problem::refused(format!("{path}: it is a {kind}, which has no content")).path(&path));
+        }
+    }
+    Ok(Ended::Done)
+}
+
+fn stream(call: &Call, mut file: std::fs::File, path: &AbsPath) -> Result<(), Problem> {
+    let mut buffer = vec![0; 128 << 10];
+    while !call.out.is_closed() {
+        match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(got) => call.out.bytes(&buffer[..got]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).at("read", path).map_err(Problem::from),
+        }
+    }
+    Ok(())
+}

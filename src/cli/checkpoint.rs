@@ -1,0 +1,257 @@
+//! `checkpoint list`, `show`, `verify`, `prune`: what commits took off the tree.
+
+use serde::Serialize;
+
+use super::list::Damaged;
+use super::problem::Problem;
+use super::show::sort_text;
+use super::text::{self, Side};
+use super::{Call, Ended, args};
+use crate::checkpoint::manifest::{Kept, Manifest, Original};
+use crate::checkpoint::verify::{Verdict, verify};
+use crate::error::Kind;
+use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
+use crate::session::change::Sort;
+use crate::session::header::{Checkpoint, Header};
+use crate::session::id::Id;
+use crate::tree::state::{Object, sort_word};
+use crate::tree::time;
+
+/// A checkpoint in a listing.
+#[derive(Serialize)]
+struct Row<'a> {
+    id: &'a Id,
+    name: Option<&'a str>,
+    status: &'static str,
+    checkpoint: Checkpoint,
+    /// Paths that are in.
+    paths: u64,
+    bytes: u64,
+    #[serde(with = "time")]
+    changed: Time,
+}
+
+impl<'a> Row<'a> {
+    fn of(header: &'a Header) -> Self {
+        Self {
+            id: &header.id,
+            name: header.name.as_deref(),
+            status: header.status().word(),
+            checkpoint: header.checkpoint,
+            paths: header.counts.inside,
+            bytes: header.sizes.checkpoint,
+            changed: header.changed,
+        }
+    }
+}
+
+/// `{"schema":1,"checkpoints":[…],"damaged":[…]}`.
+#[derive(Serialize)]
+struct List<'a> {
+    checkpoints: &'a [Row<'a>],
+    damaged: &'a [Damaged<'a>],
+}
+
+/// Lists the checkpoints, the newest first. Reads headers only.
+pub fn list(call: &Call) -> Result<Ended, Problem> {
+    let (mut headers, broken) = match call.store()? {
+        Some(store) => store.headers()?,
+        None => Default::default(),
+    };
+    headers.retain(|header| header.generation > 0);
+    headers.reverse();
+    let damaged = Damaged::say_all(call, &broken);
+    if call.out.is_text() {
+        call.out.page(call.config.pager.value.as_deref());
+        print_list(call, &headers);
+    } else {
+        let rows: Vec<Row> = headers.iter().map(Row::of).collect();
+        call.out.list(&List { checkpoints: &rows, damaged: &damaged }, &rows);
+    }
+    Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
+}
+
+fn print_list(call: &Call, headers: &[Header]) {
+    if headers.is_empty() {
+        call.out.note("no checkpoints");
+        return;
+    }
+    let title = ["ID", "STATUS", "PATHS", "SIZE", "CHANGED", "NAME"].map(String::from);
+    let rows = headers.iter().map(|header| {
+        let pruned = header.checkpoint == Checkpoint::Pruned;
+        [
+            header.id.to_string(),
+            header.status().word().replace('_', " "),
+            header.counts.inside.to_string(),
+            if pruned { "pruned".into() } else { text::bytes(header.sizes.checkpoint) },
+            text::time(header.changed, false),
+            header.name.clone().unwrap_or_default(),
+        ]
+    });
+    let rows: Vec<[String; 6]> = std::iter::once(title).chain(rows).collect();
+    let sides = [Side::Left, Side::Left, Side::Right, Side::Right, Side::Left, Side::Left];
+    let mut lines = text::table(sides, &rows).into_iter();
+    call.out.styled(anstyle::Style::new().bold(), lines.next().unwrap_or_default());
+    lines.for_each(|line| call.out.line(line));
+}
+
+/// One original.
+#[derive(Serialize)]
+struct OriginalRow<'a> {
+    path: &'a AbsPath,
+    change: Option<Sort>,
+    /// What was there; `null` for nothing.
+    before: &'a Object,
+    /// Why it is not kept, where it is not.
+    uncovered: Option<&'a str>,
+}
+
+/// `{"schema":1,"session":…,"status":…,"checkpoint":…,"bytes":n,"originals":[…]}`.
+#[derive(Serialize)]
+struct Shown<'a> {
+    session: &'a Id,
+    status: &'static str,
+    checkpoint: Checkpoint,
+    bytes: u64,
+    originals: &'a [OriginalRow<'a>],
+}
+
+/// Shows each path of a checkpoint.
+pub fn show(call: &Call, args: &args::CheckpointShow) -> Result<Ended, Problem> {
+    let (_, session) = call.session(args.id.as_deref())?;
+    let header = &session.header;
+    let manifest = Manifest::read(&session.dir)?;
+    let changes = session.changes()?;
+    let originals: Vec<OriginalRow> = manifest
+        .originals
+        .values()
+        .map(|original| OriginalRow {
+            path: &original.path,
+            change: changes.at(&original.path).map(|change| change.sort()),
+            before: &original.state,
+            uncovered: uncovered(original),
+        })
+        .collect();
+    if !call.out.is_text() {
+        let (status, bytes) = (header.status().word(), header.sizes.checkpoint);
+        let whole = Shown { session: &header.id, status, checkpoint: header.checkpoint, bytes, originals: &originals };
+        call.out.list(&whole, &originals);
+        return Ok(Ended::Done);
+    }
+    call.out.page(call.config.pager.value.as_deref());
+    if header.checkpoint == Checkpoint::Pruned {
+        call.out.warn(format_args!("the checkpoint of session {} was pruned: the originals are gone", header.id));
+    }
+    if originals.is_empty() {
+        call.out.note(format_args!("nothing of session {} is on the tree: its checkpoint is empty", header.id));
+    }
+    let row = |row: &OriginalRow| {
+        let before = row.before.as_ref();
+        let size = before.filter(|state| state.digest().is_some()).map_or(String::new(), |state| text::bytes(state.size()));
+        let why = row.uncovered.map_or(String::new(), |why| format!("  (not kept: {why})"));
+        [
+            row.change.map_or("", sort_text).to_owned(),
+            before.map_or("nothing", |state| sort_word(state.sort())).to_owned(),
+            size,
+            format!("{}{why}", row.path),
+        ]
+    };
+    let rows: Vec<[String; 4]> = originals.iter().map(row).collect();
+    let sides = [Side::Left, Side::Left, Side::Right, Side::Left];
+    text::table(sides, &rows).into_iter().for_each(|line| call.out.line(line));
+    let left = originals.iter().filter(|row| row.uncovered.is_some()).count();
+    if left > 0 {
+        call.out.warn(format_args!("{} will not come back at a rollback", text::count(left as u64, "path")));
+    }
+    Ok(Ended::Done)
+}
+
+fn uncovered(original: &Original) -> Option<&str> {
+    match &original.kept {
+        Kept::Uncovered { why } => Some(why),
+        _ => None,
+    }
+}
+
+/// `{"schema":1,"checkpoints":[…]}`.
+#[derive(Serialize)]
+struct Verified<'a> {
+    checkpoints: &'a [VerifiedRow],
+}
+
+#[derive(Serialize)]
+struct VerifiedRow {
+    session: Id,
+    whole: u64,
+    bytes: u64,
+    uncovered: u64,
+    faults: Vec<FaultRow>,
+}
+
+#[derive(Serialize)]
+struct FaultRow {
+    path: AbsPath,
+    why: String,
+    written_to: bool,
+}
+
+/// Reads every original of one checkpoint, or of all.
+pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Problem> {
+    let mut rows = Vec::new();
+    let mut damaged = false;
+    if let Some(key) = &args.id {
+        let (_, session) = call.session(Some(key))?;
+        rows.push(row(session.id(), verify(&session)?));
+    } else if let Some(store) = call.store()? {
+        let (headers, broken) = store.headers()?;
+        damaged = !Damaged::say_all(call, &broken).is_empty();
+        let kept = |header: &&Header| header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept;
+        for header in headers.iter().filter(kept) {
+            match store.session(&header.id).map_err(Problem::from).and_then(|session| Ok(verify(&session)?)) {
+                Ok(verdict) => rows.push(row(&header.id, verdict)),
+                Err(problem) => {
+                    damaged = true;
+                    call.out.warn(format_args!("session {}: {}", header.id, problem.message));
+                }
+            }
+        }
+    }
+    if call.out.is_text() {
+        let line = |row: &VerifiedRow| {
+            let faults = row.faults.len();
+            let state = if faults == 0 { "whole".into() } else { text::count(faults as u64, "fault") };
+            [row.session.to_string(), text::count(row.whole, "original"), text::bytes(row.bytes), state]
+        };
+        let lines: Vec<[String; 4]> = rows.iter().map(line).collect();
+        text::table([Side::Left, Side::Right, Side::Right, Side::Left], &lines).into_iter().for_each(|line| call.out.line(line));
+        if rows.is_empty() {
+            call.out.note("no checkpoints to verify");
+        }
+        for fault in rows.iter().flat_map(|row| &row.faults) {
+            call.out.warn(format_args!("{}: {}", fault.path, fault.why));
+        }
+    } else {
+        call.out.list(&Verified { checkpoints: &rows }, &rows);
+    }
+    let faults = || rows.iter().flat_map(|row| &row.faults);
+    Ok(if damaged || faults().any(|fault| !fault.written_to) {
+        Ended::With(Kind::Damaged)
+    } else if faults().next().is_some() {
+        Ended::With(Kind::Conflict)
+    } else {
+        Ended::Done
+    })
+}
+
+fn row(id: &Id, verdict: Verdict) -> VerifiedRow {
+    let faults = verdict.faults.into_iter();
+    let faults = faults.map(|fault| FaultRow { path: fault.path, why: fault.why, written_to: fault.written_to });
+    VerifiedRow {
+        session: id.clone(),
+        whole: verdict.whole,
+        bytes: verdict.bytes,
+        uncovered: verdict.uncovered,
+        faults: faults.collect(),
+    }
+}

@@ -1,0 +1,115 @@
+//! `config`: the settings in force, and where each comes from.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::problem::Problem;
+use super::text::{self, Side};
+use super::{Call, Ended};
+use crate::config::{From, Set};
+
+/// `{"schema":1,"file":…,"found":…,"settings":[…]}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    file: Option<Value>,
+    found: bool,
+    settings: &'a [Row],
+}
+
+/// `{"key":…,"value":…,"from":…}`.
+#[derive(Serialize)]
+struct Row {
+    key: &'static str,
+    value: Value,
+    from: String,
+    #[serde(skip)]
+    text: String,
+}
+
+/// Prints the settings.
+pub fn config(call: &Call) -> Result<Ended, Problem> {
+    let config = &call.config;
+    let path = call.place.resolve();
+    let store = path.as_ref().map(ToString::to_string).unwrap_or_else(|_| "none: no home folder is known".into());
+    let rows = [
+        row("store.path", call.place.from, path.map_or(Value::Null, |path| json!(path)), store),
+        bytes("store.warn_size", &config.warn_size),
+        paths("capture.also", &config.also),
+        paths("capture.pass", &config.pass),
+        paths("capture.hide", &config.hide),
+        paths("capture.scratch", &config.scratch),
+        plain("checkpoint.max_files", &config.max_files, |n| json!(n)),
+        bytes("checkpoint.max_size", &config.max_size),
+        plain("checkpoint.on_limit", &config.on_limit, |on_limit| json!(on_limit.word())),
+        plain("commit.deny", &config.deny, |globs| json!(globs)),
+        plain("retention.keep", &config.keep, |n| json!(n)),
+        row("retention.older_than", config.older_than.from, json!(config.older_than.value), age(config.older_than.value)),
+        color(call),
+        pager(call),
+    ];
+    if !call.out.is_text() {
+        let file = config.file.as_ref().map(|file| path_value(file));
+        call.out.list(&Whole { file, found: config.found, settings: &rows }, &rows);
+        return Ok(Ended::Done);
+    }
+    match &config.file {
+        Some(file) if config.found => call.out.note(format_args!("the file is {}", file.display())),
+        Some(file) => call.out.note(format_args!("there is no file; it would be {}", file.display())),
+        None => call.out.note("no home folder is known, so that there is no file"),
+    }
+    let lines: Vec<[String; 3]> = rows.iter().map(|row| [row.key.to_owned(), row.text.clone(), row.from.clone()]).collect();
+    text::table([Side::Left, Side::Left, Side::Left], &lines).into_iter().for_each(|line| call.out.line(line));
+    Ok(Ended::Done)
+}
+
+fn row(key: &'static str, from: From, value: Value, text: String) -> Row {
+    Row { key, value, from: from.to_string(), text }
+}
+
+fn plain<T>(key: &'static str, set: &Set<T>, value: impl Fn(&T) -> Value) -> Row {
+    let value = value(&set.value);
+    let text = match &value {
+        Value::Null => "none".into(),
+        Value::String(text) => text.clone(),
+        Value::Array(list) if list.is_empty() => "none".into(),
+        other => other.to_string(),
+    };
+    row(key, set.from, value, text)
+}
+
+fn bytes(key: &'static str, set: &Set<u64>) -> Row {
+    row(key, set.from, json!(set.value), text::bytes(set.value))
+}
+
+fn paths(key: &'static str, set: &Set<Vec<PathBuf>>) -> Row {
+    plain(key, set, |paths| Value::Array(paths.iter().map(|path| path_value(path)).collect()))
+}
+
+fn path_value(path: &std::path::Path) -> Value {
+    Value::String(path.display().to_string())
+}
+
+fn age(seconds: Option<i64>) -> String {
+    let Some(seconds) = seconds else { return "none".into() };
+    let units = [(7 * 86_400, "w"), (86_400, "d"), (3600, "h"), (60, "m")];
+    let (unit, letter) = units.into_iter().find(|(unit, _)| seconds % unit == 0 && seconds > 0).unwrap_or((1, "s"));
+    format!("{}{letter}", seconds / unit)
+}
+
+fn color(call: &Call) -> Row {
+    let set = &call.config.color;
+    if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+        return row("color", From::Environment("NO_COLOR"), json!("never"), "never".into());
+    }
+    plain("color", set, |color| json!(color.word()))
+}
+
+fn pager(call: &Call) -> Row {
+    let set = &call.config.pager;
+    match std::env::var("PAGER") {
+        Ok(pager) if set.value.is_none() => row("pager", From::Environment("PAGER"), json!(pager), pager),
+        _ => plain("pager", set, |pager| json!(pager.as_deref().unwrap_or("less"))),
+    }
+}

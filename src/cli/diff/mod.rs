@@ -1,0 +1,172 @@
+//! `diff`: a session's changes as a patch that `git apply` takes, as counts, as paths, or in JSON.
+//!
+//! What a patch cannot say (folders, owners, FIFOs, conflicts) stands in lines that start with `#`, between the patches:
+//! programs that read patches skip them there.
+
+mod patch;
+mod stat;
+mod view;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::list::SessionRow;
+use super::place;
+use super::problem::Problem;
+use super::show::ChangeRow;
+use super::sides::Sources;
+use super::{Call, Ended, Standing, args, text};
+use crate::config::edits;
+use crate::error::Kind;
+use crate::fs::path::AbsPath;
+use crate::session::change::{Change, Changes, Sort};
+use crate::session::header::Status;
+use crate::session::sides::Side;
+use view::View;
+
+/// A change in JSON: what `show` has, and how the tree stands to it.
+#[derive(Serialize)]
+struct Row<'a> {
+    #[serde(flatten)]
+    change: ChangeRow<'a>,
+    /// The tree holds something else than the session recorded: commit or rollback would refuse.
+    conflict: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<Lines>,
+}
+
+/// With `--stat`.
+#[derive(Serialize)]
+struct Lines {
+    /// `null` where no lines can be counted: binary, too large, a side that cannot be had.
+    insertions: Option<usize>,
+    deletions: Option<usize>,
+    binary: bool,
+}
+
+/// `{"schema":1,"session":{…},"changes":[…]}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    session: SessionRow<'a>,
+    changes: &'a [Row<'a>],
+}
+
+/// `{"schema":1,"paths":[…]}`.
+#[derive(Serialize)]
+struct Names<'a> {
+    paths: Vec<&'a AbsPath>,
+}
+
+/// Shows a session's changes.
+pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
+    let (store, session) = call.session(args.id.as_deref()).map_err(|problem| or_a_path(problem, args))?;
+    let header = &session.header;
+    if header.status() == Status::Discarded {
+        return Err(Problem::refused(format!("session {} is discarded: what it held is gone", header.id)));
+    }
+    let changes = session.changes()?;
+    let sides = session.sides(changes.list.len())?;
+    let wanted = chosen(&changes, &args.paths)?;
+    if header.unsynced {
+        call.out.warn("the machine went down before the content was on the disk: files may be empty or cut");
+    }
+    let listed: Vec<(&Change, Side)> = wanted.iter().map(|i| (&changes.list[*i], sides[*i])).collect();
+    if args.name_only {
+        return Ok(names(call, args, &listed));
+    }
+    let mut sources = Sources::of(&session)?;
+    if call.out.is_text() {
+        call.out.page(call.config.pager.value.as_deref());
+        return if args.stat { stat::print(call, args, &listed, &mut sources) } else { print(call, args, &listed, &mut sources) };
+    }
+    let mut rows = Vec::with_capacity(listed.len());
+    for (change, side) in &listed {
+        let view = View::of(change, *side, &mut sources, args.stat)?;
+        let lines = args.stat.then(|| {
+            let counts = patch::counts(&view);
+            Lines { insertions: counts.map(|c| c.0), deletions: counts.map(|c| c.1), binary: view.is_binary() }
+        });
+        rows.push(Row { change: ChangeRow::new(change, *side), conflict: view.conflict, lines });
+    }
+    let standing = Standing::of(store, header, &store.journaled()?)?;
+    call.out.list(&Whole { session: SessionRow::new(header, standing), changes: &rows }, &rows);
+    Ok(Ended::Done)
+}
+
+/// `recant diff src` means a path where no session is called so.
+fn or_a_path(problem: Problem, args: &args::Diff) -> Problem {
+    match &args.id {
+        Some(key) if problem.kind == Kind::Refused && PathBuf::from(key).symlink_metadata().is_ok() => {
+            problem.remedy(format!("the first word is a session; for the path: recant diff last {key}"))
+        }
+        _ => problem,
+    }
+}
+
+/// The numbers of the changes at and under `paths`; all of them without any. In path order, each once.
+pub fn chosen(changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize>, Problem> {
+    if paths.is_empty() {
+        return Ok((0..changes.list.len()).collect());
+    }
+    let mut chosen = Vec::new();
+    for path in paths {
+        let path = place::named(path)?;
+        let under = changes.under(&path);
+        if under.is_empty() {
+            return Err(not_in_session(changes, &path));
+        }
+        chosen.extend(under);
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok(chosen)
+}
+
+/// The error that names the paths of the session that are most like `path`.
+pub fn not_in_session(changes: &Changes, path: &AbsPath) -> Problem {
+    let asked = path.to_string();
+    // Among so many a person will not have mistyped one: the first few thousand will do.
+    let mut near: Vec<(usize, String)> =
+        changes.list.iter().take(4000).map(|c| c.path.to_string()).map(|p| (edits(&p, &asked), p)).collect();
+    near.sort();
+    let near: Vec<String> = near.into_iter().take(3).map(|(_, path)| path).collect();
+    let nearest = if near.is_empty() { String::new() } else { format!("; the nearest: {}", near.join(", ")) };
+    Problem::refused(format!("{path}: not in the session{nearest}")).path(path)
+}
+
+fn names(call: &Call, args: &args::Diff, listed: &[(&Change, Side)]) -> Ended {
+    let paths = listed.iter().map(|(change, _)| *change).filter(|change| args.all || change.sort() != Sort::Times);
+    let paths: Vec<&AbsPath> = paths.map(|change| &change.path).collect();
+    if call.out.is_text() {
+        call.out.page(call.config.pager.value.as_deref());
+        paths.iter().for_each(|path| call.out.line(path));
+    } else {
+        let lines: Vec<Names> = paths.iter().map(|path| Names { paths: vec![path] }).collect();
+        call.out.list(&Names { paths }, &lines);
+    }
+    Ended::Done
+}
+
+fn print(call: &Call, args: &args::Diff, listed: &[(&Change, Side)], sources: &mut Sources) -> Result<Ended, Problem> {
+    let mut times = 0;
+    for (change, side) in listed {
+        if change.sort() == Sort::Times && !args.all {
+            times += 1;
+            continue;
+        }
+        if call.out.is_closed() {
+            break;
+        }
+        patch::print(call, &View::of(change, *side, sources, true)?);
+    }
+    if times > 0 {
+        call.out.note(times_folded(times));
+    }
+    Ok(Ended::Done)
+}
+
+/// What is said of changes that are not listed.
+fn times_folded(times: u64) -> String {
+    format!("{} of the mtime alone (--all lists them)", text::count(times, "change"))
+}

@@ -1,0 +1,259 @@
+//! One change, ready to be shown: its two sides as git sees them, and remarks for what git does not.
+
+use std::io::Read;
+
+use super::super::problem::Problem;
+use super::super::sides::{Content, OnTree, Sources};
+use super::super::text;
+use crate::fs::path::{AbsPath, Shown};
+use crate::session::change::{Change, Sort};
+use crate::session::sides::Side;
+use crate::tree::state::{Object, State, What, sort_word};
+use crate::tree::time;
+
+/// Content above this many bytes is not shown as text: both sides are in memory while lines are compared.
+pub const TEXT_LIMIT: u64 = 8 << 20;
+
+/// A NUL among so many first bytes makes content binary, as for git.
+const BINARY_PROBE: usize = 8000;
+
+/// A side as a patch can have it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Half {
+    /// Nothing, or something that a patch cannot say.
+    Absent,
+    /// A file or a symlink.
+    Blob {
+        /// 100644, 100755 or 120000.
+        mode: &'static str,
+        /// The content, `None` where it was not read.
+        bytes: Option<Vec<u8>>,
+        /// Bytes of content.
+        size: u64,
+    },
+}
+
+impl Half {
+    /// Its mode for git, where it is there.
+    pub fn mode(&self) -> Option<&'static str> {
+        match self {
+            Half::Absent => None,
+            Half::Blob { mode, .. } => Some(mode),
+        }
+    }
+
+    /// Its content, where it was read; nothing for an absent one.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Half::Absent => Some(b""),
+            Half::Blob { bytes, .. } => bytes.as_deref(),
+        }
+    }
+
+    /// Bytes of content.
+    pub fn size(&self) -> u64 {
+        match self {
+            Half::Absent => 0,
+            Half::Blob { size, .. } => *size,
+        }
+    }
+
+    fn is_binary(&self) -> bool {
+        self.bytes().is_some_and(|bytes| bytes[..bytes.len().min(BINARY_PROBE)].contains(&0))
+    }
+}
+
+/// A change, ready to be shown.
+pub struct View<'c> {
+    /// Where.
+    pub path: &'c AbsPath,
+    /// Before.
+    pub old: Half,
+    /// After.
+    pub new: Half,
+    /// Both sides are known, so that a patch can be printed.
+    pub whole: bool,
+    /// The tree holds something else than the session recorded.
+    pub conflict: bool,
+    /// What a patch does not say, without the path.
+    pub remarks: Vec<String>,
+}
+
+impl<'c> View<'c> {
+    /// Looks at a change, and reads its content where `read` asks for it.
+    pub fn of(change: &'c Change, side: Side, sources: &mut Sources<'_>, read: bool) -> Result<Self, Problem> {
+        let on_tree = sources.on_tree(change, side);
+        let conflict = on_tree == OnTree::Changed || (change.marks.foreign && !side.is_in());
+        let mut view = Self {
+            path: &change.path,
+            old: half(&change.before.object),
+            new: half(&change.after),
+            whole: true,
+            conflict,
+            remarks: remarks(change),
+        };
+        if change.marks.foreign {
+            view.remark("changed by others while the command ran: conflict");
+        }
+        match &on_tree {
+            OnTree::Changed if side.is_in() => view.remark("changed on the tree since it was committed"),
+            OnTree::Changed => view.remark("changed since: conflict"),
+            OnTree::Unseen(why) => view.remark(&format!("it cannot be looked at: {why}")),
+            OnTree::AsRecorded => {}
+        }
+        if read && !change.in_place() {
+            let before = |sources: &mut Sources<'_>| sources.before(change, side, &on_tree);
+            let after = |sources: &mut Sources<'_>| sources.after(change, side, &on_tree);
+            view.fill(sources, before, after)?;
+        }
+        Ok(view)
+    }
+
+    fn fill<'s>(
+        &mut self,
+        sources: &mut Sources<'s>,
+        before: impl FnOnce(&mut Sources<'s>) -> Result<Content, Problem>,
+        after: impl FnOnce(&mut Sources<'s>) -> Result<Content, Problem>,
+    ) -> Result<(), Problem> {
+        let (old, new) = (self.old.size(), self.new.size());
+        if old > TEXT_LIMIT || new > TEXT_LIMIT {
+            let limit = text::bytes(TEXT_LIMIT);
+            self.whole = false;
+            self.remark(&format!("{} -> {}: too large to show (limit {limit})", text::bytes(old), text::bytes(new)));
+            return Ok(());
+        }
+        if wants_content(&self.old) {
+            let content = before(sources)?;
+            self.take(content, |view| &mut view.old);
+        }
+        if wants_content(&self.new) {
+            let content = after(sources)?;
+            self.take(content, |view| &mut view.new);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, content: Content, half: impl FnOnce(&mut Self) -> &mut Half) {
+        let why = match content {
+            Content::Gone(why) => why,
+            Content::File(file) => {
+                let mut bytes = Vec::new();
+                match file.take(TEXT_LIMIT + 1).read_to_end(&mut bytes) {
+                    Ok(_) => {
+                        if let Half::Blob { bytes: content, .. } = half(self) {
+                            *content = Some(bytes);
+                        }
+                        return;
+                    }
+                    Err(error) => format!("it cannot be read: {}", crate::error::reason(&error)),
+                }
+            }
+        };
+        self.whole = false;
+        self.remark(&why);
+    }
+
+    fn remark(&mut self, text: &str) {
+        if !self.remarks.iter().any(|known| known == text) {
+            self.remarks.push(text.into());
+        }
+    }
+
+    /// Whether a side is binary.
+    pub fn is_binary(&self) -> bool {
+        self.old.is_binary() || self.new.is_binary()
+    }
+}
+
+fn wants_content(half: &Half) -> bool {
+    matches!(half, Half::Blob { bytes: None, .. })
+}
+
+fn half(object: &Object) -> Half {
+    let Some(state) = object else { return Half::Absent };
+    match &state.what {
+        What::File { size, .. } => {
+            let mode = if state.meta.mode & 0o100 == 0 { "100644" } else { "100755" };
+            Half::Blob { mode, bytes: None, size: *size }
+        }
+        What::Symlink { target } => Half::Blob { mode: "120000", bytes: Some(target.to_vec()), size: target.len() as u64 },
+        _ => Half::Absent,
+    }
+}
+
+/// What a patch cannot say of a change.
+fn remarks(change: &Change) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let (before, after) = (&change.before.object, &change.after);
+    let odd = |object: &Object| object.as_ref().filter(|state| half(object) == Half::Absent && !is_link(state)).map(described);
+    match (odd(before), odd(after)) {
+        (Some(old), Some(new)) if change.sort() == Sort::Modified => remarks.push(format!("{old} -> {new}")),
+        (Some(_), Some(_)) => {}
+        (Some(old), None) => remarks.push(format!("{old} removed")),
+        (None, Some(new)) => remarks.push(format!("new {new}")),
+        (None, None) => {}
+    }
+    match (before, after) {
+        (Some(before), Some(after)) => meta_remarks(before, after, &mut remarks),
+        (None, Some(after)) => new_remarks(after, &mut remarks),
+        (_, None) => {}
+    }
+    if change.sort() == Sort::Times
+        && let (Some(before), Some(after)) = (before, after)
+    {
+        remarks.push(format!("mtime {} -> {}", time::to_text(before.meta.mtime), time::to_text(after.meta.mtime)));
+    }
+    if change.marks.link_broken {
+        remarks.push("link broken: the other names of the file keep the old content".into());
+    }
+    remarks
+}
+
+fn described(state: &State) -> String {
+    let kind = sort_word(state.sort());
+    match &state.what {
+        What::Char(dev) | What::Block(dev) => format!("{kind} {}:{}, mode {:04o}", dev.0, dev.1, state.meta.mode),
+        _ => format!("{kind}, mode {:04o}", state.meta.mode),
+    }
+}
+
+fn is_link(state: &State) -> bool {
+    matches!(state.what, What::Symlink { .. })
+}
+
+/// Whether git's two modes say all of a file's mode.
+fn is_plain(mode: u32) -> bool {
+    matches!(mode, 0o644 | 0o755)
+}
+
+fn meta_remarks(before: &State, after: &State, remarks: &mut Vec<String>) {
+    let (old, new) = (&before.meta, &after.meta);
+    let modes = !is_link(before) && !is_link(after) && old.mode != new.mode;
+    let said_by_git =
+        matches!((&before.what, &after.what), (What::File { .. }, What::File { .. })) && is_plain(old.mode) && is_plain(new.mode);
+    if modes && !said_by_git {
+        remarks.push(format!("mode {:04o} -> {:04o}", old.mode, new.mode));
+    }
+    if (old.uid, old.gid) != (new.uid, new.gid) {
+        remarks.push(format!("owner {}:{} -> {}:{}", old.uid, old.gid, new.uid, new.gid));
+    }
+    for (name, value) in &old.xattrs {
+        match new.xattr(name) {
+            None => remarks.push(format!("extended attribute {} removed", Shown(name))),
+            Some(other) if other != &**value => remarks.push(format!("extended attribute {} changed", Shown(name))),
+            Some(_) => {}
+        }
+    }
+    for (name, _) in new.xattrs.iter().filter(|(name, _)| old.xattr(name).is_none()) {
+        remarks.push(format!("extended attribute {} added", Shown(name)));
+    }
+}
+
+fn new_remarks(state: &State, remarks: &mut Vec<String>) {
+    if matches!(state.what, What::File { .. }) && !is_plain(state.meta.mode) {
+        remarks.push(format!("mode {:04o}", state.meta.mode));
+    }
+    for (name, _) in &state.meta.xattrs {
+        remarks.push(format!("extended attribute {}", Shown(name)));
+    }
+}

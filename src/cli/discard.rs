@@ -1,0 +1,56 @@
+//! `discard`: drop what a session holds.
+
+use serde::Serialize;
+
+use super::args;
+use super::problem::Problem;
+use super::{Call, Ended, text};
+use crate::session::header::{Header, Status};
+use crate::session::id::Id;
+use crate::session::log;
+use crate::session::prune;
+use crate::session::store::Store;
+
+/// `{"schema":1,"discarded":…,"changes":n,"bytes":n}`.
+#[derive(Serialize)]
+struct Discarded<'a> {
+    discarded: &'a Id,
+    changes: u64,
+    bytes: u64,
+}
+
+/// Drops what a session holds; its header stays as a record.
+pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
+    let (store, mut session) = call.locked(&args.id)?;
+    let before = session.header.clone();
+    if before.discarded.is_some() {
+        call.out.note(format_args!("session {} is discarded already: nothing", before.id));
+        return Ok(Ended::Done);
+    }
+    if before.counts.changes > 0 && matches!(before.status(), Status::Pending | Status::RolledBack) {
+        let changes = text::count(before.counts.changes, "held change");
+        call.confirm(&format!("Discard {changes} of session {}?", before.id))?;
+    }
+    prune::discard(&call.fs, &mut session)?;
+    note_in_log(call, store, "discard", &before)?;
+    if call.out.is_text() {
+        let changes = text::count(before.counts.changes, "change");
+        call.out.note(format_args!("session {} is discarded: {changes}, {}", before.id, text::bytes(before.sizes.held)));
+    } else {
+        call.out.document(&Discarded { discarded: &before.id, changes: before.counts.changes, bytes: before.sizes.held });
+    }
+    Ok(Ended::Done)
+}
+
+/// One line of the log, about a session that is as `header` has it.
+pub fn note_in_log(call: &Call, store: &Store, verb: &str, header: &Header) -> Result<(), Problem> {
+    let entry = log::Entry {
+        time: crate::fs::now(),
+        verb: verb.into(),
+        session: header.id.clone(),
+        generation: header.generation,
+        result: "done".into(),
+        paths: header.counts.changes,
+    };
+    Ok(log::append(&call.fs, store, &entry)?)
+}

@@ -1,0 +1,70 @@
+//! `log`: what was done, the newest first.
+
+use serde::Serialize;
+
+use super::args;
+use super::problem::Problem;
+use super::text::{self, Side};
+use super::{Call, Ended};
+use crate::error::Kind;
+use crate::session::log::{self, Entry};
+
+/// `{"schema":1,"entries":[…],"unreadable":n}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    entries: &'a [&'a Entry],
+    unreadable: usize,
+}
+
+/// Shows the log.
+pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Problem> {
+    let Some(store) = call.store()? else {
+        return print(call, &[], 0);
+    };
+    let (entries, bad) = log::read(store)?;
+    let of = args.id.as_deref().map(|key| log_key(call, &entries, key)).transpose()?;
+    let lines = args.lines.unwrap_or(usize::MAX);
+    let chosen: Vec<&Entry> =
+        entries.iter().rev().filter(|entry| of.as_ref().is_none_or(|id| entry.session == *id)).take(lines).collect();
+    print(call, &chosen, bad)
+}
+
+/// A session that is pruned is still in the log: its whole id, or the last part of it, names it there.
+fn log_key(call: &Call, entries: &[Entry], key: &str) -> Result<crate::session::id::Id, Problem> {
+    let store = call.store_with(key)?;
+    let logged = || entries.iter().rev().find(|entry| entry.session.as_str() == key || entry.session.tail() == key);
+    match call.find(store, Some(key)) {
+        Ok(id) => Ok(id),
+        Err(problem) => logged().map(|entry| entry.session.clone()).ok_or(problem),
+    }
+}
+
+fn print(call: &Call, entries: &[&Entry], bad: usize) -> Result<Ended, Problem> {
+    if call.out.is_text() {
+        call.out.page(call.config.pager.value.as_deref());
+        let rows: Vec<[String; 5]> = entries
+            .iter()
+            .map(|entry| {
+                [
+                    text::time(entry.time, true),
+                    entry.verb.clone(),
+                    entry.session.to_string(),
+                    text::count(entry.paths, "path"),
+                    entry.result.clone(),
+                ]
+            })
+            .collect();
+        let sides = [Side::Left, Side::Left, Side::Left, Side::Right, Side::Left];
+        text::table(sides, &rows).into_iter().for_each(|line| call.out.line(line));
+        if entries.is_empty() {
+            call.out.note("nothing was done yet");
+        }
+    } else {
+        call.out.list(&Whole { entries, unreadable: bad }, entries);
+    }
+    if bad > 0 {
+        call.out.warn(format_args!("log.jsonl: {} cannot be read", text::count(bad as u64, "line")));
+        return Ok(Ended::With(Kind::LeftOut));
+    }
+    Ok(Ended::Done)
+}

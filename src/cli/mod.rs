@@ -1,0 +1,340 @@
+//! The command line: arguments, one file a verb or small group, text and JSON.
+//!
+//! The only room that prints ([`out`]). What always holds:
+//! - **C1** Results go to standard output, everything said about them to standard error.
+//! - **C2** A verb that changes something calls [`Call::prepare_to_change`] first: what a crash left is settled before.
+//! - **C3** An error ends as a [`Problem`] with its [`Kind`](crate::error::Kind); `main.rs` alone knows exit statuses.
+
+mod apply;
+pub mod args;
+mod cat;
+mod checkpoint;
+mod config;
+mod diff;
+mod discard;
+mod list;
+mod log;
+mod manual;
+mod out;
+mod place;
+mod problem;
+mod prune;
+mod recover;
+mod run;
+mod show;
+mod sides;
+mod stage;
+mod status;
+mod text;
+
+use std::cell::OnceCell;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::config::{Color, Config, From as Origin};
+use crate::error::Kind;
+use crate::fs::Fs;
+use crate::fs::lock::{Hold, Lock};
+use crate::fs::path::AbsPath;
+use crate::session::header::Header;
+use crate::session::id::Id;
+use crate::session::store::{Locked, Session, Store};
+use args::{CheckpointVerb, Cli, SessionVerb, Verb};
+use out::{Form, Out};
+use place::Place;
+use problem::Problem;
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Done, or nothing to do.
+    Done,
+    /// Ended with this kind, which was said.
+    With(Kind),
+    /// With the status of the command that it ran.
+    Command(u8),
+}
+
+/// Parses and carries out one call. Everything that is to be said has been said when it returns.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&args) {
+        Ok(cli) => cli,
+        Err(error) => return misused(&error, &args),
+    };
+    let global = &cli.global;
+    let form = if global.jsonl {
+        Form::JsonLines
+    } else if global.json {
+        Form::Json
+    } else {
+        Form::Text
+    };
+    let early = |color| Out::new(form, color, global.quiet, global.verbose);
+    let (config, place) = match place::settings() {
+        Ok(found) => found,
+        Err(problem) => return finish(&early(Color::Auto), Err(problem)),
+    };
+    let color = match global.color {
+        Some(color) => color.into(),
+        // The environment is nearer than the file: https://no-color.org.
+        None if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) => Color::Auto,
+        None => config.color.value,
+    };
+    let place = match &global.store {
+        Some(dir) => Place { path: dir.clone(), from: Origin::Option("--store") },
+        None => place,
+    };
+    let call = Call { fs: Fs::new(), config, place, out: early(color), yes: global.yes, store: OnceCell::new() };
+    let ended = call.carry_out(cli.verb);
+    finish(&call.out, ended)
+}
+
+fn finish(out: &Out, ended: Result<Ended, Problem>) -> Ended {
+    // What was printed so far comes before what is said about the end.
+    let ended = out.finish().and(ended);
+    ended.unwrap_or_else(|problem| {
+        out.problem(&problem);
+        Ended::With(problem.kind)
+    })
+}
+
+/// clap's own answers: help and version to standard output; a misuse as a report of three lines at most.
+fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    if matches!(error.kind(), DisplayHelp | DisplayVersion) {
+        // A closed pipe is no failure.
+        drop(error.print());
+        return Ended::Done;
+    }
+    if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand {
+        drop(error.print());
+        return Ended::With(Kind::Usage);
+    }
+    let words = || args.iter().skip(1).take_while(|arg| *arg != "--");
+    let form = if words().any(|arg| arg == "--json" || arg == "--jsonl") { Form::Json } else { Form::Text };
+    let text = error.render().to_string();
+    let mut parts = text.split("\n\n").map(str::trim);
+    let message = parts.next().unwrap_or_default().trim_start_matches("error: ");
+    let message: Vec<&str> = message.lines().map(str::trim).collect();
+    let (mut tip, mut usage) = (None, None);
+    for part in parts {
+        if let Some(words) = part.strip_prefix("tip: ") {
+            tip = tip.or(Some(words.lines().next().unwrap_or_default().to_owned()));
+        }
+        if let Some(words) = part.strip_prefix("Usage: ") {
+            usage = Some(format!("usage: {}", words.lines().next().unwrap_or_default()));
+        }
+    }
+    let mut problem = Problem::new(Kind::Usage, message.join(" "));
+    problem.state = tip;
+    problem.remedy = usage.or_else(|| Some("recant --help shows the verbs".into()));
+    Out::new(form, Color::Auto, false, false).problem(&problem);
+    Ended::With(Kind::Usage)
+}
+
+/// One call: what all verbs need.
+pub struct Call {
+    fs: Fs,
+    config: Config,
+    place: Place,
+    out: Out,
+    yes: bool,
+    store: OnceCell<Option<Store>>,
+}
+
+impl Call {
+    fn carry_out(&self, verb: Verb) -> Result<Ended, Problem> {
+        match verb {
+            Verb::Session { verb } => match verb {
+                SessionVerb::New(args) => stage::new(self, &args),
+                SessionVerb::Write(args) => stage::write(self, &args),
+                SessionVerb::Delete(args) => stage::delete(self, &args),
+                SessionVerb::Mkdir(args) => stage::mkdir(self, &args),
+                SessionVerb::Symlink(args) => stage::symlink(self, &args),
+                SessionVerb::Chmod(args) => stage::chmod(self, &args),
+                SessionVerb::List => list::list(self),
+                SessionVerb::Show(args) => show::show(self, &args),
+                SessionVerb::Discard(args) => discard::discard(self, &args),
+                SessionVerb::Rename(args) => stage::rename(self, &args),
+                SessionVerb::Prune(args) => prune::sessions(self, &args),
+            },
+            Verb::List => list::list(self),
+            Verb::Show(args) => show::show(self, &args),
+            Verb::Discard(args) => discard::discard(self, &args),
+            Verb::Diff(args) => diff::diff(self, &args),
+            Verb::Run(args) => run::run(self, &args),
+            Verb::Shell(args) => run::shell(self, &args),
+            Verb::Commit(args) => apply::commit(self, &args),
+            Verb::Rollback(args) => apply::rollback(self, &args),
+            Verb::Redo(args) => apply::redo(self, &args),
+            Verb::Checkpoint { verb } => match verb {
+                CheckpointVerb::List => checkpoint::list(self),
+                CheckpointVerb::Show(args) => checkpoint::show(self, &args),
+                CheckpointVerb::Verify(args) => checkpoint::check(self, &args),
+                CheckpointVerb::Prune(args) => prune::checkpoints(self, &args),
+            },
+            Verb::Recover(args) => recover::recover(self, &args),
+            Verb::Cat(args) => cat::cat(self, &args),
+            Verb::Status => status::status(self),
+            Verb::Log(args) => log::log(self, &args),
+            Verb::Config => config::config(self),
+            Verb::Completions(args) => manual::completions(self, &args),
+            Verb::Man(args) => manual::man(self, &args),
+        }
+    }
+
+    /// The store's path, made absolute.
+    fn store_path(&self) -> Result<AbsPath, Problem> {
+        self.place.resolve()
+    }
+
+    /// The store; `None` where there is none yet.
+    fn store(&self) -> Result<Option<&Store>, Problem> {
+        if let Some(store) = self.store.get() {
+            return Ok(store.as_ref());
+        }
+        let store = Store::open(&self.store_path()?)?;
+        Ok(self.store.get_or_init(|| store).as_ref())
+    }
+
+    /// The store, made where it is missing.
+    fn made_store(&self) -> Result<Store, Problem> {
+        Ok(Store::create(&self.fs, &self.store_path()?)?)
+    }
+
+    /// The store, for a verb that needs a session which has to be there.
+    fn store_with(&self, key: &str) -> Result<&Store, Problem> {
+        match self.store()? {
+            Some(store) => Ok(store),
+            None if key == "last" => Err(Problem::refused("there is no session yet").remedy("recant run -- COMMAND begins one")),
+            None => Err(crate::session::Error::Unknown { key: key.into(), near: Vec::new() }.into()),
+        }
+    }
+
+    /// The id that `key` stands for; without one, `last`. Which session `last` is, is said.
+    fn find(&self, store: &Store, key: Option<&str>) -> Result<Id, Problem> {
+        let key = key.unwrap_or("last");
+        let id = store.find(key)?;
+        if key == "last" {
+            self.out.note(format_args!("last is {id}"));
+        }
+        Ok(id)
+    }
+
+    /// A session to read.
+    fn session(&self, key: Option<&str>) -> Result<(&Store, Session), Problem> {
+        let store = self.store_with(key.unwrap_or("last"))?;
+        let id = self.find(store, key)?;
+        let mut session = store.session(&id)?;
+        if session.header.uncollected {
+            run::collect_ended(self, store, &id)?;
+            session = store.session(&id)?;
+        }
+        Ok((store, session))
+    }
+
+    /// A session to change, with its lock; what crashes left is settled first (C2).
+    fn locked(&self, key: &str) -> Result<(&Store, Locked), Problem> {
+        let store = self.store_with(key)?;
+        let id = self.find(store, Some(key))?;
+        // The session's lock before the store's (PROTOCOL.md, Locks): of two recants on one session the second ends at once.
+        let mut locked = store.lock_session(&self.fs, &id)?;
+        if self.prepare_to_change(store)? {
+            recover::refuse_interrupted(store, &id)?;
+            // Recovery may have written it anew.
+            locked.set_header(store.session(&id)?.header);
+        }
+        Ok((store, locked))
+    }
+
+    /// Undoes or settles what crashes left, before anything is changed, and says so in a line each. Whether there was
+    /// anything.
+    fn prepare_to_change(&self, store: &Store) -> Result<bool, Problem> {
+        if crate::engine::recover::interrupted(store)?.is_empty() {
+            return Ok(false);
+        }
+        let lock = self.store_lock(store)?;
+        self.recover_under(store, &lock)?;
+        Ok(true)
+    }
+
+    /// The same where the store's lock is held already.
+    fn recover_under(&self, store: &Store, _lock: &Lock) -> Result<(), Problem> {
+        for recovered in crate::engine::recover::all(&self.fs, store)? {
+            self.out.warn(recover::line(&recovered));
+        }
+        Ok(())
+    }
+
+    /// The store's lock: two operations of one store could undo each other.
+    fn store_lock(&self, store: &Store) -> Result<Lock, Problem> {
+        let slow = || self.out.note(format_args!("another recant is at work in {}; waiting", store.path));
+        Ok(store.lock(&self.fs, Hold::Exclusive, slow)?)
+    }
+
+    /// Asks, where a person sits at a terminal and `-y` was not given; without a terminal the verb itself is the word.
+    fn confirm(&self, question: &str) -> Result<(), Problem> {
+        if self.yes || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+            return Ok(());
+        }
+        let mut answer = String::new();
+        drop(write!(std::io::stderr(), "{question} [y/N] "));
+        drop(std::io::stdin().read_line(&mut answer));
+        match answer.trim() {
+            "y" | "Y" | "yes" => Ok(()),
+            _ => Err(Problem::refused("not confirmed").remedy("-y skips the question")),
+        }
+    }
+}
+
+/// What a listing shows of a session beside its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Standing {
+    /// The status word.
+    word: &'static str,
+    /// Its run has ended and waits to be collected.
+    ended: bool,
+    /// Its content may not have reached the disk.
+    unsynced: bool,
+    /// A journal of it is there.
+    interrupted: bool,
+}
+
+impl Standing {
+    fn of(store: &Store, header: &Header, journaled: &[Id]) -> Result<Self, Problem> {
+        let interrupted = journaled.contains(&header.id);
+        let mut standing = Self { word: header.status().word(), ended: false, unsynced: header.unsynced, interrupted };
+        if header.uncollected && header.discarded.is_none() {
+            let session = store.session(&header.id)?;
+            if !session.is_held()? {
+                standing.ended = true;
+                if session.of_another_boot()? {
+                    (standing.word, standing.unsynced) = ("pending", true);
+                }
+            }
+        }
+        Ok(standing)
+    }
+
+    /// The status for people: with its conditions.
+    fn text(self) -> String {
+        let mut text = self.word.replace('_', " ");
+        for (on, word) in [(self.ended, "ended"), (self.unsynced, "unsynced"), (self.interrupted, "interrupted")] {
+            if on {
+                text.push_str(", ");
+                text.push_str(word);
+            }
+        }
+        text
+    }
+}
+
+/// The working folder.
+fn cwd() -> Result<PathBuf, Problem> {
+    std::env::current_dir()
+        .map_err(|error| Problem::refused(format!("the working folder cannot be told: {}", crate::error::reason(&error))))
+}

@@ -1,0 +1,215 @@
+//! What is printed: results to standard output, everything said about them to standard error; as text or as JSON.
+//!
+//! A verb prints without asking whether that worked: a reader that went away is no failure of the verb (what was to be
+//! done is done), and any other failure to write is kept for the end.
+
+use std::cell::{Cell, RefCell};
+use std::fmt::Display;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::{Child, Command, Stdio};
+
+use anstyle::Style;
+use serde::Serialize;
+
+use super::problem::Problem;
+use crate::config::Color;
+use crate::error::At;
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// For people.
+    Text,
+    /// One document.
+    Json,
+    /// Lists: one document a line.
+    JsonLines,
+}
+
+/// Where all that is printed goes.
+pub struct Out {
+    /// How results are written.
+    pub form: Form,
+    quiet: bool,
+    verbose: bool,
+    color: bool,
+    color_err: bool,
+    sink: RefCell<Box<dyn Write>>,
+    pager: RefCell<Option<Child>>,
+    later: RefCell<Vec<String>>,
+    closed: Cell<bool>,
+    failed: RefCell<Option<io::Error>>,
+}
+
+/// A JSON document: whatever it holds, and the version of its shape.
+#[derive(Serialize)]
+struct Document<'a, T> {
+    schema: u32,
+    #[serde(flatten)]
+    body: &'a T,
+}
+
+impl Out {
+    /// To the process's own streams.
+    pub fn new(form: Form, color: Color, quiet: bool, verbose: bool) -> Self {
+        let wanted = |auto: anstream::ColorChoice| match color {
+            Color::Auto => auto != anstream::ColorChoice::Never,
+            Color::Always => true,
+            Color::Never => false,
+        };
+        Self {
+            form,
+            quiet,
+            verbose,
+            color: wanted(anstream::AutoStream::choice(&io::stdout())),
+            color_err: wanted(anstream::AutoStream::choice(&io::stderr())),
+            sink: RefCell::new(Box::new(BufWriter::new(io::stdout()))),
+            pager: RefCell::new(None),
+            later: RefCell::default(),
+            closed: Cell::new(false),
+            failed: RefCell::new(None),
+        }
+    }
+
+    /// Whether results are for people.
+    pub fn is_text(&self) -> bool {
+        self.form == Form::Text
+    }
+
+    /// Whether only what must not be missed is said.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Whether nobody reads any more: a verb that only reads can stop.
+    pub fn is_closed(&self) -> bool {
+        self.closed.get()
+    }
+
+    /// A line of the result.
+    pub fn line(&self, text: impl Display) {
+        self.bytes(format!("{text}\n").as_bytes());
+    }
+
+    /// A line of the result in a style, where colour is wanted.
+    pub fn styled(&self, style: Style, text: impl Display) {
+        self.line(self.paint(style, text));
+    }
+
+    /// `text` in a style, where colour is wanted on standard output.
+    pub fn paint(&self, style: Style, text: impl Display) -> String {
+        if self.color { format!("{style}{text}{style:#}") } else { text.to_string() }
+    }
+
+    /// Bytes of the result, as they are.
+    pub fn bytes(&self, bytes: &[u8]) {
+        if !self.closed.get() && self.failed.borrow().is_none() {
+            let written = self.sink.borrow_mut().write_all(bytes);
+            self.note_failure(written);
+        }
+    }
+
+    /// The result as one JSON document on a line.
+    pub fn document(&self, body: &impl Serialize) {
+        self.bytes(&json_line(body));
+    }
+
+    /// A list: as one document under `key` in `whole`, or an item a line.
+    pub fn list<T: Serialize>(&self, whole: &impl Serialize, items: &[T]) {
+        match self.form {
+            Form::JsonLines => items.iter().for_each(|item| self.document(item)),
+            _ => self.document(whole),
+        }
+    }
+
+    /// Something about the result, for people; nothing with `-q`.
+    pub fn note(&self, text: impl Display) {
+        if !self.quiet {
+            self.say(format_args!("recant: {text}"));
+        }
+    }
+
+    /// The same with `-v` alone.
+    pub fn detail(&self, text: impl Display) {
+        if self.verbose {
+            self.note(text);
+        }
+    }
+
+    /// Something that must not be missed, `-q` or not.
+    pub fn warn(&self, text: impl Display) {
+        self.say(format_args!("recant: {text}"));
+    }
+
+    /// A line to standard error as it is: after what was printed before it, and after a pager that has the terminal.
+    pub fn say(&self, text: impl Display) {
+        if self.pager.borrow().is_some() {
+            self.later.borrow_mut().push(text.to_string());
+            return;
+        }
+        let flushed = self.sink.borrow_mut().flush();
+        self.note_failure(flushed);
+        // What goes wrong with standard error can be told nowhere.
+        drop(writeln!(io::stderr(), "{text}"));
+    }
+
+    /// What went wrong, in at most three lines or as one JSON object.
+    pub fn problem(&self, problem: &Problem) {
+        match self.form {
+            Form::Text => self.say(problem.text(self.color_err)),
+            _ => drop(io::stderr().write_all(&json_line(problem))),
+        }
+    }
+
+    /// Long text goes through a pager from here on, where a terminal is read by a person. `pager` is a shell command;
+    /// empty, or `cat`, means none.
+    pub fn page(&self, pager: Option<&str>) {
+        let from_env = std::env::var("PAGER").ok();
+        let command = pager.or(from_env.as_deref()).unwrap_or("less").trim();
+        if !self.is_text() || !io::stdout().is_terminal() || command.is_empty() || command == "cat" {
+            return;
+        }
+        let mut shell = Command::new("/bin/sh");
+        shell.arg("-c").arg(command).stdin(Stdio::piped());
+        // As git does it: colours as they are, no paging of what fits, the text stays on the screen.
+        if std::env::var_os("LESS").is_none() {
+            shell.env("LESS", "FRX");
+        }
+        let Ok(mut child) = shell.spawn() else { return };
+        if let Some(input) = child.stdin.take() {
+            *self.sink.borrow_mut() = Box::new(BufWriter::new(input));
+            *self.pager.borrow_mut() = Some(child);
+        }
+    }
+
+    /// Writes what is still held back. Errors: what else than a reader that went away kept a result from being written.
+    pub fn finish(&self) -> Result<(), Problem> {
+        let flushed = self.sink.borrow_mut().flush();
+        self.note_failure(flushed);
+        // The pager ends when its input does.
+        drop(self.sink.replace(Box::new(io::sink())));
+        if let Some(mut pager) = self.pager.borrow_mut().take() {
+            drop(pager.wait());
+        }
+        self.later.take().into_iter().for_each(|line| self.say(line));
+        match self.failed.borrow_mut().take() {
+            Some(error) => Err(error).at("write", "standard output").map_err(Problem::from),
+            None => Ok(()),
+        }
+    }
+
+    fn note_failure(&self, written: io::Result<()>) {
+        match written {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.closed.set(true),
+            Err(error) => *self.failed.borrow_mut() = Some(error),
+        }
+    }
+}
+
+fn json_line(body: &impl Serialize) -> Vec<u8> {
+    let document = Document { schema: 1, body };
+    let mut bytes = serde_json::to_vec(&document).expect("recant's own types have string keys and no failing serializer");
+    bytes.push(b'\n');
+    bytes
+}

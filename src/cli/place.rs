@@ -1,0 +1,88 @@
+//! Where the settings and the store are, by the XDG base directory specification: a relative folder in a variable is as
+//! good as none.
+
+use std::path::{Path, PathBuf};
+
+use super::problem::Problem;
+use crate::config::{Config, From};
+use crate::error::At;
+use crate::fs::path::{AbsPath, Shown};
+
+/// A store's path as it was given, and by whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// As given; empty where nothing names one.
+    pub path: PathBuf,
+    /// By whom.
+    pub from: From,
+}
+
+/// The settings in force, and the store's place as environment and settings have it.
+pub fn settings() -> Result<(Config, Place), Problem> {
+    // dirs takes XDG variables that hold an absolute path, else $HOME, else the user database.
+    let file = dirs::config_dir().map(|dir| dir.join("recant/config.toml"));
+    let config = Config::read(file, dirs::home_dir().as_deref())?;
+    let place = if let Some(path) = std::env::var_os("RECANT_STORE").filter(|path| !path.is_empty()) {
+        Place { path: path.into(), from: From::Environment("RECANT_STORE") }
+    } else if let Some(path) = &config.store_path.value {
+        Place { path: path.clone(), from: From::File }
+    } else {
+        let xdg = std::env::var_os("XDG_DATA_HOME").is_some_and(|dir| Path::new(&dir).is_absolute());
+        let from = if xdg { From::Environment("XDG_DATA_HOME") } else { From::Default };
+        Place { path: dirs::data_dir().map(|dir| dir.join("recant")).unwrap_or_default(), from }
+    };
+    Ok((config, place))
+}
+
+impl Place {
+    /// The path, absolute and free of links as far as it is there: staging compares real paths with it.
+    pub fn resolve(&self) -> Result<AbsPath, Problem> {
+        let path = &self.path;
+        if path.as_os_str().is_empty() {
+            return Err(Problem::refused("no home folder is known, so that the store has no place")
+                .remedy("set HOME, or name the store: recant --store DIR …, or RECANT_STORE=DIR"));
+        }
+        if path.is_relative() && self.from == From::Environment("RECANT_STORE") {
+            return Err(Problem::refused(format!("RECANT_STORE={}: the store's path has to be absolute", path.display()))
+                .remedy("a relative one would be another store in each working folder; --store DIR may be relative"));
+        }
+        let whole = if path.is_absolute() { path.clone() } else { super::cwd()?.join(path) };
+        absolute(&whole)
+    }
+}
+
+/// An absolute path without links, `.` and `..`: the part that is there by realpath(3), the rest as it stands.
+pub fn absolute(path: &Path) -> Result<AbsPath, Problem> {
+    use std::os::unix::ffi::OsStrExt;
+    let shown = || Shown(path.as_os_str().as_bytes()).to_string();
+    let mut there = path.to_path_buf();
+    let mut missing = Vec::new();
+    let mut real = loop {
+        match there.canonicalize() {
+            Ok(real) => break real,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && there.symlink_metadata().is_err() => {}
+            Err(error) => return Err(error).at("resolve", shown()).map_err(Problem::from),
+        }
+        let name = there.file_name().map(ToOwned::to_owned);
+        let above = || Problem::refused(format!("{}: '..' below a folder that is missing", shown())).path(shown());
+        missing.push(name.ok_or_else(above)?);
+        there.pop();
+    };
+    real.extend(missing.iter().rev());
+    AbsPath::parse(real.as_os_str().as_bytes()).map_err(|error| Problem::refused(format!("{}: {error}", shown())).path(shown()))
+}
+
+/// A path as a session has it: absolute, the parent resolved, the last component not.
+pub fn named(path: &Path) -> Result<AbsPath, Problem> {
+    let whole = super::cwd()?.join(path);
+    match (whole.parent(), whole.file_name()) {
+        (Some(parent), Some(name)) => {
+            use std::os::unix::ffi::OsStrExt;
+            let shown = Shown(path.as_os_str().as_bytes()).to_string();
+            let parent = absolute(parent)?;
+            parent.join(name.as_bytes()).map_err(|error| Problem::refused(format!("{shown}: {error}")).path(&shown))
+        }
+        // `/`, or a path that ends in `..`: a folder, which is no link.
+        _ => absolute(&whole),
+    }
+}

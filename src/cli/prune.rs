@@ -1,0 +1,174 @@
+//! `session prune` and `checkpoint prune`: let go what nothing needs any more, or what is named.
+
+use serde::Serialize;
+
+use super::args;
+use super::discard::note_in_log;
+use super::list::Damaged;
+use super::problem::Problem;
+use super::{Call, Ended, text};
+use crate::error::{Failure, Kind};
+use crate::session::header::{Header, Status};
+use crate::session::id::Id;
+use crate::session::prune::{self, Which};
+use crate::session::store::{Locked, Store};
+
+/// `{"schema":1,"dry_run":…,"pruned":[…],"skipped":[…],"bytes":n}`.
+#[derive(Serialize)]
+struct Whole {
+    dry_run: bool,
+    pruned: Vec<Id>,
+    skipped: Vec<Skipped>,
+    bytes: u64,
+}
+
+/// A session that should have gone and did not.
+#[derive(Serialize)]
+struct Skipped {
+    id: Id,
+    why: &'static str,
+}
+
+/// Whether a commit may still be wanted: it is pending and holds changes.
+pub fn is_awaited(header: &Header) -> bool {
+    header.status() == Status::Pending && header.counts.changes > 0
+}
+
+/// What goes, and which sessions may lose it without being named.
+struct Target {
+    /// For messages: "session", "checkpoint".
+    what: &'static str,
+    may: fn(&Header) -> bool,
+    size: fn(&Header) -> u64,
+    remove: fn(&Call, &Store, Locked) -> Result<(), Problem>,
+}
+
+/// Removes sessions.
+pub fn sessions(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
+    let remove = |call: &Call, store: &Store, session: Locked| Ok(store.remove_session(&call.fs, session)?);
+    let size = |header: &Header| header.sizes.held + header.sizes.checkpoint;
+    prune(call, args, &Target { what: "session", may: is_prunable, size, remove })
+}
+
+/// Drops checkpoints; the sessions stay.
+pub fn checkpoints(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
+    let remove = |call: &Call, _: &Store, mut session: Locked| Ok(prune::drop_checkpoint(&call.fs, &mut session)?);
+    let may = |header: &Header| header.sizes.checkpoint > 0 && !prune::is_needed(header) && header.status() != Status::Capturing;
+    prune(call, args, &Target { what: "checkpoint", may, size: |header| header.sizes.checkpoint, remove })
+}
+
+fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Problem> {
+    let chosen = |store: &Store| -> Result<Vec<Header>, Problem> {
+        if args.ids.is_empty() { by_conditions(call, args, target, store) } else { by_name(call, args, store) }
+    };
+    let mut done = Whole { dry_run: args.dry_run, pruned: Vec::new(), skipped: Vec::new(), bytes: 0 };
+    let Some(store) = call.store()? else {
+        if let Some(key) = args.ids.first() {
+            call.store_with(key)?;
+        }
+        return say(call, target, &done);
+    };
+    if args.dry_run {
+        for header in chosen(store)? {
+            done.bytes += (target.size)(&header);
+            done.pruned.push(header.id);
+        }
+        return say(call, target, &done);
+    }
+    if !args.ids.is_empty() {
+        ask(call, target, &chosen(store)?)?;
+    }
+    let lock = call.store_lock(store)?;
+    call.recover_under(store, &lock)?;
+    let journaled = store.journaled()?;
+    for header in chosen(store)? {
+        if journaled.contains(&header.id) {
+            done.skipped.push(Skipped { id: header.id, why: "an operation of it was interrupted" });
+            continue;
+        }
+        let session = match store.lock_session(&call.fs, &header.id) {
+            Ok(session) => session,
+            Err(error) if error.kind() == Kind::Busy => {
+                done.skipped.push(Skipped { id: header.id, why: "another recant holds it" });
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        // Chosen before its lock was held: what has become needed since stays.
+        if args.ids.is_empty() && !(target.may)(&session.header) {
+            continue;
+        }
+        let header = session.header.clone();
+        (target.remove)(call, store, session)?;
+        note_in_log(call, store, if target.what == "session" { "prune" } else { "checkpoint prune" }, &header)?;
+        done.bytes += (target.size)(&header);
+        done.pruned.push(header.id);
+    }
+    say(call, target, &done)
+}
+
+fn is_prunable(header: &Header) -> bool {
+    !prune::is_needed(header) && !is_awaited(header) && header.status() != Status::Capturing
+}
+
+fn by_name(call: &Call, args: &args::Prune, store: &Store) -> Result<Vec<Header>, Problem> {
+    let mut headers: Vec<Header> = Vec::new();
+    for key in &args.ids {
+        let header = store.session(&call.find(store, Some(key))?)?.header;
+        if !headers.iter().any(|known| known.id == header.id) {
+            headers.push(header);
+        }
+    }
+    Ok(headers)
+}
+
+fn by_conditions(call: &Call, args: &args::Prune, target: &Target, store: &Store) -> Result<Vec<Header>, Problem> {
+    let config = &call.config;
+    let mut which = Which { older_than: args.older_than, keep: args.keep, max_size: args.max_size };
+    if which.older_than.is_none() && which.keep.is_none() && which.max_size.is_none() {
+        (which.older_than, which.keep) = (config.older_than.value, config.keep.value);
+        if which.older_than.is_none() && which.keep.is_none() {
+            return Err(Problem {
+                kind: Kind::Usage,
+                ..Problem::refused("which sessions? give an age, a number to keep, a size, or ids").remedy(
+                    "recant session prune --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings",
+                )
+            });
+        }
+    }
+    let (headers, broken) = store.headers()?;
+    drop(Damaged::say_all(call, &broken));
+    let prunable: Vec<&Header> = headers.iter().filter(|header| (target.may)(header)).collect();
+    Ok(prune::choose(&prunable, which, crate::fs::now(), target.size).into_iter().cloned().collect())
+}
+
+/// Before what is held, or kept for a rollback, goes for good.
+fn ask(call: &Call, target: &Target, headers: &[Header]) -> Result<(), Problem> {
+    let ids = |wanted: &dyn Fn(&Header) -> bool| -> Vec<String> {
+        headers.iter().filter(|header| wanted(header)).map(|header| header.id.to_string()).collect()
+    };
+    let (needed, awaited) = (ids(&prune::is_needed), ids(&is_awaited));
+    if !needed.is_empty() {
+        call.confirm(&format!("Prune {} {}, which then cannot be rolled back?", target.what, needed.join(", ")))?;
+    }
+    if !awaited.is_empty() && target.what == "session" {
+        call.confirm(&format!("Prune session {}, with all that is held?", awaited.join(", ")))?;
+    }
+    Ok(())
+}
+
+fn say(call: &Call, target: &Target, done: &Whole) -> Result<Ended, Problem> {
+    let ended = if done.skipped.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) };
+    if !call.out.is_text() {
+        call.out.document(done);
+        return Ok(ended);
+    }
+    done.pruned.iter().for_each(|id| call.out.line(id));
+    for Skipped { id, why } in &done.skipped {
+        call.out.warn(format_args!("session {id} stays: {why}"));
+    }
+    let verb = if done.dry_run { "would go" } else { "pruned" };
+    let count = text::count(done.pruned.len() as u64, target.what);
+    call.out.note(format_args!("{count} {verb}, {}", text::bytes(done.bytes)));
+    Ok(ended)
+}

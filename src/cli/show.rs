@@ -1,0 +1,182 @@
+//! `show`: one session and its changes.
+
+use serde::Serialize;
+
+use super::args;
+use super::list::{SessionRow, shown};
+use super::problem::Problem;
+use super::text::{self, Side as Column};
+use super::{Call, Ended, Standing};
+use crate::fs::path::{AbsPath, Shown};
+use crate::session::change::{Change, Sort};
+use crate::session::header::{Checkpoint, Header};
+use crate::session::run::{Ending, How, Run};
+use crate::session::sides::Side;
+use crate::tree::state::{Object, sort_word};
+
+/// A change as `show` and `diff` give it in JSON.
+#[derive(Debug, Serialize)]
+pub struct ChangeRow<'a> {
+    /// Where.
+    pub path: &'a AbsPath,
+    /// created, modified, deleted, metadata, times.
+    pub change: Sort,
+    /// never, in, out, lost.
+    pub side: &'static str,
+    /// What was there; `null` for nothing.
+    pub before: &'a Object,
+    /// What is to be there; `null` for nothing.
+    pub after: &'a Object,
+    /// The original has other names, which keep the old content.
+    pub link_broken: bool,
+    /// The real tree changed here while the command ran.
+    pub foreign: bool,
+}
+
+impl<'a> ChangeRow<'a> {
+    /// From a change and where it is.
+    pub fn new(change: &'a Change, side: Side) -> Self {
+        Self {
+            path: &change.path,
+            change: change.sort(),
+            side: side_word(side),
+            before: &change.before.object,
+            after: &change.after,
+            link_broken: change.marks.link_broken,
+            foreign: change.marks.foreign,
+        }
+    }
+}
+
+/// `{"schema":1,"session":{…},"run":{…},"folder_times":n,"changes":[…]}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    session: SessionRow<'a>,
+    run: Option<&'a Run>,
+    folder_times: usize,
+    changes: &'a [ChangeRow<'a>],
+}
+
+/// The word in JSON.
+pub fn side_word(side: Side) -> &'static str {
+    match side {
+        Side::Never => "never",
+        Side::In => "in",
+        Side::Out => "out",
+        Side::Lost => "lost",
+    }
+}
+
+/// The word in text.
+pub fn sort_text(sort: Sort) -> &'static str {
+    match sort {
+        Sort::Created => "created",
+        Sort::Modified => "modified",
+        Sort::Deleted => "deleted",
+        Sort::Metadata => "metadata",
+        Sort::Times => "times",
+    }
+}
+
+/// Shows a session.
+pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
+    let (store, session) = call.session(args.id.as_deref())?;
+    let header = &session.header;
+    let standing = Standing::of(store, header, &store.journaled()?)?;
+    let run = session.run()?;
+    let changes = session.changes()?;
+    let sides = session.sides(changes.list.len())?;
+    if !call.out.is_text() {
+        let rows: Vec<ChangeRow> = changes.list.iter().zip(&sides).map(|(change, side)| ChangeRow::new(change, *side)).collect();
+        let session = SessionRow::new(header, standing);
+        let whole = Whole { session, run: run.as_ref(), folder_times: changes.folder_times.len(), changes: &rows };
+        call.out.list(&whole, &rows);
+        return Ok(Ended::Done);
+    }
+    call.out.page(call.config.pager.value.as_deref());
+    print_head(call, header, standing, run.as_ref());
+    print_counts(call, &changes.list);
+    let listed = |change: &Change| args.all || change.sort() != Sort::Times;
+    let rows: Vec<[String; 5]> = changes
+        .list
+        .iter()
+        .zip(&sides)
+        .filter(|(change, _)| listed(change))
+        .map(|(change, side)| row(header, change, *side))
+        .collect();
+    if !rows.is_empty() {
+        call.out.line("");
+    }
+    let columns = [Column::Left, Column::Left, Column::Left, Column::Right, Column::Left];
+    text::table(columns, &rows).into_iter().for_each(|line| call.out.line(line));
+    if args.all {
+        changes.folder_times.iter().for_each(|time| call.out.line(format_args!("times     folder  {}", time.path)));
+    }
+    Ok(Ended::Done)
+}
+
+fn print_head(call: &Call, header: &Header, standing: Standing, run: Option<&Run>) {
+    let mut rows: Vec<(&str, String)> = vec![("session", header.id.to_string())];
+    rows.extend(header.name.clone().map(|name| ("name", name)));
+    rows.push(("status", standing.text()));
+    rows.push(("begun", text::time(header.created, true)));
+    if let Some(run) = run {
+        let words: Vec<String> = run.argv.iter().map(|arg| Shown(&arg.0).to_string()).collect();
+        rows.push(("command", words.join(" ")));
+        rows.push(("in", run.cwd.to_string()));
+        rows.extend(run.ending.map(|ending| ("ended", ending_text(ending))));
+    } else if let Some(command) = &header.command {
+        rows.push(("command", shown(command)));
+    }
+    let sizes = header.sizes;
+    rows.push(("held", text::bytes(sizes.held)));
+    if header.generation > 0 {
+        let pruned = header.checkpoint == Checkpoint::Pruned;
+        rows.push(("checkpoint", if pruned { "pruned: no rollback".into() } else { text::bytes(sizes.checkpoint) }));
+    }
+    rows.iter().for_each(|(key, value)| call.out.line(format_args!("{key:<10}  {value}")));
+    if let Some(run) = run {
+        let uncovered = run.coverage.iter().filter(|place| place.how == How::Uncovered);
+        uncovered.for_each(|place| {
+            let why = place.why.as_deref().unwrap_or("it could not be captured");
+            call.out.line(format_args!("{:<10}  {}: {why}", "not held", place.path));
+        });
+        run.notes.iter().for_each(|note| call.out.line(format_args!("{:<10}  {}", "note", shown(note))));
+    }
+}
+
+fn ending_text(ending: Ending) -> String {
+    match ending {
+        Ending::Exited(status) => format!("exit status {status}"),
+        Ending::Signaled(signal) => format!("by signal {signal}"),
+    }
+}
+
+fn print_counts(call: &Call, changes: &[Change]) {
+    let sorts = [Sort::Created, Sort::Modified, Sort::Deleted, Sort::Metadata, Sort::Times];
+    let counts = sorts.map(|sort| (sort_text(sort), changes.iter().filter(|change| change.sort() == sort).count()));
+    let parts: Vec<String> = counts.iter().filter(|(_, n)| *n > 0).map(|(word, n)| format!("{n} {word}")).collect();
+    let sum = if parts.is_empty() { "none".into() } else { parts.join(", ") };
+    call.out.line(format_args!("{:<10}  {sum}", "changes"));
+}
+
+fn row(header: &Header, change: &Change, side: Side) -> [String; 5] {
+    let object = change.after.as_ref().or(change.before.object.as_ref());
+    let kind = object.map_or("", |state| sort_word(state.sort()));
+    let size = object.filter(|_| kind == "file").map_or(String::new(), |state| text::bytes(state.size()));
+    let mut path = change.path.to_string();
+    if let Some(crate::tree::state::What::Symlink { target }) = change.after.as_ref().map(|state| &state.what) {
+        path.push_str(&format!(" -> {}", Shown(target)));
+    }
+    for (on, mark) in [(change.marks.link_broken, "link broken"), (change.marks.foreign, "changed by others during the run")] {
+        if on {
+            path.push_str(&format!("  ({mark})"));
+        }
+    }
+    let side = match side {
+        _ if header.generation == 0 => String::new(),
+        Side::Never => "out".into(),
+        side => side_word(side).into(),
+    };
+    [sort_text(change.sort()).into(), side, kind.into(), size, path]
+}

@@ -1,0 +1,172 @@
+//! The two sides of a change, opened to be read: its content before and after.
+//!
+//! Nothing is invented: a side is read from the tree only where the tree still holds what the session recorded.
+
+use std::fs::File;
+use std::rc::Rc;
+
+use super::problem::Problem;
+use crate::checkpoint::manifest::{Kept, Manifest};
+use crate::error::At;
+use crate::fs::dir::{Dir, Entry, stat_of};
+use crate::fs::path::AbsPath;
+use crate::fs::roots::Roots;
+use crate::session::change::Change;
+use crate::session::header::Checkpoint;
+use crate::session::run::Run;
+use crate::session::sides::Side;
+use crate::session::store::Session;
+use crate::tree::look;
+use crate::tree::state::{Likeness, Object, What};
+
+/// A side's content.
+pub enum Content {
+    /// An open file.
+    File(File),
+    /// It cannot be had, for this reason.
+    Gone(String),
+}
+
+/// What the tree holds at a change's path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OnTree {
+    /// What the session says: `before` while the change is out, `after` while it is in.
+    AsRecorded,
+    /// Something else.
+    Changed,
+    /// It cannot be looked at.
+    Unseen(String),
+}
+
+/// Where contents are read from.
+pub struct Sources<'s> {
+    session: &'s Session,
+    run: Option<Run>,
+    manifest: Manifest,
+    roots: Roots,
+}
+
+impl<'s> Sources<'s> {
+    /// Of one session.
+    pub fn of(session: &'s Session) -> Result<Self, Problem> {
+        let roots = Roots::read().at("read", "/proc/self/mountinfo")?;
+        Ok(Self { session, run: session.run()?, manifest: Manifest::read(&session.dir)?, roots })
+    }
+
+    /// Looks whether the tree still holds what the session recorded there.
+    pub fn on_tree(&mut self, change: &Change, side: Side) -> OnTree {
+        let (expected, print) = match side {
+            Side::In => (&change.after, self.manifest.originals.get(&change.path).and_then(|original| original.put)),
+            Side::Never => (&change.before.object, change.before.print),
+            // Put back by a rollback: its fingerprint is another.
+            Side::Out | Side::Lost => (&change.before.object, None),
+        };
+        let folder = match self.folder(&change.path) {
+            Ok(folder) => folder,
+            Err(_) if expected.is_none() => return OnTree::AsRecorded,
+            Err(error) if is_missing(&error) => return OnTree::Changed,
+            Err(error) => return OnTree::Unseen(crate::error::reason(&error)),
+        };
+        match look::compare(folder.at(change.path.name()), expected, print.as_ref()) {
+            Ok((_, Likeness::Same)) => OnTree::AsRecorded,
+            Ok(_) => OnTree::Changed,
+            Err(error) => OnTree::Unseen(crate::error::reason(&error)),
+        }
+    }
+
+    /// The content that a file had before the session.
+    pub fn before(&mut self, change: &Change, side: Side, on_tree: &OnTree) -> Result<Content, Problem> {
+        if side.is_in() && !change.in_place() {
+            return self.original(change);
+        }
+        self.from_tree(&change.path, on_tree)
+    }
+
+    /// The content that a file has after the session.
+    pub fn after(&mut self, change: &Change, side: Side, on_tree: &OnTree) -> Result<Content, Problem> {
+        if side == Side::Lost {
+            return Ok(Content::Gone("what was committed was edited since, and is lost".into()));
+        }
+        match self.session.held_at(change, side, self.run.as_ref()) {
+            Some(held) => {
+                let (dir, name) = self.session.split(&held)?;
+                open(dir.at(name), &change.after)
+            }
+            None => self.from_tree(&change.path, on_tree),
+        }
+    }
+
+    /// The original of a change that is in, from the checkpoint.
+    fn original(&mut self, change: &Change) -> Result<Content, Problem> {
+        if self.session.header.checkpoint == Checkpoint::Pruned {
+            return Ok(Content::Gone("its original is gone: the checkpoint was pruned".into()));
+        }
+        let Some(original) = self.manifest.originals.get(&change.path).filter(|original| original.n == change.n) else {
+            return Ok(Content::Gone("the checkpoint has no line for it".into()));
+        };
+        if let Kept::Uncovered { why } = &original.kept {
+            return Ok(Content::Gone(format!("its original is not kept: {why}")));
+        }
+        match original.place() {
+            Some(place) => {
+                let (dir, name) = self.session.split(&place)?;
+                open(dir.at(name), &original.state)
+            }
+            None => Ok(Content::Gone("the checkpoint keeps no content of it".into())),
+        }
+    }
+
+    /// What a `--force` overwrote at `path` last.
+    pub fn displaced(&self, path: &AbsPath) -> Result<Option<Content>, Problem> {
+        let folder = self.session.dir.open_below(b"displaced").at("open the folder", "displaced")?;
+        let names = folder.names().at("list", folder.path().display())?;
+        let mut generations: Vec<u64> = names.iter().filter_map(|name| std::str::from_utf8(name).ok()?.parse().ok()).collect();
+        generations.sort_unstable();
+        for generation in generations.iter().rev() {
+            let name = generation.to_string().into_bytes();
+            let at = folder.at(&name);
+            let manifest = Manifest::read_in(&at.open_dir().at("open the folder", at)?)?;
+            if let Some(original) = manifest.originals.get(path)
+                && let Some(place) = original.place()
+            {
+                let (dir, name) = self.session.split(&place)?;
+                return open(dir.at(name), &original.state).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn from_tree(&mut self, path: &AbsPath, on_tree: &OnTree) -> Result<Content, Problem> {
+        match on_tree {
+            OnTree::Changed => return Ok(Content::Gone("changed since: conflict".into())),
+            OnTree::Unseen(why) => return Ok(Content::Gone(format!("it cannot be looked at: {why}"))),
+            OnTree::AsRecorded => {}
+        }
+        let opened = self.folder(path).and_then(|folder| folder.at(path.name()).open_file());
+        Ok(opened.map_or_else(|error| Content::Gone(crate::error::reason(&error)), Content::File))
+    }
+
+    fn folder(&mut self, path: &AbsPath) -> std::io::Result<Rc<Dir>> {
+        let parent = path.parent().ok_or_else(|| std::io::Error::other("the root folder lies in no folder"))?;
+        self.roots.folder(&parent)
+    }
+}
+
+/// Opens what lies in the session; another size than the recorded one is damage.
+fn open(at: Entry<'_>, expected: &Object) -> Result<Content, Problem> {
+    let damaged = |why: &str| crate::session::Error::Damaged { path: at.to_string(), why: why.into() };
+    let file = match at.open_file() {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(damaged("it is missing").into()),
+        Err(error) => return Err(error).at("open", at).map_err(Problem::from),
+    };
+    let size = stat_of(&file).at("look at", at)?.size;
+    match expected.as_ref().map(|state| &state.what) {
+        Some(What::File { size: recorded, .. }) if *recorded != size => Err(damaged("it has another size than recorded").into()),
+        _ => Ok(Content::File(file)),
+    }
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}

@@ -1,0 +1,110 @@
+//! `session new`, `write`, `delete`, `mkdir`, `symlink`, `chmod`, `rename`: changes staged by hand.
+
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+
+use serde::Serialize;
+
+use super::args;
+use super::problem::Problem;
+use super::{Call, Ended, cwd};
+use crate::error::At;
+use crate::fs::path::{AbsPath, Shown};
+use crate::session::change::Sort;
+use crate::session::header::Origin;
+use crate::session::id::Id;
+use crate::session::stage::{Desk, Write};
+
+/// `{"schema":1,"id":…,"name":…}`.
+#[derive(Serialize)]
+struct Begun<'a> {
+    id: &'a Id,
+    name: Option<&'a str>,
+}
+
+/// `{"schema":1,"session":…,"path":…,"change":…}`.
+#[derive(Serialize)]
+struct Staged<'a> {
+    session: &'a Id,
+    path: &'a AbsPath,
+    /// `null`: the path is back to what it was before.
+    change: Option<Sort>,
+}
+
+/// Begins a session; prints its id alone.
+pub fn new(call: &Call, args: &args::New) -> Result<Ended, Problem> {
+    let store = call.made_store()?;
+    call.prepare_to_change(&store)?;
+    let session = store.begin(&call.fs, Origin::Staged, args.name.as_deref())?;
+    if call.out.is_text() {
+        call.out.line(session.id());
+    } else {
+        call.out.document(&Begun { id: session.id(), name: args.name.as_deref() });
+    }
+    Ok(Ended::Done)
+}
+
+/// Stages content.
+pub fn write(call: &Call, args: &args::Write) -> Result<Ended, Problem> {
+    let source = match &args.from {
+        Some(path) => Shown(path.as_os_str().as_bytes()).to_string(),
+        None => "standard input".into(),
+    };
+    // Opened before anything else: a missing FILE is found before the session is touched.
+    let mut content: Box<dyn Read> = match &args.from {
+        Some(path) => Box::new(std::fs::File::open(path).at("open", &source)?),
+        None => Box::new(std::io::stdin()),
+    };
+    at_desk(call, &args.id, args.parents, |desk| {
+        let write = Write { content: &mut *content, source: &source, mode: args.mode, over_folder: args.recursive };
+        Ok(desk.write(&args.path, &cwd()?, write)?)
+    })
+}
+
+/// Stages a deletion.
+pub fn delete(call: &Call, args: &args::Delete) -> Result<Ended, Problem> {
+    at_desk(call, &args.id, false, |desk| Ok(desk.delete(&args.path, &cwd()?, args.recursive)?))
+}
+
+/// Stages a folder.
+pub fn mkdir(call: &Call, args: &args::Mkdir) -> Result<Ended, Problem> {
+    at_desk(call, &args.id, args.parents, |desk| Ok(desk.mkdir(&args.path, &cwd()?, args.mode)?))
+}
+
+/// Stages a symlink.
+pub fn symlink(call: &Call, args: &args::Symlink) -> Result<Ended, Problem> {
+    let target = args.target.as_bytes();
+    at_desk(call, &args.id, args.parents, |desk| Ok(desk.symlink(target, &args.path, &cwd()?, args.recursive)?))
+}
+
+/// Stages permission bits.
+pub fn chmod(call: &Call, args: &args::Chmod) -> Result<Ended, Problem> {
+    at_desk(call, &args.id, false, |desk| Ok(desk.chmod(args.mode, &args.path, &cwd()?)?))
+}
+
+/// Gives a session another name, or none.
+pub fn rename(call: &Call, args: &args::Rename) -> Result<Ended, Problem> {
+    let (store, mut session) = call.locked(&args.id)?;
+    store.rename(&call.fs, &mut session, args.name.as_deref())?;
+    if !call.out.is_text() {
+        call.out.document(&Begun { id: session.id(), name: args.name.as_deref() });
+    }
+    Ok(Ended::Done)
+}
+
+fn at_desk(
+    call: &Call,
+    key: &str,
+    parents: bool,
+    stage: impl FnOnce(Desk<'_>) -> Result<AbsPath, Problem>,
+) -> Result<Ended, Problem> {
+    let (store, mut session) = call.locked(key)?;
+    let path = stage(Desk::open(&call.fs, store, &mut session, parents)?)?;
+    if call.out.is_text() {
+        call.out.detail(format_args!("staged: {path}"));
+    } else {
+        let change = session.changes()?.at(&path).map(|change| change.sort());
+        call.out.document(&Staged { session: session.id(), path: &path, change });
+    }
+    Ok(Ended::Done)
+}

@@ -1,0 +1,105 @@
+//! How figures and tables read.
+
+use chrono::{DateTime, Local, Utc};
+
+use crate::fs::dir::Time;
+
+/// `512 B`, `4.0 KiB`, `12 MiB`: two digits at least, binary units.
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut tenths = u128::from(bytes) * 10;
+    for unit in UNITS {
+        tenths = (tenths + 512) / 1024;
+        if tenths < 100 {
+            return format!("{}.{} {unit}", tenths / 10, tenths % 10);
+        }
+        if tenths < 10_240 || unit == "PiB" {
+            return format!("{} {unit}", tenths / 10);
+        }
+    }
+    String::new()
+}
+
+/// Local time to the minute, or to the second.
+pub fn time(time: Time, seconds: bool) -> String {
+    let form = if seconds { "%Y-%m-%d %H:%M:%S" } else { "%Y-%m-%d %H:%M" };
+    match DateTime::<Utc>::from_timestamp(time.s, time.ns) {
+        Some(date) => date.with_timezone(&Local).format(form).to_string(),
+        None => crate::tree::time::to_text(time),
+    }
+}
+
+/// `1 change`, `2 changes`.
+pub fn count(n: u64, word: &str) -> String {
+    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
+}
+
+/// How a column stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Text.
+    Left,
+    /// Figures.
+    Right,
+}
+
+/// Rows with their columns under each other, two spaces between them, no blanks at a line's end.
+pub fn table<const N: usize>(sides: [Side; N], rows: &[[String; N]]) -> Vec<String> {
+    let mut widths = [0; N];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |row: &[String; N]| {
+        let mut line = String::new();
+        for ((cell, width), side) in row.iter().zip(widths).zip(sides) {
+            if width == 0 {
+                continue;
+            }
+            if !line.is_empty() {
+                line.push_str("  ");
+            }
+            let blanks = " ".repeat(width - cell.chars().count());
+            match side {
+                Side::Left => line.extend([cell, &*blanks]),
+                Side::Right => line.extend([&*blanks, cell]),
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_two_digits_and_a_binary_unit() {
+        for (n, want) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (4096, "4.0 KiB"),
+            (10_239, "10 KiB"),
+            (52_428_800, "50 MiB"),
+            (5 << 30, "5.0 GiB"),
+            (1_048_575, "1.0 MiB"),
+            (u64::MAX, "16384 PiB"),
+        ] {
+            assert_eq!(bytes(n), want, "{n}");
+        }
+    }
+
+    #[test]
+    fn columns_stand_under_each_other_and_empty_ones_are_left_out() {
+        let row = |a: &str, b: &str, c: &str| [a.to_owned(), b.to_owned(), c.to_owned()];
+        let rows = [row("a", "", "10"), row("bcd", "", "9")];
+        assert_eq!(table([Side::Left, Side::Left, Side::Right], &rows), ["a    10", "bcd   9"]);
+    }
+}

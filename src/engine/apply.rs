@@ -1,0 +1,279 @@
+//! Apply and seal: the steps in their order, each checked by what comes out of it; then the commit point.
+
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use super::conflict::Conflict;
+use super::job::Verb;
+use super::journal::Journal;
+use super::prepare::{Intended, MANY, Named, Reach};
+use super::report::Report;
+use super::step::{Act, Spot, Step};
+use super::{Error, Progress, meta, undo};
+use crate::error::{At, IoError};
+use crate::fs::Fs;
+use crate::fs::dir::Dir;
+use crate::fs::dir::leads_nowhere;
+use crate::fs::path::AbsPath;
+use crate::session::store::{Locked, Store, header_bytes};
+use crate::tree::look::{self, Seen};
+use crate::tree::state::{Difference, What};
+
+/// Every step is done; nothing is known to be durable yet.
+pub struct Applied {
+    journal: Journal,
+    report: Report,
+}
+
+/// The new generation is durable: nothing is undone any more.
+pub struct Sealed {
+    pub(super) journal: Journal,
+    pub(super) report: Report,
+}
+
+impl Intended {
+    /// Does the steps. On a failure, or where something else comes out than was planned, all that was done is undone.
+    pub fn apply(self, fs: &Fs, store: &Store, session: &Locked, progress: &dyn Progress) -> Result<Applied, Error> {
+        match do_steps(fs, session, &self.journal, progress) {
+            Ok(()) => Ok(Applied { journal: self.journal, report: self.report }),
+            Err(why) => Err(undo::after_failure(fs, store, session, &self.journal, why)),
+        }
+    }
+}
+
+fn do_steps(fs: &Fs, session: &Locked, journal: &Journal, progress: &dyn Progress) -> Result<(), Error> {
+    let mut reach = Reach::new(&session.dir)?;
+    for (done, step) in journal.steps.iter().enumerate() {
+        progress.at(journal.head.verb.word(), done, journal.steps.len());
+        do_step(fs, &mut reach, step)?;
+    }
+    for time in &journal.head.times {
+        let Some(new) = time.new else { continue };
+        let dir = reach.roots.folder(&time.path).at("open the folder", &time.path)?;
+        fs.set_mtime(dir.at(b"."), new).at("set the time of", &time.path)?;
+    }
+    Ok(())
+}
+
+fn do_step(fs: &Fs, reach: &mut Reach<'_>, step: &Step) -> Result<(), Error> {
+    let target = reach.path(&step.path).at("open the folder of", &step.path)?;
+    match step.act {
+        Act::SetMeta => set_meta(fs, &target, step)?,
+        Act::Place => {
+            let to_at = named(reach, step.to_at.as_ref(), step)?;
+            fs.place(to_at.at(), target.at()).map_err(|error| taken(step, error))?;
+            reach.roots.forget(&step.path);
+        }
+        Act::Replace => {
+            let to_at = named(reach, step.to_at.as_ref(), step)?;
+            fs.exchange(to_at.at(), target.at()).map_err(|error| vanished(step, error))?;
+            reach.roots.forget(&step.path);
+            if let Err(conflict) = check_what_came_out(&to_at, step) {
+                // Put back at once; what is done so far is undone by the caller.
+                fs.exchange(to_at.at(), target.at()).at("put back", &step.path)?;
+                return Err(conflict);
+            }
+        }
+        Act::Remove => {
+            let out = named(reach, step.out.as_ref(), step)?;
+            fs.place(target.at(), out.at()).map_err(|error| vanished(step, error))?;
+            reach.roots.forget(&step.path);
+            if let Err(conflict) = check_what_came_out(&out, step) {
+                fs.place(out.at(), target.at()).at("put back", &step.path)?;
+                return Err(conflict);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn named<'p>(reach: &mut Reach<'_>, spot: Option<&'p Spot>, step: &Step) -> Result<Named<'p>, Error> {
+    let spot = spot.ok_or_else(|| Error::Refused(vec![(step.path.to_string(), "the step names no place for it".into())]))?;
+    Ok(reach.spot(spot).at("open the folder of", spot)?)
+}
+
+fn taken(step: &Step, error: std::io::Error) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Error::Conflicts(vec![Conflict::said(&step.path, "nothing", "something that appeared meanwhile")])
+        }
+        _ => IoError { path: step.path.to_string(), act: "put in place", source: error }.into(),
+    }
+}
+
+fn vanished(step: &Step, error: std::io::Error) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::Conflicts(vec![Conflict::said(&step.path, "what was there in planning", "nothing")])
+        }
+        _ => IoError { path: step.path.to_string(), act: "move", source: error }.into(),
+    }
+}
+
+/// The race between look and act is closed by the act: what came out has to be what planning saw.
+fn check_what_came_out(out: &Named<'_>, step: &Step) -> Result<(), Error> {
+    let Some(planned) = &step.from else { return Ok(()) };
+    let changed = |what: &str| Err(Error::Conflicts(vec![Conflict::said(&step.path, "what was there in planning", what)]));
+    let Some(stat) = out.at().stat().at("look at", &step.path)? else { return changed("nothing") };
+    let meta = &planned.state.meta;
+    let same_object = look::identity(&stat) == planned.print.identity && stat.sort == planned.state.sort();
+    if !same_object || (stat.uid, stat.gid) != (meta.uid, meta.gid) || stat.mode != meta.mode {
+        return changed("something else, put there meanwhile");
+    }
+    if planned.state.is_folder() {
+        let dir = out.at().open_dir().at("open the folder", &step.path)?;
+        if !step.whole && !dir.is_empty().at("list the folder", &step.path)? {
+            return changed("a folder with something new in it");
+        }
+        return Ok(());
+    }
+    if stat.mtime != meta.mtime || matches!(planned.state.what, What::File { size, .. } if size != stat.size) {
+        return changed("a file that was written to meanwhile");
+    }
+    // Racily clean: the times could hide a change, the digest cannot.
+    if planned.print.racy
+        && let Some(digest) = planned.state.digest()
+        && look::digest(out.at()).at("read", &step.path)?.0 != digest
+    {
+        return changed("a file that was written to meanwhile");
+    }
+    Ok(())
+}
+
+fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step) -> Result<(), Error> {
+    let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(()) };
+    let expected = |found: Option<&Seen>| {
+        let found = found.map(|seen| seen.state.clone());
+        Error::Conflicts(vec![Conflict::of(&step.path, &Some(from.state.clone()), &found, Difference::Kind)])
+    };
+    let Some(found) = look::look(target.at()).at("look at", &step.path)? else { return Err(expected(None)) };
+    if found.print.identity != from.print.identity || from.state.meta_difference(&found.state).is_some() {
+        return Err(expected(Some(&found)));
+    }
+    meta::bring(fs, target.at(), to.state.sort(), &found.state.meta, &to.state.meta).at("set the metadata of", &step.path)?;
+    Ok(())
+}
+
+impl Applied {
+    /// Makes every change durable, then replaces `session.json`: the rename is the commit point (E4).
+    pub fn seal(self, fs: &Fs, store: &Store, session: &mut Locked) -> Result<Sealed, Error> {
+        if let Err(why) = make_durable(fs, session, &self.journal).and_then(|()| write_header(fs, session, &self.journal)) {
+            return Err(undo::after_failure(fs, store, session, &self.journal, why));
+        }
+        commit_point(fs, session, &self.journal)?;
+        Ok(Sealed { journal: self.journal, report: self.report })
+    }
+}
+
+const NEW_HEADER: &[u8] = b"session.json.new";
+
+fn write_header(fs: &Fs, session: &Locked, journal: &Journal) -> Result<(), Error> {
+    let temp = session.dir.at(NEW_HEADER);
+    fs.unlink_if_there(temp).at("remove", temp)?;
+    let file = fs.create(temp, 0o600).at("make", temp)?;
+    fs.write(&file, &header_bytes(&journal.head.header), session.dir.path()).at("write", temp)?;
+    fs.sync(&file, session.dir.path()).at("sync", temp)?; // D1
+    Ok(())
+}
+
+/// Before the rename a crash means undo, after it settle. An error after it is no reason to undo: only that it lasts is in doubt.
+fn commit_point(fs: &Fs, session: &mut Locked, journal: &Journal) -> Result<(), Error> {
+    let (temp, at) = (session.dir.at(NEW_HEADER), session.dir.at(b"session.json"));
+    let stuck = |why: std::io::Error| Error::Stuck {
+        path: at.to_string(),
+        why: format!("cannot seal: {}", crate::error::reason(&why)),
+        state: format!("the {} is on the tree, not known to be durable; its journal stays", journal.head.verb.word()),
+    };
+    fs.rename_over(temp, at).map_err(stuck)?;
+    fs.sync_dir(&session.dir).map_err(stuck)?; // D2, I2
+    session.set_header(journal.head.header.clone());
+    Ok(())
+}
+
+/// D4, D5: the folders that survivors lie in first, the session's; then the tree's; then what was set in place.
+pub(super) fn make_durable(fs: &Fs, session: &Locked, journal: &Journal) -> Result<(), Error> {
+    let mut reach = Reach::new(&session.dir)?;
+    sync_touched(fs, &mut reach, &session.dir, journal)
+}
+
+pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach<'_>, session: &Dir, journal: &Journal) -> Result<(), Error> {
+    let mut held: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut folders: BTreeSet<AbsPath> = BTreeSet::new();
+    let mut in_place: Vec<&AbsPath> = Vec::new();
+    for step in &journal.steps {
+        for spot in [&step.to_at, &step.out].into_iter().flatten() {
+            match spot {
+                Spot::Session(below) => held.extend([below.rsplitn(2, |b| *b == b'/').nth(1).unwrap_or_default().to_vec()]),
+                Spot::Tree(path) => folders.extend(path.parent()),
+            }
+        }
+        match step.act {
+            Act::SetMeta => in_place.push(&step.path),
+            _ => folders.extend(step.path.parent()),
+        }
+    }
+    for time in &journal.head.times {
+        folders.insert(time.path.clone());
+    }
+    if held.len() + folders.len() + in_place.len() > MANY {
+        let mut synced = vec![session.stat().at("look at", session.path().display())?.dev];
+        fs.sync_fs(session).at("sync the file system of", session.path().display())?;
+        for root in &journal.head.roots {
+            let root = reach.roots.root_of(&root.point).at("open", &root.point)?;
+            let dev = root.dir.stat().at("look at", &root.mount.point)?.dev;
+            if !synced.contains(&dev) {
+                synced.push(dev);
+                fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
+            }
+        }
+        return Ok(());
+    }
+    for below in &held {
+        let dir = reach.held(below).at("open the session's folder", crate::fs::path::Shown(below))?;
+        fs.sync_dir(&dir).at("sync", dir.path().display())?;
+    }
+    for path in &folders {
+        match reach.roots.folder(path) {
+            Ok(dir) => sync_folder(fs, reach, path, dir)?,
+            // It went with one of the steps: its name is in a folder that is synced.
+            Err(error) if leads_nowhere(&error) => {}
+            Err(error) => return Err(error).at("open the folder", path).map_err(Error::from),
+        }
+    }
+    for path in in_place {
+        let named = match reach.path(path) {
+            Ok(named) => named,
+            Err(error) if leads_nowhere(&error) => continue,
+            Err(error) => return Err(error).at("open the folder of", path).map_err(Error::from),
+        };
+        match fs.sync_at(named.at()) {
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+                let root = reach.roots.root_of(path).at("find the mount of", path)?;
+                fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
+            }
+            other => other.at("sync", path)?,
+        }
+    }
+    Ok(())
+}
+
+fn sync_folder(fs: &Fs, reach: &mut Reach<'_>, path: &AbsPath, dir: Rc<Dir>) -> Result<(), Error> {
+    if dir.readable() {
+        fs.sync_dir(&dir).at("sync", path)?;
+    } else {
+        let root = reach.roots.root_of(path).at("find the mount of", path)?;
+        fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
+    }
+    Ok(())
+}
+
+impl Verb {
+    /// The word for what the log says when it is done.
+    pub fn past(self) -> &'static str {
+        match self {
+            Verb::Commit => "committed",
+            Verb::Rollback => "rolled back",
+            Verb::Redo => "redone",
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Conflicts: what was expected at a path, and what is there.
+
+use crate::checkpoint::manifest::Manifest;
+use crate::fs::path::AbsPath;
+use crate::session::id::Id;
+use crate::session::store::Store;
+use crate::tree::state::{Difference, Object, State, sort_word};
+
+/// One path that does not hold what is expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conflict {
+    /// The path.
+    pub path: AbsPath,
+    /// What was expected there.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+    /// The session that put it there, where one did: it has to go first.
+    pub by: Option<String>,
+}
+
+impl Conflict {
+    /// Of two states and the difference between them.
+    pub fn of(path: &AbsPath, expected: &Object, found: &Object, difference: Difference) -> Self {
+        let say = |object: &Object| describe(object.as_ref(), difference);
+        let (mut expected, mut found) = (say(expected), say(found));
+        if expected == found {
+            (expected, found) = (format!("{expected} as it was"), format!("{found} with another {difference}"));
+        }
+        Self { path: path.clone(), expected, found, by: None }
+    }
+
+    /// With words of its own.
+    pub fn said(path: &AbsPath, expected: &str, found: &str) -> Self {
+        Self { path: path.clone(), expected: expected.into(), found: found.into(), by: None }
+    }
+}
+
+fn describe(object: Option<&State>, difference: Difference) -> String {
+    let Some(state) = object else { return "nothing".into() };
+    let word = sort_word(state.sort());
+    match difference {
+        Difference::Mode => format!("a {word} with mode {:04o}", state.meta.mode),
+        Difference::Owner => format!("a {word} of {}:{}", state.meta.uid, state.meta.gid),
+        Difference::Content => match &state.what {
+            crate::tree::state::What::File { size, .. } => format!("a {word} of {size} bytes"),
+            crate::tree::state::What::Symlink { target } => format!("a symlink to {}", crate::fs::path::Shown(target)),
+            _ => format!("a {word}"),
+        },
+        _ => format!("a {word}"),
+    }
+}
+
+impl Conflict {
+    /// What is said of it behind the path.
+    pub fn why(&self) -> String {
+        let by = self.by.as_ref().map_or(String::new(), |id| format!(" (put there by session {id})"));
+        format!("conflict: expected {}, found {}{by}", self.expected, self.found)
+    }
+}
+
+/// All of them, a line each.
+pub fn summary(conflicts: &[Conflict]) -> String {
+    conflicts.iter().map(|c| format!("{}: {}", c.path, c.why())).collect::<Vec<_>>().join("\n")
+}
+
+/// Finds out which later session put what is there, and has to go first: its manifest names the object, or the deletion.
+/// What cannot be read of another session names nobody.
+pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
+    let Ok((headers, _)) = store.headers() else { return };
+    let others = headers.iter().rev().filter(|header| header.id != *own && header.counts.inside > 0);
+    for other in others {
+        let Ok(manifest) = store.session(&other.id).map_err(drop).and_then(|s| Manifest::read(&s.dir).map_err(drop)) else {
+            continue;
+        };
+        for conflict in conflicts.iter_mut().filter(|conflict| conflict.by.is_none()) {
+            let Some(original) = manifest.originals.get(&conflict.path) else { continue };
+            let now = conflict.path.as_path().symlink_metadata().ok().map(|meta| std::os::unix::fs::MetadataExt::ino(&meta));
+            if original.put.map(|put| put.identity.ino) == now {
+                conflict.by = Some(other.id.to_string());
+            }
+        }
+    }
+}
+
+/// What to do about them.
+pub fn remedy(conflicts: &[Conflict]) -> Option<String> {
+    match conflicts.iter().find_map(|c| c.by.as_ref()) {
+        Some(id) => Some(format!("session {id} has to be rolled back first: recant rollback {id}")),
+        None => Some("look with recant diff; --force goes on and keeps what it finds".into()),
+    }
+}

@@ -1,0 +1,218 @@
+//! The journal: a durable record of an operation under way, by which alone it can be undone or settled.
+//!
+//! `journals/<id>` is whole before it has its name (D6): a header line, a line a step, a line an outcome, and an end line
+//! with the SHA-256 of all before it. `journals/<id>.tmp` comes first and lists what Prepare makes.
+
+use std::io::{BufRead, BufReader};
+
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use super::job::Verb;
+use super::plan::Outcome;
+use super::step::{FolderTime, RootRecord, Spot, Step};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::Dir;
+use crate::session::header::Header;
+use crate::session::id::Id;
+use crate::session::store::Store;
+use crate::tree::digest::{Digest, Hasher};
+
+/// What the steps have in common.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// The version of this form.
+    pub journal: u32,
+    /// Which verb.
+    pub verb: Verb,
+    /// Whose session.
+    pub session: Id,
+    /// The generation before: with it in `session.json` the operation is undone, with the next one settled.
+    pub generation: u64,
+    /// The boot that it was written in.
+    pub boot: String,
+    /// The mounts that its paths lie in.
+    pub roots: Vec<RootRecord>,
+    /// Folders whose times change.
+    pub times: Vec<FolderTime>,
+    /// What Prepare made.
+    pub made: Vec<Spot>,
+    /// The header to be sealed.
+    pub header: Header,
+    /// What undo could not bring back: this journal is what is left of a larger one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub remnant: bool,
+}
+
+/// A whole journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Journal {
+    /// What the steps have in common.
+    pub head: Head,
+    /// In the order in which they are done.
+    pub steps: Vec<Step>,
+    /// What settling writes down.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// `journals/<id>.tmp`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Draft {
+    /// What will be made.
+    pub made: Vec<Spot>,
+    /// Folders whose times that changes.
+    pub times: Vec<FolderTime>,
+    /// The sides that will be written.
+    pub generation: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Step(Step),
+    Outcome(Outcome),
+    End(Digest),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum LineRef<'a> {
+    Step(&'a Step),
+    Outcome(&'a Outcome),
+    End(Digest),
+}
+
+/// The three names that an operation's journal goes through.
+pub struct Names {
+    /// What Prepare makes.
+    pub draft: Vec<u8>,
+    /// The journal while it is written.
+    pub new: Vec<u8>,
+    /// The journal.
+    pub journal: Vec<u8>,
+}
+
+/// Of a session.
+pub fn names(id: &Id) -> Names {
+    Names { draft: format!("{id}.tmp").into_bytes(), new: format!("{id}.new").into_bytes(), journal: id.as_str().into() }
+}
+
+impl Draft {
+    /// Writes it, durably with its name: nothing is made before.
+    pub fn write(&self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
+        let name = names(id).draft;
+        let at = store.journals().at(&name);
+        fs.unlink_if_there(at).at("remove", at)?;
+        let file = fs.create(at, 0o600).at("make", at)?;
+        let bytes = serde_json::to_vec(self).expect("recant's own types have string keys and no failing serializer");
+        fs.write(&file, &bytes, store.journals().path()).at("write", at)?;
+        fs.sync(&file, store.journals().path()).at("sync", at)?; // D1
+        fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?; // D2
+        Ok(())
+    }
+
+    /// Reads it. One that is not whole was not synced: nothing had been made.
+    pub fn read(dir: &Dir, id: &Id) -> Result<Option<Self>, Error> {
+        let name = names(id).draft;
+        let bytes = crate::session::store::read_small(dir.at(&name), 1 << 30)?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+}
+
+impl Journal {
+    /// Writes it under a temporary name, synced, then gives it its name and takes the draft away. E1.
+    pub fn write(&self, fs: &Fs, store: &Store) -> Result<(), Error> {
+        let names = names(&self.head.session);
+        let dir = store.journals();
+        let (new, at, draft) = (dir.at(&names.new), dir.at(&names.journal), dir.at(&names.draft));
+        fs.unlink_if_there(new).at("remove", new)?;
+        let file = fs.create(new, 0o600).at("make", new)?;
+        let mut hasher = Hasher::default();
+        let mut buffer = Vec::new();
+        let mut put = |line: &mut Vec<u8>, last: bool| -> Result<(), Error> {
+            if last || line.len() > 1 << 20 {
+                hasher.update(line);
+                fs.write(&file, line, dir.path()).at("write", new)?;
+                line.clear();
+            }
+            Ok(())
+        };
+        push(&mut buffer, &self.head);
+        for step in &self.steps {
+            push(&mut buffer, &LineRef::Step(step));
+            put(&mut buffer, false)?;
+        }
+        for outcome in &self.outcomes {
+            push(&mut buffer, &LineRef::Outcome(outcome));
+            put(&mut buffer, false)?;
+        }
+        put(&mut buffer, true)?;
+        push(&mut buffer, &LineRef::End(hasher.finish()));
+        fs.write(&file, &buffer, dir.path()).at("write", new)?;
+        fs.sync(&file, dir.path()).at("sync", new)?; // D1, D6: whole before it has its name
+        fs.rename_over(new, at).at("rename", new)?;
+        fs.unlink_if_there(draft).at("remove", draft)?;
+        fs.sync_dir(dir).at("sync", dir.path().display())?; // D2: its name, before the first step
+        Ok(())
+    }
+
+    /// Reads a session's journal; `None` where there is none.
+    ///
+    /// Errors: [`Error::Journal`] where its end line is missing or its digest wrong: it was renamed only after its sync.
+    pub fn read(store: &Store, id: &Id) -> Result<Option<Self>, Error> {
+        let at = store.journals().at(id.as_str().as_bytes());
+        let damaged = |why: &str| Error::Journal { path: at.to_string(), why: why.into() };
+        match at.stat().at("look at", at)? {
+            None => return Ok(None),
+            Some(stat) if stat.sort != crate::fs::dir::Sort::File => return Err(damaged("it is not a file")),
+            Some(_) => {}
+        }
+        let mut reader = BufReader::with_capacity(64 << 10, at.open_file().at("open", at)?);
+        let (mut hasher, mut text) = (Hasher::default(), Vec::new());
+        let (mut head, mut steps, mut outcomes) = (None::<Head>, Vec::new(), Vec::new());
+        loop {
+            text.clear();
+            reader.read_until(b'\n', &mut text).at("read", at)?;
+            if text.last() != Some(&b'\n') {
+                return Err(damaged("its end is missing"));
+            }
+            if head.is_none() {
+                head = Some(serde_json::from_slice(&text).map_err(|_| damaged("its first line cannot be read"))?);
+                hasher.update(&text);
+                continue;
+            }
+            match serde_json::from_slice(&text).map_err(|_| damaged("a line cannot be read"))? {
+                Line::Step(step) => steps.push(step),
+                Line::Outcome(outcome) => outcomes.push(outcome),
+                Line::End(digest) if digest == hasher.finish() => break,
+                Line::End(_) => return Err(damaged("its digest is wrong")),
+            }
+            hasher.update(&text);
+        }
+        if !reader.fill_buf().at("read", at)?.is_empty() {
+            return Err(damaged("something stands behind its end"));
+        }
+        let head = head.ok_or_else(|| damaged("it is empty"))?;
+        if head.session != *id || head.journal != 1 {
+            return Err(damaged("it is another session's, or of a later recant"));
+        }
+        Ok(Some(Self { head, steps, outcomes }))
+    }
+
+    /// Takes the journal away, durably: the operation has ended.
+    pub fn remove(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
+        let names = names(id);
+        for name in [&names.draft, &names.new, &names.journal] {
+            let at = store.journals().at(name);
+            fs.unlink_if_there(at).at("remove", at)?;
+        }
+        fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?; // D2
+        Ok(())
+    }
+}
+
+fn push<T: Serialize>(buffer: &mut Vec<u8>, line: &T) {
+    serde_json::to_writer(&mut *buffer, line).expect("recant's own types have string keys and no failing serializer");
+    buffer.push(b'\n');
+}

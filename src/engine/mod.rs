@@ -1,0 +1,206 @@
+//! Brings paths from one recorded state to another, or leaves every one as it was.
+//!
+//! In: a [`Job`](job::Job), that is moves with their `from` and `to`. Out: all of them done and durable, or an error and
+//! nothing changed. Touches the tree only through [`fs`](crate::fs), content only where the session or its checkpoint
+//! has it. Never prints, never reads the environment, knows nothing of overlays but the xattr names that are never
+//! content. The order of effects is PROTOCOL.md's, in docs/ARCHITECTURE.md. What always holds (`tests/crash.rs` kills
+//! before every step to prove it):
+//! - **E1** No step before the journal that names it is durable under its final name.
+//! - **E2** A path holds its `from` or its `to`, whole, at every moment; what is set in place can be put back from the journal.
+//! - **E3** What leaves the tree lies in the session: moved there by the step itself, or copied there before.
+//! - **E4** The generation in `session.json` is the commit point: before it a crash means undo, after it settle.
+//!
+//! ```text
+//! Job --plan--> Plan --prepare--> Prepared --intend--> Intended --apply--> Applied --seal--> Sealed --settle--> Report
+//!                                    |                    |                   |
+//!                                    +------- undo -------+-------------------+        (a failure, or recover)
+//! ```
+
+pub mod apply;
+mod build;
+pub mod conflict;
+mod draft;
+pub mod job;
+pub mod journal;
+mod look;
+pub mod meta;
+pub mod plan;
+pub mod prepare;
+pub mod recover;
+pub mod report;
+mod rights;
+pub mod settle;
+pub mod step;
+pub mod undo;
+
+use crate::error::{Failure, IoError, Kind};
+use crate::fs::Fs;
+use crate::session::store::Locked;
+use crate::session::store::Store;
+use conflict::Conflict;
+use job::Job;
+use plan::Plan;
+use report::Report;
+
+/// What can go wrong in this room.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A system call failed before the first effect.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// The session cannot be read or written.
+    #[error(transparent)]
+    Session(#[from] crate::session::Error),
+    /// The checkpoint cannot be read or written.
+    #[error(transparent)]
+    Checkpoint(#[from] crate::checkpoint::Error),
+    /// The tree does not hold what is expected.
+    #[error("{}", conflict::summary(.0))]
+    Conflicts(Vec<Conflict>),
+    /// Something cannot be done, seen before the first effect: path and reason.
+    #[error("{}", lines(.0))]
+    Refused(Vec<(String, String)>),
+    /// Content in the store is not what was put there: path and reason.
+    #[error("{}", lines(.0))]
+    Damaged(Vec<(String, String)>),
+    /// Something failed on the way; all that was done is undone.
+    #[error("{why}")]
+    Undone {
+        /// What failed.
+        why: Box<Error>,
+    },
+    /// A journal is there that can be neither undone nor settled now, or what was done is not known to be durable.
+    #[error("{path}: {why}")]
+    Stuck {
+        /// The journal, or what stands against it.
+        path: String,
+        /// Why.
+        why: String,
+        /// What is true now.
+        state: String,
+    },
+    /// A journal that cannot be believed.
+    #[error("{path}: the journal is damaged: {why}")]
+    Journal {
+        /// The journal.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+fn lines(rows: &[(String, String)]) -> String {
+    let shown: Vec<String> = rows.iter().map(|(path, why)| format!("{path}: {why}")).collect();
+    shown.join("\n")
+}
+
+impl Failure for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Error::Io(_) | Error::Refused(_) => Kind::Refused,
+            Error::Session(error) => error.kind(),
+            Error::Checkpoint(error) => error.kind(),
+            Error::Conflicts(_) => Kind::Conflict,
+            Error::Damaged(_) | Error::Journal { .. } => Kind::Damaged,
+            Error::Undone { why } => why.kind(),
+            Error::Stuck { .. } => Kind::Stuck,
+        }
+    }
+
+    fn state(&self) -> Option<String> {
+        Some(match self {
+            Error::Stuck { state, .. } => state.clone(),
+            Error::Undone { .. } => "what had been done was undone: the tree is as it was".into(),
+            Error::Journal { .. } => "nothing was touched; other sessions go on".into(),
+            _ => "nothing was changed".into(),
+        })
+    }
+
+    fn remedy(&self) -> Option<String> {
+        match self {
+            Error::Session(error) => error.remedy(),
+            Error::Checkpoint(error) => error.remedy(),
+            Error::Undone { why } => why.remedy(),
+            Error::Conflicts(conflicts) => conflict::remedy(conflicts),
+            Error::Stuck { .. } => Some("recant recover tries again once the cause is gone".into()),
+            Error::Journal { .. } => Some("recant recover ID --undo or --finish decides".into()),
+            _ => None,
+        }
+    }
+
+    fn path(&self) -> Option<String> {
+        match self {
+            Error::Io(error) => Some(error.path.clone()),
+            Error::Session(error) => error.path(),
+            Error::Checkpoint(error) => error.path(),
+            Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
+            Error::Refused(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
+            Error::Undone { why } => why.path(),
+            Error::Stuck { path, .. } | Error::Journal { path, .. } => Some(path.clone()),
+        }
+    }
+}
+
+/// Sees how far an operation is: the phase, how many of how many are done.
+pub trait Progress: Sync {
+    /// Called often; must be cheap.
+    fn at(&self, phase: &'static str, done: usize, of: usize);
+}
+
+/// Nobody looks.
+pub struct Unwatched;
+
+impl Progress for Unwatched {
+    fn at(&self, _: &'static str, _: usize, _: usize) {}
+}
+
+/// Whether to do it, or to say what would be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Do it.
+    Apply,
+    /// Say it.
+    Print,
+}
+
+/// Carries a job out, from planning to the report. The caller holds the session's and the store's lock, and has recovered
+/// what was interrupted. A road that the kernel refuses on the way is taken back, and the job planned once more with
+/// copies in place of renames.
+pub fn carry_out(
+    fs: &Fs,
+    store: &Store,
+    session: &mut Locked,
+    job: &Job,
+    effect: Effect,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    match once(fs, store, session, job, effect, progress, plan::Roads::ByMount) {
+        Err(Error::Undone { why }) if is_road(&why) => once(fs, store, session, job, effect, progress, plan::Roads::CopyAll),
+        other => other,
+    }
+}
+
+fn once(
+    fs: &Fs,
+    store: &Store,
+    session: &mut Locked,
+    job: &Job,
+    effect: Effect,
+    progress: &dyn Progress,
+    roads: plan::Roads,
+) -> Result<Report, Error> {
+    let plan = Plan::look(session, job, roads, progress)?;
+    if effect == Effect::Print || plan.is_nothing() {
+        return Ok(plan.report());
+    }
+    let prepared = plan.prepare(fs, store, session)?;
+    let intended = prepared.intend(fs, store, session)?; // E1: from here to the seal a crash is undone
+    let applied = intended.apply(fs, store, session, progress)?; // a failure has undone itself
+    let sealed = applied.seal(fs, store, session)?; // E4
+    sealed.settle(fs, store, session)
+}
+
+/// Whether the kernel refused to rename between two folders although planning thought it would not.
+fn is_road(error: &Error) -> bool {
+    matches!(error, Error::Io(error) if error.errno() == Some(libc::EXDEV))
+}

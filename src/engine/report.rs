@@ -1,0 +1,70 @@
+//! What was done, a row a path.
+
+use serde::Serialize;
+
+use super::job::Verb;
+use crate::fs::path::AbsPath;
+use crate::session::header::Status;
+use crate::tree::state::sort_word;
+
+use super::step::{Act, Step};
+
+/// What became of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Done {
+    /// Something was put where nothing was.
+    Made,
+    /// What was there gave its place.
+    Replaced,
+    /// What was there is gone from the tree.
+    Removed,
+    /// Mode, owner, times or xattrs were set.
+    Metadata,
+    /// It was as wanted already.
+    AlreadySo,
+}
+
+/// One path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Row {
+    /// The path.
+    pub path: AbsPath,
+    /// What became of it.
+    pub done: Done,
+    /// What kind of object it holds now, or held where nothing is now.
+    pub kind: &'static str,
+}
+
+/// The whole operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Which verb.
+    pub verb: Verb,
+    /// Its paths, in path order.
+    pub rows: Vec<Row>,
+    /// What was left out, and why: exit 4.
+    pub left: Vec<(AbsPath, String)>,
+    /// What is to be said beside it.
+    pub notes: Vec<String>,
+    /// Bytes that the checkpoint keeps for a rollback now.
+    pub kept: u64,
+    /// Where the session stands now, or would stand.
+    pub status: Status,
+    /// The session's generation.
+    pub generation: u64,
+}
+
+impl Row {
+    /// Of a step that is a change's.
+    pub fn of(step: &Step) -> Self {
+        let done = match step.act {
+            Act::Place => Done::Made,
+            Act::Replace => Done::Replaced,
+            Act::Remove => Done::Removed,
+            Act::SetMeta => Done::Metadata,
+        };
+        let kind = step.to.as_ref().or(step.from.as_ref()).map_or("nothing", |seen| sort_word(seen.state.sort()));
+        Self { path: step.path.clone(), done, kind }
+    }
+}

@@ -1,0 +1,348 @@
+//! Undo: the steps of a journal taken back, last first. Where each object lies tells what was done; undoing twice is
+//! harmless. What somebody else has put or changed meanwhile is left alone and named (I8).
+
+use std::collections::HashSet;
+
+use super::apply::sync_touched;
+use super::journal::{Draft, Journal};
+use super::prepare::{Named, Reach};
+use super::step::{Act, FolderTime, Spot, Step};
+use super::{Error, meta};
+use crate::error::{At, Failure, IoError};
+use crate::fs::Fs;
+use crate::fs::dir::leads_nowhere;
+use crate::fs::path::AbsPath;
+use crate::session::id::Id;
+use crate::session::store::{Session, Store, sides_name};
+use crate::tree::look::{self, Seen};
+use crate::tree::state::What;
+
+/// A step that could not be taken back, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// Its place in the journal.
+    pub step: usize,
+    /// The path.
+    pub path: AbsPath,
+    /// Why, for people.
+    pub why: String,
+}
+
+/// Undoes what a failed operation has done, with the journal and all that Prepare made; gives the error to report.
+pub(super) fn after_failure(fs: &Fs, store: &Store, session: &Session, journal: &Journal, why: Error) -> Error {
+    match undo(fs, store, session, journal) {
+        Ok(left) if left.is_empty() => Error::Undone { why: Box::new(why) },
+        Ok(left) => {
+            let named: Vec<String> = left.iter().map(|left| format!("{}: {}", left.path, left.why)).collect();
+            stuck(store, journal, &format!("{why}; not undone: {}", named.join("; ")))
+        }
+        Err(error) => stuck(store, journal, &format!("{why}; and the undo failed: {error}")),
+    }
+}
+
+fn stuck(store: &Store, journal: &Journal, why: &str) -> Error {
+    let path = store.journals().at(journal.head.session.as_str().as_bytes()).to_string();
+    let state = "it is done in part; the journal stays, and nothing more is touched".into();
+    Error::Stuck { path, why: why.into(), state }
+}
+
+/// Takes away what Prepare made, before there was a journal.
+pub(super) fn take_back_prepared(fs: &Fs, store: &Store, session: &Session, draft: &Draft, why: Error) -> Error {
+    let cleaned =
+        clean(fs, session, &draft.made, &draft.times, draft.generation).and_then(|()| Journal::remove(fs, store, session.id()));
+    match cleaned {
+        Ok(()) => Error::Undone { why: Box::new(why) },
+        Err(error) if error.kind() == crate::error::Kind::Stuck => error,
+        Err(error) => Error::Stuck {
+            path: session.dir.path().display().to_string(),
+            why: format!("{why}; and what was made ready could not be removed: {error}"),
+            state: "the tree is as it was but for temporary names beside the targets".into(),
+        },
+    }
+}
+
+/// Undoes a whole journal, durably, and takes it away. What is left is named; then a journal of these steps alone stays.
+pub fn undo(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Vec<Left>, Error> {
+    let mut reach = Reach::new(&session.dir)?;
+    let mut left = Vec::new();
+    let made: HashSet<&Spot> = journal.head.made.iter().collect();
+    for (i, step) in journal.steps.iter().enumerate().rev() {
+        if let Some(why) = undo_step(fs, &mut reach, &made, step)? {
+            left.push(Left { step: i, path: step.path.clone(), why });
+        }
+    }
+    left.reverse();
+    restore_times(fs, &mut reach, journal)?;
+    sync_touched(fs, &mut reach, &session.dir, journal)?;
+    if !left.is_empty() {
+        let steps = left.iter().map(|left| journal.steps[left.step].clone()).collect();
+        let mut head = journal.head.clone();
+        (head.remnant, head.times) = (true, Vec::new());
+        let spots =
+            |step: &Step, spot: &Spot| [&step.to_at, &step.out, &step.home, &step.spare].into_iter().flatten().any(|s| s == spot);
+        let kept: Vec<Spot> =
+            head.made.iter().filter(|spot| left.iter().any(|l| spots(&journal.steps[l.step], spot))).cloned().collect();
+        let gone: Vec<Spot> = head.made.iter().filter(|spot| !kept.contains(spot)).cloned().collect();
+        clean(fs, session, &gone, &journal.head.times, head.generation + 1)?;
+        head.made = kept;
+        Journal { head, steps, outcomes: Vec::new() }.write(fs, store)?;
+        return Ok(left);
+    }
+    clean(fs, session, &journal.head.made, &journal.head.times, journal.head.generation + 1)?;
+    Journal::remove(fs, store, session.id())?;
+    Ok(left)
+}
+
+/// Removes what is only half of something: a draft, a journal without its name.
+pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id: &Id) -> Result<(), Error> {
+    if let (Some(draft), Some(session)) = (Draft::read(store.journals(), id)?, session) {
+        clean(fs, session, &draft.made, &draft.times, draft.generation)?;
+    }
+    Journal::remove(fs, store, id)
+}
+
+fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTime], generation: u64) -> Result<(), Error> {
+    let mut reach = Reach::new(&session.dir)?;
+    let mut in_tree = false;
+    for spot in made.iter().rev() {
+        let named = match reach.spot(spot) {
+            Ok(named) => named,
+            Err(error) if leads_nowhere(&error) => continue,
+            Err(error) => return Err(error).at("open the folder of", spot).map_err(Error::from),
+        };
+        in_tree |= matches!(spot, Spot::Tree(_));
+        fs.remove_all(named.at()).at("remove", named.at())?;
+        // D2: a temporary name that came back after a cut would be nobody's.
+        fs.sync_dir(&named.dir).at("sync", named.dir.path().display())?;
+    }
+    if in_tree {
+        for time in times {
+            put_back_time(fs, &mut reach, time)?;
+        }
+    }
+    let name = sides_name(generation);
+    let at = session.dir.at(&name);
+    if session.header.generation != generation {
+        fs.unlink_if_there(at).at("remove", at)?;
+    }
+    fs.unlink_if_there(session.dir.at(b"session.json.new")).at("remove", session.dir.at(b"session.json.new"))?;
+    fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?;
+    Ok(())
+}
+
+fn restore_times(fs: &Fs, reach: &mut Reach<'_>, journal: &Journal) -> Result<(), Error> {
+    for time in &journal.head.times {
+        put_back_time(fs, reach, time)?;
+    }
+    // Folders that went and are back: their children's steps have changed their times.
+    for step in journal.steps.iter().filter(|step| step.act != Act::SetMeta && step.from_folder()) {
+        let Some(from) = &step.from else { continue };
+        let Ok(named) = reach.path(&step.path) else { continue };
+        if named.at().stat().at("look at", &step.path)?.is_some_and(|stat| look::identity(&stat) == from.print.identity) {
+            ignore_not_mine(fs.set_mtime(named.at(), from.state.meta.mtime)).at("set the time of", &step.path)?;
+        }
+    }
+    Ok(())
+}
+
+fn put_back_time(fs: &Fs, reach: &mut Reach<'_>, time: &FolderTime) -> Result<(), Error> {
+    let dir = match reach.roots.folder(&time.path) {
+        Ok(dir) => dir,
+        Err(error) if leads_nowhere(&error) => return Ok(()),
+        Err(error) => return Err(error).at("open the folder", &time.path).map_err(Error::from),
+    };
+    let stat = dir.stat().at("look at", &time.path)?;
+    if look::identity(&stat) != time.identity || stat.mtime == time.old {
+        return Ok(());
+    }
+    ignore_not_mine(fs.set_mtime(dir.at(b"."), time.old)).at("set the time of", &time.path)?;
+    Ok(())
+}
+
+/// The time of somebody else's folder (`/tmp`) cannot be set: the one of this operation stands (DESIGN.md, section 4).
+fn ignore_not_mine(result: std::io::Result<()>) -> std::io::Result<()> {
+    match result {
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => Ok(()),
+        other => other,
+    }
+}
+
+/// Takes one step back; gives the reason where it must be left.
+fn undo_step(fs: &Fs, reach: &mut Reach<'_>, made: &HashSet<&Spot>, step: &Step) -> Result<Option<String>, Error> {
+    let target = open(reach.path(&step.path), "open the folder of", &step.path)?;
+    if step.act == Act::SetMeta {
+        // A new folder that is not in its place: the step that places it tells whether that is as it should be.
+        if step.to_at.is_some() && !holds(target.as_ref(), step.to.as_ref())? {
+            return Ok(None);
+        }
+        return match target {
+            Some(target) => undo_meta(fs, &target, step),
+            None => Ok(Some("it is not there any more".into())),
+        };
+    }
+    let undone = match (step.act, target) {
+        (Act::Place, target) => undo_place(fs, reach, made, step, target)?,
+        (_, Some(target)) if step.act == Act::Replace => undo_replace(fs, reach, step, &target)?,
+        (_, Some(target)) => undo_remove(fs, reach, step, &target)?,
+        (_, None) => Some("the folder that it lay in is not there any more".into()),
+    };
+    reach.roots.forget(&step.path);
+    Ok(undone)
+}
+
+fn undo_place(
+    fs: &Fs,
+    reach: &mut Reach<'_>,
+    made: &HashSet<&Spot>,
+    step: &Step,
+    target: Option<Named<'_>>,
+) -> Result<Option<String>, Error> {
+    let Some(to_at) = &step.to_at else { return Ok(None) };
+    let spot = open(reach.spot(to_at), "open the folder of", to_at)?;
+    if holds(spot.as_ref(), step.to.as_ref())? {
+        return Ok(None);
+    }
+    // What Prepare made is removed once it is taken back: an undo that was cut off after that finds it nowhere.
+    let gone = (!made.contains(to_at)).then(|| "what was put there is gone".to_owned());
+    let (Some(target), Some(spot)) = (target, spot) else { return Ok(gone) };
+    match whose(&target, step.to.as_ref())? {
+        Whose::Ours => fs.place(target.at(), spot.at()).at("take back", &step.path)?,
+        Whose::Changed(how) => return Ok(Some(how)),
+        Whose::Foreign => return Ok(gone),
+    }
+    Ok(None)
+}
+
+fn undo_replace(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: &Named<'_>) -> Result<Option<String>, Error> {
+    let Some(to_at) = &step.to_at else { return Ok(None) };
+    let spot = open(reach.spot(to_at), "open the folder of", to_at)?;
+    if holds(Some(target), step.from.as_ref())? {
+        return Ok(None);
+    }
+    if !holds(spot.as_ref(), step.from.as_ref())? {
+        return Ok(Some("what was there before is not where it was put".into()));
+    }
+    let Some(spot) = spot else { return Ok(Some("what was put there is gone".into())) };
+    match whose(target, step.to.as_ref())? {
+        Whose::Ours => fs.exchange(spot.at(), target.at()).at("take back", &step.path)?,
+        Whose::Changed(how) => return Ok(Some(how)),
+        Whose::Foreign if target.at().stat().at("look at", &step.path)?.is_none() => {
+            return Ok(Some("somebody removed what was put there; what was there before is kept".into()));
+        }
+        Whose::Foreign => return Ok(Some("somebody put something else there; what was there before is kept".into())),
+    }
+    Ok(None)
+}
+
+fn undo_remove(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: &Named<'_>) -> Result<Option<String>, Error> {
+    let Some(out) = &step.out else { return Ok(None) };
+    let spot = open(reach.spot(out), "open the folder of", out)?;
+    let is_out = holds(spot.as_ref(), step.from.as_ref())?;
+    let Some(spot) = spot.filter(|_| is_out) else {
+        return Ok((!holds(Some(target), step.from.as_ref())?).then(|| "it is not there any more".into()));
+    };
+    if holds(Some(target), step.from.as_ref())? {
+        // F13: after a cut a file system may show it under both names. It is back: the other name goes.
+        let folder = step.from_folder();
+        if !folder && step.from.as_ref().is_some_and(|from| from.nlink == 1) {
+            fs.unlink(spot.at()).at("remove", spot.at())?;
+        }
+        return Ok(None);
+    }
+    match fs.place(spot.at(), target.at()) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Ok(Some("somebody put something else there; what was there before is kept".into()))
+        }
+        other => Ok(other.at("put back", &step.path).map(|()| None)?),
+    }
+}
+
+/// A name that cannot be reached because a folder on the way is missing holds nothing.
+fn open<'p>(
+    opened: std::io::Result<Named<'p>>,
+    act: &'static str,
+    path: impl std::fmt::Display,
+) -> Result<Option<Named<'p>>, IoError> {
+    match opened {
+        Ok(named) => Ok(Some(named)),
+        Err(error) if leads_nowhere(&error) => Ok(None),
+        Err(error) => Err(error).at(act, path),
+    }
+}
+
+/// Whether the object of that identity lies there.
+fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<bool, IoError> {
+    let (Some(named), Some(object)) = (named, object) else { return Ok(false) };
+    let stat = named.at().stat().at("look at", named.at())?;
+    let Some(stat) = stat.filter(|stat| look::identity(stat) == object.print.identity && stat.sort == object.state.sort()) else {
+        return Ok(false);
+    };
+    // An inode without a birth time may have been used again: the content must agree too.
+    match (object.print.identity.btime, object.state.digest()) {
+        (None, Some(digest)) if stat.size == object.state.size() => {
+            Ok(look::digest(named.at()).at("read", named.at())?.0 == digest)
+        }
+        (None, Some(_)) => Ok(false),
+        _ => Ok(true),
+    }
+}
+
+enum Whose {
+    Ours,
+    Changed(String),
+    Foreign,
+}
+
+/// Whether what lies at the target is what was put there, untouched.
+fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Error> {
+    let Some(ours) = ours else { return Ok(Whose::Foreign) };
+    if !holds(Some(target), Some(ours))? {
+        return Ok(Whose::Foreign);
+    }
+    let Some(stat) = target.at().stat().at("look at", target.at())? else { return Ok(Whose::Foreign) };
+    if ours.state.is_folder() {
+        let dir = target.at().open_dir().at("open the folder", target.at())?;
+        let empty = dir.is_empty().at("list the folder", target.at())?;
+        return Ok(if empty { Whose::Ours } else { Whose::Changed("somebody put something into the folder".into()) });
+    }
+    let meta = &ours.state.meta;
+    let same = stat.size == ours.state.size() || !matches!(ours.state.what, What::File { .. });
+    let same = same && stat.mtime == meta.mtime && stat.mode == meta.mode && (stat.uid, stat.gid) == (meta.uid, meta.gid);
+    if !same {
+        return Ok(Whose::Changed("somebody changed what was put there".into()));
+    }
+    if ours.print.racy
+        && let Some(digest) = ours.state.digest()
+        && look::digest(target.at()).at("read", target.at())?.0 != digest
+    {
+        return Ok(Whose::Changed("somebody changed what was put there".into()));
+    }
+    Ok(Whose::Ours)
+}
+
+/// Each attribute is compared with old and new; a third value is foreign, but for what setting another one leaves: owner
+/// clears setuid and capabilities, mode the mask of an ACL.
+fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step) -> Result<Option<String>, Error> {
+    let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(None) };
+    let Some(found) = look::look(target.at()).at("look at", &step.path)? else {
+        return Ok(Some("it is not there any more".into()));
+    };
+    if found.print.identity != from.print.identity {
+        return Ok(Some("somebody put something else there".into()));
+    }
+    let (old, new, now) = (&from.state.meta, &to.state.meta, &found.state.meta);
+    let interim = [old.mode, new.mode, old.mode & (new.mode | 0o700)];
+    let cleared = |mode: u32| interim.iter().any(|known| mode == *known || mode == known & 0o1777);
+    if !cleared(now.mode) || (now.uid, now.gid) != (old.uid, old.gid) && (now.uid, now.gid) != (new.uid, new.gid) {
+        return Ok(Some("somebody changed its mode or owner".into()));
+    }
+    let known = |name: &[u8], value: &[u8]| {
+        let shaken = name == b"system.posix_acl_access" && (old.xattr(name).is_some() || new.xattr(name).is_some());
+        shaken || old.xattr(name) == Some(value) || new.xattr(name) == Some(value)
+    };
+    if now.xattrs.iter().any(|(name, value)| !known(name, value)) {
+        return Ok(Some("somebody changed its extended attributes".into()));
+    }
+    meta::bring(fs, target.at(), found.state.sort(), now, old).at("set the metadata of", &step.path)?;
+    Ok(None)
+}

@@ -1,0 +1,81 @@
+//! Rollback: the same the other way, `after` to `before`.
+
+use crate::checkpoint::manifest::{Kept, Manifest};
+use crate::commit::choose;
+use crate::engine::Error;
+use crate::engine::job::{Job, Move, OnConflict, Verb, WantedTime};
+use crate::fs::path::AbsPath;
+use crate::session::header::{Checkpoint, Status};
+use crate::session::sides::Side;
+use crate::session::store::Session;
+use crate::tree::state::State;
+
+/// The job of taking a session back: all of it, or `paths`, what lies under them, and the folders that they need.
+///
+/// Errors: a session that was never committed, was discarded, or whose checkpoint was pruned; paths that it does not hold;
+/// a checkpoint that does not fit the session.
+pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -> Result<Job, Error> {
+    check_state(session)?;
+    let changes = session.changes()?;
+    let sides = session.sides(changes.list.len())?;
+    let manifest = Manifest::read(&session.dir)?;
+    let needed = |i: usize| sides[i].is_in() && changes.list[i].before.object.as_ref().is_some_and(State::is_folder);
+    let chosen = choose(session, &changes, paths, |i| sides[i].is_in(), needed)?;
+    let (mut moves, mut left) = (Vec::with_capacity(chosen.len()), Vec::new());
+    for i in chosen {
+        let change = &changes.list[i];
+        let original = manifest.originals.get(&change.path).filter(|original| original.n == change.n);
+        let Some(original) = original else {
+            let why = "the checkpoint's manifest has no line for it".to_owned();
+            return Err(Error::Damaged(vec![(change.path.to_string(), why)]));
+        };
+        if let Kept::Uncovered { why } = &original.kept {
+            left.push((change.path.clone(), format!("not taken back: {why}")));
+            continue;
+        }
+        if let Kept::Blob { unlinked: true, .. } = original.kept {
+            let why = "taken back as a file of its own: its other names, which are not in the session, are not linked with it";
+            left.push((change.path.clone(), why.to_owned()));
+        }
+        moves.push(Move {
+            index: i,
+            n: change.n,
+            path: change.path.clone(),
+            from: change.after.clone(),
+            from_print: original.put,
+            to: original.state.clone(),
+            to_at: original.place(),
+            in_place: original.kept == Kept::Metadata,
+            foreign: false,
+            uncovered: None,
+            side: Side::Out,
+        });
+    }
+    let times = manifest.folder_times.into_values().map(|time| WantedTime {
+        mtime: time.old,
+        only_if: Some(time.left),
+        original: Some(time.old),
+        always: paths.is_empty() || paths.iter().any(|path| time.path.is_under(path)),
+        path: time.path,
+    });
+    Ok(Job { verb: Verb::Rollback, moves, times: times.collect(), sides, on_conflict, left })
+}
+
+fn check_state(session: &Session) -> Result<(), Error> {
+    let not_now = |why: &str, remedy: Option<String>| {
+        Err(Error::Session(crate::session::Error::NotNow { id: session.id().to_string(), why: why.into(), remedy }))
+    };
+    let id = session.id();
+    match session.header.status() {
+        Status::Discarded => not_now("it is discarded: what it held is gone", None),
+        Status::Capturing => not_now("its run has not ended", None),
+        Status::Pending if session.header.counts.changes > 0 => not_now(
+            "it was never committed, so there is nothing to roll back",
+            Some(format!("recant discard {id} drops what it holds")),
+        ),
+        _ if session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0 => {
+            not_now("its checkpoint was pruned: the originals are gone", None)
+        }
+        _ => Ok(()),
+    }
+}

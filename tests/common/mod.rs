@@ -1,0 +1,623 @@
+//! The fixture of the black-box tests: a [`World`] with a home, a store and a tree of its own, in which the real binary
+//! is run, and the exact state of a tree to compare ([`manifest`]).
+//!
+//! ```ignore
+//! let world = World::new();
+//! world.write("notes.txt", "mine");                        // below world.tree()
+//! let id = world.recant("session new").id();               // words split at spaces; runs in world.tree()
+//! world.call(["session", "write", &id, "notes.txt"]).stdin("yours").run().ok();
+//! assert_snapshot!(world.recant("show"), @"…");            // status, stdout, stderr; ids, times, paths masked
+//! let before = world.manifest();
+//! ```
+//!
+//! What a run says is masked the same way in one world: the first id that shows is `<id1>`, the second `<id2>`; their last
+//! parts are `<id1~>`; a local time is `<time>`; the world's folder is `/world`, so that the tree is `/world/tree`.
+
+#![allow(dead_code, reason = "each test binary uses a part of the fixture")]
+#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::rc::Rc;
+
+use tempfile::TempDir;
+
+/// A home, XDG folders, a store and a tree, all of its own, gone at the end. The commands run in it see no other
+/// environment than `PATH`, `HOME`, `XDG_*`, `TZ=UTC`, `LANG=C.UTF-8`, `RECANT_STORE` and what [`World::set`] adds.
+pub struct World {
+    _temp: TempDir,
+    root: PathBuf,
+    umask: u32,
+    vars: BTreeMap<OsString, OsString>,
+    masks: Rc<RefCell<Masks>>,
+}
+
+impl World {
+    /// In the usual folder for temporary files.
+    pub fn new() -> Self {
+        Self::on(&std::env::temp_dir())
+    }
+
+    /// Below `folder`: to have the tree and the store on a certain file system.
+    pub fn on(folder: &Path) -> Self {
+        let temp = tempfile::Builder::new().prefix("recant-test-").tempdir_in(folder).expect("a temporary folder");
+        let root = temp.path().canonicalize().expect("a folder that was just made");
+        for name in ["home", "tree"] {
+            std::fs::create_dir(root.join(name)).expect("a new folder");
+        }
+        let mut vars = BTreeMap::new();
+        let mut set = |name: &str, value: &OsStr| drop(vars.insert(name.into(), value.into()));
+        set("PATH", std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into()).as_os_str());
+        set("HOME", root.join("home").as_os_str());
+        set("XDG_CONFIG_HOME", root.join("config").as_os_str());
+        set("XDG_DATA_HOME", root.join("data").as_os_str());
+        set("RECANT_STORE", root.join("store").as_os_str());
+        set("TZ", OsStr::new("UTC"));
+        set("LANG", OsStr::new("C.UTF-8"));
+        let masks = Rc::new(RefCell::new(Masks { root: root.clone(), ids: Vec::new() }));
+        Self { _temp: temp, root, umask: 0o022, vars, masks }
+    }
+
+    /// Sets a variable for all later calls.
+    pub fn set(&mut self, name: &str, value: impl AsRef<OsStr>) -> &mut Self {
+        self.vars.insert(name.into(), value.as_ref().into());
+        self
+    }
+
+    /// Takes a variable away from all later calls.
+    pub fn unset(&mut self, name: &str) -> &mut Self {
+        self.vars.remove(OsStr::new(name));
+        self
+    }
+
+    /// The umask of all later calls; 022 at first.
+    pub fn umask(&mut self, umask: u32) -> &mut Self {
+        self.umask = umask;
+        self
+    }
+
+    /// The world's folder: `tree`, `home`, `store`, `config` and `data` lie in it.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The folder that the tests' files lie in, and that commands run in.
+    pub fn tree(&self) -> PathBuf {
+        self.root.join("tree")
+    }
+
+    /// A path below the tree; an absolute one stays as it is.
+    pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.tree().join(name)
+    }
+
+    /// The store that `RECANT_STORE` names at first. Nothing is there before a command makes it.
+    pub fn store(&self) -> PathBuf {
+        self.root.join("store")
+    }
+
+    /// A session's folder in the store.
+    pub fn session(&self, id: &str) -> PathBuf {
+        self.store().join("sessions").join(id)
+    }
+
+    /// Writes a file below the tree, with its folders.
+    pub fn write(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> &Self {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("a path with a folder")).expect("folders for the file");
+        std::fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        self
+    }
+
+    /// Writes the settings file.
+    pub fn config(&self, text: &str) -> &Self {
+        self.write(self.root.join("config/recant/config.toml"), text)
+    }
+
+    /// Makes a folder below the tree, with its parents.
+    pub fn mkdir(&self, name: impl AsRef<Path>) -> &Self {
+        std::fs::create_dir_all(self.path(name)).expect("a new folder");
+        self
+    }
+
+    /// Makes a symlink below the tree.
+    pub fn symlink(&self, target: impl AsRef<Path>, name: impl AsRef<Path>) -> &Self {
+        std::os::unix::fs::symlink(target, self.path(name)).expect("a new link");
+        self
+    }
+
+    /// Makes a FIFO below the tree.
+    pub fn fifo(&self, name: impl AsRef<Path>) -> &Self {
+        let mode = rustix::fs::Mode::from_raw_mode(0o644);
+        rustix::fs::mknodat(rustix::fs::CWD, self.path(name), rustix::fs::FileType::Fifo, mode, 0).expect("a new FIFO");
+        self
+    }
+
+    /// Gives a file a second name.
+    pub fn link(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> &Self {
+        std::fs::hard_link(self.path(from), self.path(to)).expect("a second name");
+        self
+    }
+
+    /// Sets permission bits.
+    pub fn chmod(&self, name: impl AsRef<Path>, mode: u32) -> &Self {
+        std::fs::set_permissions(self.path(name), std::fs::Permissions::from_mode(mode)).expect("other permission bits");
+        self
+    }
+
+    /// Removes a file, link or whole folder.
+    pub fn remove(&self, name: impl AsRef<Path>) -> &Self {
+        let path = self.path(name);
+        let is_folder = path.symlink_metadata().expect("something to remove").is_dir();
+        if is_folder { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }.expect("a removal");
+        self
+    }
+
+    /// The content of a file below the tree, as text.
+    pub fn read(&self, name: impl AsRef<Path>) -> String {
+        String::from_utf8(self.bytes(name)).expect("content that is UTF-8")
+    }
+
+    /// The content of a file below the tree.
+    pub fn bytes(&self, name: impl AsRef<Path>) -> Vec<u8> {
+        let path = self.path(name);
+        std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Whether there is anything, a dangling link too.
+    pub fn exists(&self, name: impl AsRef<Path>) -> bool {
+        self.path(name).symlink_metadata().is_ok()
+    }
+
+    /// The exact state of the tree.
+    pub fn manifest(&self) -> Manifest {
+        manifest(&self.tree())
+    }
+
+    /// Runs recant with these words, split at spaces, in the tree, with nothing on standard input.
+    pub fn recant(&self, words: &str) -> Said {
+        self.call(words.split_whitespace()).run()
+    }
+
+    /// Prepares a run of recant: arguments as they are, working folder, input and variables as set on it.
+    pub fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Call {
+        self.program(env!("CARGO_BIN_EXE_recant"), args)
+    }
+
+    /// The same for another program, in the same environment: `git`, `sh`.
+    pub fn program<A: AsRef<OsStr>>(&self, program: impl AsRef<OsStr>, args: impl IntoIterator<Item = A>) -> Call {
+        // The shell is there for the umask alone: setting it between fork and exec would be unsafe code here.
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(format!("umask {:03o}; exec \"$0\" \"$@\"", self.umask)).arg(program).args(args);
+        command.env_clear().envs(&self.vars).current_dir(self.tree());
+        Call { command, stdin: Vec::new(), masks: self.masks.clone() }
+    }
+
+    /// Begins a session and gives its id.
+    pub fn begin(&self) -> String {
+        self.recant("session new").ok().id()
+    }
+
+    /// Stages new content for a path, with its missing folders.
+    pub fn stage_write(&self, id: &str, name: impl AsRef<OsStr>, content: impl AsRef<[u8]>) -> &Self {
+        let args = [OsStr::new("session"), OsStr::new("write"), OsStr::new("-p"), OsStr::new(id), name.as_ref()];
+        self.call(args).stdin(content).run().ok();
+        self
+    }
+
+    /// Replaces ids, times and the world's folder in a text, as in what a run says.
+    pub fn mask(&self, text: &str) -> String {
+        self.masks.borrow_mut().mask(text)
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A run that is not started yet.
+pub struct Call {
+    command: Command,
+    stdin: Vec<u8>,
+    masks: Rc<RefCell<Masks>>,
+}
+
+impl Call {
+    /// What it reads from standard input.
+    pub fn stdin(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        self.stdin = bytes.as_ref().to_vec();
+        self
+    }
+
+    /// Another working folder.
+    pub fn cwd(mut self, folder: impl AsRef<Path>) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
+    /// One more variable.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// One variable less.
+    pub fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// As another user and group; root alone may.
+    pub fn user(mut self, uid: u32, gid: u32) -> Self {
+        use std::os::unix::process::CommandExt;
+        self.command.uid(uid).gid(gid);
+        self
+    }
+
+    /// The command itself, for a test that starts it in its own way.
+    pub fn command(self) -> Command {
+        self.command
+    }
+
+    /// Runs it to its end.
+    pub fn run(mut self) -> Said {
+        let mut child =
+            self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        let mut input = child.stdin.take().expect("a pipe");
+        let bytes = std::mem::take(&mut self.stdin);
+        // A command that ends without reading closes the pipe: no failure of the test.
+        let feed = std::thread::spawn(move || drop(input.write_all(&bytes)));
+        let mut errors = child.stderr.take().expect("a pipe");
+        let listen = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            errors.read_to_end(&mut bytes).map(|_| bytes)
+        });
+        let mut out = Vec::new();
+        child.stdout.take().expect("a pipe").read_to_end(&mut out).expect("its output");
+        let err = listen.join().expect("no panic").expect("its messages");
+        feed.join().expect("no panic");
+        let status = child.wait().expect("its end");
+        let mut masks = self.masks.borrow_mut();
+        let masked = [&out, &err].map(|bytes| masks.mask(&String::from_utf8_lossy(bytes)));
+        Said { out, err, status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)), masked }
+    }
+}
+
+/// What a run said, and how it ended. Its `Display` is for snapshots: status, standard output, standard error, masked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// Standard output.
+    pub out: Vec<u8>,
+    /// Standard error.
+    pub err: Vec<u8>,
+    /// The exit status; 128 + n where signal n ended it.
+    pub status: i32,
+    masked: [String; 2],
+}
+
+impl Said {
+    /// Itself, where it ended with 0; else the test ends with all that was said.
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        self.with(0)
+    }
+
+    /// Itself, where it ended with this status; else the test ends with all that was said.
+    #[track_caller]
+    pub fn with(self, status: i32) -> Self {
+        assert_eq!(self.status, status, "status {status} was expected:\n{self}");
+        self
+    }
+
+    /// Standard output as text, unmasked.
+    #[track_caller]
+    pub fn stdout(&self) -> String {
+        String::from_utf8(self.out.clone()).expect("output that is UTF-8")
+    }
+
+    /// Standard error as text, unmasked.
+    #[track_caller]
+    pub fn stderr(&self) -> String {
+        String::from_utf8(self.err.clone()).expect("messages that are UTF-8")
+    }
+
+    /// Standard output masked.
+    pub fn masked_out(&self) -> &str {
+        &self.masked[0]
+    }
+
+    /// Standard error masked.
+    pub fn masked_err(&self) -> &str {
+        &self.masked[1]
+    }
+
+    /// Standard output without the last newline: an id.
+    #[track_caller]
+    pub fn id(&self) -> String {
+        self.stdout().trim_end_matches('\n').to_owned()
+    }
+
+    /// Standard output as one JSON value.
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.out).unwrap_or_else(|error| panic!("no JSON ({error}):\n{self}"))
+    }
+
+    /// Standard error as one JSON value.
+    #[track_caller]
+    pub fn json_err(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.err).unwrap_or_else(|error| panic!("no JSON ({error}):\n{self}"))
+    }
+
+    /// Standard output as one JSON value a line.
+    #[track_caller]
+    pub fn json_lines(&self) -> Vec<serde_json::Value> {
+        self.stdout().lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    }
+}
+
+impl fmt::Display for Said {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "status {}", self.status)?;
+        for (name, text) in [("stdout", &self.masked[0]), ("stderr", &self.masked[1])] {
+            if !text.is_empty() {
+                write!(f, "--- {name}\n{text}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Masks {
+    root: PathBuf,
+    ids: Vec<String>,
+}
+
+impl Masks {
+    fn mask(&mut self, text: &str) -> String {
+        let root = self.root.to_string_lossy().trim_start_matches('/').to_owned();
+        let mut text = text.replace(&root, "world");
+        let mut at = 0;
+        while at + 20 <= text.len() {
+            if text.is_char_boundary(at) && text.is_char_boundary(at + 20) && is_id(&text[at..at + 20]) {
+                let id = text[at..at + 20].to_owned();
+                if !self.ids.contains(&id) {
+                    self.ids.push(id);
+                }
+                at += 20;
+            } else {
+                at += 1;
+            }
+        }
+        for (n, id) in self.ids.iter().enumerate() {
+            text = text.replace(id, &format!("<id{}>", n + 1));
+            text = replace_words(&text, &id[16..], &format!("<id{}~>", n + 1));
+        }
+        mask_times(&text)
+    }
+}
+
+fn is_id(text: &str) -> bool {
+    let shape = text.bytes().map(|b| match b {
+        b'0'..=b'9' => b'0',
+        b'a'..=b'z' => b'a',
+        other => other,
+    });
+    let shape: Vec<u8> = shape.collect();
+    shape.starts_with(b"00000000-000000-") && shape[16..].iter().all(|b| b"0a".contains(b))
+}
+
+/// Replaces `word` where it stands alone.
+fn replace_words(text: &str, word: &str, with: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(word) {
+        let end = at + word.len();
+        let part = |c: char| c.is_ascii_alphanumeric() || "-_./~>".contains(c);
+        let alone =
+            !rest[..at].ends_with(part) && !rest[end..].starts_with(|c: char| c.is_ascii_alphanumeric() || "-_/".contains(c));
+        out.push_str(&rest[..at]);
+        out.push_str(if alone { with } else { word });
+        rest = &rest[end..];
+    }
+    out + rest
+}
+
+/// `2026-03-01 10:15:00`, `2026-03-01 10:15` and RFC 3339 become `<time>`.
+fn mask_times(text: &str) -> String {
+    const SHAPES: [&str; 3] = ["0000-00-00T00:00:00.000000000Z", "0000-00-00 00:00:00", "0000-00-00 00:00"];
+    let bytes = text.as_bytes();
+    let fits = |at: usize, shape: &str| {
+        bytes.len() >= at + shape.len()
+            && shape.bytes().zip(&bytes[at..]).all(|(want, got)| if want == b'0' { got.is_ascii_digit() } else { want == *got })
+    };
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        match SHAPES.into_iter().find(|shape| fits(at, shape)) {
+            Some(shape) => {
+                out.extend_from_slice(b"<time>");
+                at += shape.len();
+            }
+            None => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(out).expect("ASCII was replaced by ASCII")
+}
+
+/// The exact state of all that lies under a folder, the folder itself (as `.`) included, by path.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Manifest(pub BTreeMap<Vec<u8>, Row>);
+
+/// The state of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Its kind, with what makes up its content: bytes or their count and hash, target, device number.
+    pub content: String,
+    /// Permission bits.
+    pub mode: u32,
+    /// Owner and group.
+    pub owner: (u32, u32),
+    /// mtime: seconds, ns.
+    pub mtime: (i64, i64),
+    /// Names and values, sorted. ACLs and capabilities are among them.
+    pub xattrs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The first path of the hard-link group, for an object with several names.
+    pub group: Option<Vec<u8>>,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:04o} {}:{} {}.{:09}", self.mode, self.owner.0, self.owner.1, self.mtime.0, self.mtime.1)?;
+        for (name, value) in &self.xattrs {
+            write!(f, " {}={}", name.escape_ascii(), value.escape_ascii())?;
+        }
+        if let Some(group) = &self.group {
+            write!(f, " group {}", group.escape_ascii())?;
+        }
+        write!(f, " {}", self.content)
+    }
+}
+
+impl fmt::Display for Manifest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|(path, row)| writeln!(f, "{} {row}", path.escape_ascii()))
+    }
+}
+
+impl fmt::Debug for Manifest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Manifest {
+    /// Ends the test with the rows that differ, if any do.
+    #[track_caller]
+    pub fn assert_same(&self, other: &Manifest, what: &str) {
+        let difference = self.difference(other);
+        assert!(difference.is_empty(), "{what}:\n{difference}");
+    }
+
+    /// A line for each row that differs: `-` as here, `+` as in `other`. Empty where nothing does.
+    pub fn difference(&self, other: &Manifest) -> String {
+        let mut paths: Vec<&Vec<u8>> = self.0.keys().chain(other.0.keys()).collect();
+        paths.sort();
+        paths.dedup();
+        let mut text = String::new();
+        for path in paths {
+            let (a, b) = (self.0.get(path), other.0.get(path));
+            if a != b {
+                let mut add = |sign, row: Option<&Row>| {
+                    if let Some(row) = row {
+                        text.push_str(&format!("{sign} {} {row}\n", path.escape_ascii()));
+                    }
+                };
+                add('-', a);
+                add('+', b);
+            }
+        }
+        text
+    }
+
+    /// The same without the mtimes of folders: for what happened beside them.
+    pub fn without_folder_times(mut self) -> Self {
+        for row in self.0.values_mut().filter(|row| row.content == "folder") {
+            row.mtime = (0, 0);
+        }
+        self
+    }
+}
+
+/// The exact state of all that lies under `top`. Reads by plain paths, apart from recant: an independent witness.
+pub fn manifest(top: &Path) -> Manifest {
+    let mut rows = BTreeMap::new();
+    let mut groups: BTreeMap<(u64, u64), Vec<Vec<u8>>> = BTreeMap::new();
+    let mut todo = vec![(PathBuf::from("."), top.to_path_buf())];
+    while let Some((below, path)) = todo.pop() {
+        let meta = path.symlink_metadata().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let kind = meta.file_type();
+        let key = below.as_os_str().as_bytes().to_vec();
+        if kind.is_dir() {
+            for entry in std::fs::read_dir(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())) {
+                let name = entry.expect("a name in the folder").file_name();
+                let child = if below == Path::new(".") { PathBuf::from(&name) } else { below.join(&name) };
+                todo.push((child, path.join(&name)));
+            }
+        } else if meta.nlink() > 1 {
+            groups.entry((meta.dev(), meta.ino())).or_default().push(key.clone());
+        }
+        let content = if kind.is_file() {
+            let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            file_content(&bytes)
+        } else if kind.is_symlink() {
+            let target = std::fs::read_link(&path).expect("a link's target").into_os_string().into_vec();
+            format!("link to {}", target.escape_ascii())
+        } else if kind.is_dir() {
+            "folder".into()
+        } else if kind.is_fifo() {
+            "fifo".into()
+        } else if kind.is_socket() {
+            "socket".into()
+        } else {
+            format!("device {:x} {}", meta.rdev(), kind.is_block_device())
+        };
+        let row = Row {
+            content,
+            mode: meta.mode() & 0o7777,
+            owner: (meta.uid(), meta.gid()),
+            mtime: (meta.mtime(), meta.mtime_nsec()),
+            xattrs: xattrs(&path),
+            group: None,
+        };
+        rows.insert(key, row);
+    }
+    for mut paths in groups.into_values() {
+        paths.sort();
+        for path in &paths {
+            rows.get_mut(path).expect("a row for each path").group = Some(paths[0].clone());
+        }
+    }
+    Manifest(rows)
+}
+
+fn file_content(bytes: &[u8]) -> String {
+    if bytes.len() <= 64 {
+        return format!("file \"{}\"", bytes.escape_ascii());
+    }
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    format!("file of {} bytes, hash {:016x}", bytes.len(), hasher.finish())
+}
+
+fn xattrs(path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut names = vec![0; 64 << 10];
+    let Ok(length) = rustix::fs::llistxattr(path, &mut names[..]) else { return Vec::new() };
+    let mut found = Vec::new();
+    for name in names[..length].split(|b| *b == 0).filter(|name| !name.is_empty()) {
+        let mut value = vec![0; 64 << 10];
+        let length = rustix::fs::lgetxattr(path, name, &mut value[..]).expect("an xattr that was just listed");
+        found.push((name.to_vec(), value[..length].to_vec()));
+    }
+    found.sort();
+    found
+}
+
+/// A name from bytes that need not be UTF-8.
+pub fn name(bytes: &[u8]) -> OsString {
+    OsString::from_vec(bytes.to_vec())
+}
