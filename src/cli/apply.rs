@@ -139,15 +139,17 @@ fn carry_out(
         ));
         return Err(Problem { kind: Kind::Stuck, ..problem }.path(path).remedy(format!("recant recover {other}")));
     }
-    for note in notes {
-        call.out.note(note);
-    }
+    let uncovered = job.moves.iter().any(|mv| mv.uncovered.is_some());
     let effect = if dry_run { Effect::Print } else { Effect::Apply };
-    let bar = Bar::default();
+    let bar = Bar { wanted: call.out.is_text() && !call.out.is_quiet(), ..Bar::default() };
     let report = engine::carry_out(&call.fs, store, &mut session, &job, effect, &bar);
     bar.end();
     match report {
-        Ok(report) => Ok(say(call, &id, &report, dry_run)),
+        Ok(mut report) => {
+            report.notes.splice(0..0, notes);
+            say(call, &id, &report, dry_run);
+            Ok(if report.left.is_empty() && !uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) })
+        }
         Err(mut error) => {
             if let engine::Error::Conflicts(conflicts) = &mut error {
                 engine::conflict::attribute(store, &id, conflicts);
@@ -199,7 +201,7 @@ fn against(rows: &[(String, String)]) -> Vec<Against> {
     rows.iter().map(|(path, why)| Against { path: path.clone(), why: why.clone() }).collect()
 }
 
-fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) -> Ended {
+fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) {
     let out = &call.out;
     if out.is_text() {
         say_text(call, id, report, dry_run);
@@ -216,8 +218,6 @@ fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) -> Ended {
             kept_bytes: report.kept,
         });
     }
-    let uncovered = report.notes.iter().any(|note| note.contains("NOT kept"));
-    if report.left.is_empty() && !uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) }
 }
 
 fn say_text(call: &Call, id: &Id, report: &Report, dry_run: bool) {
@@ -229,7 +229,7 @@ fn say_text(call: &Call, id: &Id, report: &Report, dry_run: bool) {
         out.line(format_args!("{:<9} {path}: {why}", "left"));
     }
     for note in &report.notes {
-        out.note(note);
+        out.warn(note);
     }
     let (done, left) = (report.rows.len() as u64, report.left.len());
     if done == 0 && left == 0 {
@@ -269,6 +269,7 @@ fn word(verb: Verb, row: &Row) -> &'static str {
 /// A progress bar, on a terminal only, and only for what takes longer than a quarter of a second.
 #[derive(Default)]
 struct Bar {
+    wanted: bool,
     shown: std::sync::Mutex<RefCell<Option<indicatif::ProgressBar>>>,
     since: std::sync::OnceLock<std::time::Instant>,
 }
@@ -276,7 +277,7 @@ struct Bar {
 impl Progress for Bar {
     fn at(&self, phase: &'static str, done: usize, of: usize) {
         let since = self.since.get_or_init(std::time::Instant::now);
-        if done % 64 != 0 || since.elapsed() < std::time::Duration::from_millis(250) {
+        if !self.wanted || done % 64 != 0 || since.elapsed() < std::time::Duration::from_millis(250) {
             return;
         }
         let Ok(shown) = self.shown.lock() else { return };
