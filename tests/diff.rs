@@ -105,7 +105,7 @@ fn what_a_patch_cannot_say_stands_in_remarks() {
     @@ -1 +1 @@
     -a
     +b
-    # /world/tree/folder: folder, mode 0755 removed
+    # /world/tree/folder: folder removed
     diff --git a/world/tree/folder/in b/world/tree/folder/in
     deleted file mode 100644
     --- a/world/tree/folder/in
@@ -116,7 +116,7 @@ fn what_a_patch_cannot_say_stands_in_remarks() {
     # /world/tree/kept: mode 0755 -> 0700
     # /world/tree/made: new folder, mode 0750
     # /world/tree/mode: mode 0644 -> 0600
-    # /world/tree/pipe: fifo, mode 0644 removed
+    # /world/tree/pipe: fifo removed
     # /world/tree/private: mode 0600
     diff --git a/world/tree/private b/world/tree/private
     new file mode 100644
@@ -127,12 +127,12 @@ fn what_a_patch_cannot_say_stands_in_remarks() {
     "#);
     assert_snapshot!(world.call(["diff", &id, "--stat"]).run().ok().masked_out(), @r#"
     /world/tree/both      | 2 +-
-    /world/tree/folder    | folder, mode 0755 removed
+    /world/tree/folder    | folder removed
     /world/tree/folder/in | 1 -
     /world/tree/kept      | mode 0755 -> 0700
     /world/tree/made      | new folder, mode 0750
     /world/tree/mode      | mode 0644 -> 0600
-    /world/tree/pipe      | fifo, mode 0644 removed
+    /world/tree/pipe      | fifo removed
     /world/tree/private   | 1 +
     8 files changed, 2 insertions(+), 2 deletions(-)
     "#);
@@ -208,7 +208,7 @@ fn only_named_paths_are_shown_and_a_path_that_is_not_in_the_session_names_the_ne
     recant: /world/tree/src/mian.rs: not in the session; the nearest: /world/tree/src/main.rs, /world/tree/src/lib.rs, /world/tree/src
             nothing was changed
     "#);
-    assert_snapshot!(world.call(["diff", "src"]).run().masked_err().lines().last().unwrap(), @r#"        recant list shows all sessions"#);
+    assert_snapshot!(world.mkdir("elsewhere").call(["diff", "elsewhere"]).run().masked_err().lines().last().unwrap(), @r#"        the first word is a session; for the path: recant diff last elsewhere"#);
     assert_eq!(world.call(["diff", &id, "/"]).run().ok().out, world.call(["diff", &id]).run().ok().out);
 }
 
@@ -228,8 +228,11 @@ fn a_file_that_changed_since_is_a_conflict_and_no_old_side_is_invented() {
     +++ b/world/tree/appeared
     @@ -0,0 +1 @@
     +new
+    # /world/tree/deleted: deleted, not shown
     # /world/tree/deleted: changed since: conflict
+    # /world/tree/edited: modified, not shown
     # /world/tree/edited: changed since: conflict
+    # /world/tree/gone: modified, not shown
     # /world/tree/gone: changed since: conflict
     "#);
     let rows = world.call(["diff", &id, "--json"]).run().ok().json();
@@ -263,8 +266,8 @@ fn once_committed_the_old_side_comes_from_the_checkpoint() {
     assert_snapshot!(world.call(["diff", &id, "f"]).run(), @r#"
     status 0
     --- stdout
+    # /world/tree/f: modified, not shown
     # /world/tree/f: changed on the tree since it was committed
-    # /world/tree/f: changed since: conflict
     "#);
     assert_eq!(world.call(["cat", &id, "f", "--before"]).run().ok().stdout(), "old\n");
     world.call(["rollback", &id, "--force"]).run().ok();
@@ -283,9 +286,12 @@ fn content_that_is_too_large_is_not_shown_but_said() {
     world.write("large", vec![b'x'; 9 << 20]);
     let id = world.begin();
     world.stage_write(&id, "large", "small now\n");
-    assert_snapshot!(world.call(["diff", &id]).run().ok().masked_out(), @r#"# /world/tree/large: 9.0 MiB -> 10 B: too large to show (limit 8.0 MiB)"#);
+    assert_snapshot!(world.call(["diff", &id]).run().ok().masked_out(), @r#"
+    # /world/tree/large: modified, not shown
+    # /world/tree/large: 9.0 MiB -> 10 B: too large to show (limit 8.0 MiB)
+    "#);
     assert_snapshot!(world.call(["diff", &id, "--stat"]).run().ok().masked_out(), @r#"
-    /world/tree/large | 9.0 MiB -> 10 B: too large to show (limit 8.0 MiB)
+    /world/tree/large | modified, not shown; 9.0 MiB -> 10 B: too large to show (limit 8.0 MiB)
     1 file changed, 0 insertions(+), 0 deletions(-)
     "#);
 }

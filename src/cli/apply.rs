@@ -22,10 +22,10 @@ use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Store};
 
-/// `{"schema":1,"id":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"left":[…],"notes":[…],"kept_bytes":n}`.
+/// `{"schema":1,"session":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"left":[…],"notes":[…],"kept_bytes":n}`.
 #[derive(Serialize)]
 struct Document<'a> {
-    id: &'a Id,
+    session: &'a Id,
     verb: &'static str,
     dry_run: bool,
     status: &'static str,
@@ -207,7 +207,7 @@ fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) {
         say_text(call, id, report, dry_run);
     } else {
         out.document(&Document {
-            id,
+            session: id,
             verb: report.verb.word(),
             dry_run,
             status: report.status.word(),

@@ -151,6 +151,8 @@ pub enum SessionVerb {
     /// Stage other permission bits
     Chmod(Chmod),
     /// List all sessions, the newest first
+    #[command(after_help = "Examples:
+  recant session list")]
     List,
     /// Show a session and its changes
     Show(Show),

@@ -75,6 +75,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     let early = |color| Out::new(form, color, global.quiet, global.verbose);
     let (config, place) = match place::settings() {
         Ok(found) => found,
+        // These two need no settings, and are run where none are right yet.
+        Err(_) if matches!(cli.verb, Verb::Completions(_) | Verb::Man(_)) => place::nowhere(),
         Err(problem) => return finish(&early(Color::Auto), Err(problem)),
     };
     let color = match global.color {
