@@ -33,6 +33,10 @@ pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -
             left.push((change.path.clone(), format!("not taken back: {why}")));
             continue;
         }
+        if let Kept::Blob { unlinked: true, .. } = original.kept {
+            let why = "taken back as a file of its own: its other names, which are not in the session, are not linked with it";
+            left.push((change.path.clone(), why.to_owned()));
+        }
         moves.push(Move {
             index: i,
             n: change.n,

@@ -29,6 +29,9 @@ pub enum Kept {
         digest: Digest,
         /// Whether the name has `.<n>` behind it, `n` being the change's number.
         numbered: bool,
+        /// It is a copy: the inode stayed with other names, outside the session. What is given back is a file of its own.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unlinked: bool,
     },
     /// Anything but a file: `objects/<n>`.
     Object,
@@ -105,8 +108,8 @@ impl Kept {
     pub fn place(&self, n: u32) -> Option<Vec<u8>> {
         match self {
             Kept::Nothing | Kept::Metadata | Kept::Uncovered { .. } => None,
-            Kept::Blob { digest, numbered: false } => Some(format!("checkpoint/blobs/{digest}").into_bytes()),
-            Kept::Blob { digest, numbered: true } => Some(format!("checkpoint/blobs/{digest}.{n}").into_bytes()),
+            Kept::Blob { digest, numbered: false, .. } => Some(format!("checkpoint/blobs/{digest}").into_bytes()),
+            Kept::Blob { digest, numbered: true, .. } => Some(format!("checkpoint/blobs/{digest}.{n}").into_bytes()),
             Kept::Displaced { generation } => Some(format!("displaced/{generation}/{n}").into_bytes()),
             Kept::Object => Some(format!("checkpoint/objects/{n}").into_bytes()),
         }
@@ -191,7 +194,7 @@ impl Manifest {
     /// The names of blobs that are taken without a number behind them.
     pub fn plain_blobs(&self) -> HashSet<Digest> {
         let plain = self.originals.values().filter_map(|original| match original.kept {
-            Kept::Blob { digest, numbered: false } => Some(digest),
+            Kept::Blob { digest, numbered: false, .. } => Some(digest),
             _ => None,
         });
         plain.collect()

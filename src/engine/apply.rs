@@ -13,6 +13,7 @@ use super::{Error, Progress, meta, undo};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
+use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
 use crate::session::store::{Locked, Store, header_bytes};
 use crate::tree::look::{self, Seen};
@@ -235,14 +236,14 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach<'_>, session: &Dir, journa
         match reach.roots.folder(path) {
             Ok(dir) => sync_folder(fs, reach, path, dir)?,
             // It went with one of the steps: its name is in a folder that is synced.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => {}
+            Err(error) if leads_nowhere(&error) => {}
             Err(error) => return Err(error).at("open the folder", path).map_err(Error::from),
         }
     }
     for path in in_place {
         let named = match reach.path(path) {
             Ok(named) => named,
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => continue,
+            Err(error) if leads_nowhere(&error) => continue,
             Err(error) => return Err(error).at("open the folder of", path).map_err(Error::from),
         };
         match fs.sync_at(named.at()) {

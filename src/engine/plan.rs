@@ -16,6 +16,7 @@ use super::step::{Act, FolderTime, RootRecord, Spot, Step};
 use super::{Error, meta};
 use crate::checkpoint::manifest::Kept;
 use crate::error::{At, IoError};
+use crate::fs::dir::leads_nowhere;
 use crate::fs::dir::{Dir, Entry, Sort};
 use crate::fs::lease::{Writers, writers};
 use crate::fs::path::AbsPath;
@@ -26,7 +27,7 @@ use crate::session::sides::Side;
 use crate::session::store::Session;
 use crate::tree::digest::Digest;
 use crate::tree::look::{self, Seen};
-use crate::tree::state::{Difference, Likeness, Object, State, What, sort_word};
+use crate::tree::state::{Difference, Identity, Likeness, Object, State, What, sort_word};
 
 /// How content is to move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +103,7 @@ impl<'j> Plan<'j> {
         let mut draft = Draft::new(session, job, roads)?;
         draft.sort_out(looked)?;
         draft.check_folders_that_go()?;
+        draft.check_folders_that_come();
         draft.fail_if_any()?;
         draft.build()
     }
@@ -190,10 +192,7 @@ impl<'s> Eye<'s> {
                 self.look_in(&dir, mv, &mut looked)?;
             }
             Err(error) => match error.raw_os_error() {
-                Some(libc::ENOENT | libc::ENOTDIR) => looked.verdict = self.judge_absent(mv),
-                Some(libc::ELOOP) => {
-                    looked.verdict = Verdict::Conflict(Conflict::said(&mv.path, "its folder", "a symlink on the way to it"));
-                }
+                _ if leads_nowhere(&error) => looked.verdict = self.judge_absent(mv),
                 Some(libc::EXDEV) => {
                     looked.verdict = Verdict::Refused("a file system was mounted on the way to it meanwhile".into());
                 }
@@ -422,6 +421,10 @@ struct Draft<'j, 's> {
     roads: Roads,
     roots: Roots,
     session_mount: u64,
+    /// Folders that go.
+    leaving: HashSet<AbsPath>,
+    /// How many of an inode's names go, for inodes that have several.
+    names_here: HashMap<Identity, u32>,
     me: rustix::fs::Uid,
     going: Vec<Going<'j>>,
     already: Vec<Row>,
@@ -440,6 +443,8 @@ struct Going<'j> {
     from: Option<Seen>,
     to: Option<Seen>,
     kept_found: bool,
+    /// The folder that it lies in is there now.
+    in_folder: bool,
 }
 
 impl Going<'_> {
@@ -464,6 +469,8 @@ impl<'j, 's> Draft<'j, 's> {
             roads,
             roots: Roots::read().at("read the mounts from", "/proc/self/mountinfo")?,
             session_mount: session.dir.stat().at("look at", session.dir.path().display())?.mount,
+            leaving: HashSet::new(),
+            names_here: HashMap::new(),
             me: rustix::process::geteuid(),
             going: Vec::with_capacity(job.moves.len()),
             already: Vec::new(),
@@ -483,7 +490,13 @@ impl<'j, 's> Draft<'j, 's> {
             let kept_found = matches!(looked.verdict, Verdict::Keep);
             match looked.verdict {
                 Verdict::Go | Verdict::Keep => {
-                    self.going.push(Going { mv, from: looked.found, to: looked.to, kept_found });
+                    self.going.push(Going {
+                        mv,
+                        from: looked.found,
+                        to: looked.to,
+                        kept_found,
+                        in_folder: looked.parent_mount.is_some(),
+                    });
                 }
                 Verdict::AlreadySo => self.note_already(mv),
                 Verdict::Conflict(conflict) => self.conflicts.push(conflict),
@@ -559,6 +572,18 @@ impl<'j, 's> Draft<'j, 's> {
         Ok(())
     }
 
+    /// What is to be put where no folder is now needs one that comes with it.
+    fn check_folders_that_come(&mut self) {
+        for going in self.going.iter().filter(|going| !going.in_folder && going.mv.to.is_some()) {
+            let Some(parent) = going.mv.path.parent() else { continue };
+            let comes =
+                self.going.binary_search_by(|other| other.mv.path.cmp(&parent)).is_ok_and(|at| self.going[at].to_folder());
+            if !comes {
+                self.conflicts.push(Conflict::said(&going.mv.path, "its folder", "none, or a link on the way to it"));
+            }
+        }
+    }
+
     fn fail_if_any(&mut self) -> Result<(), Error> {
         if !self.damaged.is_empty() {
             return Err(Error::Damaged(std::mem::take(&mut self.damaged)));
@@ -576,6 +601,10 @@ impl<'j, 's> Draft<'j, 's> {
 
     fn build(mut self) -> Result<Plan<'j>, Error> {
         let mut going = std::mem::take(&mut self.going);
+        self.leaving = going.iter().filter(|going| going.leaves_folder()).map(|going| going.mv.path.clone()).collect();
+        for from in going.iter().filter_map(|going| going.from.as_ref()).filter(|from| from.nlink > 1) {
+            *self.names_here.entry(from.print.identity).or_default() += 1;
+        }
         let folders = self.worked_in(&going)?;
         let mut names = Names::new(self.session, self.job)?;
         let mut steps: Vec<Step> = Vec::with_capacity(going.len() * 9 / 8);
@@ -627,7 +656,7 @@ impl<'j, 's> Draft<'j, 's> {
                         folders.insert(folder, dir);
                         break;
                     }
-                    Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => nearest = folder.parent(),
+                    Err(error) if leads_nowhere(&error) => nearest = folder.parent(),
                     Err(error) => return Err(error).at("open the folder", &folder).map_err(Error::from),
                 }
             }
@@ -768,7 +797,15 @@ impl<'j, 's> Draft<'j, 's> {
             let why = "the folder that is there lies on another file system than the store, and cannot be kept; move it away";
             return Err(Error::Refused(vec![(mv.path.to_string(), why.into())]));
         }
-        let (kept, home) = names.home(going, self.session)?;
+        let (mut kept, home) = names.home(going, self.session)?;
+        if let (Kept::Blob { unlinked, .. }, Some(from), true) = (&mut kept, &from, copies)
+            && from.nlink > 1
+            && from.nlink > self.names_here.get(&from.print.identity).copied().unwrap_or(0)
+        {
+            *unlinked = true;
+            let why = "it has other names outside the session, and the store is on another file system";
+            self.notes.push(format!("{}: {why}: a copy is kept, and a rollback makes a file of its own", mv.path));
+        }
         let beside = if copies { Some(self.beside(mv)?) } else { None };
         // `to` as it is to be: what lies in the store, with the recorded metadata. Prepare makes it so.
         let to = mv.to.as_ref().map(|to| {
@@ -796,7 +833,10 @@ impl<'j, 's> Draft<'j, 's> {
                 .or_else(|| Some(Spot::Session(format!("held/objects/gone-{}", mv.n).into_bytes()))),
         };
         let final_meta = match &to {
-            Some(to) if to.state.is_folder() => Some(set_meta(&mv.path, mv.n, to.clone(), to.clone())),
+            // Undo asks where the folder lies if it is not in its place.
+            Some(to) if to.state.is_folder() => {
+                Some(Step { to_at: to_at.clone(), ..set_meta(&mv.path, mv.n, to.clone(), to.clone()) })
+            }
             _ => None,
         };
         let copied = copies && from.is_some() && home.is_some();
@@ -814,12 +854,13 @@ impl<'j, 's> Draft<'j, 's> {
         Ok(self.roots.root_of(&parent).at("find the mount of", path)?.mount.id != self.session_mount)
     }
 
-    /// A temporary name in the nearest folder above the target that is there now.
+    /// A temporary name in the nearest folder above the target that is there now and stays.
     fn beside(&mut self, mv: &Move) -> Result<Spot, Error> {
         let name = format!(".recant-{}-{}", self.session.id(), mv.n);
         let mut folder = mv.path.parent();
         while let Some(path) = folder {
-            if self.roots.folder(&path).is_ok() {
+            let goes = self.leaving.contains(&path);
+            if !goes && self.roots.folder(&path).is_ok() {
                 let beside =
                     path.join(name.as_bytes()).map_err(|error| Error::Refused(vec![(path.to_string(), error.to_string())]))?;
                 return Ok(Spot::Tree(beside));
@@ -1028,7 +1069,7 @@ impl Names {
                     Ok(dir.at(name).stat().at("look at", dir.at(name))?.is_some())
                 };
                 let numbered = !self.taken.insert(digest) || there()?;
-                Kept::Blob { digest, numbered }
+                Kept::Blob { digest, numbered, unlinked: false }
             }
             What::File { digest: None, .. } => {
                 return Err(Error::Refused(vec![(mv.path.to_string(), "its content was not read".into())]));

@@ -14,6 +14,7 @@ use super::step::{Act, Spot, Step};
 use crate::checkpoint::manifest::{FolderTime, Kept, Manifest, Original};
 use crate::error::At;
 use crate::fs::Fs;
+use crate::fs::dir::leads_nowhere;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::header::Origin;
 use crate::session::log;
@@ -99,12 +100,19 @@ fn sync_homes(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &Journ
     }
     for path in &beside {
         match reach.roots.folder(path) {
-            Ok(dir) if dir.readable() => fs.sync_dir(&dir).at("sync", path)?,
-            Ok(_) => {
+            Ok(dir) => {
+                // The temporary names that went have changed its time again.
+                if let Some(new) = journal.head.times.iter().find(|time| time.path == *path).and_then(|time| time.new) {
+                    fs.set_mtime(dir.at(b"."), new).at("set the time of", path)?;
+                }
+                if dir.readable() {
+                    fs.sync_dir(&dir).at("sync", path)?;
+                    continue;
+                }
                 let root = reach.roots.root_of(path).at("find the mount of", path)?;
                 fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
             }
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => {}
+            Err(error) if leads_nowhere(&error) => {}
             Err(error) => return Err(error).at("open the folder", path).map_err(Error::from),
         }
     }
@@ -158,7 +166,7 @@ fn written_since(reach: &mut Reach<'_>, out: &Spot, from: &look::Seen) -> Result
 fn remove(fs: &Fs, reach: &mut Reach<'_>, spot: &Spot) -> Result<(), Error> {
     let named = match reach.spot(spot) {
         Ok(named) => named,
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => return Ok(()),
+        Err(error) if leads_nowhere(&error) => return Ok(()),
         Err(error) => return Err(error).at("open the folder of", spot).map_err(Error::from),
     };
     fs.remove_all(named.at()).at("remove", spot)?;

@@ -1,6 +1,8 @@
 //! Undo: the steps of a journal taken back, last first. Where each object lies tells what was done; undoing twice is
 //! harmless. What somebody else has put or changed meanwhile is left alone and named (I8).
 
+use std::collections::HashSet;
+
 use super::apply::sync_touched;
 use super::journal::{Draft, Journal};
 use super::prepare::{Named, Reach};
@@ -8,6 +10,7 @@ use super::step::{Act, FolderTime, Spot, Step};
 use super::{Error, meta};
 use crate::error::{At, Failure, IoError};
 use crate::fs::Fs;
+use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::store::{Session, Store, sides_name};
@@ -62,8 +65,9 @@ pub(super) fn take_back_prepared(fs: &Fs, store: &Store, session: &Session, draf
 pub fn undo(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Vec<Left>, Error> {
     let mut reach = Reach::new(&session.dir)?;
     let mut left = Vec::new();
+    let made: HashSet<&Spot> = journal.head.made.iter().collect();
     for (i, step) in journal.steps.iter().enumerate().rev() {
-        if let Some(why) = undo_step(fs, &mut reach, step)? {
+        if let Some(why) = undo_step(fs, &mut reach, &made, step)? {
             left.push(Left { step: i, path: step.path.clone(), why });
         }
     }
@@ -103,7 +107,7 @@ fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTime], genera
     for spot in made.iter().rev() {
         let named = match reach.spot(spot) {
             Ok(named) => named,
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => continue,
+            Err(error) if leads_nowhere(&error) => continue,
             Err(error) => return Err(error).at("open the folder of", spot).map_err(Error::from),
         };
         in_tree |= matches!(spot, Spot::Tree(_));
@@ -144,7 +148,7 @@ fn restore_times(fs: &Fs, reach: &mut Reach<'_>, journal: &Journal) -> Result<()
 fn put_back_time(fs: &Fs, reach: &mut Reach<'_>, time: &FolderTime) -> Result<(), Error> {
     let dir = match reach.roots.folder(&time.path) {
         Ok(dir) => dir,
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP)) => return Ok(()),
+        Err(error) if leads_nowhere(&error) => return Ok(()),
         Err(error) => return Err(error).at("open the folder", &time.path).map_err(Error::from),
     };
     let stat = dir.stat().at("look at", &time.path)?;
@@ -164,16 +168,20 @@ fn ignore_not_mine(result: std::io::Result<()>) -> std::io::Result<()> {
 }
 
 /// Takes one step back; gives the reason where it must be left.
-fn undo_step(fs: &Fs, reach: &mut Reach<'_>, step: &Step) -> Result<Option<String>, Error> {
+fn undo_step(fs: &Fs, reach: &mut Reach<'_>, made: &HashSet<&Spot>, step: &Step) -> Result<Option<String>, Error> {
     let target = open(reach.path(&step.path), "open the folder of", &step.path)?;
     if step.act == Act::SetMeta {
+        // A new folder that is not in its place: the step that places it tells whether that is as it should be.
+        if step.to_at.is_some() && !holds(target.as_ref(), step.to.as_ref())? {
+            return Ok(None);
+        }
         return match target {
             Some(target) => undo_meta(fs, &target, step),
             None => Ok(Some("it is not there any more".into())),
         };
     }
     let undone = match (step.act, target) {
-        (Act::Place, target) => undo_place(fs, reach, step, target)?,
+        (Act::Place, target) => undo_place(fs, reach, made, step, target)?,
         (_, Some(target)) if step.act == Act::Replace => undo_replace(fs, reach, step, &target)?,
         (_, Some(target)) => undo_remove(fs, reach, step, &target)?,
         (_, None) => Some("the folder that it lay in is not there any more".into()),
@@ -182,17 +190,25 @@ fn undo_step(fs: &Fs, reach: &mut Reach<'_>, step: &Step) -> Result<Option<Strin
     Ok(undone)
 }
 
-fn undo_place(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: Option<Named<'_>>) -> Result<Option<String>, Error> {
+fn undo_place(
+    fs: &Fs,
+    reach: &mut Reach<'_>,
+    made: &HashSet<&Spot>,
+    step: &Step,
+    target: Option<Named<'_>>,
+) -> Result<Option<String>, Error> {
     let Some(to_at) = &step.to_at else { return Ok(None) };
     let spot = open(reach.spot(to_at), "open the folder of", to_at)?;
     if holds(spot.as_ref(), step.to.as_ref())? {
         return Ok(None);
     }
-    let (Some(target), Some(spot)) = (target, spot) else { return Ok(Some("what was put there is gone".into())) };
+    // What Prepare made is removed once it is taken back: an undo that was cut off after that finds it nowhere.
+    let gone = (!made.contains(to_at)).then(|| "what was put there is gone".to_owned());
+    let (Some(target), Some(spot)) = (target, spot) else { return Ok(gone) };
     match whose(&target, step.to.as_ref())? {
         Whose::Ours => fs.place(target.at(), spot.at()).at("take back", &step.path)?,
         Whose::Changed(how) => return Ok(Some(how)),
-        Whose::Foreign => return Ok(Some("what was put there is gone".into())),
+        Whose::Foreign => return Ok(gone),
     }
     Ok(None)
 }
@@ -200,7 +216,7 @@ fn undo_place(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: Option<Named<
 fn undo_replace(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: &Named<'_>) -> Result<Option<String>, Error> {
     let Some(to_at) = &step.to_at else { return Ok(None) };
     let spot = open(reach.spot(to_at), "open the folder of", to_at)?;
-    if holds(spot.as_ref(), step.to.as_ref())? {
+    if holds(Some(target), step.from.as_ref())? {
         return Ok(None);
     }
     if !holds(spot.as_ref(), step.from.as_ref())? {
@@ -249,7 +265,7 @@ fn open<'p>(
 ) -> Result<Option<Named<'p>>, IoError> {
     match opened {
         Ok(named) => Ok(Some(named)),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP)) => Ok(None),
+        Err(error) if leads_nowhere(&error) => Ok(None),
         Err(error) => Err(error).at(act, path),
     }
 }

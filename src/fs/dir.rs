@@ -261,6 +261,11 @@ impl<'a> Entry<'a> {
     }
 }
 
+/// Whether an error of opening a folder means that there is none of that path now: a part is missing, is no folder, or is a link.
+pub fn leads_nowhere(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
+}
+
 fn readable_or_path<T>(open: impl Fn(OFlags) -> Result<T, Errno>) -> io::Result<(T, bool)> {
     match open(OFlags::RDONLY) {
         Ok(fd) => Ok((fd, true)),

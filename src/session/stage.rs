@@ -17,7 +17,7 @@ use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::{AbsPath, Shown};
 use crate::tree::digest::{Digest, Hasher};
-use crate::tree::look;
+use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, Object, State, What};
 use crate::tree::walk::Walk;
 
@@ -132,7 +132,9 @@ impl<'a> Desk<'a> {
     /// Stages other permission bits for what is at `path`.
     pub fn chmod(mut self, mode: u32, path: &Path, cwd: &Path) -> Result<AbsPath, Error> {
         let path = self.resolve("change the mode of", path, cwd)?;
-        let Some(mut state) = self.current(&path)? else {
+        // Its digest, too, tells that the content stays the same.
+        let current = if self.is_staged(&path) { self.current(&path)? } else { self.real(&path)?.object };
+        let Some(mut state) = current else {
             return Err(refuse("change the mode of", &path, "there is nothing", None));
         };
         if matches!(state.what, What::Symlink { .. }) {
@@ -155,8 +157,9 @@ impl<'a> Desk<'a> {
         self.next - 1
     }
 
-    /// Makes the path absolute against `cwd`, its parent resolved by realpath, the last component not. The part of the
-    /// parent that is not there has to be staged as folders, or is staged now with `-p`.
+    /// Makes the path absolute against `cwd`, its parent resolved as realpath does, the last component not; all as it is
+    /// after what is staged: a staged folder counts as there, a staged link as a parent is refused. A folder that is
+    /// missing is staged now with `-p`.
     fn resolve(&mut self, act: &'static str, path: &Path, cwd: &Path) -> Result<AbsPath, Error> {
         let shown = Shown(path.as_os_str().as_bytes()).to_string();
         let bad = |why: &str| Error::NotStaged { act, path: shown.clone(), why: why.into(), remedy: None };
@@ -167,18 +170,39 @@ impl<'a> Desk<'a> {
         let (Some(name), Some(parent)) = (whole.file_name(), whole.parent()) else {
             return Err(bad("the path ends in '/' or '..' alone"));
         };
-        let (real, missing) = real_parent(parent).at("resolve", Shown(parent.as_os_str().as_bytes()))?;
-        let mut folder = AbsPath::parse(real.as_os_str().as_bytes()).map_err(|error| bad(&error.to_string()))?;
-        self.check_ancestors(act, &folder)?;
-        for name in missing {
-            folder = folder.join(name.as_bytes()).map_err(|error| bad(&error.to_string()))?;
-            match self.current(&folder)? {
-                Some(state) if state.is_folder() => {}
-                Some(_) => return Err(refuse(act, &folder, "it is staged as something that is no folder", None)),
-                None if self.make_parents => self.put_folder(&folder, None)?,
+        let mut folder = AbsPath::parse("/").map_err(|error| bad(&error.to_string()))?;
+        let mut todo: Vec<Vec<u8>> = parts(parent);
+        let mut links = 0;
+        while let Some(part) = todo.pop() {
+            if part == b".." {
+                folder = folder.parent().unwrap_or(folder);
+                continue;
+            }
+            let next = folder.join(&part).map_err(|error| bad(&error.to_string()))?;
+            match self.current(&next)? {
+                Some(State { what: What::Folder, .. }) => folder = next,
+                Some(State { what: What::Symlink { target }, .. }) if !self.is_staged(&next) => {
+                    links += 1;
+                    if links > MAX_LINKS {
+                        return Err(bad("there are more than 40 links on the way, or they lead in a circle"));
+                    }
+                    if target.first() == Some(&b'/') {
+                        folder = AbsPath::parse("/").map_err(|error| bad(&error.to_string()))?;
+                    }
+                    todo.extend(parts(Path::new(std::ffi::OsStr::from_bytes(&target))));
+                }
+                Some(_) if self.is_staged(&next) => {
+                    return Err(refuse(act, &next, "it is staged as something that is no folder", None));
+                }
+                Some(_) => return Err(refuse(act, &next, "it is not a folder", None)),
+                None if self.make_parents => {
+                    self.put_folder(&next, None)?;
+                    folder = next;
+                }
                 None => {
-                    let remedy = Some("-p stages the missing folders too".into());
-                    return Err(refuse(act, &folder, "the folder is missing", remedy));
+                    let deleted = self.is_staged(&next);
+                    let why = if deleted { "the folder is staged to be deleted" } else { "the folder is missing" };
+                    return Err(refuse(act, &next, why, Some("-p stages the missing folders too".into())));
                 }
             }
         }
@@ -189,23 +213,8 @@ impl<'a> Desk<'a> {
         Ok(path)
     }
 
-    /// Whether every folder on the way to `folder`, itself included, is one after the session too.
-    fn check_ancestors(&mut self, act: &'static str, folder: &AbsPath) -> Result<(), Error> {
-        let mut chain: Vec<AbsPath> = std::iter::successors(Some(folder.clone()), AbsPath::parent).collect();
-        chain.reverse();
-        for ancestor in chain {
-            let Some(change) = self.staged.get(&ancestor).or_else(|| self.changes.at(&ancestor)) else { continue };
-            match &change.after {
-                Some(state) if state.is_folder() => {}
-                None if self.make_parents => self.put_folder(&ancestor, None)?,
-                None => {
-                    let remedy = Some("-p stages it as a new folder".into());
-                    return Err(refuse(act, &ancestor, "the folder is staged to be deleted", remedy));
-                }
-                Some(_) => return Err(refuse(act, &ancestor, "it is staged as something that is no folder", None)),
-            }
-        }
-        Ok(())
+    fn is_staged(&self, path: &AbsPath) -> bool {
+        self.staged.contains_key(path) || self.changes.at(path).is_some()
     }
 
     /// What is at `path` with all that is staged so far.
@@ -213,24 +222,40 @@ impl<'a> Desk<'a> {
         if let Some(change) = self.staged.get(path).or_else(|| self.changes.at(path)) {
             return Ok(change.after.clone());
         }
-        Ok(self.real(path)?.object)
+        // Below what is staged as something else than the folder that is there, nothing is.
+        let above = std::iter::successors(path.parent(), AbsPath::parent);
+        for ancestor in above {
+            if let Some(change) = self.staged.get(&ancestor).or_else(|| self.changes.at(&ancestor))
+                && !(change.before.object.as_ref().is_some_and(State::is_folder)
+                    && change.after.as_ref().is_some_and(State::is_folder))
+            {
+                return Ok(None);
+            }
+        }
+        Ok(self.look(path)?.map(|seen| seen.state))
     }
 
-    /// What is at `path` on the tree. A file is read for its digest.
-    fn real(&self, path: &AbsPath) -> Result<Before, Error> {
-        let absent = Before { object: None, print: None };
+    /// What is at `path` on the tree, content unread.
+    fn look(&self, path: &AbsPath) -> Result<Option<Seen>, Error> {
         let Some((parent, name)) = path.split() else {
-            return Err(refuse("stage", path, "it is the root folder", None));
+            let root = Dir::open(path.as_path()).and_then(|dir| look::folder(&dir));
+            return Ok(Some(root.at("look at", path)?));
         };
         let parent = Path::new(std::ffi::OsStr::from_bytes(parent));
-        let dir = match Dir::open(parent) {
-            Ok(dir) => dir,
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => return Ok(absent),
-            Err(error) => return Err(error).at("open the folder", parent.display()).map_err(Error::from),
-        };
-        let Some(mut seen) = look::look(dir.at(name)).at("look at", path)? else { return Ok(absent) };
+        match Dir::open(parent) {
+            Ok(dir) => Ok(look::look(dir.at(name)).at("look at", path)?),
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => Ok(None),
+            Err(error) => Err(error).at("open the folder", parent.display()).map_err(Error::from),
+        }
+    }
+
+    /// What is at `path` on the tree, as the `before` of a change: a file is read for its digest.
+    fn real(&self, path: &AbsPath) -> Result<Before, Error> {
+        let Some(mut seen) = self.look(path)? else { return Ok(Before { object: None, print: None }) };
         if matches!(seen.state.what, What::File { .. }) {
-            let (digest, stat) = look::digest(dir.at(name)).at("read", path)?;
+            let parent = path.parent().unwrap_or_else(|| path.clone());
+            let dir = Dir::open(parent.as_path()).at("open the folder", &parent)?;
+            let (digest, stat) = look::digest(dir.at(path.name())).at("read", path)?;
             if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
                 return Err(refuse("stage", path, "it changes while it is looked at", Some("try again".into())));
             }
@@ -242,7 +267,7 @@ impl<'a> Desk<'a> {
     /// Stages the deletion of all that is under a folder.
     fn clear_folder(&mut self, act: &'static str, path: &AbsPath, allowed: bool) -> Result<(), Error> {
         let mut under: Vec<AbsPath> = Vec::new();
-        if let Some(State { what: What::Folder, .. }) = self.real(path)?.object {
+        if self.look(path)?.is_some_and(|seen| seen.state.is_folder()) {
             let dir = Rc::new(Dir::open(path.as_path()).at("open the folder", path)?);
             let walk = Walk::under(dir)?;
             let mount = walk.mount();
@@ -259,7 +284,8 @@ impl<'a> Desk<'a> {
         under.extend(self.changes.list[self.changes.under(path)].iter().map(|change| change.path.clone()).filter(|p| p != path));
         under.sort();
         under.dedup();
-        for full in under {
+        // Deepest first: nothing is below a folder that is deleted.
+        for full in under.into_iter().rev() {
             if self.current(&full)?.is_none() {
                 continue;
             }
@@ -439,24 +465,13 @@ fn refuse(act: &'static str, path: &AbsPath, why: &str, remedy: Option<String>) 
     Error::NotStaged { act, path: path.to_string(), why: why.into(), remedy }
 }
 
-/// The real path of the part of `parent` that is there, and the names that are not.
-fn real_parent(parent: &Path) -> std::io::Result<(std::path::PathBuf, Vec<std::ffi::OsString>)> {
-    let mut missing = Vec::new();
-    let mut there = parent.to_path_buf();
-    loop {
-        match there.canonicalize() {
-            Ok(real) => {
-                missing.reverse();
-                return Ok((real, missing));
-            }
-            // A link to nothing is something: what is below it cannot be staged.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && there.symlink_metadata().is_err() => {}
-            Err(error) => return Err(error),
-        }
-        let name = there.file_name().ok_or_else(|| std::io::Error::other("'..' below a folder that is missing"))?;
-        missing.push(name.to_owned());
-        there.pop();
-    }
+/// As many links as the kernel follows in one path: path_resolution(7).
+const MAX_LINKS: u32 = 40;
+
+/// The names of a path, the last first, without empty ones and `.`.
+fn parts(path: &Path) -> Vec<Vec<u8>> {
+    let parts = path.as_os_str().as_bytes().split(|b| *b == b'/').rev();
+    parts.filter(|part| !part.is_empty() && *part != b".").map(<[u8]>::to_vec).collect()
 }
 
 /// This process's umask, which can only be read by setting it; /proc has it without.

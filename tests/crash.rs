@@ -1,0 +1,219 @@
+//! Killed before every step that changes anything, each operation is afterwards all done or not begun (engine E1 to E4;
+//! FAULTS.md F1, F2, F3). The real binary is killed with SIGKILL by the hook that all its changes pass; needs the feature
+//! `crash-points`.
+#![cfg(feature = "crash-points")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Manifest, World};
+
+/// A tree with objects of every kind, and a session that changes each of them in some way.
+struct Scene {
+    world: World,
+    id: String,
+    before: Manifest,
+}
+
+impl Scene {
+    fn on(folder: &Path, store: Option<&Path>) -> Self {
+        let mut world = World::on(folder);
+        if let Some(store) = store {
+            world.set("RECANT_STORE", store);
+        }
+        world.write("edited", "old").write("empty", "").write("gone", "away").write("moded", "x");
+        world.write("one", "linked").write("full/a", "1").write("full/sub/b", "2");
+        world.write("kind/file", "f").mkdir("kind/folder").symlink("nowhere", "kind/link").fifo("kind/fifo");
+        world.write("kind/full/x", "x").symlink("old", "link").fifo("fifo").chmod("edited", 0o600).chmod("full/sub", 0o500);
+        let value = rustix::fs::setxattr(world.path("edited"), "user.kept", b"1", rustix::fs::XattrFlags::empty());
+        if let Err(error) = value {
+            println!("skipped: xattrs in the crash test: {}: {error}", folder.display());
+        }
+        for name in ["full", "full/sub", "kind", "kind/full", ""] {
+            let times = rustix::fs::Timestamps { last_access: time(1_000_000_000), last_modification: time(1_000_000_000) };
+            rustix::fs::utimensat(rustix::fs::CWD, world.path(name), &times, rustix::fs::AtFlags::empty()).expect("a time");
+        }
+        if store.is_none() {
+            // Between two file systems a name outside the session cannot be rejoined (PROTOCOL.md, What rests on it).
+            world.link("one", "two");
+        }
+        let before = world.manifest();
+        let id = world.begin();
+        for (name, content) in
+            [("edited", "new"), ("empty", "filled"), ("one", "edited alone"), ("new/deep/er", "n"), ("new/again", "n")]
+        {
+            world.stage_write(&id, name, content);
+        }
+        for words in
+            ["delete ID gone", "delete ID full -r", "delete ID link", "delete ID fifo", "chmod ID 0640 moded", "mkdir ID hollow"]
+        {
+            stage(&world, &id, words);
+        }
+        for words in [
+            "delete ID kind/file",
+            "mkdir ID kind/file",
+            "symlink ID to kind/folder -r",
+            "delete ID kind/link",
+            "mkdir ID kind/link",
+        ] {
+            stage(&world, &id, words);
+        }
+        world.stage_write(&id, "kind/link/in", "in").stage_write(&id, "kind/fifo", "was a fifo");
+        stage(&world, &id, "symlink ID to kind/full -r");
+        Self { world, id, before }
+    }
+
+    /// Committed once, so that there is an exact state after.
+    fn after(&self) -> Manifest {
+        let done = self.verb("commit").env("RECANT_STEPS", "log:/dev/null").run();
+        assert_eq!(done.status, 0, "{done}");
+        self.world.manifest()
+    }
+
+    fn verb(&self, verb: &str) -> common::Call {
+        self.world.call([verb, &self.id])
+    }
+
+    fn status(&self) -> String {
+        let shown = self.world.call(["show", &self.id, "--json"]).run().ok().json();
+        shown["session"]["status"].as_str().expect("a status").to_owned()
+    }
+
+    /// Nothing of recant's is left beside the user's files, and no journal.
+    fn assert_tidy(&self, what: &str) {
+        let journals: Vec<_> = std::fs::read_dir(self.journals()).expect("the journals").collect();
+        assert!(journals.is_empty(), "{what}: {journals:?}");
+        let ours = self.world.manifest().0.into_keys().find(|path| path.windows(8).any(|part| part == b".recant-"));
+        assert_eq!(ours, None, "{what}");
+    }
+
+    fn journals(&self) -> PathBuf {
+        let place = self.world.recant("config --json").ok().json();
+        let store = place["settings"].as_array().and_then(|values| values.iter().find(|value| value["key"] == "store.path"));
+        let store = store.and_then(|value| value["value"].as_str()).map_or_else(|| self.world.store(), PathBuf::from);
+        store.join("journals")
+    }
+}
+
+fn time(s: i64) -> rustix::fs::Timespec {
+    rustix::fs::Timespec { tv_sec: s, tv_nsec: 7 }
+}
+
+fn stage(world: &World, id: &str, words: &str) {
+    let words = format!("session {}", words.replace("ID", id));
+    world.recant(&words).ok();
+}
+
+/// What is staged has the time of its staging, which differs from scene to scene.
+fn settled(manifest: &Manifest) -> Manifest {
+    let mut manifest = manifest.clone();
+    manifest.0.values_mut().for_each(|row| row.mtime = (0, 0));
+    manifest
+}
+
+/// Kills `verb` before each of its steps. Returns how many steps there are.
+fn sweep(make: &dyn Fn() -> Scene, ready: &dyn Fn(&Scene), verb: &str, from: &str, to: &str) -> u64 {
+    let fresh = || {
+        let scene = make();
+        ready(&scene);
+        let start = scene.world.manifest();
+        (scene, start)
+    };
+    let (mut scene, mut start) = fresh();
+    let mut wanted: Option<Manifest> = None;
+    for n in 1.. {
+        let killed = scene.verb(verb).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let what = format!("{verb} killed before step {n}");
+        if killed.status != 137 {
+            assert_eq!(killed.status, 0, "{what}: {killed}");
+            scene.assert_tidy(&what);
+            assert_eq!(scene.status(), to, "{what}");
+            return n - 1;
+        }
+        let recovered = scene.world.recant("recover").ok();
+        scene.assert_tidy(&what);
+        let now = scene.world.manifest();
+        match scene.status() {
+            status if status == from => start.assert_same(&now, &format!("{what}: {recovered}")),
+            status if status == to => {
+                let wanted = wanted.get_or_insert_with(|| settled(&now));
+                wanted.assert_same(&settled(&now), &format!("{what}: {recovered}"));
+                let inverse = if verb == "rollback" { "redo" } else { "rollback" };
+                scene.verb(inverse).run().ok();
+                start.assert_same(&scene.world.manifest(), &format!("{what}: {recovered}, then {inverse}"));
+                (scene, start) = fresh();
+            }
+            status => panic!("{what}: status {status}: {recovered}"),
+        }
+    }
+    unreachable!("the loop ends with an operation that is not killed")
+}
+
+fn sweep_all(make: &dyn Fn() -> Scene) {
+    let commit = |scene: &Scene| drop(scene.after());
+    let back = |scene: &Scene| {
+        commit(scene);
+        scene.verb("rollback").run().ok();
+        scene.before.assert_same(&scene.world.manifest(), "after a rollback");
+    };
+    let steps = sweep(make, &|_| {}, "commit", "pending", "committed");
+    assert!(steps > 60, "a commit of this session has more steps than {steps}");
+    sweep(make, &commit, "rollback", "committed", "rolled_back");
+    sweep(make, &back, "redo", "rolled_back", "committed");
+}
+
+#[test]
+fn an_operation_killed_before_any_step_is_afterwards_all_done_or_not_begun() {
+    sweep_all(&|| Scene::on(&std::env::temp_dir(), None));
+}
+
+#[test]
+fn so_it_is_with_store_and_tree_on_two_file_systems() {
+    let other = Path::new("/dev/shm");
+    if !other.is_dir() || same_device(other, &std::env::temp_dir()) {
+        println!("skipped: two file systems: /dev/shm is none of its own");
+        return;
+    }
+    let store = tempfile::tempdir_in(other).expect("a folder in /dev/shm");
+    let path = store.path().join("store");
+    sweep_all(&|| Scene::on(&std::env::temp_dir(), Some(&path)));
+}
+
+fn same_device(a: &Path, b: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let dev = |path: &Path| path.metadata().map(|meta| meta.dev()).ok();
+    dev(a) == dev(b)
+}
+
+#[test]
+fn recovery_killed_before_any_step_is_ended_by_the_next_one() {
+    let make = || Scene::on(&std::env::temp_dir(), None);
+    let mut scene = make();
+    let mut undone = 0;
+    // Every fifth step of the commit, every step of its recovery.
+    for n in (3..).step_by(5) {
+        let mut m = 0;
+        loop {
+            let killed = scene.verb("commit").env("RECANT_STEPS", format!("kill:{n}")).run();
+            if killed.status != 137 {
+                assert!(undone > 50, "recovery was killed {undone} times only");
+                return;
+            }
+            m += 1;
+            let first = scene.world.call(["recover"]).env("RECANT_STEPS", format!("kill:{m}")).run();
+            let what = format!("commit killed before step {n}, recovery before step {m}");
+            scene.world.recant("recover").ok();
+            scene.assert_tidy(&what);
+            match &*scene.status() {
+                "pending" => scene.before.assert_same(&scene.world.manifest(), &what),
+                "committed" => scene = make(),
+                status => panic!("{what}: status {status}"),
+            }
+            undone += 1;
+            if first.status != 137 {
+                break;
+            }
+        }
+    }
+}
