@@ -135,7 +135,7 @@ fn a_reader_that_goes_away_is_no_error() {
         let status = child.wait().unwrap();
         assert!(status.success() && said.is_empty(), "{args:?}: {status}: {said}");
     }
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let full = common::full();
     let out = world.call(["diff", &id]).command().stdout(full).output().unwrap();
     assert_eq!(
         (out.status.code(), &*String::from_utf8(out.stderr).unwrap()),
@@ -238,14 +238,14 @@ fn without_a_home_the_store_has_to_be_named() {
     let mut world = World::new();
     world.unset("HOME").unset("XDG_DATA_HOME").unset("XDG_CONFIG_HOME").unset("RECANT_STORE");
     if !rustix::process::geteuid().is_root() {
-        println!("skipped: only root can become a user without a home");
+        common::skip("only root can become a user without a home");
         return;
     }
     world.chmod(world.root(), 0o777).chmod(world.tree(), 0o777);
     let nobody = |args: &[&str]| world.call(args).user(54_321, 54_321).run();
     let said = nobody(&["list"]);
     if said.status == 126 || said.status == 127 {
-        println!("skipped: another user cannot reach the program");
+        common::skip("another user cannot reach the program");
         return;
     }
     assert_snapshot!(said, @r#"

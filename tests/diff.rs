@@ -142,7 +142,7 @@ fn what_a_patch_cannot_say_stands_in_remarks() {
 fn git_apply_makes_of_the_tree_what_commit_makes_of_it() {
     let world = World::new();
     if !world.program("git", ["--version"]).run().stdout().starts_with("git") {
-        println!("skipped: git is not installed");
+        common::skip("git is not installed");
         return;
     }
     world.write("changed", numbered(0..100)).write("no-newline", "a\nb").write("tool", "x\n").write("gone/deep/file", "bye\n");
@@ -166,7 +166,7 @@ fn git_apply_makes_of_the_tree_what_commit_makes_of_it() {
     // A second tree, whose paths below its root are the same as the real ones below `/`.
     let copy = world.root().join("copy");
     let inside = copy.join(world.tree().strip_prefix("/").unwrap());
-    std::fs::create_dir_all(inside.parent().unwrap()).unwrap();
+    world.mkdir(inside.parent().unwrap());
     world.program("cp", [name(b"-a"), world.tree().into_os_string(), inside.clone().into_os_string()]).run().ok();
     let git = |args: &[&str], input: &[u8]| {
         world.program("git", args).cwd(&copy).stdin(input).env("GIT_CEILING_DIRECTORIES", world.root()).run()

@@ -15,11 +15,11 @@ struct Shapes {
 
 impl Shapes {
     fn read() -> Self {
-        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/json.md")).unwrap();
+        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/json.md")).expect("docs/json.md");
         let mut named = BTreeMap::new();
         for block in text.split("\n```json ").skip(1) {
-            let (title, rest) = block.split_once('\n').unwrap();
-            let json = rest.split_once("\n```").unwrap().0;
+            let (title, rest) = block.split_once('\n').expect("a title");
+            let json = rest.split_once("\n```").expect("an end of the block").0;
             let shape = serde_json::from_str(json).unwrap_or_else(|error| panic!("{title}: {error}"));
             assert!(named.insert(title.to_owned(), shape).is_none(), "{title} is there twice");
         }
@@ -128,7 +128,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("log", &run("log").ok().json());
     shapes.check("config", &run("config").ok().json());
     shapes.check("recover", &run("recover").ok().json());
-    std::fs::create_dir(world.store().join("sessions/stray")).unwrap();
+    world.mkdir(world.store().join("sessions/stray"));
     shapes.check("list", &run("list").with(4).json());
     shapes.check("status", &run("status").with(4).json());
     shapes.check("error", &run("show none").with(1).json_err());

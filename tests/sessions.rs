@@ -123,7 +123,7 @@ fn a_garbled_session_never_hides_the_others() {
     world.write(world.session(&bad).join("session.json"), "{\"schema\":1,");
     let header = std::fs::read(world.session(&cut).join("session.json")).unwrap();
     world.write(world.session(&cut).join("session.json"), &header[..header.len() / 2]);
-    std::fs::create_dir(world.store().join("sessions/stray")).unwrap();
+    world.mkdir(world.store().join("sessions/stray"));
     for verb in ["list", "status", "checkpoint list"] {
         let said = world.recant(verb).with(4);
         assert!([&*bad, &*cut, "stray"].iter().all(|name| said.stderr().contains(name)), "{said}");
@@ -417,7 +417,7 @@ fn a_checkpoint_is_listed_shown_and_verified() {
     let blobs = world.session(&id).join("checkpoint/blobs");
     let blob = std::fs::read_dir(&blobs).unwrap().next().unwrap().unwrap().path();
     let times = rustix::fs::stat(&blob).unwrap();
-    std::fs::write(&blob, "bad").unwrap();
+    world.write(&blob, "bad");
     let back = rustix::fs::Timespec { tv_sec: times.st_mtime, tv_nsec: times.st_mtime_nsec as _ };
     let back = rustix::fs::Timestamps { last_access: back, last_modification: back };
     rustix::fs::utimensat(rustix::fs::CWD, &blob, &back, rustix::fs::AtFlags::empty()).unwrap();

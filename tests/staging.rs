@@ -144,7 +144,7 @@ fn a_folder_that_is_deleted_can_be_written_into_with_p() {
     --- stderr
     recant: cannot write /world/tree/d: the folder is staged to be deleted
             nothing was changed
-            -p stages it as a new folder
+            -p stages the missing folders too
     "#);
     world.stage_write(&id, "d/new", "3");
     let want = [("d/a", "deleted"), ("d/new", "created"), ("d/sub", "deleted"), ("d/sub/b", "deleted")];
@@ -305,7 +305,7 @@ fn what_cannot_be_staged_says_why() {
     assert_snapshot!(world.call(["session", "write", &id, "f/below"]).run(), @r#"
     status 1
     --- stderr
-    recant: cannot make /world/tree/f/below: what it would lie in is no folder
+    recant: cannot write /world/tree/f: it is not a folder
             nothing was changed
     "#);
     assert_snapshot!(world.call(["session", "mkdir", &id, "/"]).run(), @r#"

@@ -192,7 +192,7 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
         many => format!("cannot {} {id}: {}", verb.word(), text::count(many.len() as u64, what)),
     };
     if rows.len() > 1 {
-        problem.paths = rows;
+        problem.paths = rows.into();
     }
     problem
 }
@@ -277,7 +277,7 @@ struct Bar {
 impl Progress for Bar {
     fn at(&self, phase: &'static str, done: usize, of: usize) {
         let since = self.since.get_or_init(std::time::Instant::now);
-        if !self.wanted || done % 64 != 0 || since.elapsed() < std::time::Duration::from_millis(250) {
+        if !self.wanted || !done.is_multiple_of(64) || since.elapsed() < std::time::Duration::from_millis(250) {
             return;
         }
         let Ok(shown) = self.shown.lock() else { return };

@@ -91,7 +91,7 @@ impl<'s> Sources<'s> {
         if side.is_in() && !change.in_place() {
             return self.original(change);
         }
-        self.from_tree(change, side, on_tree)
+        self.read_tree(change, side, on_tree)
     }
 
     /// The content that a file has after the session.
@@ -104,7 +104,7 @@ impl<'s> Sources<'s> {
                 let (dir, name) = self.session.split(&held)?;
                 open(dir.at(name), &change.after)
             }
-            None => self.from_tree(change, side, on_tree),
+            None => self.read_tree(change, side, on_tree),
         }
     }
 
@@ -148,7 +148,7 @@ impl<'s> Sources<'s> {
         Ok(None)
     }
 
-    fn from_tree(&mut self, change: &Change, side: Side, on_tree: &OnTree) -> Result<Content, Problem> {
+    fn read_tree(&mut self, change: &Change, side: Side, on_tree: &OnTree) -> Result<Content, Problem> {
         match on_tree {
             OnTree::AsRecorded => {}
             other => return Ok(Content::Gone(other.why(side).unwrap_or_default())),
