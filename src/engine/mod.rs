@@ -17,14 +17,18 @@
 //! ```
 
 pub mod apply;
+mod build;
 pub mod conflict;
+mod draft;
 pub mod job;
 pub mod journal;
+mod look;
 pub mod meta;
 pub mod plan;
 pub mod prepare;
 pub mod recover;
 pub mod report;
+mod rights;
 pub mod settle;
 pub mod step;
 pub mod undo;
