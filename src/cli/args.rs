@@ -15,9 +15,10 @@ use crate::config;
     disable_help_subcommand = true,
     propagate_version = false,
     after_help = "Examples:
-  id=$(recant session new)                 begin a session by hand
-  echo hello | recant session write $id greeting.txt
-  recant diff                              look at the last session's changes
+  recant run -- make install               every file change is held; the real tree is untouched
+  recant diff                              look at it
+  recant commit last                       make it real, with a checkpoint of what was there
+  recant rollback last                     exactly as before
   recant list                              all sessions
   recant status                            what is there, and what to do about it
 
@@ -84,6 +85,10 @@ impl From<When> for config::Color {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Run a command with its file changes held: the real tree stays as it is
+    Run(Run),
+    /// Your shell, with its file changes held
+    Shell(Shell),
     /// Stage changes by hand, and look after sessions
     Session {
         /// What to do.
@@ -162,6 +167,59 @@ pub enum SessionVerb {
     Rename(Rename),
     /// Remove sessions that are not needed any more
     Prune(Prune),
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant run -- make install
+  recant run -n upgrade sh -c './upgrade && ./check'
+  recant run --session upgrade -- ./repair      goes on in a pending session
+  recant run --commit -- ./deploy               commits if the command succeeds
+
+Exits with the status of the command; 125 where it could not be captured and was not started, 126 where it cannot be
+executed, 127 where it is not found.")]
+pub struct Run {
+    /// A name for the session
+    #[arg(short, long, conflicts_with = "session")]
+    pub name: Option<String>,
+    /// Go on in this pending session
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Commit what it changed, if it exits with 0
+    #[arg(long, conflicts_with = "discard")]
+    pub commit: bool,
+    /// Drop what it changed
+    #[arg(long, conflicts_with = "session")]
+    pub discard: bool,
+    /// What --commit keeps of a large deleted folder; else checkpoint.on_limit
+    #[arg(long, value_name = "POLICY", requires = "commit")]
+    pub on_limit: Option<OnLimit>,
+    /// Write id=… to FILE before the command starts, and result=… at the end
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub id_file: Option<PathBuf>,
+    /// Leave PATH real: a socket, a file, or a folder with all in it
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub pass: Vec<PathBuf>,
+    /// Do not let it see PATH
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub hide: Vec<PathBuf>,
+    /// End what it leaves running, instead of waiting for it
+    #[arg(long)]
+    pub no_wait: bool,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND", value_hint = clap::ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+/// `shell`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant shell
+  recant shell upgrade                          goes on in a pending session")]
+pub struct Shell {
+    /// Id, its last part, a unique prefix, a name, or 'last'; else a new session
+    pub id: Option<String>,
 }
 
 /// `session new`.

@@ -20,6 +20,7 @@ mod place;
 mod problem;
 mod prune;
 mod recover;
+mod run;
 mod show;
 mod sides;
 mod stage;
@@ -149,7 +150,15 @@ pub struct Call {
 
 impl Call {
     fn carry_out(&self, verb: Verb) -> Result<Ended, Problem> {
+        if let Verb::Commit(_) | Verb::Rollback(_) | Verb::Redo(_) = verb
+            && let Some(id) = crate::capture::inside::inside()
+        {
+            let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
+            return Err(Problem::refused(message).remedy("let the run end first, then commit or roll back outside"));
+        }
         match verb {
+            Verb::Run(args) => run::run(self, &args),
+            Verb::Shell(args) => run::shell(self, &args),
             Verb::Session { verb } => match verb {
                 SessionVerb::New(args) => stage::new(self, &args),
                 SessionVerb::Write(args) => stage::write(self, &args),
@@ -229,16 +238,21 @@ impl Call {
         let store = self.store_with(key.unwrap_or("last"))?;
         let id = self.find(store, key)?;
         let session = store.session(&id)?;
-        if session.header.uncollected {
-            let held = session.is_held()?;
-            let (why, remedy) = if held {
-                ("a run of it is under way; what it changes is known when it has ended", None)
-            } else {
-                ("its run has ended, but its changes are not collected yet", Some(format!("recant recover {id}")))
-            };
-            return Err(crate::session::Error::NotNow { id: id.to_string(), why: why.into(), remedy }.into());
+        if !session.header.uncollected {
+            return Ok((store, session));
         }
-        Ok((store, session))
+        // Whoever names a session whose run has ended without being collected collects it.
+        let mut locked = match store.lock_session(&self.fs, &id) {
+            Ok(locked) => locked,
+            Err(crate::session::Error::Busy { .. }) => {
+                let why = "a run of it is under way; what it changes is known when it has ended".into();
+                return Err(crate::session::Error::NotNow { id: id.to_string(), why, remedy: None }.into());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        run::collect_ended(self, store, &mut locked)?;
+        drop(locked);
+        Ok((store, store.session(&id)?))
     }
 
     /// A session to change, with its lock; what crashes left is settled first (C2).
@@ -251,6 +265,9 @@ impl Call {
             recover::refuse_interrupted(store, &id)?;
             // Recovery may have written it anew.
             locked.set_header(store.session(&id)?.header);
+        }
+        if locked.header.uncollected {
+            run::collect_ended(self, store, &mut locked)?;
         }
         Ok((store, locked))
     }
