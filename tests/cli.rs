@@ -9,7 +9,9 @@ use common::World;
 use insta::assert_snapshot;
 
 /// Every verb there is, as it is called.
-const VERBS: [&str; 29] = [
+const VERBS: [&str; 32] = [
+    "run",
+    "shell",
     "session",
     "session new",
     "session write",
@@ -29,6 +31,7 @@ const VERBS: [&str; 29] = [
     "commit",
     "rollback",
     "redo",
+    "checkpoint",
     "checkpoint list",
     "checkpoint show",
     "checkpoint verify",
@@ -46,7 +49,7 @@ fn every_verb_has_help_with_examples() {
     let world = World::new();
     for verb in VERBS {
         let said = world.recant(&format!("{verb} --help")).ok();
-        let is_group = verb == "session";
+        let is_group = matches!(verb, "session" | "checkpoint");
         assert!(said.stdout().contains(&format!("Usage: recant {verb}")), "{said}");
         assert!(is_group || said.stdout().contains("Examples:\n  "), "{verb} has no example");
         assert!(said.err.is_empty());

@@ -38,8 +38,8 @@ fn a_run_holds_what_the_command_changes_and_the_round_trip_is_exact() {
     out
     --- stderr
     err
-    recant: session <id1> holds 2 created, 2 modified, 4 deleted
-    recant: look: recant diff <id1~>; make it real: recant commit <id1~>; drop it: recant discard <id1~>
+    recant: 8 changes (2 created, 2 modified, 4 deleted) held in session <id1> (the command exited with 7)
+    recant: recant diff <id1~>    recant commit <id1~>    recant discard <id1~>
     "#);
     assert_snapshot!(world.recant("diff --stat").ok().masked_out(), @r#"
     /world/tree/changed      | 1 +
@@ -106,7 +106,7 @@ fn a_run_that_commits_does_so_only_after_success() {
     }
     let world = World::new();
     let said = sh(&world, &["--commit", "--id-file", "id"], "echo x > made; exit 4").with(4);
-    assert!(said.stderr().contains("not committed") && !world.exists("made"), "{said}");
+    assert!(said.stderr().contains("held in session") && !world.exists("made"), "{said}");
     assert!(world.read("id").ends_with("result=pending\n"));
     let said = sh(&world, &["--commit", "--id-file", "id"], "echo x > made; cat id").ok();
     assert_eq!(world.read("made"), "x\n");
@@ -152,9 +152,8 @@ fn a_run_goes_on_in_a_pending_session_and_in_no_other() {
     assert_snapshot!(sh(&world, &["--session", &staged], "true"), @r#"
     status 1
     --- stderr
-    recant: session <id2>: its changes were staged by hand; only one that came from a run can go on
+    recant: cannot go on in session <id2>: it was staged by hand; only a pending one that came from a run can be
             nothing was changed
-            recant run -- COMMAND begins another
     "#);
     sh(&world, &["--session", "job"], "echo 3 > c").ok();
     world.recant("commit job").ok();
@@ -163,7 +162,7 @@ fn a_run_goes_on_in_a_pending_session_and_in_no_other() {
 }
 
 #[test]
-fn discard_at_once_leaves_nothing() {
+fn discard_at_once_leaves_a_record_and_nothing_else() {
     if !can_run() {
         return;
     }
@@ -172,10 +171,10 @@ fn discard_at_once_leaves_nothing() {
     assert_snapshot!(sh(&world, &["--discard"], "echo x > made; rm -f made2; exit 5"), @r#"
     status 5
     --- stderr
-    recant: 1 change discarded
+    recant: 1 change dropped (the command exited with 5)
     "#);
     before.assert_same(&world.manifest(), "the tree was touched");
-    assert_eq!(world.recant("list").ok().out, b"");
+    assert_eq!(world.recant("list --json").ok().json()["sessions"][0]["status"], "discarded");
 }
 
 #[test]
@@ -218,7 +217,7 @@ fn a_killed_run_is_collected_by_the_next_verb_that_names_it() {
     --- stdout
     /world/tree/f
     --- stderr
-    recant: session <id1>: its run had ended without being collected: 1 change
+    recant: the run of session <id1> was cut off; what it had changed is collected: 1 change
     "#);
     world.recant("commit cut").ok();
     assert_eq!(world.read("f"), "x\n");
@@ -232,7 +231,7 @@ fn a_shell_is_a_run_of_the_users_shell() {
     let mut world = World::new();
     world.set("SHELL", "/bin/sh");
     let said = world.call(["shell"]).stdin("echo x > f\nexit 3\n").run().with(3);
-    assert!(said.stderr().contains("holds 1 created"), "{said}");
+    assert!(said.stderr().contains("1 created"), "{said}");
     assert!(!world.exists("f"));
     let said = world.call(["shell", "last"]).stdin("cat f\n").run().ok();
     assert_eq!(said.stdout(), "x\n");

@@ -78,6 +78,9 @@ pub enum Error {
     /// An argument or variable holds a NUL byte.
     #[error("an argument holds a NUL byte")]
     Nul,
+    /// The session cannot be read or written.
+    #[error(transparent)]
+    Session(#[from] crate::session::Error),
     /// Anything else, with its path.
     #[error(transparent)]
     Io(#[from] IoError),
@@ -95,12 +98,14 @@ impl Failure for Error {
             | Error::Threads => Kind::NoCapture,
             Error::NotFound { .. } => Kind::NotFound,
             Error::NotExecutable { .. } | Error::Nul => Kind::NotExecutable,
+            Error::Session(error) => error.kind(),
             Error::Io(_) => Kind::Refused,
         }
     }
 
     fn state(&self) -> Option<String> {
         match self {
+            Error::Session(error) => error.state(),
             Error::Io(_) => None,
             _ => Some("the command was not started; nothing was changed".into()),
         }

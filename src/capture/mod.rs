@@ -18,6 +18,7 @@
 pub mod collect;
 pub mod descriptors;
 pub mod error;
+pub mod hold;
 mod init;
 pub mod inside;
 pub mod plan;

@@ -237,22 +237,12 @@ impl Call {
     fn session(&self, key: Option<&str>) -> Result<(&Store, Session), Problem> {
         let store = self.store_with(key.unwrap_or("last"))?;
         let id = self.find(store, key)?;
-        let session = store.session(&id)?;
-        if !session.header.uncollected {
-            return Ok((store, session));
+        let mut session = store.session(&id)?;
+        if session.header.uncollected {
+            run::collect_ended(self, store, &id)?;
+            session = store.session(&id)?;
         }
-        // Whoever names a session whose run has ended without being collected collects it.
-        let mut locked = match store.lock_session(&self.fs, &id) {
-            Ok(locked) => locked,
-            Err(crate::session::Error::Busy { .. }) => {
-                let why = "a run of it is under way; what it changes is known when it has ended".into();
-                return Err(crate::session::Error::NotNow { id: id.to_string(), why, remedy: None }.into());
-            }
-            Err(error) => return Err(error.into()),
-        };
-        run::collect_ended(self, store, &mut locked)?;
-        drop(locked);
-        Ok((store, store.session(&id)?))
+        Ok((store, session))
     }
 
     /// A session to change, with its lock; what crashes left is settled first (C2).
@@ -267,7 +257,7 @@ impl Call {
             locked.set_header(store.session(&id)?.header);
         }
         if locked.header.uncollected {
-            run::collect_ended(self, store, &mut locked)?;
+            run::collect(self, store, &mut locked)?;
         }
         Ok((store, locked))
     }

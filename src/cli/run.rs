@@ -1,366 +1,301 @@
-//! `run` and `shell`: a command whose file changes are held in a session; and collecting what a killed run left.
+//! `run` and `shell`: a command with every file change held.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::args;
 use super::problem::Problem;
-use super::show::sort_text;
 use super::{Call, Ended, apply, text};
-use crate::capture::collect::{self, Collected, Facts};
-use crate::capture::inside;
-use crate::capture::plan::{Pass, Plan, Request, Route, working_folder};
-use crate::capture::run::{self as capture, Command, Event, Exit, Linger};
+use crate::capture::hold::{Held, collect_ended as collect_into, hold};
+use crate::capture::inside::inside;
+use crate::capture::plan::{Pass, Plan, Request, working_folder};
+use crate::capture::run::{Command, Event, Exit, Linger};
 use crate::error::{At, Kind};
-use crate::fs::dir::Dir;
-use crate::session::change::{Change, Sort};
+use crate::session::change::Sort;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
-use crate::session::run::{Arg, Ending, Run, boot_id};
-use crate::session::store::{Locked, Store};
+use crate::session::prune;
+use crate::session::run::Ending;
+use crate::session::store::{Locked, Session, Store};
 
-/// The last line of standard error with `--json`: `{"schema":1,"session":…,"result":…,"ending":{…},"changes":n,…}`.
+/// `{"schema":1,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
 #[derive(Serialize)]
 struct Document<'a> {
-    /// `null` where nothing is held: no changes, or discarded.
+    /// `null` where the session is gone: it held nothing.
     session: Option<&'a Id>,
-    /// pending, nothing, committed, discarded, or how the commit ended.
     result: &'static str,
     ending: Ending,
     changes: u64,
     warnings: &'a [String],
 }
 
-/// What `run` and `shell` have in common.
-struct Wanted<'a> {
-    argv: Vec<OsString>,
-    name: Option<&'a str>,
-    session: Option<&'a str>,
-    passes: &'a [PathBuf],
-    hide: &'a [PathBuf],
-    linger: Linger,
-}
-
-/// A run that is over and collected.
-struct Over {
-    exit: Exit,
-    changes: Vec<(Sort, u64)>,
-    warnings: Vec<String>,
-}
-
-impl Over {
-    fn count(&self) -> u64 {
-        self.changes.iter().map(|(_, n)| n).sum()
-    }
-}
-
-/// Runs a command with its changes held.
+/// Runs a command with its file changes held, and exits as it does.
 pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
-    if let Some(id) = inside::inside() {
-        return run_bare(call, &id, &args.command);
+    if let Some(id) = inside() {
+        call.out.note(format_args!("this runs inside the run of session {id} already, which holds its changes"));
+        return exec(&args.command);
     }
-    let wanted = Wanted {
-        argv: args.command.clone(),
-        name: args.name.as_deref(),
-        session: args.session.as_deref(),
-        passes: &args.pass,
-        hide: &args.hide,
-        linger: if args.no_wait { Linger::Kill } else { Linger::Wait },
-    };
-    let mut file = args.id_file.as_deref().map(|path| IdFile::open(call, path)).transpose()?;
-    let (id, over) = carry_out(call, &wanted, |id| file.as_mut().map_or(Ok(()), |file| file.write(call, "id", id.as_str())))?;
-    let ended = after(call, args, id.as_ref(), &over);
-    let (result, ended) = match ended {
-        Ok((result, ended)) => (result, Ok(ended)),
-        Err(problem) => (if problem.kind == Kind::Conflict { "conflict" } else { "failed" }, Err(problem)),
-    };
-    if let Some(file) = &mut file {
-        file.write(call, "result", result)?;
-    }
-    if !call.out.is_text() {
-        let kept = id.as_ref().filter(|_| result != "discarded");
-        let (changes, warnings) = (over.count(), &over.warnings[..]);
-        call.out.document(&Document { session: kept, result, ending: ending(over.exit), changes, warnings });
-    }
-    ended
-}
-
-/// The user's shell in a session: a new one, or one that goes on.
-pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
-    if let Some(id) = inside::inside() {
-        return Err(Problem::refused(format!("this is the shell of session {id} already, or of a command in it")));
-    }
-    let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
-    let session = args.id.as_deref();
-    let wanted = Wanted { argv: vec![shell], name: None, session, passes: &[], hide: &[], linger: Linger::Wait };
-    let (id, over) = carry_out(call, &wanted, |id| {
-        call.out.note(format_args!("what changes in this shell is held in session {id}; exit ends it"));
-        Ok(())
-    })?;
-    call.out.divert();
-    say_held(call, id.as_ref(), &over);
-    Ok(command_status(over.exit))
-}
-
-/// Inside a run the command is captured already.
-fn run_bare(call: &Call, id: &str, argv: &[OsString]) -> Result<Ended, Problem> {
-    call.out.note(format_args!("session {id} captures this already: the command is just run"));
-    let (program, args) = argv.split_first().ok_or_else(|| Problem::new(Kind::Usage, "no command"))?;
-    let error = std::process::Command::new(program).args(args).exec();
-    let kind = if error.kind() == std::io::ErrorKind::NotFound { Kind::NotFound } else { Kind::NotExecutable };
-    Err(Problem::new(kind, format!("{}: {}", program.display(), crate::error::reason(&error))))
-}
-
-/// Runs and collects. Gives the session, where it holds something.
-fn carry_out(
-    call: &Call,
-    wanted: &Wanted,
-    begun: impl FnOnce(&Id) -> Result<(), Problem>,
-) -> Result<(Option<Id>, Over), Problem> {
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
-    let mut session = match wanted.session {
-        Some(key) => to_go_on(call, key)?,
-        None => store.begin(&call.fs, Origin::Captured, wanted.name)?,
+    let mut session = match &args.session {
+        Some(key) => pending(call, &store, key)?,
+        None => store.begin(&call.fs, Origin::Captured, args.name.as_deref())?,
     };
-    let id = session.id().clone();
-    let before = session.header.clone();
-    let captured = begun(&id).and_then(|()| captured(call, &store, &mut session, wanted));
-    let over = match captured {
-        Ok(over) => over,
-        // Nothing was started, so there is nothing to collect; what was begun for it goes.
+    let fresh = args.session.is_none();
+    let mut id_file = None;
+    let held = match start(call, &store, &mut session, args, &mut id_file) {
+        Ok(held) => held,
         Err(problem) => {
-            if wanted.session.is_none() {
+            if fresh {
                 store.remove_session(&call.fs, session)?;
-            } else if session.header.uncollected {
-                session.save(&call.fs, before)?;
+            }
+            if let Some(file) = &mut id_file {
+                file.result("failed")?;
             }
             return Err(problem);
         }
     };
-    if over.count() > 0 || wanted.session.is_some() {
-        return Ok((Some(id), over));
+    for warning in &held.warnings {
+        call.out.warn(warning);
     }
-    store.remove_session(&call.fs, session)?;
-    Ok((None, over))
+    let (result, ended) = end(call, &store, session, &held, args, fresh)?;
+    if let Some(file) = &mut id_file {
+        file.result(result)?;
+    }
+    Ok(ended)
 }
 
-/// A session that a further run can go on in.
-fn to_go_on(call: &Call, key: &str) -> Result<Locked, Problem> {
-    let (_, session) = call.locked(key)?;
-    let not_now = |why: &str| {
-        let remedy = Some("recant run -- COMMAND begins another".into());
-        Err(crate::session::Error::NotNow { id: session.id().to_string(), why: why.into(), remedy }.into())
+fn start(
+    call: &Call,
+    store: &Store,
+    session: &mut Locked,
+    args: &args::Run,
+    id_file: &mut Option<IdFile>,
+) -> Result<Held, Problem> {
+    let plan = plan(call, store, session.id(), args)?;
+    for warning in plan.warnings() {
+        call.out.warn(warning);
+    }
+    if let Some(path) = &args.id_file {
+        *id_file = Some(IdFile::make(call, path, session.id())?);
+    }
+    let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
+    let command = Command { argv: args.command.clone(), env: Vec::new(), linger };
+    let mut hear = |event| match event {
+        Event::Lingering(names) => call.out.note(format_args!("waiting for what the command left running: {}", names.join(", "))),
     };
-    if session.header.origin != Origin::Captured {
-        return not_now("its changes were staged by hand; only one that came from a run can go on");
-    }
-    if session.header.status() != Status::Pending {
-        return not_now(&format!("it is {}; only a pending one can go on", session.header.status().word().replace('_', " ")));
-    }
-    Ok(session)
+    Ok(hold(&call.fs, store, session, plan, &command, &working_folder()?, &mut hear)?)
 }
 
-fn captured(call: &Call, store: &Store, session: &mut Locked, wanted: &Wanted) -> Result<Over, Problem> {
-    let cwd = working_folder()?;
-    let config = &call.config;
-    let pass = |path: &PathBuf, why: &str| Pass { path: path.clone(), why: why.into() };
-    let mut passes: Vec<Pass> = wanted.passes.iter().map(|path| pass(path, "--pass")).collect();
-    passes.extend(config.pass.value.iter().map(|path| pass(path, "capture.pass")));
-    if let Some(socket) = std::env::var_os("SSH_AUTH_SOCK").filter(|path| Path::new(path).exists()) {
-        passes.push(pass(&socket.into(), "$SSH_AUTH_SOCK"));
+/// The user's shell in a session.
+pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
+    let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
+    let run_args = args::Run {
+        name: None,
+        session: args.id.clone(),
+        commit: false,
+        discard: false,
+        on_limit: None,
+        id_file: None,
+        pass: Vec::new(),
+        hide: Vec::new(),
+        no_wait: false,
+        command: vec![shell],
+    };
+    call.out.note("a shell with every file change held; 'exit' ends it");
+    run(call, &run_args)
+}
+
+/// Inside a run another one just runs the command: it is held already.
+fn exec(command: &[OsString]) -> Result<Ended, Problem> {
+    use std::os::unix::process::CommandExt;
+    let Some((program, args)) = command.split_first() else { return Ok(Ended::Done) };
+    let error = std::process::Command::new(program).args(args).exec();
+    let kind = if error.kind() == std::io::ErrorKind::NotFound { Kind::NotFound } else { Kind::NotExecutable };
+    Err(Problem::new(kind, format!("{}: {}", program.to_string_lossy(), crate::error::reason(&error))))
+}
+
+fn plan(call: &Call, store: &Store, id: &Id, args: &args::Run) -> Result<Plan, Problem> {
+    let absolute = |path: &PathBuf| super::cwd().map(|cwd| cwd.join(path));
+    let mut passes = Vec::new();
+    for path in &args.pass {
+        passes.push(Pass { path: absolute(path)?, why: "--pass".into() });
     }
-    let plan = Plan::make(&Request {
-        cwd: cwd.clone(),
+    passes.extend(call.config.pass.value.iter().map(|path| Pass { path: path.clone(), why: "capture.pass".into() }));
+    let agent = std::env::var_os("SSH_AUTH_SOCK").filter(|path| Path::new(path).exists());
+    passes.extend(agent.map(|path| Pass { path: path.into(), why: "$SSH_AUTH_SOCK".into() }));
+    let mut hide = args.hide.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
+    hide.extend(call.config.hide.value.iter().cloned());
+    let request = Request {
+        cwd: working_folder()?,
         store: store.path.clone(),
         home: dirs::home_dir(),
-        also: config.also.value.clone(),
+        also: call.config.also.value.clone(),
         passes,
-        hide: wanted.hide.iter().chain(&config.hide.value).cloned().collect(),
-        program: wanted.argv.first().cloned().unwrap_or_default(),
-        tag: session.id().to_string(),
-    })?;
-    plan.warnings().iter().for_each(|warning| call.out.note(warning));
-    let coverage = plan.coverage().to_vec();
-    let known = session.run()?.map_or(Vec::new(), |run| run.places);
-    let held = held(session)?;
-    let laid = plan.lay_out(&call.fs, &held, &known)?;
-    let mut run = Run {
-        argv: wanted.argv.iter().map(|word| Arg(word.as_bytes().to_vec())).collect(),
-        cwd,
-        uid: rustix::process::geteuid().as_raw(),
-        started: crate::fs::now(),
-        ending: None,
-        boot: boot_id(),
-        places: laid.places(),
-        coverage,
-        notes: Vec::new(),
-        extra: Default::default(),
+        hide,
+        program: args.command.first().cloned().unwrap_or_default(),
+        tag: id.to_string(),
     };
-    session.save_run(&call.fs, &run)?;
-    let mut header = session.header.clone();
-    header.uncollected = true;
-    header.command = Some(start_of(&wanted.argv));
-    session.save(&call.fs, header)?;
-    let command = Command { argv: wanted.argv.clone(), env: Vec::new(), linger: wanted.linger };
-    let ended = capture::run(&laid, &command, &mut |Event::Lingering(names)| {
-        call.out.note(format_args!("the command has ended; still waiting for {}", names.join(", ")));
-    })?;
-    run.started = ended.started;
-    run.ending = Some(ending(ended.exit));
-    let collected = collect::finish(&call.fs, &laid, &held, &store.path, ended.started)?;
-    let (changes, warnings) = keep(call, session, run, collected, false)?;
-    Ok(Over { exit: ended.exit, changes, warnings })
+    Ok(Plan::make(&request)?)
 }
 
-/// Collects the run of a session whose lock was found free: it, or its recant, was killed.
-pub fn collect_ended(call: &Call, store: &Store, session: &mut Locked) -> Result<(), Problem> {
-    let missing =
-        || crate::session::Error::Damaged { path: session.dir.at(b"run.json").to_string(), why: "it is missing".into() };
-    let run = session.run()?.ok_or_else(missing)?;
-    let elsewhere = run.boot != boot_id();
-    let held = held(session)?;
-    let facts = Facts { held: &held, places: &run.places, store: &store.path, started: run.started, route: Route::of(run.uid) };
-    let collected = collect::collect(&facts, &call.fs)?;
-    // D7: the uppers are volatile overlays', nothing of them was synced.
-    call.fs.sync_fs(&held).at("sync", held.path().display())?;
-    collect::clear_work(&call.fs, &held, &run.places)?;
-    let (changes, _) = keep(call, session, run, collected, elsewhere)?;
-    let count = text::count(changes.iter().map(|(_, n)| n).sum(), "change");
-    call.out.note(format_args!("session {}: its run had ended without being collected: {count}", session.id()));
+/// A session to go on in: pending, and from a run.
+fn pending(call: &Call, store: &Store, key: &str) -> Result<Locked, Problem> {
+    let id = call.find(store, Some(key))?;
+    let mut locked = store.lock_session(&call.fs, &id)?;
+    super::recover::refuse_interrupted(store, &id)?;
+    if locked.header.uncollected {
+        collect(call, store, &mut locked)?;
+    }
+    let status = locked.header.status();
+    if locked.header.origin == Origin::Captured && status == Status::Pending {
+        return Ok(locked);
+    }
+    let why = match locked.header.origin {
+        Origin::Staged => "it was staged by hand".to_owned(),
+        Origin::Captured => format!("it is {}", status.word().replace('_', " ")),
+    };
+    Err(Problem::refused(format!("cannot go on in session {id}: {why}; only a pending one that came from a run can be")))
+}
+
+/// What becomes of the session, and what is said of it.
+fn end(
+    call: &Call,
+    store: &Store,
+    mut session: Locked,
+    held: &Held,
+    args: &args::Run,
+    fresh: bool,
+) -> Result<(&'static str, Ended), Problem> {
+    let exit = match held.exit {
+        Exit::Code(code) => code,
+        Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
+    };
+    // Standard output is the command's: what a commit prints goes to standard error.
+    call.out.divert();
+    let id = session.id().clone();
+    let is_text = call.out.is_text();
+    let note = |text: String| {
+        if is_text {
+            call.out.note(text)
+        }
+    };
+    let mut gone = false;
+    let (result, ended) = if held.changes == 0 {
+        if fresh {
+            store.remove_session(&call.fs, session)?;
+            gone = true;
+        }
+        note(format!("no file change{}", told(exit)));
+        ("nothing", Ended::Command(exit))
+    } else if args.discard {
+        prune::discard(&call.fs, &mut session)?;
+        note(format!("{} dropped{}", text::count(held.changes, "change"), told(exit)));
+        ("discarded", Ended::Command(exit))
+    } else if args.commit && exit == 0 {
+        match apply::commit_run(call, store, &mut session, args.on_limit) {
+            Ok((report, ended)) => {
+                apply::say(call, &id, &report, false);
+                ("committed", if ended == Ended::Done { Ended::Command(0) } else { ended })
+            }
+            Err(problem) => {
+                let result = if problem.kind == Kind::Conflict { "conflict" } else { "pending" };
+                call.out.problem(&problem);
+                (result, Ended::With(problem.kind))
+            }
+        }
+    } else {
+        note(format!("{} held in session {id}{}", summary(&session, held.changes)?, told(exit)));
+        let tail = id.tail();
+        note(format!("recant diff {tail}    recant commit {tail}    recant discard {tail}"));
+        ("pending", Ended::Command(exit))
+    };
+    if !is_text {
+        let ending = match held.exit {
+            Exit::Code(code) => Ending::Exited(code.into()),
+            Exit::Signal(signal) => Ending::Signaled(signal),
+        };
+        let (changes, warnings) = (held.changes, &held.warnings[..]);
+        call.out.document(&Document { session: (!gone).then_some(&id), result, ending, changes, warnings });
+    }
+    Ok((result, ended))
+}
+
+fn told(exit: u8) -> String {
+    if exit == 0 { String::new() } else { format!(" (the command exited with {exit})") }
+}
+
+/// "3 created, 1 modified".
+fn summary(session: &Session, changes: u64) -> Result<String, Problem> {
+    let mut counts = std::collections::BTreeMap::new();
+    for change in session.changes()?.list {
+        *counts.entry(change.sort()).or_insert(0_u64) += 1;
+    }
+    let word = |sort: &Sort| match sort {
+        Sort::Created => "created",
+        Sort::Modified => "modified",
+        Sort::Deleted => "deleted",
+        Sort::Metadata => "with other metadata",
+        Sort::Times => "with another time alone",
+    };
+    let parts: Vec<String> = counts.iter().map(|(sort, count)| format!("{count} {}", word(sort))).collect();
+    Ok(format!("{} ({})", text::count(changes, "change"), parts.join(", ")))
+}
+
+/// Collects the run of a session whose recant was killed, if nothing holds it any more, and says so.
+pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem> {
+    let mut locked = store.lock_session(&call.fs, id).map_err(|error| match error {
+        crate::session::Error::Busy { .. } => {
+            let why = "a run of it is under way; what it changes is known when it has ended".into();
+            crate::session::Error::NotNow { id: id.to_string(), why, remedy: None }
+        }
+        error => error,
+    })?;
+    if locked.header.uncollected {
+        collect(call, store, &mut locked)?;
+    }
     Ok(())
 }
 
-/// Writes what a run left into the session: the changes, then the header that counts them.
-fn keep(
-    call: &Call,
-    session: &mut Locked,
-    mut run: Run,
-    collected: Collected,
-    unsynced: bool,
-) -> Result<(Vec<(Sort, u64)>, Vec<String>), Problem> {
-    let changes = collected.changes;
-    let lines = (changes.list.len() + changes.folder_times.len()) as u64;
-    session.rewrite(&call.fs, &changes, lines)?;
-    run.notes = collected.warnings.clone();
-    session.save_run(&call.fs, &run)?;
-    let mut header = session.header.clone();
-    header.uncollected = false;
-    header.unsynced |= unsynced;
-    header.lines = lines;
-    header.counts.changes = changes.list.len() as u64;
-    header.sizes.held = bytes_below(&session.dir.path().join("held/upper"));
-    session.save(&call.fs, header)?;
-    Ok((counted(&changes.list), collected.warnings))
+/// The same with the session's lock held.
+pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Problem> {
+    let changes = collect_into(&call.fs, store, locked)?;
+    let id = locked.id();
+    call.out.note(format_args!(
+        "the run of session {id} was cut off; what it had changed is collected: {}",
+        text::count(changes, "change")
+    ));
+    Ok(())
 }
 
-fn counted(changes: &[Change]) -> Vec<(Sort, u64)> {
-    let sorts = [Sort::Created, Sort::Modified, Sort::Deleted, Sort::Metadata, Sort::Times];
-    let count = |sort| changes.iter().filter(|change| change.sort() == sort).count() as u64;
-    sorts.into_iter().map(|sort| (sort, count(sort))).filter(|(_, n)| *n > 0).collect()
-}
-
-fn bytes_below(folder: &Path) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    let metas = walkdir::WalkDir::new(folder).into_iter().filter_map(|entry| entry.ok()?.metadata().ok());
-    metas.filter(std::fs::Metadata::is_file).map(|meta| meta.blocks() * 512).sum()
-}
-
-fn held(session: &Locked) -> Result<Dir, Problem> {
-    Ok(session.dir.open_below(b"held").at("open the folder", session.dir.at(b"held"))?)
-}
-
-/// At most 200 characters of the command line.
-fn start_of(argv: &[OsString]) -> String {
-    let words: Vec<_> = argv.iter().map(|word| word.to_string_lossy()).collect();
-    words.join(" ").chars().take(200).collect()
-}
-
-fn ending(exit: Exit) -> Ending {
-    match exit {
-        Exit::Code(code) => Ending::Exited(code.into()),
-        Exit::Signal(signal) => Ending::Signaled(signal),
-    }
-}
-
-fn command_status(exit: Exit) -> Ended {
-    Ended::Command(match exit {
-        Exit::Code(code) => code,
-        Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
-    })
-}
-
-/// What follows the run: `--commit`, `--discard`, or two lines. Standard output is the command's: all goes to standard error.
-fn after(call: &Call, args: &args::Run, id: Option<&Id>, over: &Over) -> Result<(&'static str, Ended), Problem> {
-    call.out.divert();
-    over.warnings.iter().for_each(|warning| call.out.note(warning));
-    let own = command_status(over.exit);
-    let Some(id) = id.filter(|_| over.count() > 0) else {
-        call.out.note("nothing was changed");
-        return Ok(("nothing", own));
-    };
-    if args.discard {
-        let (store, session) = call.locked(id.as_str())?;
-        store.remove_session(&call.fs, session)?;
-        call.out.note(format_args!("{} discarded", text::count(over.count(), "change")));
-        return Ok(("discarded", own));
-    }
-    say_held(call, Some(id), over);
-    if !args.commit {
-        return Ok(("pending", own));
-    }
-    if over.exit != Exit::Code(0) {
-        call.out.note("not committed, as the command failed");
-        return Ok(("pending", own));
-    }
-    let commit = args::Commit {
-        id: id.to_string(),
-        paths: Vec::new(),
-        dry_run: false,
-        force: false,
-        on_limit: args.on_limit,
-        accept_unsynced: false,
-    };
-    let ended = apply::commit(call, &commit)?;
-    Ok(("committed", if ended == Ended::Done { own } else { ended }))
-}
-
-fn say_held(call: &Call, id: Option<&Id>, over: &Over) {
-    let Some(id) = id.filter(|_| over.count() > 0) else {
-        call.out.note("nothing was changed");
-        return;
-    };
-    let parts: Vec<String> = over.changes.iter().map(|(sort, n)| format!("{n} {}", sort_text(*sort))).collect();
-    let tail = id.tail();
-    call.out.note(format_args!("session {id} holds {}", parts.join(", ")));
-    call.out.note(format_args!("look: recant diff {tail}; make it real: recant commit {tail}; drop it: recant discard {tail}"));
-}
-
-/// `--id-file`: a line when the session begins, and one at the end.
+/// `--id-file`: where a script finds the session.
 struct IdFile {
-    file: File,
+    file: std::fs::File,
     path: PathBuf,
 }
 
 impl IdFile {
-    fn open(call: &Call, path: &Path) -> Result<Self, Problem> {
-        let path = super::cwd()?.join(path);
-        let bad = || Problem::refused(format!("{}: not a file's path", path.display()));
-        let (parent, name) = (path.parent().ok_or_else(bad)?, path.file_name().ok_or_else(bad)?);
-        let folder = Dir::open(parent).at("open the folder", parent.display())?;
-        let at = folder.at(name.as_bytes());
-        let file = call.fs.append(at).at("open", at)?;
-        call.fs.set_size(&file, 0, &path).at("empty", at)?;
-        Ok(Self { file, path })
+    fn make(call: &Call, path: &Path, id: &Id) -> Result<Self, Problem> {
+        let shown = path.display().to_string();
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = path.file_name().ok_or_else(|| Problem::refused(format!("{shown}: not a file's name")))?;
+        let dir = crate::fs::dir::Dir::open(parent).at("open the folder of", &shown)?;
+        call.fs.unlink_if_there(dir.at(name.as_bytes())).at("replace", &shown)?;
+        let file = call.fs.create(dir.at(name.as_bytes()), 0o644).at("make", &shown)?;
+        let mut this = Self { file, path: path.into() };
+        this.line(&format!("id={id}"))?;
+        Ok(this)
     }
 
-    fn write(&mut self, call: &Call, key: &str, value: &str) -> Result<(), Problem> {
-        let line = format!("{key}={value}\n");
-        Ok(call.fs.write(&self.file, line.as_bytes(), &self.path).at("write", self.path.display())?)
+    fn result(&mut self, result: &str) -> Result<(), Problem> {
+        self.line(&format!("result={result}"))
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), Problem> {
+        Ok(writeln!(self.file, "{line}").at("write", self.path.display())?)
     }
 }
