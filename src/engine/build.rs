@@ -217,9 +217,10 @@ impl<'j> Draft<'j, '_> {
         if let (Some(State { what: What::File { digest, size }, .. }), Some(seen)) = (&mut to, &going.to) {
             (*digest, *size) = (seen.state.digest(), seen.state.size());
         }
-        if going.kept_found
-            && mv.in_place
+        // The inode stays, and so does its content: that which is found by force, and the digest that was taken of it.
+        if mv.in_place
             && let (Some(to), Some(from)) = (&mut to, &going.from)
+            && (going.kept_found || to.digest().is_none())
         {
             to.what = from.state.what.clone();
         }

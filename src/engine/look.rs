@@ -199,7 +199,15 @@ impl<'s> Eye<'s> {
     /// What is on the tree and goes: nobody writes to it, and its digest names the blob.
     fn look_at_leaving(&mut self, at: Entry<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
         let Some(found) = &mut looked.found else { return Ok(()) };
-        if mv.in_place || !matches!(found.state.what, What::File { .. }) {
+        if !matches!(found.state.what, What::File { .. }) {
+            return Ok(());
+        }
+        if mv.in_place {
+            // It stays, but a later rollback has to tell whether it is still the same content.
+            if self.verb.inward() && mv.from.as_ref().is_some_and(|from| from.digest().is_none()) {
+                let (digest, _) = look::digest(at).at("read", &mv.path)?;
+                found.set_digest(digest);
+            }
             return Ok(());
         }
         if found.state.digest().is_none()
