@@ -496,3 +496,26 @@ fn a_command_from_another_folder_does_the_same() {
     world.call(["rollback", &id]).cwd(&elsewhere).run().ok();
     assert_eq!(world.read("f"), "old");
 }
+
+#[cfg(feature = "crash-points")]
+#[test]
+fn an_interrupted_commit_is_shown_by_status_and_settled_by_the_next_change() {
+    let world = World::new();
+    world.write("f", "old");
+    let id = world.begin();
+    world.stage_write(&id, "f", "new");
+    let log = world.root().join("steps");
+    let dry = world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    world.call(["rollback", &id]).run().ok();
+    let steps = std::fs::read_to_string(&log).unwrap();
+    let exchange = steps.lines().position(|line| line.contains("EXCHANGE")).unwrap_or_else(|| panic!("{steps}{dry}"));
+    let killed = world.call(["redo", &id]).env("RECANT_STEPS", format!("kill:{}", exchange + 2)).run();
+    assert_eq!(killed.status, 137, "{killed}");
+    let said = world.recant("status").ok();
+    assert!(said.masked_out().contains("interrupted  <id1>: interrupted"), "{said}");
+    assert!(world.recant("list").ok().masked_out().contains("interrupted"));
+    let said = world.recant("session new").ok();
+    assert!(said.masked_err().contains("session <id1>"), "{said}");
+    assert!(!world.recant("status").ok().stdout().contains("interrupted"));
+    assert!(["old", "new"].contains(&&*world.read("f")));
+}
