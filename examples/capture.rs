@@ -1,17 +1,19 @@
-//! Drives the capture room alone, for its tests: `capture STORE [--also DIR]… [--pass PATH]… [--kill] -- COMMAND…`.
-//! Prints one JSON line on stderr at the end; exits as `recant run` does.
+//! Drives the capture room alone, for its tests: `capture STORE [--also DIR]… [--pass PATH]… [--kill] -- COMMAND…` runs one,
+//! `capture STORE --collect` reads what a killed one left. STORE gets `places` and `started` before the command starts,
+//! and at the end `changes`, `times`, `warnings` and `coverage`: JSON, a line each. Exits as `recant run` does.
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program for tests")]
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use recant::capture::collect::{Collected, Facts, collect, finish};
 use recant::capture::error::Error;
-use recant::capture::plan::{Pass, Plan, Request, working_folder};
+use recant::capture::plan::{Pass, Plan, Request, Route, working_folder};
 use recant::capture::run::{Command, Event, Exit, Linger, run};
 use recant::error::{Failure, Kind};
 use recant::fs::Fs;
-use recant::fs::dir::Dir;
+use recant::fs::dir::{Dir, Time};
 use recant::fs::path::AbsPath;
 
 fn main() -> ExitCode {
@@ -37,10 +39,11 @@ fn attempt() -> Result<Exit, Error> {
     let mut words = std::env::args_os().skip(1);
     let store = words.next().expect("the store");
     let store = AbsPath::parse(std::fs::canonicalize(store).expect("a store").as_os_str().as_encoded_bytes()).expect("a path");
-    let (mut also, mut passes, mut linger) = (Vec::new(), Vec::new(), Linger::Wait);
+    let (mut also, mut passes, mut linger, mut collect_only) = (Vec::new(), Vec::new(), Linger::Wait, false);
     while let Some(word) = words.next() {
         match word.to_str() {
             Some("--") => break,
+            Some("--collect") => collect_only = true,
             Some("--kill") => linger = Linger::Kill,
             Some("--also") => also.push(PathBuf::from(words.next().expect("a folder"))),
             Some("--pass") => {
@@ -48,6 +51,15 @@ fn attempt() -> Result<Exit, Error> {
             }
             _ => panic!("what is {word:?}?"),
         }
+    }
+    if words.len() == 0 && collect_only {
+        let held = Dir::open(store.as_path()).expect("the store");
+        let started: Vec<(i64, u32)> = read(&store, "started");
+        let started = Time { s: started[0].0, ns: started[0].1 };
+        let places = read(&store, "places");
+        let route = Route::of(rustix::process::geteuid().as_raw());
+        keep(&store, &collect(&Facts { held: &held, places: &places, store: &store, started, route }, &Fs::new())?);
+        return Ok(Exit::Code(0));
     }
     let argv: Vec<OsString> = words.collect();
     let request = Request {
@@ -65,31 +77,38 @@ fn attempt() -> Result<Exit, Error> {
         return Ok(Exit::Code(99));
     }
     let plan = Plan::make(&request)?;
-    if std::env::var_os("COVERAGE").is_some() {
-        for place in plan.coverage() {
-            eprintln!("{}", serde_json::to_string(place).expect("plain data"));
-        }
-    }
     let fs = Fs::new();
     let held = Dir::open(store.as_path()).expect("the store");
-    let laid = plan.lay_out(&fs, &held, &[])?;
+    write(&store, "coverage", plan.coverage());
+    for warning in plan.warnings() {
+        eprintln!("warning: {warning}");
+    }
+    let laid = plan.lay_out(&fs, &held, &read(&store, "places"))?;
+    write(&store, "places", &laid.places());
+    let before = recant::fs::now();
+    write(&store, "started", &[(before.s, before.ns)]);
     let ended = run(&laid, &Command { argv, env: Vec::new(), linger }, &mut |Event::Lingering(names)| {
         eprintln!("still running: {}", names.join(" "));
     })?;
-    let collected = recant::capture::collect::finish(&fs, &laid, &held, &store, ended.started)?;
-    if let Some(file) = std::env::var_os("COLLECTED") {
-        let lines = collected.changes.list.iter().map(|change| serde_json::to_string(change).expect("plain data") + "\n");
-        std::fs::write(&file, lines.collect::<String>()).expect("the list");
-        let times = collected.changes.folder_times.iter();
-        let lines = times.map(|time| serde_json::to_string(time).expect("plain data") + "\n");
-        std::fs::write(PathBuf::from(file).with_extension("times"), lines.collect::<String>()).expect("the list");
+    if !ended.own_pids {
+        eprintln!("without own PIDs");
     }
-    for warning in &collected.warnings {
-        eprintln!("{warning}");
-    }
-    if std::env::var_os("COVERAGE").is_some() {
-        eprintln!("{} changes, {} folder times", collected.changes.list.len(), collected.changes.folder_times.len());
-        eprintln!("{ended:?}");
-    }
+    keep(&store, &finish(&fs, &laid, &held, &store, ended.started)?);
     Ok(ended.exit)
+}
+
+fn keep(store: &AbsPath, collected: &Collected) {
+    write(store, "changes", &collected.changes.list);
+    write(store, "times", &collected.changes.folder_times);
+    write(store, "warnings", &collected.warnings);
+}
+
+fn write<T: serde::Serialize>(store: &AbsPath, name: &str, list: &[T]) {
+    let lines = list.iter().map(|item| serde_json::to_string(item).expect("plain data") + "\n");
+    std::fs::write(store.as_path().join(name), lines.collect::<String>()).expect("a file in the store");
+}
+
+fn read<T: serde::de::DeserializeOwned>(store: &AbsPath, name: &str) -> Vec<T> {
+    let text = std::fs::read_to_string(store.as_path().join(name)).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).expect("what was written")).collect()
 }

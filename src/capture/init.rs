@@ -7,10 +7,12 @@ use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
+use super::descriptors::{self, Inherited};
+use super::error::Error;
 use super::plan::Laid;
 use super::space;
 use super::sys::{self, Signals, Waited};
-use super::words::{Word, say};
+use super::words::{Failed, Word, say};
 use crate::error::{At, IoError};
 
 /// What the init needs to start the command.
@@ -18,8 +20,8 @@ pub(super) struct Orders<'a> {
     pub laid: &'a Laid,
     pub argv: &'a [CString],
     pub env: &'a [CString],
-    /// Inherited descriptors that the command must not have.
-    pub close: &'a [i32],
+    /// What to do about inherited descriptors.
+    pub inherited: &'a Inherited,
     /// The signals that recant's caller had blocked.
     pub mask: &'a Signals,
     /// Whether SIGCHLD was ignored.
@@ -46,6 +48,7 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD]].concat());
     let signals = signals.descriptor().at("listen to signals", "signalfd").map_err(failed)?;
     space::build(orders.laid, orders.own_pids)?;
+    close_off()?;
     let _named = rustix::thread::set_name(c"recant-init");
     die_with_recant(orders, recant)?;
     let mut command = Some(start(orders, recant)?);
@@ -79,6 +82,21 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
             }
         }
     }
+}
+
+/// The command sees this process in /proc, and through /proc/1/fd what it has open: recant's folders, on the real mounts.
+/// They are closed, and what is left (locks) can't be looked into: PR_SET_DUMPABLE(2const), proc_pid_fd(5). The command
+/// becomes dumpable again by its exec(2).
+fn close_off() -> Result<(), Word> {
+    descriptors::close_folders().map_err(|error| match error {
+        Error::Io(error) => failed(error),
+        other => {
+            Word::Failed(Failed { path: "/proc/self/fd".into(), act: "close folders".into(), errno: 0, text: other.to_string() })
+        }
+    })?;
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+        .at("close off", "the init")
+        .map_err(failed)
 }
 
 /// C2. Set last: changes of rights clear it (PR_SET_PDEATHSIG(2const)). recant may have died before that; its end of the
@@ -115,9 +133,7 @@ fn failed(error: IoError) -> Word {
 
 /// In the command's process: signals and descriptors as recant's caller had them, then the program.
 fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
-    for fd in orders.close {
-        sys::close(*fd);
-    }
+    orders.inherited.settle();
     // Rust's runtime ignores SIGPIPE, recant SIGIO; neither is the command's wish.
     for signal in [libc::SIGPIPE, libc::SIGIO] {
         sys::default_action(signal);

@@ -16,7 +16,7 @@
 //! `run` forks and waits; `collect` reads the uppers; `sys` holds the unsafe calls.
 
 pub mod collect;
-pub mod descriptors;
+mod descriptors;
 pub mod error;
 pub mod hold;
 mod init;

@@ -155,8 +155,15 @@ impl Plan {
         let route = route();
         refuse_gainer(route, &request.program)?;
         let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
-        let mut making =
-            Making { request, route, mounts: &mounts, targets: Vec::new(), coverage: Vec::new(), warnings: Vec::new() };
+        let mut making = Making {
+            request,
+            route,
+            mounts: &mounts,
+            targets: Vec::new(),
+            coverage: Vec::new(),
+            warnings: Vec::new(),
+            opened: Vec::new(),
+        };
         making.choose();
         making.say_rest();
         let passes = making.passes();
@@ -214,7 +221,7 @@ impl Plan {
             });
             let number = place.k.to_string();
             let (upper, work) = (uppers.at(number.as_bytes()), works.at(number.as_bytes()));
-            if upper.stat().at("look at the upper folder", upper)?.is_none() {
+            if !known.contains(&place) {
                 fs.mkdir(upper, 0o700).at("make the upper folder", upper)?;
                 self.dress(fs, upper, &target.path)?;
             }
@@ -344,6 +351,8 @@ struct Making<'a> {
     targets: Vec<Target>,
     coverage: Vec<Coverage>,
     warnings: Vec<String>,
+    /// Folders whose folders are captured one by one.
+    opened: Vec<AbsPath>,
 }
 
 impl Making<'_> {
@@ -379,7 +388,7 @@ impl Making<'_> {
         let mut kept: Vec<(AbsPath, u64)> = Vec::new();
         for (path, why) in wanted {
             let Some(mount) = mounts::containing(self.mounts, &path) else { continue };
-            if kept.iter().any(|(above, id)| path.is_under(above) && *id == mount.id) {
+            if kept.iter().any(|(above, id)| path.is_under(above) && *id == mount.id && self.reaches(above, &path)) {
                 continue;
             }
             if self.fits(&path, mount, why) {
@@ -388,6 +397,15 @@ impl Making<'_> {
             }
         }
         self.targets.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+
+    /// Whether an overlay of `above` can take changes at `path` below it. Each folder on the way down is copied up with them,
+    /// which in a user namespace fails (EOVERFLOW) for one of another's: /var/tmp/theirs/mine needs an overlay of its own.
+    fn reaches(&self, above: &AbsPath, path: &AbsPath) -> bool {
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let own = |path: &AbsPath| stat(path).is_some_and(|stat| (stat.uid, stat.gid) == (uid, gid));
+        self.route == Route::Root
+            || std::iter::successors(Some(path.clone()), AbsPath::parent).take_while(|at| at != above).all(|at| own(&at))
     }
 
     /// Whether an overlay of this folder is of use; says why where it is not.
@@ -433,6 +451,9 @@ impl Making<'_> {
     }
 
     fn target(&mut self, path: &AbsPath, mount: &Mount, nested: Vec<AbsPath>, why: &str) {
+        if self.targets.iter().any(|target| target.path == *path) {
+            return;
+        }
         self.say(path, How::Captured, why, false);
         let has = |option| mounts::has(&mount.options, option);
         self.targets.push(Target { path: path.clone(), nested, nosuid: has("nosuid"), noexec: has("noexec") });
@@ -441,6 +462,11 @@ impl Making<'_> {
     /// A user namespace locks inherited mounts in place; the kernel clones no mount whose locked children would be
     /// uncovered, so a folder with a mount below it can't be a lower. Its folders can, where none lies below them.
     fn take_siblings(&mut self, path: &AbsPath, mount: &Mount, why: &str) {
+        // Both a place and one below it can come here.
+        if self.opened.contains(path) {
+            return;
+        }
+        self.opened.push(path.clone());
         let points = self.locked_below(path, mount.id);
         let first = points.first().map(ToString::to_string).unwrap_or_default();
         let says = format!("{why}: {first} is a mount below it, so new names directly in it, and its files, are refused");

@@ -91,7 +91,7 @@ pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Resul
     }
     let argv = command.argv.iter().cloned().map(to_c).collect::<Result<Vec<_>, _>>()?;
     let env = environment(&command.env)?;
-    let close = descriptors::to_close()?;
+    let inherited = descriptors::inherited()?;
     // Inherited as ignored it would let children vanish unasked.
     let child_ignored = sys::default_action(libc::SIGCHLD);
     let listened = Signals::of(&[init::FORWARDED, &[libc::SIGCONT]].concat());
@@ -99,14 +99,15 @@ pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Resul
     let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
         let started = fs::now();
         let mut run = Running { laid, command, signals: signals.as_fd(), hear };
-        let orders = |own_pids| Orders { laid, argv: &argv, env: &env, close: &close, mask: &mask, child_ignored, own_pids };
+        let orders =
+            |own_pids| Orders { laid, argv: &argv, env: &env, inherited: &inherited, mask: &mask, child_ignored, own_pids };
         let (exit, own_pids) = match run.attempt(&orders(true))? {
             Some(exit) => (exit, true),
             // Parts of /proc are covered (a container), so a user gets no new one: without own PIDs, then.
             None => (run.attempt(&orders(false))?.ok_or(Error::Threads)?, false),
         };
         while sys::next_signal(signals.as_fd()).is_some() {}
-        Ok(Ended { exit, started, places: laid.places(), closed: close.len(), own_pids })
+        Ok(Ended { exit, started, places: laid.places(), closed: inherited.closed(), own_pids })
     });
     mask.set();
     if child_ignored {

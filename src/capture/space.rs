@@ -87,13 +87,15 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<(), Unbuilt> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private).at("make the mounts private", "/")?;
 
+    // First, as it may be refused, and an overlay that was made leaves its mark in the work folder.
+    let proc = if own_pids { Some(new_proc(plan.route)?) } else { None };
     let overlays = laid.layers.iter().zip(&plan.targets).map(|(layer, target)| overlay(plan, layer, target));
     let overlays: Vec<OwnedFd> = overlays.collect::<Result<_, _>>()?;
     let passes: Vec<OwnedFd> = plan.passes.iter().map(clone_of).collect::<Result<_, _>>()?;
     let devices = if plan.route == Route::Root { Some(Devices::take()?) } else { None };
     sys::close_all_mounts(plan.route == Route::Root).at("make everything else read-only", "/")?;
 
-    processes(plan.route, own_pids)?;
+    processes(plan.route, proc)?;
     match devices {
         Some(devices) => devices.attach()?,
         None => user_devices()?,
@@ -238,17 +240,25 @@ fn make_in_shm(path: &AbsPath) -> io::Result<()> {
     Ok(())
 }
 
-/// /proc of the run's own PIDs. Root's is closed where it leads out (a helper that the kernel starts, sysrq).
-fn processes(route: Route, own_pids: bool) -> Result<(), Unbuilt> {
-    if !own_pids {
+/// A /proc of the run's own PIDs, not yet anywhere.
+fn new_proc(route: Route) -> Result<OwnedFd, Unbuilt> {
+    let making = rustix::mount::fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC).at("open the run's own", "/proc")?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let made = rustix::mount::fsconfig_create(&making)
+        .and_then(|()| rustix::mount::fsmount(&making, FsMountFlags::FSMOUNT_CLOEXEC, attributes));
+    match made {
+        Err(Errno::PERM) if route == Route::User => Err(Unbuilt::NoProc),
+        made => Ok(made.at("mount the run's own", "/proc")?),
+    }
+}
+
+/// Puts the run's own /proc. Root's is closed where it leads out (a helper that the kernel starts, sysrq).
+fn processes(route: Route, proc: Option<OwnedFd>) -> Result<(), IoError> {
+    let Some(proc) = proc else {
         // A whole /proc that is read-only breaks every nested sandbox (uid_map) and oom_score_adj.
-        return Ok(sys::set_read_only(c"/proc", false).at("make it writable again", "/proc")?);
-    }
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    match rustix::mount::mount("proc", "/proc", "proc", flags, None) {
-        Err(Errno::PERM) if route == Route::User => return Err(Unbuilt::NoProc),
-        other => other.at("mount the run's own", "/proc")?,
-    }
+        return sys::set_read_only(c"/proc", false).at("make it writable again", "/proc");
+    };
+    attach_to(&proc, "/proc")?;
     if route == Route::Root {
         for name in PROC_CLOSED {
             let path = format!("/proc/{name}");

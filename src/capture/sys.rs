@@ -271,10 +271,10 @@ pub(super) fn exec(argv: &[CString], env: &[CString]) -> io::Error {
     io::Error::last_os_error()
 }
 
-/// Closes a descriptor that was inherited and that nobody in this process owns.
+/// Closes a descriptor that no value of this process will use or close any more.
 pub(super) fn close(fd: RawFd) {
-    // SAFETY: close(2) of a number from the list that `descriptors` made: none of them belongs to a value of this process,
-    // all of which are close-on-exec and left out there.
+    // SAFETY: close(2) of a number that `descriptors` found. In the command's process these are inherited ones, which no value of
+    // this process owns; in the init they are recant's folders, whose values are never used or dropped again: it ends by _exit(2).
     unsafe { libc::close(fd) };
 }
 
@@ -294,6 +294,23 @@ pub(super) fn descriptor_flags(fd: RawFd) -> Option<(i32, bool)> {
     // SAFETY: fcntl(2) with F_GETFL and F_GETFD takes a number.
     let (status, own) = unsafe { (libc::fcntl(fd, libc::F_GETFL), libc::fcntl(fd, libc::F_GETFD)) };
     (status >= 0 && own >= 0).then_some((status, own & libc::FD_CLOEXEC != 0))
+}
+
+/// Where reading stands in an inherited file: lseek(2). 0 where that can't be told.
+pub(super) fn offset(fd: RawFd) -> u64 {
+    // SAFETY: lseek(2) takes numbers.
+    u64::try_from(unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) }).unwrap_or(0)
+}
+
+/// Puts `file` in the place of the inherited descriptor `fd`, read on from `offset`: dup2(2). One that fails is closed.
+pub(super) fn replace(file: BorrowedFd<'_>, fd: RawFd, offset: u64) {
+    let Ok(offset) = libc::off_t::try_from(offset) else { return close(fd) };
+    // SAFETY: dup2(2), lseek(2) and fcntl(2) take numbers; `fd` belongs to no value of this process (see `close`). The file was
+    // opened with O_NONBLOCK, which means nothing for a regular file.
+    let replaced = unsafe { libc::dup2(file.as_raw_fd(), fd) == fd && libc::lseek(fd, offset, libc::SEEK_SET) == offset };
+    if !replaced {
+        close(fd);
+    }
 }
 
 /// A path to something that is held, for calls that take a path alone.
