@@ -159,9 +159,19 @@ impl Store {
         Ok((headers, broken))
     }
 
+    /// Of a listing: one open, one stat, one read a session.
     fn header_of(&self, id: &Id) -> Result<Header, Error> {
-        let dir = self.session_dir(id)?;
-        read_header(&dir, id)
+        let path = format!("{id}/session.json");
+        let shown = self.sessions.path().join(&path).display().to_string();
+        let damaged = |why: &str| Error::Damaged { path: shown.clone(), why: why.into() };
+        match self.sessions.open_file_below(path.as_bytes()) {
+            Ok(file) => parse_header(&read_open(&file, &shown, HEADER_MAX)?, &shown, id),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::ENOENT) => Err(damaged("it is missing")),
+                Some(libc::ELOOP | libc::ENOTDIR) => Err(damaged("it, or the session's folder, is not what it should be")),
+                _ => Err(error).at("open", &shown).map_err(Error::from),
+            },
+        }
     }
 
     fn session_dir(&self, id: &Id) -> Result<Dir, Error> {
@@ -635,11 +645,19 @@ fn write_line<T: serde::Serialize>(buffer: &mut Vec<u8>, line: &T) {
     buffer.push(b'\n');
 }
 
+/// A header has at most 4 KiB; what a later recant adds may be more.
+const HEADER_MAX: u64 = 64 << 10;
+
 fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
     let at = dir.at(b"session.json");
-    let damaged = |why: String| Error::Damaged { path: at.to_string(), why };
-    let bytes = read_small(at, 64 << 10)?.ok_or_else(|| damaged("it is missing".into()))?;
-    let header: Header = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+    let bytes = read_small(at, HEADER_MAX)?;
+    let bytes = bytes.ok_or_else(|| Error::Damaged { path: at.to_string(), why: "it is missing".into() })?;
+    parse_header(&bytes, &at.to_string(), id)
+}
+
+fn parse_header(bytes: &[u8], shown: &str, id: &Id) -> Result<Header, Error> {
+    let damaged = |why: String| Error::Damaged { path: shown.into(), why };
+    let header: Header = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
     if header.id != *id {
         return Err(damaged(format!("it is that of session {}", header.id)));
     }
@@ -649,22 +667,30 @@ fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
 
 /// Reads one of recant's own files whole; `None` where it is missing. What is no file, or larger than `limit` bytes, is damage.
 pub fn read_small(at: Entry<'_>, limit: u64) -> Result<Option<Vec<u8>>, Error> {
-    use std::io::Read;
-    let damaged = |why: &str| Error::Damaged { path: at.to_string(), why: why.into() };
-    match at.stat().at("look at", at)? {
-        None => return Ok(None),
-        Some(stat) if stat.sort != crate::fs::dir::Sort::File => return Err(damaged("it is not a file")),
-        Some(stat) if stat.size > limit => return Err(damaged("it is far too large")),
-        Some(_) => {}
+    // A link is refused by the open, a FIFO does not make it wait.
+    match at.open_file() {
+        Ok(file) => read_open(&file, &at.to_string(), limit).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => {
+            Err(Error::Damaged { path: at.to_string(), why: "it is not a file".into() })
+        }
+        Err(error) => Err(error).at("open", at).map_err(Error::from),
     }
-    let file = match at.open_file() {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).at("open", at).map_err(Error::from),
-    };
-    let mut bytes = Vec::new();
-    file.take(limit).read_to_end(&mut bytes).at("read", at)?;
-    Ok(Some(bytes))
+}
+
+fn read_open(file: &std::fs::File, shown: &str, limit: u64) -> Result<Vec<u8>, Error> {
+    use std::io::Read;
+    let damaged = |why: &str| Error::Damaged { path: shown.into(), why: why.into() };
+    let stat = crate::fs::dir::stat_of(file).at("look at", shown)?;
+    if stat.sort != crate::fs::dir::Sort::File {
+        return Err(damaged("it is not a file"));
+    }
+    if stat.size > limit {
+        return Err(damaged("it is far too large"));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(stat.size + 1).unwrap_or(0));
+    file.take(limit).read_to_end(&mut bytes).at("read", shown)?;
+    Ok(bytes)
 }
 
 fn split<'p>(dir: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {
