@@ -45,20 +45,28 @@ struct Left<'a> {
 /// Makes a session's changes real.
 pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
-    let ask = |session: &Locked, paths: &[AbsPath]| {
-        let denied = denied(&call.config.deny.value)?;
-        let request = Request {
-            paths,
-            on_conflict: on_conflict(args.force),
-            limits: limits(call, on_limit),
-            denied: &|path: &AbsPath| denied.is_match(path.as_path()),
-            accept_unsynced: args.accept_unsynced,
-        };
-        commit::commit(session, &request)
-            .map(|asked| (asked.job, asked.notes))
-            .map_err(|error| refused(Verb::Commit, session.id(), error))
-    };
+    let ask = |session: &Locked, paths: &[AbsPath]| ask_commit(call, session, paths, on_limit, args.force, args.accept_unsynced);
     carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Commit, ask)
+}
+
+fn ask_commit(
+    call: &Call,
+    session: &Locked,
+    paths: &[AbsPath],
+    on_limit: config::OnLimit,
+    force: bool,
+    accept_unsynced: bool,
+) -> Result<(Job, Vec<String>), Problem> {
+    let denied = denied(&call.config.deny.value)?;
+    let request = Request {
+        paths,
+        on_conflict: on_conflict(force),
+        limits: limits(call, on_limit),
+        denied: &|path: &AbsPath| denied.is_match(path.as_path()),
+        accept_unsynced,
+    };
+    let asked = commit::commit(session, &request).map_err(|error| refused(Verb::Commit, session.id(), error))?;
+    Ok((asked.job, asked.notes))
 }
 
 /// Puts a rolled-back session onto the tree again.
@@ -127,10 +135,30 @@ fn carry_out(
 ) -> Result<Ended, Problem> {
     let paths = paths.iter().map(|path| place::named(path)).collect::<Result<Vec<_>, _>>()?;
     let (store, mut session) = if dry_run { to_look_at(call, key)? } else { call.locked(key)? };
+    let report = carry_out_in(call, store, &mut session, &paths, dry_run, verb, ask)?;
+    Ok(say(call, session.id(), &report, dry_run))
+}
+
+/// Commits a session that a run has just filled, as its options and the settings say.
+pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, on_limit: Option<args::OnLimit>) -> Result<Report, Problem> {
+    let on_limit = on_limit.map_or(call.config.on_limit.value, policy);
+    let ask = |session: &Locked, paths: &[AbsPath]| ask_commit(call, session, paths, on_limit, false, false);
+    carry_out_in(call, store, session, &[], false, Verb::Commit, ask)
+}
+
+fn carry_out_in(
+    call: &Call,
+    store: &Store,
+    session: &mut Locked,
+    paths: &[AbsPath],
+    dry_run: bool,
+    verb: Verb,
+    ask: impl Fn(&Locked, &[AbsPath]) -> Result<(Job, Vec<String>), Problem>,
+) -> Result<Report, Problem> {
     // Two operations of one store could undo each other.
     let _lock = if dry_run { None } else { Some(call.store_lock(store)?) };
     let id = session.id().clone();
-    let (job, notes) = ask(&session, &paths)?;
+    let (job, notes) = ask(session, paths)?;
     let moving: Vec<&AbsPath> = job.moves.iter().map(|mv| &mv.path).collect();
     if let Some((other, path)) = engine::recover::holds_any(store, &id, &moving)? {
         let problem = Problem::refused(format!(
@@ -144,17 +172,14 @@ fn carry_out(
     }
     let effect = if dry_run { Effect::Print } else { Effect::Apply };
     let bar = Bar::default();
-    let report = engine::carry_out(&call.fs, store, &mut session, &job, effect, &bar);
+    let report = engine::carry_out(&call.fs, store, session, &job, effect, &bar);
     bar.end();
-    match report {
-        Ok(report) => Ok(say(call, &id, &report, dry_run)),
-        Err(mut error) => {
-            if let engine::Error::Conflicts(conflicts) = &mut error {
-                engine::conflict::attribute(store, &id, conflicts);
-            }
-            Err(refused(verb, &id, error))
+    report.map_err(|mut error| {
+        if let engine::Error::Conflicts(conflicts) = &mut error {
+            engine::conflict::attribute(store, &id, conflicts);
         }
-    }
+        refused(verb, &id, error)
+    })
 }
 
 /// A dry run takes the lock, so that what it says is not half of something, but recovers nothing.
@@ -199,7 +224,7 @@ fn against(rows: &[(String, String)]) -> Vec<Against> {
     rows.iter().map(|(path, why)| Against { path: path.clone(), why: why.clone() }).collect()
 }
 
-fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) -> Ended {
+pub fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) -> Ended {
     let out = &call.out;
     if out.is_text() {
         say_text(call, id, report, dry_run);

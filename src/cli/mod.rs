@@ -20,6 +20,7 @@ mod place;
 mod problem;
 mod prune;
 mod recover;
+mod run;
 mod show;
 mod sides;
 mod stage;
@@ -165,6 +166,8 @@ impl Call {
             Verb::Show(args) => show::show(self, &args),
             Verb::Discard(args) => discard::discard(self, &args),
             Verb::Diff(args) => diff::diff(self, &args),
+            Verb::Run(args) => run::run(self, &args),
+            Verb::Shell(args) => run::shell(self, &args),
             Verb::Commit(args) => apply::commit(self, &args),
             Verb::Rollback(args) => apply::rollback(self, &args),
             Verb::Redo(args) => apply::redo(self, &args),
@@ -226,15 +229,10 @@ impl Call {
     fn session(&self, key: Option<&str>) -> Result<(&Store, Session), Problem> {
         let store = self.store_with(key.unwrap_or("last"))?;
         let id = self.find(store, key)?;
-        let session = store.session(&id)?;
+        let mut session = store.session(&id)?;
         if session.header.uncollected {
-            let held = session.is_held()?;
-            let (why, remedy) = if held {
-                ("a run of it is under way; what it changes is known when it has ended", None)
-            } else {
-                ("its run has ended, but its changes are not collected yet", Some(format!("recant recover {id}")))
-            };
-            return Err(crate::session::Error::NotNow { id: id.to_string(), why: why.into(), remedy }.into());
+            run::collect_ended(self, store, &id)?;
+            session = store.session(&id)?;
         }
         Ok((store, session))
     }

@@ -43,6 +43,8 @@ fn kind_word<S: serde::Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, 
         Kind::Busy => "busy",
         Kind::Stuck => "stuck",
         Kind::NoCapture => "no_capture",
+        Kind::NotExecutable => "not_executable",
+        Kind::NotFound => "not_found",
     })
 }
 

@@ -138,7 +138,7 @@ impl<'j> Draft<'j, '_> {
             let why = "the folder that is there lies on another file system than the store, and cannot be kept; move it away";
             return Err(Error::Refused(vec![(mv.path.to_string(), why.into())]));
         }
-        let (mut kept, home) = names.home(going, self.session)?;
+        let (mut kept, home) = names.home(going)?;
         if let (Kept::Blob { unlinked, .. }, Some(from), true) = (&mut kept, &from, copies)
             && from.nlink > 1
             && from.nlink > self.names_here.get(&from.print.identity).copied().unwrap_or(0)
@@ -217,9 +217,10 @@ impl<'j> Draft<'j, '_> {
         if let (Some(State { what: What::File { digest, size }, .. }), Some(seen)) = (&mut to, &going.to) {
             (*digest, *size) = (seen.state.digest(), seen.state.size());
         }
-        if going.kept_found
-            && mv.in_place
+        // The inode stays, and so does its content: that which is found by force, and the digest that was taken of it.
+        if mv.in_place
             && let (Some(to), Some(from)) = (&mut to, &going.from)
+            && (going.kept_found || to.digest().is_none())
         {
             to.what = from.state.what.clone();
         }
@@ -240,7 +241,8 @@ impl<'j> Draft<'j, '_> {
             Side::Out if going.kept_found && !mv.in_place && mv.from.is_some() => Side::Lost,
             side => side,
         };
-        self.outcomes.push(Outcome { index: mv.index, n: mv.n, path: mv.path.clone(), from, to, kept, side });
+        let forced = going.kept_found;
+        self.outcomes.push(Outcome { index: mv.index, n: mv.n, path: mv.path.clone(), from, to, kept, side, forced });
     }
 
     /// The mtimes of folders that are no steps themselves: those in which names change, and those that the job names.
@@ -340,6 +342,7 @@ impl<'j> Draft<'j, '_> {
 /// Where what comes off the tree finds its home, no two at the same place.
 struct Names {
     taken: HashSet<Digest>,
+    blobs: Dir,
     verb: Verb,
     generation: u64,
 }
@@ -347,10 +350,11 @@ struct Names {
 impl Names {
     fn new(session: &Session, job: &Job) -> Result<Self, Error> {
         let taken = if job.verb.inward() { Manifest::read(&session.dir)?.plain_blobs() } else { HashSet::new() };
-        Ok(Self { taken, verb: job.verb, generation: session.header.generation + 1 })
+        let blobs = session.dir.open_below(b"checkpoint/blobs").at("open the folder", session.dir.at(b"checkpoint"))?;
+        Ok(Self { taken, blobs, verb: job.verb, generation: session.header.generation + 1 })
     }
 
-    fn home(&mut self, going: &Going<'_>, session: &Session) -> Result<(Kept, Option<Spot>), Error> {
+    fn home(&mut self, going: &Going<'_>) -> Result<(Kept, Option<Spot>), Error> {
         let mv = going.mv;
         let Some(from) = &going.from else { return Ok((Kept::Nothing, None)) };
         let displaced = || Spot::Session(format!("displaced/{}/{}", self.generation, mv.n).into_bytes());
@@ -367,12 +371,9 @@ impl Names {
         }
         let kept = match from.state.what {
             What::File { digest: Some(digest), .. } => {
-                let there = || -> Result<bool, Error> {
-                    let place = format!("checkpoint/blobs/{digest}").into_bytes();
-                    let (dir, name) = session.split(&place)?;
-                    Ok(dir.at(name).stat().at("look at", dir.at(name))?.is_some())
-                };
-                let numbered = !self.taken.insert(digest) || there()?;
+                let name = digest.to_string();
+                let at = self.blobs.at(name.as_bytes());
+                let numbered = !self.taken.insert(digest) || at.stat().at("look at", at)?.is_some();
                 Kept::Blob { digest, numbered, unlinked: false }
             }
             What::File { digest: None, .. } => {

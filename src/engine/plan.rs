@@ -12,7 +12,7 @@ use super::job::Job;
 use super::look::look_at_all;
 use super::report::{Report, Row};
 use super::step::{FolderTime, RootRecord, Step};
-use super::{Error, meta};
+use super::Error;
 use crate::checkpoint::manifest::Kept;
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
@@ -47,6 +47,9 @@ pub struct Outcome {
     pub kept: Kept,
     /// Where the change is now.
     pub side: Side,
+    /// By `--force` it is not what was expected that was there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
 }
 
 /// All that will be done.
@@ -104,11 +107,6 @@ impl<'j> Plan<'j> {
             generation: self.generation,
         }
     }
-}
-
-/// Whether the xattrs of what lies in an upper are to be cleaned before it goes onto the tree.
-pub(super) fn differs(have: &crate::tree::state::Meta, want: &crate::tree::state::Meta) -> bool {
-    have != want || have.xattrs.iter().any(|(name, _)| meta::is_overlay_xattr(name))
 }
 
 /// The folder of a spot in the tree, and an io error where there is none.

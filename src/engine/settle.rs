@@ -241,27 +241,15 @@ fn put_print(reach: &mut Reach<'_>, step: Option<&Step>, when: When) -> Result<O
 
 /// `commit --force` takes what it found as the `before`: rollback gives that back.
 fn write_forced_befores(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
-    if journal.head.verb != Verb::Commit {
+    if journal.head.verb != Verb::Commit || !journal.outcomes.iter().any(|outcome| outcome.forced) {
         return Ok(());
     }
     let mut changes = session.changes()?;
-    let mut forced = false;
-    for outcome in &journal.outcomes {
+    for outcome in journal.outcomes.iter().filter(|outcome| outcome.forced) {
         let Some(change) = changes.list.get_mut(outcome.index) else { continue };
-        let same = match (&change.before.object, &outcome.from) {
-            (None, None) => true,
-            (Some(a), Some(b)) => !matches!(a.likeness(b), crate::tree::state::Likeness::Differs(_)),
-            _ => false,
-        };
-        if !same {
-            (change.before.object, change.before.print) = (outcome.from.clone(), None);
-            forced = true;
-        }
+        (change.before.object, change.before.print) = (outcome.from.clone(), None);
     }
-    if forced {
-        session.rewrite(fs, &changes, session.header.lines)?;
-    }
-    Ok(())
+    Ok(session.rewrite(fs, &changes, session.header.lines)?)
 }
 
 /// Once every change has been on the tree, nothing of a capture is needed in its uppers: what stays there is whiteouts,

@@ -259,7 +259,10 @@ impl Store {
             }
             let mut header = Header::new(id.clone(), seq, origin, crate::fs::now());
             header.name = name.map(Into::into);
-            write_header(fs, &dir, &header)?;
+            let at = dir.at(b"session.json");
+            let durable = origin == Origin::Staged;
+            let bytes = header_bytes(&header);
+            if durable { fs.replace(at, &bytes) } else { fs.replace_later(at, &bytes) }.at("write", at)?;
             match fs.place(temp, self.sessions.at(id.as_str().as_bytes())) {
                 Ok(()) => {}
                 // Drawn twice in one second.
@@ -269,8 +272,10 @@ impl Store {
                 }
                 Err(error) => return Err(error).at("name the session", temp).map_err(Error::from),
             }
-            // D2, D3: the session's own name, and through it all that was made in it.
-            fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
+            if durable {
+                // D2, D3: the session's own name. One of a run is made durable when the run has ended.
+                fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
+            }
             let dir = self.session_dir(&id)?;
             return Ok(Locked { session: Session { dir, header }, _lock: lock });
         }
@@ -531,11 +536,32 @@ impl Locked {
         Ok(())
     }
 
+    /// Replaces the header without waiting for the disk: of a run under way, which a power cut loses anyway.
+    pub fn save_later(&mut self, fs: &Fs, mut header: Header) -> Result<(), Error> {
+        header.changed = crate::fs::now();
+        let at = self.dir.at(b"session.json");
+        fs.replace_later(at, &header_bytes(&header)).at("write", at)?;
+        self.session.header = header;
+        Ok(())
+    }
+
+    /// Makes the session's folder and its own files durable with their names (D2, D3).
+    pub fn make_durable(&self, fs: &Fs) -> Result<(), Error> {
+        fs.sync_fs(&self.dir).at("sync the file system of", self.dir.path().display())?;
+        Ok(())
+    }
+
+    /// Writes `run.json` without waiting for the disk.
+    pub fn note_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
+        let at = self.dir.at(b"run.json");
+        fs.replace_later(at, &json(run)).at("write", at)?;
+        Ok(())
+    }
+
     /// Writes `run.json`.
     pub fn save_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
         let at = self.dir.at(b"run.json");
-        let bytes = serde_json::to_vec(run).map_err(|error| Error::Damaged { path: at.to_string(), why: error.to_string() })?;
-        fs.replace(at, &bytes).at("write", at)?;
+        fs.replace(at, &json(run)).at("write", at)?;
         Ok(())
     }
 }
