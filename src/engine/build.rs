@@ -240,7 +240,8 @@ impl<'j> Draft<'j, '_> {
             Side::Out if going.kept_found && !mv.in_place && mv.from.is_some() => Side::Lost,
             side => side,
         };
-        self.outcomes.push(Outcome { index: mv.index, n: mv.n, path: mv.path.clone(), from, to, kept, side });
+        let forced = going.kept_found;
+        self.outcomes.push(Outcome { index: mv.index, n: mv.n, path: mv.path.clone(), from, to, kept, side, forced });
     }
 
     /// The mtimes of folders that are no steps themselves: those in which names change, and those that the job names.

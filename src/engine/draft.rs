@@ -127,6 +127,7 @@ impl<'j, 's> Draft<'j, 's> {
             to: mv.to.clone(),
             kept,
             side,
+            forced: false,
         });
     }
 
