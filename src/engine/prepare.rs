@@ -117,9 +117,9 @@ impl<'j> Plan<'j> {
             made.extend(step.to_at.clone().filter(|spot| unmade || matches!(spot, Spot::Tree(_))));
             made.extend(step.home.clone().filter(|_| step.copied));
             made.extend(step.out.clone().filter(|spot| matches!(spot, Spot::Tree(_))));
-            if step.home.as_ref().is_some_and(|home| matches!(home, Spot::Session(below) if below.starts_with(b"displaced/"))) {
-                made.insert(displaced(self.generation));
-            }
+        }
+        if self.outcomes.iter().any(|outcome| outcome.displaces(self.job.verb)) {
+            made.insert(displaced(self.generation));
         }
         made.into_iter().collect()
     }

@@ -214,17 +214,13 @@ fn write_manifest(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &J
     Ok(manifest.write(fs, &session.dir)?)
 }
 
-/// What `--force` overwrote, as it stands in the manifest of its generation.
+/// What `--force` overwrote, as it stands in the manifest of its generation. Of an inode that stayed it is the metadata.
 fn displaced_row(original: &Original, outcome: &Outcome, journal: &Journal) -> Option<Original> {
-    let generation = journal.head.generation + 1;
-    let prefix = format!("displaced/{generation}/").into_bytes();
-    let is_displaced =
-        |step: &&Step| step.path == outcome.path && matches!(&step.home, Some(Spot::Session(home)) if home.starts_with(&prefix));
-    if outcome.side != Side::Lost && !matches!(outcome.kept, Kept::Displaced { .. }) {
-        return None;
-    }
-    journal.steps.iter().find(is_displaced)?;
-    Some(Original { kept: Kept::Displaced { generation }, put: None, ..original.clone() })
+    let kept = match outcome.kept {
+        Kept::Metadata => Kept::Metadata,
+        _ => Kept::Displaced { generation: journal.head.generation + 1 },
+    };
+    outcome.displaces(journal.head.verb).then(|| Original { kept, put: None, ..original.clone() })
 }
 
 fn put_print(reach: &mut Reach<'_>, step: Option<&Step>, when: When) -> Result<Option<crate::tree::state::Fingerprint>, Error> {
@@ -239,7 +235,8 @@ fn put_print(reach: &mut Reach<'_>, step: Option<&Step>, when: When) -> Result<O
     Ok(ours.then(|| look::fingerprint(&stat)))
 }
 
-/// `commit --force` takes what it found as the `before`: rollback gives that back.
+/// `commit --force` takes what it found as the `before`: rollback gives that back. Where the inode stays, its content is
+/// that of the `after` too.
 fn write_forced_befores(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
     if journal.head.verb != Verb::Commit || !journal.outcomes.iter().any(|outcome| outcome.forced) {
         return Ok(());
@@ -248,6 +245,7 @@ fn write_forced_befores(fs: &Fs, session: &Session, journal: &Journal) -> Result
     for outcome in journal.outcomes.iter().filter(|outcome| outcome.forced) {
         let Some(change) = changes.list.get_mut(outcome.index) else { continue };
         (change.before.object, change.before.print) = (outcome.from.clone(), None);
+        change.after = outcome.to.clone();
     }
     Ok(session.rewrite(fs, &changes, session.header.lines)?)
 }

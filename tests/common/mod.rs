@@ -162,6 +162,26 @@ impl World {
         self
     }
 
+    /// Sets the mtime, of a folder too; links are not followed.
+    pub fn set_mtime(&self, name: impl AsRef<Path>, s: i64, ns: i64) -> &Self {
+        let omit = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+        let time = rustix::fs::Timespec { tv_sec: s, tv_nsec: ns };
+        let times = rustix::fs::Timestamps { last_access: omit, last_modification: time };
+        let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+        rustix::fs::utimensat(rustix::fs::CWD, self.path(name), &times, flags).expect("another mtime");
+        self
+    }
+
+    /// Sets an xattr; false, said as a skip, where the file system has none.
+    pub fn set_xattr(&self, name: impl AsRef<Path>, xattr: &str, value: impl AsRef<[u8]>) -> bool {
+        let path = self.path(name);
+        let set = rustix::fs::lsetxattr(&path, xattr, value.as_ref(), rustix::fs::XattrFlags::empty());
+        if let Err(error) = set {
+            println!("skipped: the xattr {xattr} on {}: {error}", path.display());
+        }
+        set.is_ok()
+    }
+
     /// The content of a file below the tree, as text.
     pub fn read(&self, name: impl AsRef<Path>) -> String {
         String::from_utf8(self.bytes(name)).expect("content that is UTF-8")
@@ -224,6 +244,43 @@ impl Default for World {
     fn default() -> Self {
         Self::new()
     }
+}
+
+impl World {
+    /// A session's status, as `show` has it.
+    #[track_caller]
+    pub fn status(&self, id: &str) -> String {
+        let shown = self.call(["show", id, "--json"]).run().ok().json();
+        shown["session"]["status"].as_str().expect("a status").to_owned()
+    }
+
+    /// The names under the tree that are recant's own.
+    pub fn leftovers(&self) -> Vec<String> {
+        let ours = |path: &Vec<u8>| path.windows(8).any(|part| part == b".recant-");
+        self.manifest().0.into_keys().filter(ours).map(|path| path.escape_ascii().to_string()).collect()
+    }
+
+    /// The names in the store's folder of journals.
+    pub fn journals(&self) -> Vec<String> {
+        let names = std::fs::read_dir(self.store().join("journals")).expect("the journals");
+        names.map(|name| name.expect("a name").file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    /// Ends the test where recant left a temporary name in the tree or a journal.
+    #[track_caller]
+    pub fn assert_tidy(&self, what: &str) {
+        assert_eq!(self.leftovers(), Vec::<String>::new(), "{what}: temporary names");
+        assert_eq!(self.journals(), Vec::<String>::new(), "{what}: journals");
+    }
+}
+
+/// Whether the tests run as root: says so as a skip of `what` where they do not.
+pub fn is_root(what: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        println!("skipped: {what}: only root can set it up");
+    }
+    root
 }
 
 /// A run that is not started yet.
@@ -358,6 +415,18 @@ impl Said {
     #[track_caller]
     pub fn json_err(&self) -> serde_json::Value {
         serde_json::from_slice(&self.err).unwrap_or_else(|error| panic!("no JSON ({error}):\n{self}"))
+    }
+
+    /// The paths that stand against what was to be done, as an error in JSON names them, sorted.
+    #[track_caller]
+    pub fn against(&self) -> Vec<String> {
+        let error = self.json_err();
+        let several = error["paths"].as_array().map(|rows| rows.iter().map(|row| row["path"].clone()).collect());
+        let one = || error["path"].as_str().map(|path| vec![path.into()]);
+        let paths: Vec<serde_json::Value> = several.or_else(one).unwrap_or_default();
+        let mut paths: Vec<String> = paths.iter().map(|path| path.as_str().expect("a path").to_owned()).collect();
+        paths.sort();
+        paths
     }
 
     /// Standard output as one JSON value a line.
