@@ -149,6 +149,7 @@ impl<'j> Draft<'j, '_> {
         }
         let beside = if copies { Some(self.beside(mv)?) } else { None };
         // `to` as it is to be: what lies in the store, with the recorded metadata. Prepare makes it so.
+        let as_recorded = going.to.as_ref().zip(mv.to.as_ref()).is_some_and(|(seen, to)| seen.state.meta == to.meta);
         let to = mv.to.as_ref().map(|to| {
             let mut seen = going.to.clone().unwrap_or_else(|| unmade(to));
             let digest = seen.state.digest();
@@ -182,7 +183,7 @@ impl<'j> Draft<'j, '_> {
         };
         let copied = copies && from.is_some() && home.is_some();
         let whole = going.kept_found && from.as_ref().is_some_and(|seen| seen.state.is_folder());
-        let step = Step { act, path: mv.path.clone(), n: mv.n, from, to, to_at, out, home, copied, spare, whole };
+        let step = Step { act, path: mv.path.clone(), n: mv.n, from, to, to_at, out, home, copied, spare, as_recorded, whole };
         Ok((Some(step), final_meta, kept))
     }
 
@@ -398,6 +399,7 @@ fn set_meta(path: &AbsPath, n: u32, from: Seen, to: Seen) -> Step {
         home: None,
         copied: false,
         spare: None,
+        as_recorded: false,
         whole: false,
     }
 }

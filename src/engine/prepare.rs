@@ -220,6 +220,10 @@ impl Hands<'_, '_> {
         }
         let named = self.reach.spot(to_at).at("open the folder of", to_at)?;
         self.open_held(&named, to_at)?;
+        if step.as_recorded && !fresh && !to.state.is_folder() {
+            touched.push(Touched::Object(to_at.clone()));
+            return Ok(());
+        }
         let at = named.at();
         let digest = to.state.digest();
         let mut now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;

@@ -60,6 +60,9 @@ pub struct Step {
     /// The store's own copy of `to`, which goes once it is settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare: Option<Spot>,
+    /// `to` lies in the store with just the metadata that is recorded: nothing is to be set.
+    #[serde(skip)]
+    pub as_recorded: bool,
     /// `from` is a folder that is moved out with all that is in it, by `--force`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
