@@ -201,7 +201,7 @@ fn write_manifest(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &J
             manifest.originals.remove(&outcome.path);
         }
     }
-    for time in &journal.head.times {
+    for time in journal.head.times.iter().filter(|time| !time.own) {
         let known = manifest.folder_times.remove(&time.path);
         let Some(left) = time.new else { continue };
         let (old, committed) = match known {
