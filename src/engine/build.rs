@@ -246,16 +246,21 @@ impl<'j> Draft<'j, '_> {
         self.outcomes.push(Outcome { index: mv.index, n: mv.n, path: mv.path.clone(), from, to, kept, side, forced });
     }
 
-    /// The mtimes of folders that are no steps themselves: those in which names change, and those that the job names.
+    /// The mtimes of folders that stay: those in which names change, and those that the job names.
     fn folder_times(&mut self, folders: &BTreeMap<AbsPath, Rc<Dir>>, steps: &[Step]) -> Result<Vec<FolderTime>, Error> {
-        let own: HashSet<&AbsPath> =
-            steps.iter().filter(|step| step.n != 0 && (step.from_folder() || step.to_folder())).map(|step| &step.path).collect();
+        let own: HashMap<&AbsPath, &Step> = steps
+            .iter()
+            .filter(|step| step.n != 0 && (step.from_folder() || step.to_folder()))
+            .map(|step| (&step.path, step))
+            .collect();
+        // Of the steps of one path the last is here: one that only sets metadata and places nothing leaves the folder where it is.
+        let moves = |step: &&Step| step.act != Act::SetMeta || step.to_at.is_some();
         let wanted: HashMap<&AbsPath, _> = self.job.times.iter().map(|wanted| (&wanted.path, wanted)).collect();
         let always = self.job.times.iter().filter(|wanted| wanted.always).map(|wanted| wanted.path.clone());
         let paths: BTreeSet<AbsPath> = folders.keys().cloned().chain(always).collect();
         let now = crate::fs::now();
         let mut times = Vec::new();
-        for path in paths.into_iter().filter(|path| !own.contains(path)) {
+        for path in paths.into_iter().filter(|path| !own.get(path).is_some_and(moves)) {
             let dir = match self.roots.folder(&path) {
                 Ok(dir) => dir,
                 // An mtime for a folder that went away meanwhile has nowhere to be.
@@ -264,11 +269,17 @@ impl<'j> Draft<'j, '_> {
             };
             let stat = dir.stat().at("look at", &path)?;
             let mine = self.me.is_root() || stat.uid == self.me.as_raw();
+            if let Some(to) = own.get(&path).and_then(|step| step.to.as_ref()) {
+                let (identity, old, new) = (look::identity(&stat), stat.mtime, mine.then_some(to.state.meta.mtime));
+                times.push(FolderTime { path, identity, old, new, original: old, own: true });
+                continue;
+            }
             let wanted = wanted.get(&path);
             let fits = wanted.is_some_and(|w| w.only_if.is_none_or(|left| left == stat.mtime));
             let new = wanted.filter(|_| fits).map_or(now, |wanted| wanted.mtime);
             let original = wanted.filter(|_| fits).and_then(|wanted| wanted.original).unwrap_or(stat.mtime);
-            times.push(FolderTime { path, identity: look::identity(&stat), old: stat.mtime, new: mine.then_some(new), original });
+            let (identity, old, new) = (look::identity(&stat), stat.mtime, mine.then_some(new));
+            times.push(FolderTime { path, identity, old, new, original, own: false });
         }
         Ok(times)
     }

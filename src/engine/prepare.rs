@@ -102,9 +102,7 @@ impl<'j> Plan<'j> {
     pub fn prepare(mut self, fs: &Fs, store: &Store, session: &Locked) -> Result<Prepared<'j>, Error> {
         let made = self.to_be_made();
         let draft = Draft { made, times: self.times.clone(), generation: self.generation };
-        draft.write(fs, store, &self.id)?;
-        let ready = self.make_ready(fs, session);
-        match ready {
+        match draft.write(fs, store, &self.id).and_then(|()| self.make_ready(fs, session)) {
             Ok(()) => Ok(Prepared { plan: self, made: draft.made }),
             Err(why) => Err(undo::take_back_prepared(fs, store, session, &draft, why)),
         }

@@ -68,7 +68,8 @@ pub struct Step {
     pub whole: bool,
 }
 
-/// A folder in which names change and that is no step itself: its mtime before, and the one to set.
+/// A folder in which names change and that stays: its mtime before, and the one to set. Where names are copied beside a
+/// target it changes once more when the temporary ones go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderTime {
     /// The folder.
@@ -84,6 +85,9 @@ pub struct FolderTime {
     /// What the manifest is to remember as its mtime before recant came.
     #[serde(with = "crate::tree::time")]
     pub original: Time,
+    /// It is a change itself, of its metadata: the manifest has its mtime there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
 }
 
 /// A mount that paths of the operation lie in, so that recovery can tell whether it is there.

@@ -389,6 +389,11 @@ impl Said {
         String::from_utf8(self.err.clone()).expect("messages that are UTF-8")
     }
 
+    /// Standard error as text, whatever bytes it holds.
+    pub fn stderr_lossy(&self) -> String {
+        String::from_utf8_lossy(&self.err).into_owned()
+    }
+
     /// Standard output masked.
     pub fn masked_out(&self) -> &str {
         &self.masked[0]
