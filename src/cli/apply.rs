@@ -196,7 +196,10 @@ fn to_look_at<'c>(call: &'c Call, key: &str) -> Result<(&'c Store, Locked), Prob
     if let Some(what) = recover::would(store, &id) {
         call.out.warn(format_args!("session {id}: {what}"));
     }
-    let locked = store.lock_session(&call.fs, &id)?;
+    let mut locked = store.lock_session(&call.fs, &id)?;
+    if locked.header.uncollected {
+        super::run::collect(call, store, &mut locked)?;
+    }
     recover::refuse_interrupted(store, &id)?;
     Ok((store, locked))
 }

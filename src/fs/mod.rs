@@ -294,6 +294,14 @@ fn of_fd(fd: std::os::fd::BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
+/// The time as exactly as the kernel tells it: CLOCK_REALTIME. A file changed before this call has a ctime of before it, also
+/// where the file system stamps finer than the tick (multigrain timestamps, Linux 6.13).
+pub fn exact_now() -> Time {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    // As below.
+    Time { s: now.tv_sec, ns: u32::try_from(now.tv_nsec).unwrap_or(0) }
+}
+
 /// The clock that the kernel stamps files with: CLOCK_REALTIME_COARSE. A file changed after this call has this ctime or a later one.
 pub fn now() -> Time {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
