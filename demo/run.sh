@@ -27,8 +27,9 @@ fi
 work=$(mktemp -d "${DEMO_DIR:-${TMPDIR:-/tmp}}/recant-demo.XXXXXX")
 trap 'chmod -R u+rwx "$work" 2>/dev/null; rm -rf "$work"' EXIT
 export RECANT_STORE=$work/store XDG_CONFIG_HOME=$work/config
-step() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
-say() { step "recant $*"; "$recant" "$@"; }
+step() { if [ -t 1 ]; then printf '\n\033[1m$ %s\033[0m\n' "$*"; else printf '\n$ %s\n' "$*"; fi; }
+# What it prints, cut to the last lines where it is long.
+say() { step "recant $*"; "$recant" "$@" | tail -n "${lines:-20}"; }
 
 # Kind, mode, owner, time to the nanosecond and link target of each path; sizes and names of files too.
 state() { (cd "$1" && find . -printf '%y %m %U:%G %T@ %p -> %l\n' | LC_ALL=C sort); }
@@ -43,7 +44,7 @@ cd "$work/tree"
 # The refactoring: a word changed everywhere, files renamed, tests and a whole folder removed, a report written.
 cat >"$work/refactor" <<'SCRIPT'
 grep -rlZ --include='*.rs' --include='*.h' --include='*.c' --include='*.py' -w -e 'unsafe' -e 'define' -e 'import' . |
-    xargs -0 sed -i -e 's/\bunsafe\b/UNSAFE/g' -e 's/\bdefine\b/DEFINE/g' -e 's/\bimport\b/IMPORT/g'
+    xargs -0r sed -i -e 's/\bunsafe\b/UNSAFE/g' -e 's/\bdefine\b/DEFINE/g' -e 's/\bimport\b/IMPORT/g'
 find . -depth -name '*error*' -type f | while IFS= read -r path; do mv "$path" "$(dirname "$path")/renamed-$(basename "$path")"; done
 find . -type d \( -name tests -o -name linux \) -prune -print0 | xargs -0r rm -r
 find . -name 'README*' -exec chmod 0600 {} +
@@ -52,29 +53,18 @@ find . -type f | wc -l >reports/deep/files.txt
 ln -s deep/files.txt reports/latest
 SCRIPT
 
-if "$recant" run --help >/dev/null 2>&1; then
-    say run -- sh "$work/refactor"
-    session=last
-else
-    step "the refactoring, staged by hand"
-    cp -a "$work/before" "$work/after"
-    (cd "$work/after" && sh "$work/refactor")
-    session=$("$recant" session new)
-    (cd "$work" && diff -rq --no-dereference before after || true) | sed -n "s/^Files before\/\(.*\) and after.*/\1/p" | awk "NR <= 300" |
-        while IFS= read -r path; do "$recant" -q session write "$session" "$path" --from "$work/after/$path"; done
-    find . -type d -name tests -prune | awk "NR <= 3" | while IFS= read -r path; do "$recant" -q session delete -r "$session" "$path"; done
-fi
+say run -- sh "$work/refactor"
 
 step "diff -r before tree        # nothing has happened to the tree yet"
 diff -r --no-dereference "$work/before" . && state . | cmp - "$work/state.before" && echo "the tree is untouched"
 
-say diff --stat "$session" | tail -n 12
-say commit "$session" | tail -n 5
+lines=12 say diff --stat last
+lines=5 say commit last
 step "diff -rq before tree | wc -l        # now it has"
 { diff -rq --no-dereference "$work/before" . || true; } | wc -l
-say checkpoint show "$session" | head -n 12
+lines=12 say checkpoint show last
 cd / # from anywhere
-say rollback "$session" | tail -n 3
+lines=5 say rollback last
 
 step "diff -r before tree; find -printf of kind, mode, owner, time, link"
 diff -r --no-dereference "$work/before" "$work/tree"
