@@ -137,8 +137,10 @@ impl Desk {
         let said = self.recant(&format!("diff {id} --name-only")).ok();
         let tree = format!("{}/", self.world.tree().display());
         let paths = said.stdout();
-        let mut paths: Vec<String> =
-            paths.lines().map(|path| path.strip_prefix(&*tree).or(path.strip_prefix(&tree[1..])).unwrap_or(path).to_owned()).collect();
+        let mut paths: Vec<String> = paths
+            .lines()
+            .map(|path| path.strip_prefix(&*tree).or(path.strip_prefix(&tree[1..])).unwrap_or(path).to_owned())
+            .collect();
         paths.sort();
         paths
     }
@@ -360,7 +362,8 @@ fn a_second_run_in_a_session_adds_to_the_net_change() {
         let before = desk.made("echo one > one; echo two > two; echo three > three; mkdir d; echo d > d/d");
         desk.run("echo 1 > one; echo 2 > two; rm three; echo new > new; rm -r d").ok();
         let id = desk.id();
-        let said = desk.held(&format!("--session {id}"), "cat one; ls; echo two > two; touch -r one two; rm new; echo 3 > three; mkdir d");
+        let said = desk
+            .held(&format!("--session {id}"), "cat one; ls; echo two > two; touch -r one two; rm new; echo 3 > three; mkdir d");
         let said = said.run().ok();
         assert_eq!(said.stdout(), "1\nnew\none\ntwo\n", "it goes on from what is held");
         assert_eq!(desk.ids(), [id.clone()]);
@@ -441,7 +444,8 @@ fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the
         for verb in ["diff", "commit", "show"] {
             desk.made("echo old > old");
             let before = desk.world.manifest();
-            let waiting = desk.start("--id-file id", "echo new > old; mkdir d; echo made > d/made; echo ready; sleep 1000; echo late > late");
+            let waiting = desk
+                .start("--id-file id", "echo new > old; mkdir d; echo made > d/made; echo ready; sleep 1000; echo late > late");
             let text = desk.world.read("id");
             desk.world.remove("id");
             let id = text.lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
@@ -451,7 +455,10 @@ fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the
             let said = desk.recant(&format!("{verb} {id}")).ok();
             assert!(said.stderr().contains("cut off"), "{verb}: {said}");
             if verb != "commit" {
-                desk.world.manifest().without_folder_times().assert_same(&before.clone().without_folder_times(), "nothing was changed");
+                desk.world
+                    .manifest()
+                    .without_folder_times()
+                    .assert_same(&before.clone().without_folder_times(), "nothing was changed");
                 assert_eq!(desk.paths(&id), ["d", "d/made", "old"]);
                 desk.recant(&format!("commit {id}")).ok();
             }
@@ -566,7 +573,11 @@ fn json_is_one_document_at_the_end_of_standard_error() {
         assert_eq!(said.stdout(), "out\n");
         let text = said.stderr();
         let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-        assert_eq!((&last["schema"], &last["result"], &last["ending"]["exited"]), (&1.into(), &"pending".into(), &3.into()), "{text}");
+        assert_eq!(
+            (&last["schema"], &last["result"], &last["ending"]["exited"]),
+            (&1.into(), &"pending".into(), &3.into()),
+            "{text}"
+        );
         assert_eq!(last["session"], desk.id());
     });
 }
@@ -732,7 +743,9 @@ fn programs_that_people_use_leave_the_same_in_a_run() {
     }
     each(|desk| {
         let git = "git -c user.name=t -c user.email=t@t -c init.defaultBranch=main -c commit.gpgsign=false";
-        desk.made(&format!("{git} init -q .; mkdir d; for n in 1 2 3; do seq 1 $((n*100)) > d/$n; done; {git} add -A; {git} commit -qm one"));
+        desk.made(&format!(
+            "{git} init -q .; mkdir d; for n in 1 2 3; do seq 1 $((n*100)) > d/$n; done; {git} add -A; {git} commit -qm one"
+        ));
         let before = desk.world.manifest();
         desk.run(&format!("set -e; echo more >> d/1; {git} rm -q d/2; {git} add -A; {git} commit -qm two; {git} gc -q; {git} checkout -q -b other HEAD~1; {git} fsck --strict")).ok();
         desk.recant("commit last").ok();

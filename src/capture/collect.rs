@@ -202,7 +202,8 @@ impl<'a> Found<'a> {
     fn mark_removed(&mut self) {
         for gone in std::mem::take(&mut self.gone) {
             let deleted = self.list.iter().filter(|change| change.after.is_none());
-            let renamed = deleted.into_iter().any(|change| change.before.object.as_ref().is_some_and(|old| gone.was(change, old)));
+            let renamed =
+                deleted.into_iter().any(|change| change.before.object.as_ref().is_some_and(|old| gone.was(change, old)));
             if !renamed && let Ok(i) = self.list.binary_search_by(|change| change.path.cmp(&gone.path)) {
                 self.list[i].marks.foreign = true;
             }

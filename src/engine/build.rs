@@ -42,7 +42,7 @@ impl<'j> Draft<'j, '_> {
             self.note_outcome(going, kept);
             last.extend(final_meta);
             let Some(step) = step else { continue };
-            match (going.to_folder() && !going.from_folder(), going.leaves_folder()) {
+            match (going.becomes_folder() && !going.was_folder(), going.leaves_folder()) {
                 (true, _) => new_folders.push(step),
                 (_, true) => gone_folders.push(step),
                 _ => leaves.push(step),
@@ -95,7 +95,7 @@ impl<'j> Draft<'j, '_> {
     fn close_again(&self, opened: &HashMap<AbsPath, Seen>, steps: &[Step], last: &mut Vec<Step>) {
         let settled: HashSet<AbsPath> = last.iter().map(|step| step.path.clone()).collect();
         let removed: HashSet<&AbsPath> =
-            steps.iter().filter(|step| step.act != Act::SetMeta && step.from_folder()).map(|step| &step.path).collect();
+            steps.iter().filter(|step| step.act != Act::SetMeta && step.was_folder()).map(|step| &step.path).collect();
         for (path, seen) in opened {
             if !settled.contains(path) && !removed.contains(path) {
                 let mut open = seen.clone();
@@ -134,7 +134,7 @@ impl<'j> Draft<'j, '_> {
             (Some(_), None) => Act::Remove,
         };
         let copies = self.copies(&mv.path)?;
-        if copies && going.kept_found && going.from_folder() {
+        if copies && going.kept_found && going.was_folder() {
             let why = "the folder that is there lies on another file system than the store, and cannot be kept; move it away";
             return Err(Error::Refused(vec![(mv.path.to_string(), why.into())]));
         }
@@ -250,7 +250,7 @@ impl<'j> Draft<'j, '_> {
     fn folder_times(&mut self, folders: &BTreeMap<AbsPath, Rc<Dir>>, steps: &[Step]) -> Result<Vec<FolderTime>, Error> {
         let own: HashMap<&AbsPath, &Step> = steps
             .iter()
-            .filter(|step| step.n != 0 && (step.from_folder() || step.to_folder()))
+            .filter(|step| step.n != 0 && (step.was_folder() || step.becomes_folder()))
             .map(|step| (&step.path, step))
             .collect();
         // Of the steps of one path the last is here: one that only sets metadata and places nothing leaves the folder where it is.

@@ -18,6 +18,7 @@
 
 pub mod apply;
 mod build;
+pub mod choose;
 pub mod conflict;
 mod draft;
 pub mod job;

@@ -138,7 +138,7 @@ impl<'j> Plan<'j> {
         let mut placed: HashMap<AbsPath, Seen> = HashMap::new();
         for step in self.steps.iter_mut().filter(|step| step.act != Act::SetMeta) {
             hands.ready(step, &mut touched)?;
-            if step.to_folder()
+            if step.becomes_folder()
                 && let Some(to) = &step.to
             {
                 placed.insert(step.path.clone(), to.clone());
@@ -158,7 +158,7 @@ impl<'j> Plan<'j> {
             step.from = Some(now.clone());
         }
         // The journal tells what lies at `to_at`, not what it becomes.
-        for step in self.steps.iter_mut().filter(|step| step.act != Act::SetMeta && step.to_folder()) {
+        for step in self.steps.iter_mut().filter(|step| step.act != Act::SetMeta && step.becomes_folder()) {
             step.to = placed.get(&step.path).cloned();
         }
     }

@@ -112,12 +112,12 @@ impl RootRecord {
 
 impl Step {
     /// Whether the step's `from` is a folder.
-    pub fn from_folder(&self) -> bool {
+    pub fn was_folder(&self) -> bool {
         self.from.as_ref().is_some_and(|seen| seen.state.is_folder())
     }
 
     /// Whether the step's `to` is a folder.
-    pub fn to_folder(&self) -> bool {
+    pub fn becomes_folder(&self) -> bool {
         self.to.as_ref().is_some_and(|seen| seen.state.is_folder())
     }
 }

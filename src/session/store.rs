@@ -612,7 +612,7 @@ impl Net {
     fn take(&mut self, line: Line) {
         match line {
             Line::Change(change) => {
-                self.changes.insert(change.path.clone(), change);
+                self.changes.insert(change.path.clone(), *change);
             }
             Line::None { path, .. } => {
                 self.changes.remove(&path);

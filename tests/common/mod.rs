@@ -14,6 +14,7 @@
 //! parts are `<id1~>`; a local time is `<time>`; the world's folder is `/world`, so that the tree is `/world/tree`.
 
 #![allow(dead_code, reason = "each test binary uses a part of the fixture")]
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 
 use std::cell::RefCell;
