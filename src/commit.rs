@@ -57,7 +57,6 @@ fn asked(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) 
             // A folder that the session makes is needed by what lies under it.
             needed: &|i| !sides[i].is_in() && changes.list[i].after.as_ref().is_some_and(State::is_folder),
             lies: &|i| session.held_at(&changes.list[i], sides[i], run.as_ref()),
-            was: &|i| changes.list[i].before.print.map(|print| print.identity),
         };
         choose(session, &changes, request.paths, &rules)?
     };

@@ -23,7 +23,6 @@ pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -
         may: &|i| sides[i].is_in(),
         needed: &|i| sides[i].is_in() && changes.list[i].before.object.as_ref().is_some_and(State::is_folder),
         lies: &|i| manifest.originals.get(&changes.list[i].path).and_then(Original::place),
-        was: &|i| manifest.originals.get(&changes.list[i].path).and_then(|original| original.put).map(|put| put.identity),
     };
     let Choice { chosen, notes } = choose(session, &changes, paths, &rules)?;
     let (mut moves, mut left) = (Vec::with_capacity(chosen.len()), Vec::new());

@@ -27,8 +27,6 @@ pub struct Rules<'a> {
     pub needed: &'a dyn Fn(usize) -> bool,
     /// Where its `to` lies below the session's folder.
     pub lies: &'a dyn Fn(usize) -> Option<Vec<u8>>,
-    /// Which object its `from` was when it was recorded.
-    pub was: &'a dyn Fn(usize) -> Option<Identity>,
 }
 
 /// The changes at and under `paths` that may be moved, the other names of what is hard-linked with them, and the folders
@@ -77,16 +75,23 @@ fn other_names(session: &Session, changes: &Changes, chosen: &BTreeSet<usize>, r
     let (mut in_store, mut on_tree) = (HashSet::new(), HashSet::new());
     for i in chosen {
         in_store.extend(held(*i)?);
-        on_tree.extend((rules.was)(*i));
+        on_tree.extend(linked_on_tree(&changes.list[*i].path));
     }
     let mut linked = Vec::new();
     for i in (0..changes.list.len()).filter(|i| (rules.may)(*i) && !chosen.contains(i)) {
-        let along = (rules.was)(i).is_some_and(|identity| on_tree.contains(&identity));
+        let along = !on_tree.is_empty() && linked_on_tree(&changes.list[i].path).is_some_and(|inode| on_tree.contains(&inode));
         if along || !in_store.is_empty() && held(i)?.is_some_and(|identity| in_store.contains(&identity)) {
             linked.push(i);
         }
     }
     Ok(linked)
+}
+
+/// Device and inode of a file on the tree that has several names.
+fn linked_on_tree(path: &AbsPath) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = path.as_path().symlink_metadata().ok()?;
+    (meta.is_file() && meta.nlink() > 1).then(|| (meta.dev(), meta.ino()))
 }
 
 fn not_in_session(session: &Session, changes: &Changes, path: &AbsPath) -> String {
