@@ -365,7 +365,8 @@ mod journal {
             bytes
         };
         let step = whole.len() / 24;
-        let mut cases: Vec<(String, Vec<u8>)> = cuts(whole.len()).into_iter().map(|cut| (format!("cut at {cut}"), whole[..cut].into())).collect();
+        let mut cases: Vec<(String, Vec<u8>)> =
+            cuts(whole.len()).into_iter().map(|cut| (format!("cut at {cut}"), whole[..cut].into())).collect();
         cases.extend((0..whole.len()).step_by(step).map(|at| (format!("flipped at {at}"), flipped(at))));
         cases.push(("zeros at its end".into(), [&whole[..whole.len() - 4096.min(whole.len())], &[0; 4096]].concat()));
         cases.push(("something behind its end".into(), [&whole[..], b"x"].concat()));

@@ -162,8 +162,27 @@ impl Model {
         }
     }
 
+    /// Whether the changes can all be true together: their `before`s are of different moments.
+    fn fits(&self) -> bool {
+        self.changes.iter().all(|(name, change)| {
+            self.changes.iter().filter(|(top, _)| *top != name && is_under(name, top)).all(|(_, top)| {
+                (change.before.is_none() || is_folder(top.before.as_ref()))
+                    && (change.after.is_none() || is_folder(top.after.as_ref()))
+            })
+        })
+    }
+
     /// Whether it can be staged; what is then.
     fn stage(&mut self, op: &Op) -> bool {
+        let before = self.changes.clone();
+        let can = self.stage_alone(op) && self.fits();
+        if !can {
+            self.changes = before;
+        }
+        can
+    }
+
+    fn stage_alone(&mut self, op: &Op) -> bool {
         if self.status() != "pending" {
             return false;
         }
@@ -203,9 +222,17 @@ impl Model {
     }
 
     /// The names that are asked for and may move, with the folders that they need; `None` where the session holds none of one.
-    fn chosen(&self, paths: &[usize], may: impl Fn(&Change) -> bool, needed: impl Fn(&Change) -> bool) -> Option<BTreeSet<&'static str>> {
+    fn chosen(
+        &self,
+        paths: &[usize],
+        may: impl Fn(&Change) -> bool,
+        needed: impl Fn(&Change) -> bool,
+    ) -> Option<BTreeSet<&'static str>> {
         let under = |top: Option<&'static str>| {
-            self.changes.iter().filter(move |(name, _)| top.is_none_or(|top| is_under(name, top))).map(|(name, change)| (*name, change))
+            self.changes
+                .iter()
+                .filter(move |(name, _)| top.is_none_or(|top| is_under(name, top)))
+                .map(|(name, change)| (*name, change))
         };
         if paths.is_empty() {
             return Some(under(None).filter(|(_, change)| may(change)).map(|(name, _)| name).collect());
@@ -249,26 +276,37 @@ impl Model {
         }
         let back = verb == "rollback";
         let chosen = match verb {
-            "commit" => {
-                self.chosen(paths, |change| change.side != Side::In, |change| change.side != Side::In && is_folder(change.after.as_ref()))
-            }
+            "commit" => self.chosen(
+                paths,
+                |change| change.side != Side::In,
+                |change| change.side != Side::In && is_folder(change.after.as_ref()),
+            ),
             "redo" => self.chosen(
                 paths,
                 |change| matches!(change.side, Side::Out | Side::Lost),
                 |change| change.side != Side::In && is_folder(change.after.as_ref()),
             ),
-            _ => self.chosen(paths, |change| change.side == Side::In, |change| change.side == Side::In && is_folder(change.before.as_ref())),
+            _ => self.chosen(
+                paths,
+                |change| change.side == Side::In,
+                |change| change.side == Side::In && is_folder(change.before.as_ref()),
+            ),
         };
         let Some(chosen) = chosen else { return End::Is(1) };
         let mut left = false;
         let mut moves: BTreeMap<&'static str, (Option<Node>, Option<Node>)> = BTreeMap::new();
         for name in chosen {
             let change = &self.changes[name];
-            if !back && change.side == Side::Lost && matches!(&change.after, Some(node) if matches!(node.what, What::File(_))) && !in_place(change) {
+            if !back
+                && change.side == Side::Lost
+                && matches!(&change.after, Some(node) if matches!(node.what, What::File(_)))
+                && !in_place(change)
+            {
                 left = true;
                 continue;
             }
-            let pair = if back { (change.after.clone(), change.kept.clone()) } else { (change.before.clone(), change.after.clone()) };
+            let pair =
+                if back { (change.after.clone(), change.kept.clone()) } else { (change.before.clone(), change.after.clone()) };
             moves.insert(name, pair);
         }
         // What is there is as expected, or as wanted already.
@@ -292,7 +330,8 @@ impl Model {
                 continue;
             }
             let foreign = self.tree.keys().any(|child| {
-                let goes = moves.get(child).is_some_and(|(_, to)| to.is_none()) && !already.contains(child) && !stays.contains(child);
+                let goes =
+                    moves.get(child).is_some_and(|(_, to)| to.is_none()) && !already.contains(child) && !stays.contains(child);
                 parent(child) == Some(*name) && !goes
             });
             match (foreign, back && to.is_none()) {
