@@ -389,8 +389,22 @@ impl<'a> Desk<'a> {
         Ok(look::look(at).at("look at", at)?.map_or(meta, |seen| seen.state.meta))
     }
 
+    /// Each `before` is of the moment of its first staging: where somebody else has been at work in between they may not
+    /// fit each other, and no tree could be brought from one side to the other.
+    fn check_together(&self) -> Result<(), Error> {
+        let mut all: BTreeMap<&AbsPath, &Change> = self.changes.list.iter().map(|change| (&change.path, change)).collect();
+        all.extend(self.staged.iter());
+        let list = all.into_values().filter(|change| !change.is_none()).cloned().collect();
+        let together = Changes { list, folder_times: Vec::new() };
+        together.contradiction().map_or(Ok(()), |path| {
+            let why = "what is on the tree has changed since other changes of this session were staged, and does not fit them";
+            Err(refuse("stage", path, why, Some("begin another session with recant session new".into())))
+        })
+    }
+
     /// Writes the lines, counts them, and lets the objects go that no change needs any more.
     fn finish(self) -> Result<(), Error> {
+        self.check_together()?;
         let mut replaced = Vec::new();
         let mut lines = Vec::with_capacity(self.staged.len());
         let mut count = self.changes.list.len() as u64;
