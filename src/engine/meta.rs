@@ -21,6 +21,14 @@ pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io
     if sort != Sort::Symlink && (have.mode != want.mode || owner && (special || have.mode & !want.mode & 0o077 != 0)) {
         fs.set_mode(at, want.mode)?;
     }
+    // user.* xattrs need the right to write, which an owner who took it from himself gives himself for a moment: xattr(7).
+    let closed = sort != Sort::Symlink
+        && want.mode & 0o200 == 0
+        && have.xattrs != want.xattrs
+        && !rustix::process::geteuid().is_root();
+    if closed {
+        fs.set_mode(at, want.mode | 0o200)?;
+    }
     for (name, _) in &have.xattrs {
         if want.xattr(name).is_none() {
             fs.remove_xattr(at, name)?;
@@ -35,7 +43,7 @@ pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io
         }
     }
     let acl = want.xattr(b"system.posix_acl_access").is_some();
-    if sort != Sort::Symlink && acl && have.xattrs != want.xattrs {
+    if closed || sort != Sort::Symlink && acl && have.xattrs != want.xattrs {
         // Setting an ACL sets the mode's bits from it; the recorded mode agrees with the recorded ACL but for setuid and the like.
         fs.set_mode(at, want.mode)?;
     }
