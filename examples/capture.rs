@@ -15,6 +15,7 @@ use recant::error::{Failure, Kind};
 use recant::fs::Fs;
 use recant::fs::dir::{Dir, Time};
 use recant::fs::path::AbsPath;
+use recant::session::change::Changes;
 
 fn main() -> ExitCode {
     match attempt() {
@@ -58,7 +59,9 @@ fn attempt() -> Result<Exit, Error> {
         let started = Time { s: started[0].0, ns: started[0].1 };
         let places = read(&store, "places");
         let route = Route::of(rustix::process::geteuid().as_raw());
-        keep(&store, &collect(&Facts { held: &held, places: &places, store: &store, started, route }, &Fs::new())?);
+        let known = Changes::default();
+        let facts = Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, route };
+        keep(&store, &collect(&facts, &Fs::new())?);
         return Ok(Exit::Code(0));
     }
     let argv: Vec<OsString> = words.collect();
@@ -93,7 +96,10 @@ fn attempt() -> Result<Exit, Error> {
     if !ended.own_pids {
         eprintln!("without own PIDs");
     }
-    keep(&store, &finish(&fs, &laid, &held, &store, ended.started)?);
+    let (places, known) = (laid.places(), Changes::default());
+    let (started, route) = (ended.started, Route::of(rustix::process::geteuid().as_raw()));
+    let facts = Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, route };
+    keep(&store, &finish(&fs, &laid, &facts)?);
     Ok(ended.exit)
 }
 

@@ -12,7 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("capture", &["session", "tree", "fs"]),
     ("engine", &["checkpoint", "session", "tree", "fs"]),
     ("commit", &["engine", "checkpoint", "session", "tree", "fs"]),
-    ("rollback", &["commit", "engine", "checkpoint", "session", "tree", "fs"]),
+    ("rollback", &["engine", "checkpoint", "session", "tree", "fs"]),
     ("snapshot", &["engine", "checkpoint", "session", "tree", "fs"]),
     ("remote", &["session"]),
     ("cli", &["remote", "snapshot", "capture", "rollback", "commit", "engine", "checkpoint", "session", "tree", "fs"]),

@@ -24,6 +24,7 @@ use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Changes, FolderTime, Marks};
 use crate::session::run::Place;
+use crate::tree::digest::Digest;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, State, What};
 use crate::tree::walk::Walk;
@@ -39,6 +40,10 @@ pub struct Facts<'a> {
     pub store: &'a AbsPath,
     /// When the command started: what has a later ctime on the tree changed during the run.
     pub started: Time,
+    /// When the session's first command started; the same in a session of one run.
+    pub first: Time,
+    /// What earlier runs of the session left: their paths keep the `before` that they had then.
+    pub known: &'a Changes,
     /// How it was captured: overlayfs keeps its notes in `trusted.` or `user.` xattrs.
     pub route: Route,
 }
@@ -60,9 +65,8 @@ impl Collected {
 }
 
 /// Collects a run that ended under this recant: reads the uppers, makes them durable, clears the work folders.
-pub fn finish(fs: &Fs, laid: &Laid, held: &Dir, store: &AbsPath, started: Time) -> Result<Collected, Error> {
-    let places = laid.places();
-    let collected = collect(&Facts { held, places: &places, store, started, route: laid.plan.route }, fs)?;
+pub fn finish(fs: &Fs, laid: &Laid, facts: &Facts<'_>) -> Result<Collected, Error> {
+    let collected = collect(facts, fs)?;
     if !collected.is_empty()
         && let Some(layer) = laid.layers.first()
     {
@@ -70,7 +74,7 @@ pub fn finish(fs: &Fs, laid: &Laid, held: &Dir, store: &AbsPath, started: Time) 
         // descriptor is older than the command, so that an error of its writes is not missed (PROTOCOL.md, D7).
         fs.sync_fs(&layer.upper).at("sync", layer.upper.path().display())?;
     }
-    clear_work(fs, held, &places)?;
+    clear_work(fs, facts.held, facts.places)?;
     Ok(collected)
 }
 
@@ -146,8 +150,15 @@ struct Found<'a> {
     warnings: Vec<String>,
     /// Objects of the uppers with several names: what to record for each name, and whether it must be recorded.
     groups: HashMap<(Dev, u64), Vec<Linked>>,
-    /// Changes that make a copied-up object where the real one is gone: see [`Found::into_collected`].
-    gone: Vec<AbsPath>,
+    /// Copied-up objects where the real one is gone: see [`Found::mark_removed`].
+    gone: Vec<Gone>,
+}
+
+struct Gone {
+    path: AbsPath,
+    /// What the upper has: a file's content, where it is one that can be read.
+    state: State,
+    digest: Option<Digest>,
 }
 
 struct Linked {
@@ -165,6 +176,7 @@ impl<'a> Found<'a> {
             if group.iter().any(|linked| linked.moves) {
                 for linked in &mut group {
                     linked.change.marks.same_content = false;
+                    linked.change.marks.linked = true;
                 }
                 self.list.extend(group.into_iter().map(|linked| linked.change));
             } else {
@@ -172,16 +184,8 @@ impl<'a> Found<'a> {
             }
         }
         self.list.sort_by(|a, b| a.path.cmp(&b.path));
-        // A copied-up object whose original is gone was renamed in the run, or somebody removed the original meanwhile. A
-        // rename leaves a deletion somewhere; where there is none it was somebody.
-        let renames = self.list.iter().any(|change| change.after.is_none());
-        if !renames {
-            for path in std::mem::take(&mut self.gone) {
-                if let Ok(i) = self.list.binary_search_by(|change| change.path.cmp(&path)) {
-                    self.list[i].marks.foreign = true;
-                }
-            }
-        }
+        self.mark_removed();
+        self.keep_known();
         for (change, n) in self.list.iter_mut().zip(1..) {
             change.n = n;
         }
@@ -190,6 +194,36 @@ impl<'a> Found<'a> {
         self.times.retain(|time| time.before != time.after || parents.contains(&time.path));
         self.times.sort_by(|a, b| a.path.cmp(&b.path));
         Collected { changes: Changes { list: self.list, folder_times: self.times }, warnings: self.warnings }
+    }
+
+    /// A copied-up object whose original is gone was renamed in the run, or somebody removed the original meanwhile. A rename
+    /// leaves a deletion of the very object somewhere; where there is none it was somebody. (Renamed and then edited looks the
+    /// same; it comes here only where somebody changed the folder during the run, and is a conflict to be on the safe side.)
+    fn mark_removed(&mut self) {
+        for gone in std::mem::take(&mut self.gone) {
+            let deleted = self.list.iter().filter(|change| change.after.is_none());
+            let renamed =
+                deleted.into_iter().any(|change| change.before.object.as_ref().is_some_and(|old| gone.was(change, old)));
+            if !renamed && let Ok(i) = self.list.binary_search_by(|change| change.path.cmp(&gone.path)) {
+                self.list[i].marks.foreign = true;
+            }
+        }
+    }
+
+    /// What an earlier run of the session found on the tree is what its paths were changed from, whatever is there now.
+    fn keep_known(&mut self) {
+        for change in &mut self.list {
+            if let Some(known) = self.facts.known.at(&change.path) {
+                change.before = known.before.clone();
+                change.marks.foreign |= known.marks.foreign;
+            }
+        }
+        for time in &mut self.times {
+            let known = self.facts.known.folder_times.binary_search_by(|known| known.path.cmp(&time.path));
+            if let Ok(i) = known {
+                time.before = self.facts.known.folder_times[i].before;
+            }
+        }
     }
 
     /// Reads one place.
@@ -299,7 +333,8 @@ impl<'a> Found<'a> {
             }
         }
         let stat = real.stat().at("look at", &place.path)?;
-        self.folder(&place.path, before, &stat, after);
+        let new = upper.stat().at("look at the upper of", &place.path)?;
+        self.folder(&place.path, before, &stat, &new, after);
         Ok(())
     }
 
@@ -328,9 +363,10 @@ impl<'a> Found<'a> {
                 Ok(None)
             }
             (Some(new), None) => {
-                let gone = real.is_some_and(|dir| self.was_removed_meanwhile(at, dir));
-                if gone {
-                    self.gone.push(path.clone());
+                if real.is_some_and(|dir| self.was_removed_meanwhile(at, dir)) {
+                    let state = look::seen(at, &new).at("look at the upper of", path)?.state;
+                    let digest = if new.sort == Sort::File { look::digest(at).ok().map(|(digest, _)| digest) } else { None };
+                    self.gone.push(Gone { path: path.clone(), state, digest });
                 }
                 self.put(path, at, &new, None)?;
                 Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, merged: false }))
@@ -341,7 +377,7 @@ impl<'a> Found<'a> {
                     let seen = look::seen(at, &new).at("look at the upper of", path)?;
                     let opaque = self.is_opaque_state(&seen.state);
                     let after = self.upper_state(seen.state);
-                    self.folder(path, before, &old, after);
+                    self.folder(path, before, &old, &new, after);
                     Ok(Some(Down { has_real: true, merged: merged && !opaque }))
                 }
                 (true, false) => {
@@ -360,9 +396,9 @@ impl<'a> Found<'a> {
     }
 
     /// A folder that was there and is: a change of its metadata, or its time (many of which are dropped at the end).
-    fn folder(&mut self, path: &AbsPath, before: Seen, old: &Stat, after: State) {
+    fn folder(&mut self, path: &AbsPath, before: Seen, old: &Stat, new: &Stat, after: State) {
         if before.state.meta_difference(&after).is_some() {
-            let marks = Marks { foreign: self.is_foreign(old), ..Marks::default() };
+            let marks = Marks { foreign: self.is_foreign(old, Some(new)), ..Marks::default() };
             self.list.push(change(path, Some(before), Some(after), marks));
         } else if old.mtime <= self.facts.started {
             let (before, after) = (before.state.meta.mtime, after.meta.mtime);
@@ -379,7 +415,7 @@ impl<'a> Found<'a> {
             Some((real, stat)) => Some(self.real(real, stat).at("look at", path)?),
             None => None,
         };
-        let mut marks = Marks { foreign: old.is_some_and(|(_, stat)| self.is_foreign(stat)), ..Marks::default() };
+        let mut marks = Marks { foreign: old.is_some_and(|(_, stat)| self.is_foreign(stat, Some(new))), ..Marks::default() };
         let (mut equal, mut same) = (false, false);
         if let (Some(before), Some((real, stat))) = (&before, old) {
             same = before.state.sort() == after.sort() && same_content(&before.state, &after, real, at);
@@ -431,15 +467,18 @@ impl<'a> Found<'a> {
     fn delete_one(&mut self, path: &AbsPath, at: Entry<'_>, stat: &Stat) -> Result<(), Error> {
         let before = self.real(at, stat).at("look at", path)?;
         let before = with_digest(before, Some((at, stat))).at("read", path)?;
-        let marks = Marks { foreign: self.is_foreign(stat), ..Marks::default() };
+        let marks = Marks { foreign: self.is_foreign(stat, None), ..Marks::default() };
         self.list.push(change(path, Some(before), None, marks));
         Ok(())
     }
 
-    /// Whether the real object changed since the command started. A folder's ctime goes with its mtime when names in it
-    /// change, which is no change of the folder itself.
-    fn is_foreign(&self, real: &Stat) -> bool {
-        let since = |time: Time| time > self.facts.started;
+    /// Whether the real object changed since the command started that had it changed in the upper, where that can be told:
+    /// what an earlier run of the session took away or copied up hid from this one what came later. A folder's ctime goes
+    /// with its mtime when names in it change, which is no change of the folder itself.
+    fn is_foreign(&self, real: &Stat, upper: Option<&Stat>) -> bool {
+        let of_this_run = upper.and_then(|stat| stat.btime).is_some_and(|made| made > self.facts.started);
+        let start = if of_this_run { self.facts.started } else { self.facts.first };
+        let since = |time: Time| time > start;
         match real.sort {
             Sort::Folder => real.btime.is_some_and(since) || (since(real.ctime) && real.ctime != real.mtime),
             _ => since(real.ctime),
@@ -449,7 +488,7 @@ impl<'a> Found<'a> {
     /// Whether an object of the upper was copied up from a real one that is no longer there, in a folder whose names
     /// changed during the run.
     fn was_removed_meanwhile(&self, at: Entry<'_>, real: &Dir) -> bool {
-        real.stat().is_ok_and(|stat| stat.mtime > self.facts.started)
+        real.stat().is_ok_and(|stat| stat.mtime > self.facts.first)
             && at.xattrs().is_ok_and(|all| all.iter().any(|(name, _)| name.as_slice() == self.note("origin")))
     }
 
@@ -534,6 +573,20 @@ impl<'a> Found<'a> {
         }
         self.fs.set_mode(at, mode | needed).at("set the mode", at)?;
         Ok(Some(mode))
+    }
+}
+
+impl Gone {
+    /// Whether this is the deleted object, now under another name.
+    fn was(&self, deleted: &Change, old: &State) -> bool {
+        let alike = old.sort() == self.state.sort() && old.size() == self.state.size() && old.meta.mtime == self.state.meta.mtime;
+        let same = || {
+            let (parent, name) = deleted.path.split()?;
+            let root = Dir::open("/".as_ref()).ok()?;
+            let parent = root.open_across(parent.strip_prefix(b"/")?).ok()?;
+            Some(look::digest(parent.at(name)).ok()?.0 == self.digest?)
+        };
+        alike && (self.state.sort() != Sort::File || same().unwrap_or(false))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::run::Exit;
 use crate::error::{Failure, IoError, Kind, reason};
 use crate::fs::path::AbsPath;
 
@@ -81,6 +82,16 @@ pub enum Error {
     /// The session cannot be read or written.
     #[error(transparent)]
     Session(#[from] crate::session::Error),
+    /// The command ran; what it changed lies in the session and could not be read into changes.
+    #[error("the run of session {id} cannot be collected: {why}")]
+    Uncollected {
+        /// The session.
+        id: String,
+        /// How the command ended, where that is known.
+        exit: Option<Exit>,
+        /// What stood against it.
+        why: Box<Error>,
+    },
     /// Anything else, with its path.
     #[error(transparent)]
     Io(#[from] IoError),
@@ -95,18 +106,26 @@ impl Failure for Error {
             | Error::Unmapped { .. }
             | Error::GainsRights { .. }
             | Error::FolderAsDescriptor { .. }
-            | Error::Threads => Kind::NoCapture,
+            | Error::Threads
+            | Error::Io(_) => Kind::NoCapture,
             Error::NotFound { .. } => Kind::NotFound,
             Error::NotExecutable { .. } | Error::Nul => Kind::NotExecutable,
             Error::Session(error) => error.kind(),
-            Error::Io(_) => Kind::Refused,
+            // Which is not the command's: a session that can't be read is damaged, say.
+            Error::Uncollected { why, .. } => match why.kind() {
+                Kind::NoCapture => Kind::Refused,
+                kind => kind,
+            },
         }
     }
 
     fn state(&self) -> Option<String> {
         match self {
             Error::Session(error) => error.state(),
-            Error::Io(_) => None,
+            Error::Uncollected { exit: Some(Exit::Code(code)), .. } => {
+                Some(format!("the command exited with {code}; what it changed is kept in the session, the tree is as it was"))
+            }
+            Error::Uncollected { .. } => Some("what the command changed is kept in the session, the tree is as it was".into()),
             _ => Some("the command was not started; nothing was changed".into()),
         }
     }
@@ -122,6 +141,7 @@ impl Failure for Error {
                 Some("run it as that user, or on the real folder: recant run --in DIR …".into())
             }
             Error::GainsRights { .. } => Some("put it the other way round: sudo recant run -- …".into()),
+            Error::Uncollected { id, .. } => Some(format!("recant diff {id} tries again")),
             Error::FolderAsDescriptor { fd } => Some(format!("redirect descriptor {fd} to a file, a pipe or a terminal")),
             _ => None,
         }
@@ -133,6 +153,7 @@ impl Failure for Error {
                 Some(path.clone())
             }
             Error::Unmapped { path, .. } => Some(path.to_string()),
+            Error::Uncollected { why, .. } => why.path(),
             Error::Io(error) => Some(error.path.clone()),
             _ => None,
         }

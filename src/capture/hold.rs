@@ -12,11 +12,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::collect::{Collected, Facts, clear_work, collect, finish};
 use super::error::Error;
-use super::plan::{Plan, Route};
+use super::plan::{Laid, Plan, Route};
 use super::run::{Command, Event, Exit, run};
 use crate::error::At;
 use crate::fs::Fs;
+use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
+use crate::session::change::Changes;
 use crate::session::header::{Counts, Sizes};
 use crate::session::run::{Arg, Ending, Run, boot_id};
 use crate::session::store::{Locked, Store};
@@ -45,13 +47,16 @@ pub fn hold(
     hear: &mut dyn FnMut(Event),
 ) -> Result<Held, Error> {
     let held = session.dir.open_below(b"held").at("open the folder", session.dir.at(b"held"))?;
-    let known = session.run()?.map(|run| run.places).unwrap_or_default();
+    let earlier = session.run()?;
+    let first = earlier.as_ref().map(|run| run.first.unwrap_or(run.started));
+    let known = earlier.map(|run| run.places).unwrap_or_default();
     let laid = plan.lay_out(fs, &held, &known)?;
     let mut record = Run {
         argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
         cwd: cwd.clone(),
         uid: rustix::process::geteuid().as_raw(),
-        started: crate::fs::now(),
+        started: crate::fs::exact_now(),
+        first,
         ending: None,
         boot: boot_id(),
         places: merged(&known, laid.places()),
@@ -65,30 +70,57 @@ pub fn hold(
     session.save_later(fs, header)?;
 
     let ended = run(&laid, command, hear)?;
-    let mut collected = finish(fs, &laid, &held, &store.path, ended.started)?;
     record.ending = Some(match ended.exit {
         Exit::Code(code) => Ending::Exited(code.into()),
         Exit::Signal(signal) => Ending::Signaled(signal),
     });
     record.started = ended.started;
+    match collect_ran(fs, store, session, &mut record, &laid, &held) {
+        Ok(changes) => Ok(Held { exit: ended.exit, changes, warnings: record.notes }),
+        Err(why) => Err(uncollected(session, Some(ended.exit), why)),
+    }
+}
+
+fn collect_ran(fs: &Fs, store: &Store, session: &mut Locked, record: &mut Run, laid: &Laid, held: &Dir) -> Result<u64, Error> {
+    let known = session.changes_as_written()?;
+    let mut collected = finish(fs, laid, &facts(held, record, store, &known))?;
     record.notes.append(&mut collected.warnings);
-    let warnings = record.notes.clone();
-    let changes = keep(fs, session, &record, collected, false)?;
-    Ok(Held { exit: ended.exit, changes, warnings })
+    keep(fs, session, record, collected, false)
+}
+
+/// From here on the command has run: whatever fails, the session stays, and is collected by the next verb that names it.
+fn uncollected(session: &Locked, exit: Option<Exit>, why: Error) -> Error {
+    Error::Uncollected { id: session.id().to_string(), exit, why: Box::new(why) }
+}
+
+fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Changes) -> Facts<'a> {
+    Facts {
+        held,
+        places: &record.places,
+        store: &store.path,
+        started: record.started,
+        first: record.first.unwrap_or(record.started),
+        known,
+        route: Route::of(record.uid),
+    }
 }
 
 /// Collects the run of a session whose recant was killed; the caller holds its lock, so nothing of the run is left. A
 /// run of another boot may have lost content: the session is marked. Gives the number of changes.
 pub fn collect_ended(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
+    let collected = collect_left(fs, store, session);
+    collected.map_err(|why| uncollected(session, None, why))
+}
+
+fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
     let held = session.dir.open_below(b"held").at("open the folder", session.dir.at(b"held"))?;
     let Some(mut record) = session.run()? else {
         // Killed before the command could start.
         return keep_nothing(fs, session);
     };
     let unsynced = record.boot != boot_id();
-    let facts =
-        Facts { held: &held, places: &record.places, store: &store.path, started: record.started, route: Route::of(record.uid) };
-    let mut collected = collect(&facts, fs)?;
+    let known = session.changes_as_written()?;
+    let mut collected = collect(&facts(&held, &record, store, &known), fs)?;
     fs.sync_fs(&held).at("sync the file system of", held.path().display())?;
     clear_work(fs, &held, &record.places)?;
     record.notes.append(&mut collected.warnings);

@@ -14,6 +14,8 @@ use super::space;
 use super::sys::{self, Signals, Waited};
 use super::words::{Failed, Word, say};
 use crate::error::{At, IoError};
+use crate::fs;
+use crate::fs::dir::Time;
 
 /// What the init needs to start the command.
 pub(super) struct Orders<'a> {
@@ -28,6 +30,8 @@ pub(super) struct Orders<'a> {
     pub child_ignored: bool,
     /// Whether the run has a PID namespace of its own.
     pub own_pids: bool,
+    /// The command starts when the clock of files is past this.
+    pub started: Time,
 }
 
 /// The signals that recant passes on. INT and QUIT of a terminal reach the command by themselves.
@@ -51,6 +55,7 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     close_off()?;
     let _named = rustix::thread::set_name(c"recant-init");
     die_with_recant(orders, recant)?;
+    wait_for_tick(orders.started);
     let mut command = Some(start(orders, recant)?);
     loop {
         loop {
@@ -115,6 +120,18 @@ fn die_with_recant(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word>
         sys::exit_now(0);
     }
     Ok(())
+}
+
+/// Files are stamped by a clock that ticks every 1 to 10 ms. Until it has moved on, a change from outside would bear a time at
+/// which the run had not begun. The set-up has taken most of a tick by now.
+fn wait_for_tick(started: Time) {
+    // Bounded, should somebody set the clock back.
+    for _ in 0..200 {
+        if fs::now() > started {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_micros(100));
+    }
 }
 
 /// Forks the command: the same process group, session and terminal as recant.

@@ -77,6 +77,8 @@ pub(super) struct Target {
     pub nosuid: bool,
     /// See `nosuid`.
     pub noexec: bool,
+    /// One of many folders of a place that is captured by its folders: it may vanish meanwhile, and the run does without.
+    pub may_vanish: bool,
 }
 
 /// A plan whose uppers are there.
@@ -210,10 +212,13 @@ impl Plan {
     /// Makes the upper and work folders below `held`. A place of `known` keeps its upper, with what is in it; its work
     /// folder is made anew. Each new upper looks like the folder that it covers, since the overlay's top shows the upper's
     /// owner, mode, times and xattrs.
-    pub fn lay_out(self, fs: &Fs, held: &Dir, known: &[Place]) -> Result<Laid, Error> {
+    pub fn lay_out(mut self, fs: &Fs, held: &Dir, known: &[Place]) -> Result<Laid, Error> {
         let (uppers, works) = (folder(fs, held.at(b"upper"))?, folder(fs, held.at(b"work"))?);
         let mut free = known.iter().map(|place| place.k + 1).max().unwrap_or(0);
         let mut layers = Vec::with_capacity(self.targets.len());
+        let mut targets = std::mem::take(&mut self.targets);
+        targets.retain(|target| !target.may_vanish || stat(&target.path).is_some());
+        self.targets = targets;
         for target in &self.targets {
             let place = known.iter().find(|place| place.path == target.path).cloned().unwrap_or_else(|| {
                 free += 1;
@@ -441,22 +446,22 @@ impl Making<'_> {
                 for point in &nested {
                     self.say(point, How::ReadOnly, format!("a mount below {path}"), false);
                 }
-                self.target(path, mount, nested, why);
+                self.target(path, mount, nested, why, false);
             }
             Route::User if self.locked_below(path, mount.id).is_empty() => {
-                self.target(path, mount, Vec::new(), why);
+                self.target(path, mount, Vec::new(), why, false);
             }
             Route::User => self.take_siblings(path, mount, why),
         }
     }
 
-    fn target(&mut self, path: &AbsPath, mount: &Mount, nested: Vec<AbsPath>, why: &str) {
+    fn target(&mut self, path: &AbsPath, mount: &Mount, nested: Vec<AbsPath>, why: &str, may_vanish: bool) {
         if self.targets.iter().any(|target| target.path == *path) {
             return;
         }
         self.say(path, How::Captured, why, false);
         let has = |option| mounts::has(&mount.options, option);
-        self.targets.push(Target { path: path.clone(), nested, nosuid: has("nosuid"), noexec: has("noexec") });
+        self.targets.push(Target { path: path.clone(), nested, nosuid: has("nosuid"), noexec: has("noexec"), may_vanish });
     }
 
     /// A user namespace locks inherited mounts in place; the kernel clones no mount whose locked children would be
@@ -487,7 +492,7 @@ impl Making<'_> {
             if !self.locked_below(&child, mount.id).is_empty() {
                 self.take_siblings(&child, mount, why);
             } else if may_write(&child) {
-                self.target(&child, mount, Vec::new(), why);
+                self.target(&child, mount, Vec::new(), why, true);
             }
         }
     }

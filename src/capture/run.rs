@@ -60,8 +60,8 @@ pub enum Exit {
 pub struct Ended {
     /// How the command ended.
     pub exit: Exit,
-    /// The kernel's file clock right before the start: what was changed below with this ctime or a later one changed
-    /// during the run.
+    /// The time before the start. The command waits until the clock that files are stamped with is past it, so that what
+    /// was changed below with a later ctime, and nothing else, changed during the run.
     pub started: Time,
     /// The places and their uppers.
     pub places: Vec<Place>,
@@ -97,10 +97,18 @@ pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Resul
     let listened = Signals::of(&[init::FORWARDED, &[libc::SIGCONT]].concat());
     let mask = listened.block();
     let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
-        let started = fs::now();
+        let started = fs::exact_now();
         let mut run = Running { laid, command, signals: signals.as_fd(), hear };
-        let orders =
-            |own_pids| Orders { laid, argv: &argv, env: &env, inherited: &inherited, mask: &mask, child_ignored, own_pids };
+        let orders = |own_pids| Orders {
+            laid,
+            argv: &argv,
+            env: &env,
+            inherited: &inherited,
+            mask: &mask,
+            child_ignored,
+            own_pids,
+            started,
+        };
         let (exit, own_pids) = match run.attempt(&orders(true))? {
             Some(exit) => (exit, true),
             // Parts of /proc are covered (a container), so a user gets no new one: without own PIDs, then.

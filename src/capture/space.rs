@@ -89,8 +89,14 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<(), Unbuilt> {
 
     // First, as it may be refused, and an overlay that was made leaves its mark in the work folder.
     let proc = if own_pids { Some(new_proc(plan.route)?) } else { None };
-    let overlays = laid.layers.iter().zip(&plan.targets).map(|(layer, target)| overlay(plan, layer, target));
-    let overlays: Vec<OwnedFd> = overlays.collect::<Result<_, _>>()?;
+    let mut overlays = Vec::with_capacity(plan.targets.len());
+    for (layer, target) in laid.layers.iter().zip(&plan.targets) {
+        match overlay(plan, layer, target) {
+            // Nothing can be written where it was, nor in what somebody makes there: all that is no overlay is read-only.
+            Err(_) if target.may_vanish && at_path(&target.path).is_err() => {}
+            made => overlays.push((target, made?)),
+        }
+    }
     let passes: Vec<OwnedFd> = plan.passes.iter().map(clone_of).collect::<Result<_, _>>()?;
     let devices = if plan.route == Route::Root { Some(Devices::take()?) } else { None };
     sys::close_all_mounts(plan.route == Route::Root).at("make everything else read-only", "/")?;
@@ -100,8 +106,12 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<(), Unbuilt> {
         Some(devices) => devices.attach()?,
         None => user_devices()?,
     }
-    for (target, overlay) in plan.targets.iter().zip(overlays) {
-        attach_target(target, &overlay)?;
+    let mut attached = Vec::with_capacity(overlays.len());
+    for (target, overlay) in overlays {
+        match attach_target(target, &overlay) {
+            Err(_) if target.may_vanish && at_path(&target.path).is_err() => {}
+            done => done.map(|()| attached.push(target))?,
+        }
     }
     for (path, clone) in plan.passes.iter().zip(passes) {
         attach(&clone, path).at("leave it real", path)?;
@@ -111,7 +121,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<(), Unbuilt> {
     }
     // By path: the inherited working folder still lies on the real, writable mount.
     rustix::process::chdir(plan.cwd.as_path()).at("enter the working folder", &plan.cwd)?;
-    verify(plan)?;
+    verify(plan, &attached)?;
     match plan.route {
         Route::User => {
             // A second user namespace: each mount in it is locked, for a third one made inside as well.
@@ -384,7 +394,7 @@ fn hide(path: &AbsPath, tag: &str) -> Result<(), IoError> {
 
 /// C1: reads back what is mounted. Each captured place is our overlay with our options, each hidden one our tmpfs, and
 /// nothing else is writable.
-fn verify(plan: &Plan) -> Result<(), Unbuilt> {
+fn verify(plan: &Plan, attached: &[&Target]) -> Result<(), Unbuilt> {
     let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
     let at = |path: &AbsPath| -> Result<&Mount, Unbuilt> {
         let id = stat_of(at_path(path).at("find the mount", path)?).at("find the mount", path)?.mount;
@@ -392,7 +402,7 @@ fn verify(plan: &Plan) -> Result<(), Unbuilt> {
     };
     let mut writable = HashSet::new();
     let source = format!("{MARK}{}", plan.tag).into_bytes();
-    for target in &plan.targets {
+    for target in attached {
         let mount = at(&target.path)?;
         if let Some(wrong) = wrong_overlay(mount, &source, plan.route) {
             return Err(Unbuilt::NotAsPlanned(target.path.clone(), wrong));

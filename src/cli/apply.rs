@@ -90,8 +90,8 @@ pub fn redo(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
 /// Takes a session back.
 pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
     let ask = |session: &Locked, paths: &[AbsPath]| {
-        let job = crate::rollback::rollback(session, paths, on_conflict(args.force));
-        job.map(|job| (job, Vec::new())).map_err(|error| refused(Verb::Rollback, session.id(), error))
+        let asked = crate::rollback::rollback(session, paths, on_conflict(args.force));
+        asked.map(|asked| (asked.job, asked.notes)).map_err(|error| refused(Verb::Rollback, session.id(), error))
     };
     carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Rollback, ask)
 }
@@ -196,7 +196,10 @@ fn to_look_at<'c>(call: &'c Call, key: &str) -> Result<(&'c Store, Locked), Prob
     if let Some(what) = recover::would(store, &id) {
         call.out.warn(format_args!("session {id}: {what}"));
     }
-    let locked = store.lock_session(&call.fs, &id)?;
+    let mut locked = store.lock_session(&call.fs, &id)?;
+    if locked.header.uncollected {
+        super::run::collect(call, store, &mut locked)?;
+    }
     recover::refuse_interrupted(store, &id)?;
     Ok((store, locked))
 }

@@ -205,12 +205,14 @@ impl Call {
         if let Some(store) = self.store.get() {
             return Ok(store.as_ref());
         }
+        refuse_inside()?;
         let store = Store::open(&self.store_path()?)?;
         Ok(self.store.get_or_init(|| store).as_ref())
     }
 
     /// The store, made where it is missing.
     fn made_store(&self) -> Result<Store, Problem> {
+        refuse_inside()?;
         Ok(Store::create(&self.fs, &self.store_path()?)?)
     }
 
@@ -251,6 +253,9 @@ impl Call {
         let id = self.find(store, Some(key))?;
         // The session's lock before the store's (PROTOCOL.md, Locks): of two recants on one session the second ends at once.
         let mut locked = store.lock_session(&self.fs, &id)?;
+        if locked.header.uncollected {
+            run::collect(self, store, &mut locked)?;
+        }
         if self.prepare_to_change(store)? {
             recover::refuse_interrupted(store, &id)?;
             // Recovery may have written it anew.
@@ -299,6 +304,15 @@ impl Call {
             "y" | "Y" | "yes" => Ok(()),
             _ => Err(Problem::refused("not confirmed").remedy("-y skips the question")),
         }
+    }
+}
+
+/// Inside a run the store is hidden, and what is on the tree is not for the command to say.
+fn refuse_inside() -> Result<(), Problem> {
+    match crate::capture::inside::inside() {
+        None => Ok(()),
+        Some(id) => Err(Problem::refused(format!("this is inside the run of session {id}, where only 'recant run' can be used"))
+            .remedy("do it outside, when the run has ended")),
     }
 }
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::args;
 use super::problem::Problem;
 use super::{Call, Ended, apply, text};
+use crate::capture::error::Error;
 use crate::capture::hold::{Held, collect_ended as collect_into, hold};
 use crate::capture::inside::inside;
 use crate::capture::plan::{Pass, Plan, Request, working_folder};
@@ -49,12 +50,12 @@ pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
     let mut id_file = None;
     let held = match start(call, &store, &mut session, args, &mut id_file) {
         Ok(held) => held,
-        Err(problem) => {
-            if fresh {
+        Err(NotHeld { problem, ran }) => {
+            if fresh && !ran {
                 store.remove_session(&call.fs, session)?;
             }
             if let Some(file) = &mut id_file {
-                file.result("failed")?;
+                file.result(if ran { "uncollected" } else { "failed" })?;
             }
             return Err(problem);
         }
@@ -75,20 +76,37 @@ fn start(
     session: &mut Locked,
     args: &args::Run,
     id_file: &mut Option<IdFile>,
-) -> Result<Held, Problem> {
+) -> Result<Held, NotHeld> {
     let plan = plan(call, store, session.id(), args)?;
     for warning in plan.warnings() {
         call.out.warn(warning);
     }
     if let Some(path) = &args.id_file {
-        *id_file = Some(IdFile::make(call, path, session.id())?);
+        *id_file = Some(IdFile::make(call, path, session.id()).map_err(|problem| Problem { kind: Kind::NoCapture, ..problem })?);
     }
     let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
     let command = Command { argv: args.command.clone(), env: Vec::new(), linger };
     let mut hear = |event| match event {
         Event::Lingering(names) => call.out.note(format_args!("waiting for what the command left running: {}", names.join(", "))),
     };
-    Ok(hold(&call.fs, store, session, plan, &command, &working_folder()?, &mut hear)?)
+    let cwd = working_folder().map_err(Problem::from)?;
+    hold(&call.fs, store, session, plan, &command, &cwd, &mut hear).map_err(|error| {
+        let ran = matches!(error, Error::Uncollected { .. });
+        NotHeld { problem: error.into(), ran }
+    })
+}
+
+/// Why there is nothing collected.
+struct NotHeld {
+    problem: Problem,
+    /// The command ran: what it changed lies in the session.
+    ran: bool,
+}
+
+impl From<Problem> for NotHeld {
+    fn from(problem: Problem) -> Self {
+        Self { problem, ran: false }
+    }
 }
 
 /// The user's shell in a session.

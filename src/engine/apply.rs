@@ -12,8 +12,7 @@ use super::step::{Act, Spot, Step};
 use super::{Error, Progress, meta, undo};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::dir::leads_nowhere;
+use crate::fs::dir::{Dir, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::store::{Locked, Store, header_bytes};
 use crate::tree::look::{self, Seen};
@@ -23,30 +22,50 @@ use crate::tree::state::{Difference, What};
 pub struct Applied {
     journal: Journal,
     report: Report,
+    put: Vec<Option<Time>>,
 }
 
 /// The new generation is durable: nothing is undone any more.
 pub struct Sealed {
     pub(super) journal: Journal,
     pub(super) report: Report,
+    /// The ctime that what was put had right then, for each step: a later one is somebody else's.
+    pub(super) put: Vec<Option<Time>>,
+}
+
+/// A failure on the way, and how many steps may have left something behind.
+struct Stopped {
+    why: Error,
+    begun: usize,
 }
 
 impl Intended {
     /// Does the steps. On a failure, or where something else comes out than was planned, all that was done is undone.
     pub fn apply(self, fs: &Fs, store: &Store, session: &Locked, progress: &dyn Progress) -> Result<Applied, Error> {
         match do_steps(fs, session, &self.journal, progress) {
-            Ok(()) => Ok(Applied { journal: self.journal, report: self.report }),
-            Err(why) => Err(undo::after_failure(fs, store, session, &self.journal, why)),
+            Ok(put) => Ok(Applied { journal: self.journal, report: self.report, put }),
+            Err(Stopped { why, begun }) => Err(undo::after_failure(fs, store, session, &self.journal, begun, why)),
         }
     }
 }
 
-fn do_steps(fs: &Fs, session: &Locked, journal: &Journal, progress: &dyn Progress) -> Result<(), Error> {
-    let mut reach = Reach::new(&session.dir)?;
+fn do_steps(fs: &Fs, session: &Locked, journal: &Journal, progress: &dyn Progress) -> Result<Vec<Option<Time>>, Stopped> {
+    let all = journal.steps.len();
+    let mut reach = Reach::new(&session.dir).map_err(|error| Stopped { why: error.into(), begun: 0 })?;
+    let mut put = Vec::with_capacity(all);
     for (done, step) in journal.steps.iter().enumerate() {
-        progress.at(journal.head.verb.word(), done, journal.steps.len());
-        do_step(fs, &mut reach, step)?;
+        progress.at(journal.head.verb.word(), done, all);
+        put.push(do_step(fs, &mut reach, step).map_err(|why| {
+            // What came upon something else has put it back, or has not begun.
+            let begun = if matches!(why, Error::Conflicts(_)) { done } else { done + 1 };
+            Stopped { why, begun }
+        })?);
     }
+    set_times(fs, &mut reach, journal).map_err(|why| Stopped { why, begun: all })?;
+    Ok(put)
+}
+
+fn set_times(fs: &Fs, reach: &mut Reach<'_>, journal: &Journal) -> Result<(), Error> {
     for time in &journal.head.times {
         let Some(new) = time.new else { continue };
         let dir = reach.roots.folder(&time.path).at("open the folder", &time.path)?;
@@ -55,8 +74,15 @@ fn do_steps(fs: &Fs, session: &Locked, journal: &Journal, progress: &dyn Progres
     Ok(())
 }
 
-fn do_step(fs: &Fs, reach: &mut Reach<'_>, step: &Step) -> Result<(), Error> {
-    let target = reach.path(&step.path).at("open the folder of", &step.path)?;
+/// Does one step. Gives the ctime of what is at the path then.
+fn do_step(fs: &Fs, reach: &mut Reach<'_>, step: &Step) -> Result<Option<Time>, Error> {
+    let target = match reach.path(&step.path) {
+        Err(error) if leads_nowhere(&error) => {
+            let conflict = Conflict::said(&step.path, "its folder", "none, or a link on the way to it");
+            return Err(Error::Conflicts(vec![conflict]));
+        }
+        other => other.at("open the folder of", &step.path)?,
+    };
     match step.act {
         Act::SetMeta => set_meta(fs, &target, step)?,
         Act::Place => {
@@ -84,7 +110,7 @@ fn do_step(fs: &Fs, reach: &mut Reach<'_>, step: &Step) -> Result<(), Error> {
             }
         }
     }
-    Ok(())
+    Ok(target.at().stat().at("look at", &step.path)?.map(|stat| stat.ctime))
 }
 
 fn named<'p>(reach: &mut Reach<'_>, spot: Option<&'p Spot>, step: &Step) -> Result<Named<'p>, Error> {
@@ -158,10 +184,11 @@ impl Applied {
     /// Makes every change durable, then replaces `session.json`: the rename is the commit point (E4).
     pub fn seal(self, fs: &Fs, store: &Store, session: &mut Locked) -> Result<Sealed, Error> {
         if let Err(why) = make_durable(fs, session, &self.journal).and_then(|()| write_header(fs, session, &self.journal)) {
-            return Err(undo::after_failure(fs, store, session, &self.journal, why));
+            let begun = self.journal.steps.len();
+            return Err(undo::after_failure(fs, store, session, &self.journal, begun, why));
         }
         commit_point(fs, session, &self.journal)?;
-        Ok(Sealed { journal: self.journal, report: self.report })
+        Ok(Sealed { journal: self.journal, report: self.report, put: self.put })
     }
 }
 

@@ -102,9 +102,7 @@ impl<'j> Plan<'j> {
     pub fn prepare(mut self, fs: &Fs, store: &Store, session: &Locked) -> Result<Prepared<'j>, Error> {
         let made = self.to_be_made();
         let draft = Draft { made, times: self.times.clone(), generation: self.generation };
-        draft.write(fs, store, &self.id)?;
-        let ready = self.make_ready(fs, session);
-        match ready {
+        match draft.write(fs, store, &self.id).and_then(|()| self.make_ready(fs, session)) {
             Ok(()) => Ok(Prepared { plan: self, made: draft.made }),
             Err(why) => Err(undo::take_back_prepared(fs, store, session, &draft, why)),
         }
@@ -140,7 +138,7 @@ impl<'j> Plan<'j> {
         let mut placed: HashMap<AbsPath, Seen> = HashMap::new();
         for step in self.steps.iter_mut().filter(|step| step.act != Act::SetMeta) {
             hands.ready(step, &mut touched)?;
-            if step.to_folder()
+            if step.becomes_folder()
                 && let Some(to) = &step.to
             {
                 placed.insert(step.path.clone(), to.clone());
@@ -160,7 +158,7 @@ impl<'j> Plan<'j> {
             step.from = Some(now.clone());
         }
         // The journal tells what lies at `to_at`, not what it becomes.
-        for step in self.steps.iter_mut().filter(|step| step.act != Act::SetMeta && step.to_folder()) {
+        for step in self.steps.iter_mut().filter(|step| step.act != Act::SetMeta && step.becomes_folder()) {
             step.to = placed.get(&step.path).cloned();
         }
     }
@@ -220,6 +218,10 @@ impl Hands<'_, '_> {
         }
         let named = self.reach.spot(to_at).at("open the folder of", to_at)?;
         self.open_held(&named, to_at)?;
+        if step.as_recorded && !fresh && !to.state.is_folder() {
+            touched.push(Touched::Object(to_at.clone()));
+            return Ok(());
+        }
         let at = named.at();
         let digest = to.state.digest();
         let mut now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;

@@ -231,12 +231,16 @@ impl Fs {
         Ok(rustix::fs::fsync(dir)?)
     }
 
-    /// fsync of the object at `at`: a file or folder by its own descriptor; any other kind lasts with its folder.
+    /// fsync of the object at `at`: a file or folder by its own descriptor, EACCES where it may not be opened for reading; any
+    /// other kind lasts with its folder.
     pub fn sync_at(&self, at: Entry<'_>) -> io::Result<()> {
         self.before("fsync", On::One(at))?;
         match at.stat()?.map(|stat| stat.sort) {
             Some(Sort::File) => Ok(rustix::fs::fsync(at.open_file()?)?),
-            Some(Sort::Folder) => Ok(rustix::fs::fsync(at.open_dir()?)?),
+            Some(Sort::Folder) => match at.open_dir()? {
+                dir if dir.readable() => Ok(rustix::fs::fsync(&dir)?),
+                _ => Err(Errno::ACCESS.into()),
+            },
             _ => Ok(()),
         }
     }
@@ -288,6 +292,14 @@ impl Fs {
 fn of_fd(fd: std::os::fd::BorrowedFd<'_>) -> String {
     use std::os::fd::AsRawFd;
     format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+/// The time as exactly as the kernel tells it: CLOCK_REALTIME. A file changed before this call has a ctime of before it, also
+/// where the file system stamps finer than the tick (multigrain timestamps, Linux 6.13).
+pub fn exact_now() -> Time {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    // As below.
+    Time { s: now.tv_sec, ns: u32::try_from(now.tv_nsec).unwrap_or(0) }
 }
 
 /// The clock that the kernel stamps files with: CLOCK_REALTIME_COARSE. A file changed after this call has this ctime or a later one.

@@ -414,7 +414,7 @@ impl<'a> Desk<'a> {
                 if !holds_content(&change) {
                     replaced.push(change.n);
                 }
-                Line::Change(change)
+                Line::Change(Box::new(change))
             });
         }
         if !lines.is_empty() {

@@ -408,6 +408,23 @@ impl Session {
         Ok(changes)
     }
 
+    /// The net changes of a session whose run is not collected, whatever its header counts: a crash may have come between
+    /// the two. Its lines are always written as a whole.
+    pub fn changes_as_written(&self) -> Result<Changes, Error> {
+        let at = self.dir.at(b"changes.jsonl");
+        let file = match at.open_file() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Changes::default()),
+            file => file.at("open", at)?,
+        };
+        let mut net = Net::default();
+        for (line, number) in BufReader::with_capacity(64 << 10, file).split(b'\n').zip(1_u64..) {
+            let line = serde_json::from_slice(&line.at("read", at)?);
+            let why = |error| Error::Damaged { path: at.to_string(), why: format!("line {number}: {error}") };
+            net.take(line.map_err(why)?);
+        }
+        Ok(net.finish())
+    }
+
     /// Where each of the `count` changes is.
     pub fn sides(&self, count: usize) -> Result<Vec<Side>, Error> {
         if self.header.generation == 0 {
@@ -595,7 +612,7 @@ impl Net {
     fn take(&mut self, line: Line) {
         match line {
             Line::Change(change) => {
-                self.changes.insert(change.path.clone(), change);
+                self.changes.insert(change.path.clone(), *change);
             }
             Line::None { path, .. } => {
                 self.changes.remove(&path);

@@ -14,6 +14,7 @@
 //! parts are `<id1~>`; a local time is `<time>`; the world's folder is `/world`, so that the tree is `/world/tree`.
 
 #![allow(dead_code, reason = "each test binary uses a part of the fixture")]
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 
 use std::cell::RefCell;
@@ -387,6 +388,11 @@ impl Said {
     #[track_caller]
     pub fn stderr(&self) -> String {
         String::from_utf8(self.err.clone()).expect("messages that are UTF-8")
+    }
+
+    /// Standard error as text, whatever bytes it holds.
+    pub fn stderr_lossy(&self) -> String {
+        String::from_utf8_lossy(&self.err).into_owned()
     }
 
     /// Standard output masked.
