@@ -244,18 +244,16 @@ def hashlib_of():
 
 
 def clock(*command, cwd=None, env=None):
-    """Seconds and peak KiB of one process, from its start to its end. Nothing waits to be written at its start."""
+    """Seconds of one process, from its start to its end. Nothing waits to be written at its start."""
     os.sync()
     with tempfile.TemporaryFile() as errors:
         begun = time.perf_counter()
         child = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
-        _, status, usage = os.wait4(child.pid, 0)
+        child.wait()
         seconds = time.perf_counter() - begun
-        child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
             errors.seek(0)
             sys.exit(f"{' '.join(command)}: status {child.returncode}\n{errors.read().decode(errors='replace')}")
-    clock.peak = usage.ru_maxrss
     return seconds
 
 
@@ -313,6 +311,15 @@ class Bench:
         with open(id_file) as lines:
             return next(line.strip()[3:] for line in lines if line.startswith("id="))
 
+    def peak(self, *words):
+        """Seconds, and the peak of resident memory in MiB. By GNU time, as what wait4 tells begins with this script's own."""
+        if not shutil.which("time"):
+            return self.recant(*words), "? (GNU time is not here)"
+        told = f"{self.top}/peak"
+        seconds = clock("time", "-f", "%M", "-o", told, self.args.recant, *words, env=self.env)
+        with open(told) as lines:
+            return seconds, f"{int(lines.read()) / 1024:.0f}"
+
     def prune(self, session):
         do(self.args.recant, "session", "prune", "-y", session, env=self.env)
 
@@ -348,7 +355,7 @@ class Bench:
             if all(part in times for part in recant + peer):
                 ratios = [sum(times[p][r] for p in recant) / sum(times[p][r] for p in peer) for r in range(self.args.rounds)]
                 yield (name, "ratio", key), spread(ratios, aim.get(name))
-        yield (name, "other", "peak memory of recant commit, MiB"), f"{first.peak // 1024}"
+        yield (name, "other", "peak memory of recant commit, MiB"), first.peak
         yield (name, "other", "blocks that commit and rollback took, KiB (content that moved: KiB)"), first.blocks
         for peer in peers:
             shutil.rmtree(peer.top)
@@ -419,12 +426,11 @@ class Bench:
         session = self.hold(work, "many", tree)
         count = len(work.touched) + len(work.created) + len(work.new_folders)
         for verb in ("commit", "rollback", "redo"):
-            seconds = self.recant(verb, session)
-            yield ("memory", "other", f"peak memory of {verb} of {count:,} changes, MiB (aim 64)"), f"{clock.peak / 1024:.0f}"
+            seconds, peak = self.peak(verb, session)
+            yield ("memory", "other", f"peak memory of {verb} of {count:,} changes, MiB (aim 64)"), peak
             yield ("memory", "ms", f"{verb} of {count:,} changes"), f"{seconds * 1000:.0f}"
         for verb in ("status", "diff --stat", "show"):
-            self.recant(*verb.split())
-            yield ("memory", "other", f"peak memory of {verb}, MiB"), f"{clock.peak / 1024:.0f}"
+            yield ("memory", "other", f"peak memory of {verb}, MiB"), self.peak(*verb.split())[1]
         self.prune(session)
         shutil.rmtree(tree)
         shutil.rmtree(self.store)
@@ -489,7 +495,7 @@ class Recant(Peer):
 
     def __init__(self, bench, name):
         super().__init__(bench, name, "recant")
-        self.peak, self.blocks = 0, "?"
+        self.peak, self.blocks = None, "?"
 
     def ready(self):
         self.before = exact_state(self.tree)
@@ -498,7 +504,6 @@ class Recant(Peer):
         session = self.bench.hold(self.work, self.name, self.tree)
         free = self.free()
         commit = self.bench.recant("commit", session)
-        self.peak = max(self.peak, clock.peak)
         after_commit = self.free()
         rollback = self.bench.recant("rollback", session)
         took = [(free - after_commit) // KIB, (after_commit - self.free()) // KIB]
@@ -507,6 +512,11 @@ class Recant(Peer):
         if exact_state(self.tree) != self.before:
             sys.exit("the rollback did not give back the exact state")
         self.bench.prune(session)
+        if self.peak is None:
+            session = self.bench.hold(self.work, self.name, self.tree)
+            _, self.peak = self.bench.peak("commit", session)
+            self.bench.recant("rollback", session)
+            self.bench.prune(session)
         return {"commit": commit, "rollback": rollback}
 
     def free(self):
