@@ -23,6 +23,10 @@ pub enum Kind {
     Stuck,
     /// `run`: the capture could not be set up; the command was not started.
     NoCapture,
+    /// `run`: the command can't be executed.
+    NotExecutable,
+    /// `run`: there is no such command.
+    NotFound,
 }
 
 /// What a room's error tells beside its message: its kind, and the two further lines of a report.

@@ -26,5 +26,7 @@ fn status(kind: Kind) -> u8 {
         Kind::Busy => 6,
         Kind::Stuck => 7,
         Kind::NoCapture => 125,
+        Kind::NotExecutable => 126,
+        Kind::NotFound => 127,
     }
 }

@@ -1,9 +1,9 @@
 //! Rollback: the same the other way, `after` to `before`.
 
-use crate::checkpoint::manifest::{Kept, Manifest};
-use crate::commit::choose;
+use crate::checkpoint::manifest::{Kept, Manifest, Original};
 use crate::engine::Error;
-use crate::engine::job::{Job, Move, OnConflict, Verb, WantedTime};
+use crate::engine::choose::{Choice, Rules, choose};
+use crate::engine::job::{Asked, Job, Move, OnConflict, Verb, WantedTime};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Checkpoint, Status};
 use crate::session::sides::Side;
@@ -14,13 +14,17 @@ use crate::tree::state::State;
 ///
 /// Errors: a session that was never committed, was discarded, or whose checkpoint was pruned; paths that it does not hold;
 /// a checkpoint that does not fit the session.
-pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -> Result<Job, Error> {
+pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -> Result<Asked, Error> {
     check_state(session)?;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
     let manifest = Manifest::read(&session.dir)?;
-    let needed = |i: usize| sides[i].is_in() && changes.list[i].before.object.as_ref().is_some_and(State::is_folder);
-    let chosen = choose(session, &changes, paths, |i| sides[i].is_in(), needed)?;
+    let rules = Rules {
+        may: &|i| sides[i].is_in(),
+        needed: &|i| sides[i].is_in() && changes.list[i].before.object.as_ref().is_some_and(State::is_folder),
+        lies: &|i| manifest.originals.get(&changes.list[i].path).and_then(Original::place),
+    };
+    let Choice { chosen, notes } = choose(session, &changes, paths, &rules)?;
     let (mut moves, mut left) = (Vec::with_capacity(chosen.len()), Vec::new());
     for i in chosen {
         let change = &changes.list[i];
@@ -58,7 +62,8 @@ pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -
         always: paths.is_empty() || paths.iter().any(|path| time.path.is_under(path)),
         path: time.path,
     });
-    Ok(Job { verb: Verb::Rollback, moves, times: times.collect(), sides, on_conflict, left })
+    let job = Job { verb: Verb::Rollback, moves, times: times.collect(), sides, on_conflict, left };
+    Ok(Asked { job, notes })
 }
 
 fn check_state(session: &Session) -> Result<(), Error> {

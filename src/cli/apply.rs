@@ -22,10 +22,10 @@ use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Store};
 
-/// `{"schema":1,"id":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"left":[…],"notes":[…],"kept_bytes":n}`.
+/// `{"schema":1,"session":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"left":[…],"notes":[…],"kept_bytes":n}`.
 #[derive(Serialize)]
 struct Document<'a> {
-    id: &'a Id,
+    session: &'a Id,
     verb: &'static str,
     dry_run: bool,
     status: &'static str,
@@ -45,20 +45,28 @@ struct Left<'a> {
 /// Makes a session's changes real.
 pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
-    let ask = |session: &Locked, paths: &[AbsPath]| {
-        let denied = denied(&call.config.deny.value)?;
-        let request = Request {
-            paths,
-            on_conflict: on_conflict(args.force),
-            limits: limits(call, on_limit),
-            denied: &|path: &AbsPath| denied.is_match(path.as_path()),
-            accept_unsynced: args.accept_unsynced,
-        };
-        commit::commit(session, &request)
-            .map(|asked| (asked.job, asked.notes))
-            .map_err(|error| refused(Verb::Commit, session.id(), error))
-    };
+    let ask = |session: &Locked, paths: &[AbsPath]| ask_commit(call, session, paths, on_limit, args.force, args.accept_unsynced);
     carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Commit, ask)
+}
+
+fn ask_commit(
+    call: &Call,
+    session: &Locked,
+    paths: &[AbsPath],
+    on_limit: config::OnLimit,
+    force: bool,
+    accept_unsynced: bool,
+) -> Result<(Job, Vec<String>), Problem> {
+    let denied = denied(&call.config.deny.value)?;
+    let request = Request {
+        paths,
+        on_conflict: on_conflict(force),
+        limits: limits(call, on_limit),
+        denied: &|path: &AbsPath| denied.is_match(path.as_path()),
+        accept_unsynced,
+    };
+    let asked = commit::commit(session, &request).map_err(|error| refused(Verb::Commit, session.id(), error))?;
+    Ok((asked.job, asked.notes))
 }
 
 /// Puts a rolled-back session onto the tree again.
@@ -82,8 +90,8 @@ pub fn redo(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
 /// Takes a session back.
 pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
     let ask = |session: &Locked, paths: &[AbsPath]| {
-        let job = crate::rollback::rollback(session, paths, on_conflict(args.force));
-        job.map(|job| (job, Vec::new())).map_err(|error| refused(Verb::Rollback, session.id(), error))
+        let asked = crate::rollback::rollback(session, paths, on_conflict(args.force));
+        asked.map(|asked| (asked.job, asked.notes)).map_err(|error| refused(Verb::Rollback, session.id(), error))
     };
     carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Rollback, ask)
 }
@@ -127,10 +135,36 @@ fn carry_out(
 ) -> Result<Ended, Problem> {
     let paths = paths.iter().map(|path| place::named(path)).collect::<Result<Vec<_>, _>>()?;
     let (store, mut session) = if dry_run { to_look_at(call, key)? } else { call.locked(key)? };
+    let (report, ended) = carry_out_in(call, store, &mut session, &paths, dry_run, verb, ask)?;
+    say(call, session.id(), &report, dry_run);
+    Ok(ended)
+}
+
+/// Commits a session that a run has just filled, as its options and the settings say.
+pub fn commit_run(
+    call: &Call,
+    store: &Store,
+    session: &mut Locked,
+    on_limit: Option<args::OnLimit>,
+) -> Result<(Report, Ended), Problem> {
+    let on_limit = on_limit.map_or(call.config.on_limit.value, policy);
+    let ask = |session: &Locked, paths: &[AbsPath]| ask_commit(call, session, paths, on_limit, false, false);
+    carry_out_in(call, store, session, &[], false, Verb::Commit, ask)
+}
+
+fn carry_out_in(
+    call: &Call,
+    store: &Store,
+    session: &mut Locked,
+    paths: &[AbsPath],
+    dry_run: bool,
+    verb: Verb,
+    ask: impl Fn(&Locked, &[AbsPath]) -> Result<(Job, Vec<String>), Problem>,
+) -> Result<(Report, Ended), Problem> {
     // Two operations of one store could undo each other.
     let _lock = if dry_run { None } else { Some(call.store_lock(store)?) };
     let id = session.id().clone();
-    let (job, notes) = ask(&session, &paths)?;
+    let (job, notes) = ask(session, paths)?;
     let moving: Vec<&AbsPath> = job.moves.iter().map(|mv| &mv.path).collect();
     if let Some((other, path)) = engine::recover::holds_any(store, &id, &moving)? {
         let problem = Problem::refused(format!(
@@ -139,22 +173,20 @@ fn carry_out(
         ));
         return Err(Problem { kind: Kind::Stuck, ..problem }.path(path).remedy(format!("recant recover {other}")));
     }
-    for note in notes {
-        call.out.note(note);
-    }
+    let uncovered = job.moves.iter().any(|mv| mv.uncovered.is_some());
     let effect = if dry_run { Effect::Print } else { Effect::Apply };
-    let bar = Bar::default();
-    let report = engine::carry_out(&call.fs, store, &mut session, &job, effect, &bar);
+    let bar = Bar { wanted: call.out.is_text() && !call.out.is_quiet(), ..Bar::default() };
+    let report = engine::carry_out(&call.fs, store, session, &job, effect, &bar);
     bar.end();
-    match report {
-        Ok(report) => Ok(say(call, &id, &report, dry_run)),
-        Err(mut error) => {
-            if let engine::Error::Conflicts(conflicts) = &mut error {
-                engine::conflict::attribute(store, &id, conflicts);
-            }
-            Err(refused(verb, &id, error))
+    let mut report = report.map_err(|mut error| {
+        if let engine::Error::Conflicts(conflicts) = &mut error {
+            engine::conflict::attribute(store, &id, conflicts);
         }
-    }
+        refused(verb, &id, error)
+    })?;
+    report.notes.splice(0..0, notes);
+    let ended = if report.left.is_empty() && !uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) };
+    Ok((report, ended))
 }
 
 /// A dry run takes the lock, so that what it says is not half of something, but recovers nothing.
@@ -164,7 +196,10 @@ fn to_look_at<'c>(call: &'c Call, key: &str) -> Result<(&'c Store, Locked), Prob
     if let Some(what) = recover::would(store, &id) {
         call.out.warn(format_args!("session {id}: {what}"));
     }
-    let locked = store.lock_session(&call.fs, &id)?;
+    let mut locked = store.lock_session(&call.fs, &id)?;
+    if locked.header.uncollected {
+        super::run::collect(call, store, &mut locked)?;
+    }
     recover::refuse_interrupted(store, &id)?;
     Ok((store, locked))
 }
@@ -190,7 +225,7 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
         many => format!("cannot {} {id}: {}", verb.word(), text::count(many.len() as u64, what)),
     };
     if rows.len() > 1 {
-        problem.paths = rows;
+        problem.paths = rows.into();
     }
     problem
 }
@@ -199,13 +234,14 @@ fn against(rows: &[(String, String)]) -> Vec<Against> {
     rows.iter().map(|(path, why)| Against { path: path.clone(), why: why.clone() }).collect()
 }
 
-fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) -> Ended {
+/// Says what was done, or would be.
+pub fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) {
     let out = &call.out;
     if out.is_text() {
         say_text(call, id, report, dry_run);
     } else {
         out.document(&Document {
-            id,
+            session: id,
             verb: report.verb.word(),
             dry_run,
             status: report.status.word(),
@@ -216,8 +252,6 @@ fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) -> Ended {
             kept_bytes: report.kept,
         });
     }
-    let uncovered = report.notes.iter().any(|note| note.contains("NOT kept"));
-    if report.left.is_empty() && !uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) }
 }
 
 fn say_text(call: &Call, id: &Id, report: &Report, dry_run: bool) {
@@ -229,7 +263,7 @@ fn say_text(call: &Call, id: &Id, report: &Report, dry_run: bool) {
         out.line(format_args!("{:<9} {path}: {why}", "left"));
     }
     for note in &report.notes {
-        out.note(note);
+        out.warn(note);
     }
     let (done, left) = (report.rows.len() as u64, report.left.len());
     if done == 0 && left == 0 {
@@ -269,6 +303,7 @@ fn word(verb: Verb, row: &Row) -> &'static str {
 /// A progress bar, on a terminal only, and only for what takes longer than a quarter of a second.
 #[derive(Default)]
 struct Bar {
+    wanted: bool,
     shown: std::sync::Mutex<RefCell<Option<indicatif::ProgressBar>>>,
     since: std::sync::OnceLock<std::time::Instant>,
 }
@@ -276,7 +311,7 @@ struct Bar {
 impl Progress for Bar {
     fn at(&self, phase: &'static str, done: usize, of: usize) {
         let since = self.since.get_or_init(std::time::Instant::now);
-        if done % 64 != 0 || since.elapsed() < std::time::Duration::from_millis(250) {
+        if !self.wanted || !done.is_multiple_of(64) || since.elapsed() < std::time::Duration::from_millis(250) {
             return;
         }
         let Ok(shown) = self.shown.lock() else { return };

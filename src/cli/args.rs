@@ -15,9 +15,10 @@ use crate::config;
     disable_help_subcommand = true,
     propagate_version = false,
     after_help = "Examples:
-  id=$(recant session new)                 begin a session by hand
-  echo hello | recant session write $id greeting.txt
-  recant diff                              look at the last session's changes
+  recant run -- make install               every file change is held; the real tree is untouched
+  recant diff                              look at it
+  recant commit last                       make it real, with a checkpoint of what was there
+  recant rollback last                     exactly as before
   recant list                              all sessions
   recant status                            what is there, and what to do about it
 
@@ -84,6 +85,10 @@ impl From<When> for config::Color {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Run a command with its file changes held: the real tree stays as it is
+    Run(Run),
+    /// Your shell, with its file changes held
+    Shell(Shell),
     /// Stage changes by hand, and look after sessions
     Session {
         /// What to do.
@@ -151,6 +156,8 @@ pub enum SessionVerb {
     /// Stage other permission bits
     Chmod(Chmod),
     /// List all sessions, the newest first
+    #[command(after_help = "Examples:
+  recant session list")]
     List,
     /// Show a session and its changes
     Show(Show),
@@ -407,6 +414,59 @@ pub struct Cat {
     /// What a --force overwrote
     #[arg(long, group = "side")]
     pub displaced: bool,
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant run -- make install
+  recant run --commit -- ./migrate.sh      committed if it exits with 0
+  recant run -n upgrade npm install        '--' may be left out
+  recant run --session upgrade -- npm test
+
+What is written in your home folder, the project of the working folder, /tmp, /var/tmp and capture.also is held; everything
+else is read-only for the command. recant exits as the command does.")]
+pub struct Run {
+    /// A name to call the session by
+    #[arg(short, long, conflicts_with = "session")]
+    pub name: Option<String>,
+    /// Go on in a pending session that came from a run
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Commit if the command exits with 0
+    #[arg(long, conflicts_with = "discard")]
+    pub commit: bool,
+    /// Drop what the command changed
+    #[arg(long)]
+    pub discard: bool,
+    /// What --commit keeps of a large deleted folder; else checkpoint.on_limit
+    #[arg(long, value_name = "POLICY", requires = "commit")]
+    pub on_limit: Option<OnLimit>,
+    /// Write 'id=…' into FILE before the command starts, and 'result=…' at the end
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub id_file: Option<PathBuf>,
+    /// Leave PATH real: a socket, a file, or a folder with all in it
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub pass: Vec<PathBuf>,
+    /// Do not let the command see PATH
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub hide: Vec<PathBuf>,
+    /// End background processes with the command, instead of waiting for them
+    #[arg(long)]
+    pub no_wait: bool,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+/// `shell`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant shell
+  recant shell k3fa                        goes on in a pending session that came from a run")]
+pub struct Shell {
+    /// A pending session that came from a run; else a new one
+    pub id: Option<String>,
 }
 
 /// `commit`.

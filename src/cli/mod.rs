@@ -20,6 +20,7 @@ mod place;
 mod problem;
 mod prune;
 mod recover;
+mod run;
 mod show;
 mod sides;
 mod stage;
@@ -75,6 +76,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     let early = |color| Out::new(form, color, global.quiet, global.verbose);
     let (config, place) = match place::settings() {
         Ok(found) => found,
+        // These two need no settings, and are run where none are right yet.
+        Err(_) if matches!(cli.verb, Verb::Completions(_) | Verb::Man(_)) => place::nowhere(),
         Err(problem) => return finish(&early(Color::Auto), Err(problem)),
     };
     let color = match global.color {
@@ -147,7 +150,15 @@ pub struct Call {
 
 impl Call {
     fn carry_out(&self, verb: Verb) -> Result<Ended, Problem> {
+        if let Verb::Commit(_) | Verb::Rollback(_) | Verb::Redo(_) = verb
+            && let Some(id) = crate::capture::inside::inside()
+        {
+            let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
+            return Err(Problem::refused(message).remedy("let the run end first, then commit or roll back outside"));
+        }
         match verb {
+            Verb::Run(args) => run::run(self, &args),
+            Verb::Shell(args) => run::shell(self, &args),
             Verb::Session { verb } => match verb {
                 SessionVerb::New(args) => stage::new(self, &args),
                 SessionVerb::Write(args) => stage::write(self, &args),
@@ -194,12 +205,14 @@ impl Call {
         if let Some(store) = self.store.get() {
             return Ok(store.as_ref());
         }
+        refuse_inside()?;
         let store = Store::open(&self.store_path()?)?;
         Ok(self.store.get_or_init(|| store).as_ref())
     }
 
     /// The store, made where it is missing.
     fn made_store(&self) -> Result<Store, Problem> {
+        refuse_inside()?;
         Ok(Store::create(&self.fs, &self.store_path()?)?)
     }
 
@@ -226,15 +239,10 @@ impl Call {
     fn session(&self, key: Option<&str>) -> Result<(&Store, Session), Problem> {
         let store = self.store_with(key.unwrap_or("last"))?;
         let id = self.find(store, key)?;
-        let session = store.session(&id)?;
+        let mut session = store.session(&id)?;
         if session.header.uncollected {
-            let held = session.is_held()?;
-            let (why, remedy) = if held {
-                ("a run of it is under way; what it changes is known when it has ended", None)
-            } else {
-                ("its run has ended, but its changes are not collected yet", Some(format!("recant recover {id}")))
-            };
-            return Err(crate::session::Error::NotNow { id: id.to_string(), why: why.into(), remedy }.into());
+            run::collect_ended(self, store, &id)?;
+            session = store.session(&id)?;
         }
         Ok((store, session))
     }
@@ -245,10 +253,16 @@ impl Call {
         let id = self.find(store, Some(key))?;
         // The session's lock before the store's (PROTOCOL.md, Locks): of two recants on one session the second ends at once.
         let mut locked = store.lock_session(&self.fs, &id)?;
+        if locked.header.uncollected {
+            run::collect(self, store, &mut locked)?;
+        }
         if self.prepare_to_change(store)? {
             recover::refuse_interrupted(store, &id)?;
             // Recovery may have written it anew.
             locked.set_header(store.session(&id)?.header);
+        }
+        if locked.header.uncollected {
+            run::collect(self, store, &mut locked)?;
         }
         Ok((store, locked))
     }
@@ -290,6 +304,15 @@ impl Call {
             "y" | "Y" | "yes" => Ok(()),
             _ => Err(Problem::refused("not confirmed").remedy("-y skips the question")),
         }
+    }
+}
+
+/// Inside a run the store is hidden, and what is on the tree is not for the command to say.
+fn refuse_inside() -> Result<(), Problem> {
+    match crate::capture::inside::inside() {
+        None => Ok(()),
+        Some(id) => Err(Problem::refused(format!("this is inside the run of session {id}, where only 'recant run' can be used"))
+            .remedy("do it outside, when the run has ended")),
     }
 }
 

@@ -42,7 +42,7 @@ impl<'j> Draft<'j, '_> {
             self.note_outcome(going, kept);
             last.extend(final_meta);
             let Some(step) = step else { continue };
-            match (going.to_folder() && !going.from_folder(), going.leaves_folder()) {
+            match (going.becomes_folder() && !going.was_folder(), going.leaves_folder()) {
                 (true, _) => new_folders.push(step),
                 (_, true) => gone_folders.push(step),
                 _ => leaves.push(step),
@@ -95,7 +95,7 @@ impl<'j> Draft<'j, '_> {
     fn close_again(&self, opened: &HashMap<AbsPath, Seen>, steps: &[Step], last: &mut Vec<Step>) {
         let settled: HashSet<AbsPath> = last.iter().map(|step| step.path.clone()).collect();
         let removed: HashSet<&AbsPath> =
-            steps.iter().filter(|step| step.act != Act::SetMeta && step.from_folder()).map(|step| &step.path).collect();
+            steps.iter().filter(|step| step.act != Act::SetMeta && step.was_folder()).map(|step| &step.path).collect();
         for (path, seen) in opened {
             if !settled.contains(path) && !removed.contains(path) {
                 let mut open = seen.clone();
@@ -134,11 +134,11 @@ impl<'j> Draft<'j, '_> {
             (Some(_), None) => Act::Remove,
         };
         let copies = self.copies(&mv.path)?;
-        if copies && going.kept_found && going.from_folder() {
+        if copies && going.kept_found && going.was_folder() {
             let why = "the folder that is there lies on another file system than the store, and cannot be kept; move it away";
             return Err(Error::Refused(vec![(mv.path.to_string(), why.into())]));
         }
-        let (mut kept, home) = names.home(going, self.session)?;
+        let (mut kept, home) = names.home(going)?;
         if let (Kept::Blob { unlinked, .. }, Some(from), true) = (&mut kept, &from, copies)
             && from.nlink > 1
             && from.nlink > self.names_here.get(&from.print.identity).copied().unwrap_or(0)
@@ -149,6 +149,7 @@ impl<'j> Draft<'j, '_> {
         }
         let beside = if copies { Some(self.beside(mv)?) } else { None };
         // `to` as it is to be: what lies in the store, with the recorded metadata. Prepare makes it so.
+        let as_recorded = going.to.as_ref().zip(mv.to.as_ref()).is_some_and(|(seen, to)| seen.state.meta == to.meta);
         let to = mv.to.as_ref().map(|to| {
             let mut seen = going.to.clone().unwrap_or_else(|| unmade(to));
             let digest = seen.state.digest();
@@ -182,7 +183,7 @@ impl<'j> Draft<'j, '_> {
         };
         let copied = copies && from.is_some() && home.is_some();
         let whole = going.kept_found && from.as_ref().is_some_and(|seen| seen.state.is_folder());
-        let step = Step { act, path: mv.path.clone(), n: mv.n, from, to, to_at, out, home, copied, spare, whole };
+        let step = Step { act, path: mv.path.clone(), n: mv.n, from, to, to_at, out, home, copied, spare, as_recorded, whole };
         Ok((Some(step), final_meta, kept))
     }
 
@@ -217,9 +218,10 @@ impl<'j> Draft<'j, '_> {
         if let (Some(State { what: What::File { digest, size }, .. }), Some(seen)) = (&mut to, &going.to) {
             (*digest, *size) = (seen.state.digest(), seen.state.size());
         }
-        if going.kept_found
-            && mv.in_place
+        // The inode stays, and so does its content: that which is found by force, and the digest that was taken of it.
+        if mv.in_place
             && let (Some(to), Some(from)) = (&mut to, &going.from)
+            && (going.kept_found || to.digest().is_none())
         {
             to.what = from.state.what.clone();
         }
@@ -248,7 +250,7 @@ impl<'j> Draft<'j, '_> {
     fn folder_times(&mut self, folders: &BTreeMap<AbsPath, Rc<Dir>>, steps: &[Step]) -> Result<Vec<FolderTime>, Error> {
         let own: HashMap<&AbsPath, &Step> = steps
             .iter()
-            .filter(|step| step.n != 0 && (step.from_folder() || step.to_folder()))
+            .filter(|step| step.n != 0 && (step.was_folder() || step.becomes_folder()))
             .map(|step| (&step.path, step))
             .collect();
         // Of the steps of one path the last is here: one that only sets metadata and places nothing leaves the folder where it is.
@@ -352,6 +354,7 @@ impl<'j> Draft<'j, '_> {
 /// Where what comes off the tree finds its home, no two at the same place.
 struct Names {
     taken: HashSet<Digest>,
+    blobs: Dir,
     verb: Verb,
     generation: u64,
 }
@@ -359,10 +362,11 @@ struct Names {
 impl Names {
     fn new(session: &Session, job: &Job) -> Result<Self, Error> {
         let taken = if job.verb.inward() { Manifest::read(&session.dir)?.plain_blobs() } else { HashSet::new() };
-        Ok(Self { taken, verb: job.verb, generation: session.header.generation + 1 })
+        let blobs = session.dir.open_below(b"checkpoint/blobs").at("open the folder", session.dir.at(b"checkpoint"))?;
+        Ok(Self { taken, blobs, verb: job.verb, generation: session.header.generation + 1 })
     }
 
-    fn home(&mut self, going: &Going<'_>, session: &Session) -> Result<(Kept, Option<Spot>), Error> {
+    fn home(&mut self, going: &Going<'_>) -> Result<(Kept, Option<Spot>), Error> {
         let mv = going.mv;
         let Some(from) = &going.from else { return Ok((Kept::Nothing, None)) };
         let displaced = || Spot::Session(format!("displaced/{}/{}", self.generation, mv.n).into_bytes());
@@ -379,12 +383,9 @@ impl Names {
         }
         let kept = match from.state.what {
             What::File { digest: Some(digest), .. } => {
-                let there = || -> Result<bool, Error> {
-                    let place = format!("checkpoint/blobs/{digest}").into_bytes();
-                    let (dir, name) = session.split(&place)?;
-                    Ok(dir.at(name).stat().at("look at", dir.at(name))?.is_some())
-                };
-                let numbered = !self.taken.insert(digest) || there()?;
+                let name = digest.to_string();
+                let at = self.blobs.at(name.as_bytes());
+                let numbered = !self.taken.insert(digest) || at.stat().at("look at", at)?.is_some();
                 Kept::Blob { digest, numbered, unlinked: false }
             }
             What::File { digest: None, .. } => {
@@ -409,6 +410,7 @@ fn set_meta(path: &AbsPath, n: u32, from: Seen, to: Seen) -> Step {
         home: None,
         copied: false,
         spare: None,
+        as_recorded: false,
         whole: false,
     }
 }

@@ -6,8 +6,9 @@ use super::conflict::Conflict;
 use super::job::{Job, Move, OnConflict, Verb};
 use super::{Error, Progress};
 use crate::error::{At, IoError};
-use crate::fs::dir::{Dir, Entry, Sort, leads_nowhere};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
 use crate::fs::lease::{Writers, writers};
+use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::store::Session;
 use crate::tree::digest::Digest;
@@ -71,13 +72,14 @@ struct Eye<'s> {
     on_conflict: OnConflict,
     me: u32,
     held: Option<(Vec<u8>, Rc<Dir>)>,
+    parent: Option<(AbsPath, Stat)>,
 }
 
 impl<'s> Eye<'s> {
     fn new(session: &'s Session, job: &Job) -> Result<Self, IoError> {
         let roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
         let me = rustix::process::geteuid().as_raw();
-        Ok(Self { roots, session, verb: job.verb, on_conflict: job.on_conflict, me, held: None })
+        Ok(Self { roots, session, verb: job.verb, on_conflict: job.on_conflict, me, held: None, parent: None })
     }
 
     fn look(&mut self, mv: &Move) -> Result<Looked, Error> {
@@ -88,8 +90,9 @@ impl<'s> Eye<'s> {
         };
         match self.roots.folder(&parent) {
             Ok(dir) => {
-                looked.parent_mount = Some(dir.stat().at("look at", &parent)?.mount);
-                self.look_in(&dir, mv, &mut looked)?;
+                let stat = self.parent_stat(&parent, &dir)?;
+                looked.parent_mount = Some(stat.mount);
+                self.look_in(&dir, &stat, mv, &mut looked)?;
             }
             Err(error) => match error.raw_os_error() {
                 _ if leads_nowhere(&error) => looked.verdict = self.judge_absent(mv),
@@ -104,6 +107,16 @@ impl<'s> Eye<'s> {
             self.look_at_wanted(mv, &mut looked)?;
         }
         Ok(looked)
+    }
+
+    /// Changes come sorted: the folder is that of the change before, most times.
+    fn parent_stat(&mut self, parent: &AbsPath, dir: &Dir) -> Result<Stat, Error> {
+        if let Some((_, stat)) = self.parent.as_ref().filter(|(path, _)| path == parent) {
+            return Ok(*stat);
+        }
+        let stat = dir.stat().at("look at", parent)?;
+        self.parent = Some((parent.clone(), stat));
+        Ok(stat)
     }
 
     /// The folder itself is missing: so is what is in it.
@@ -126,19 +139,19 @@ impl<'s> Eye<'s> {
         }
     }
 
-    fn look_in(&mut self, dir: &Dir, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
+    fn look_in(&mut self, dir: &Dir, parent: &Stat, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
         let at = dir.at(mv.path.name());
         let stat = at.stat().at("look at", &mv.path)?;
         if stat.is_some_and(|stat| stat.mount_root) {
             looked.verdict = Verdict::Refused("something is mounted there".into());
             return Ok(());
         }
-        if stat.is_some_and(|stat| stat.locked) || dir.stat().at("look at", &mv.path)?.locked {
+        if stat.is_some_and(|stat| stat.locked) || parent.locked {
             let why = "it, or the folder that it lies in, is immutable or append-only (chattr -ia takes that off)";
             looked.verdict = Verdict::Refused(why.into());
             return Ok(());
         }
-        let (found, likeness) = match look::compare(at, &mv.from, mv.from_print.as_ref()) {
+        let (found, likeness) = match look::compare_stat(at, stat.as_ref(), &mv.from, mv.from_print.as_ref()) {
             Ok(compared) => compared,
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
                 looked.verdict = Verdict::Refused("you may not read it, so that no checkpoint can be made of it".into());
@@ -200,7 +213,15 @@ impl<'s> Eye<'s> {
     /// What is on the tree and goes: nobody writes to it, and its digest names the blob.
     fn look_at_leaving(&mut self, at: Entry<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
         let Some(found) = &mut looked.found else { return Ok(()) };
-        if mv.in_place || !matches!(found.state.what, What::File { .. }) {
+        if !matches!(found.state.what, What::File { .. }) {
+            return Ok(());
+        }
+        if mv.in_place {
+            // It stays, but a later rollback has to tell whether it is still the same content.
+            if self.verb.inward() && mv.from.as_ref().is_some_and(|from| from.digest().is_none()) {
+                let (digest, _) = look::digest(at).at("read", &mv.path)?;
+                found.set_digest(digest);
+            }
             return Ok(());
         }
         if found.state.digest().is_none()
@@ -230,8 +251,7 @@ impl<'s> Eye<'s> {
             }
         }
         if found.state.digest().is_none() && mv.uncovered.is_none() {
-            drop(file);
-            let (digest, stat) = look::digest(at).at("read", &mv.path)?;
+            let (digest, stat) = look::digest_of(&file).at("read", &mv.path)?;
             if look::identity(&stat) != found.print.identity || stat.ctime != found.print.ctime {
                 looked.verdict = Verdict::Conflict(Conflict::said(&mv.path, "a file that stands still", "one that changes"));
             }

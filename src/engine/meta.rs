@@ -6,11 +6,6 @@ use crate::fs::Fs;
 use crate::fs::dir::{Entry, Sort};
 use crate::tree::state::Meta;
 
-/// Whether an xattr belongs to overlayfs and never to the user's tree (FAULTS.md, I16).
-pub fn is_overlay_xattr(name: &[u8]) -> bool {
-    name.starts_with(b"trusted.overlay.") || name.starts_with(b"user.overlay.")
-}
-
 /// Brings the object at `at` from the metadata `have` to `want`, setting only what differs. Owner first, as chown(2) clears
 /// setuid and capabilities; then mode; then xattrs, capabilities and ACLs among them; the mtime last (D10).
 pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io::Result<()> {
@@ -26,6 +21,14 @@ pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io
     if sort != Sort::Symlink && (have.mode != want.mode || owner && (special || have.mode & !want.mode & 0o077 != 0)) {
         fs.set_mode(at, want.mode)?;
     }
+    // user.* xattrs need the right to write, which an owner who took it from himself gives himself for a moment: xattr(7).
+    let closed = sort != Sort::Symlink
+        && want.mode & 0o200 == 0
+        && have.xattrs != want.xattrs
+        && !rustix::process::geteuid().is_root();
+    if closed {
+        fs.set_mode(at, want.mode | 0o200)?;
+    }
     for (name, _) in &have.xattrs {
         if want.xattr(name).is_none() {
             fs.remove_xattr(at, name)?;
@@ -40,7 +43,7 @@ pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io
         }
     }
     let acl = want.xattr(b"system.posix_acl_access").is_some();
-    if sort != Sort::Symlink && acl && have.xattrs != want.xattrs {
+    if closed || sort != Sort::Symlink && acl && have.xattrs != want.xattrs {
         // Setting an ACL sets the mode's bits from it; the recorded mode agrees with the recorded ACL but for setuid and the like.
         fs.set_mode(at, want.mode)?;
     }

@@ -18,6 +18,7 @@
 
 pub mod apply;
 mod build;
+pub mod choose;
 pub mod conflict;
 mod draft;
 pub mod job;
@@ -123,7 +124,7 @@ impl Failure for Error {
             Error::Undone { why } => why.remedy(),
             Error::Conflicts(conflicts) => conflict::remedy(conflicts),
             Error::Stuck { .. } => Some("recant recover tries again once the cause is gone".into()),
-            Error::Journal { .. } => Some("recant recover ID --undo or --finish decides".into()),
+            Error::Journal { .. } => Some("docs/store-format.md says where the originals lie, to put them back by hand".into()),
             _ => None,
         }
     }

@@ -56,7 +56,7 @@ pub fn settle(fs: &Fs, store: &Store, session: &Session, journal: &Journal, when
     let mut notes = Vec::new();
     let moving = || journal.steps.iter().filter(|step| step.act != Act::SetMeta);
     for step in moving() {
-        bring_home(fs, &mut reach, step, &mut notes)?;
+        bring_home(fs, &mut reach, step, when, &mut notes)?;
     }
     write_manifest(fs, &mut reach, session, journal, when)?;
     write_forced_befores(fs, session, journal)?;
@@ -121,7 +121,7 @@ fn sync_homes(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &Journ
 }
 
 /// From where `to` lay, or from the temporary name, to its home; what was copied there before is let go.
-fn bring_home(fs: &Fs, reach: &mut Reach<'_>, step: &Step, notes: &mut Vec<String>) -> Result<(), Error> {
+fn bring_home(fs: &Fs, reach: &mut Reach<'_>, step: &Step, when: When, notes: &mut Vec<String>) -> Result<(), Error> {
     let (Some(from), Some(out)) = (&step.from, &step.out) else { return Ok(()) };
     let Some(home) = step.home.as_ref().filter(|_| !step.copied) else {
         // Copied, or uncovered by policy: only now that nothing is undone any more it is let go (I7).
@@ -135,10 +135,12 @@ fn bring_home(fs: &Fs, reach: &mut Reach<'_>, step: &Step, notes: &mut Vec<Strin
         return Ok(());
     }
     let there = reach.spot(out).at("open the folder of", out)?;
-    let Some(stat) = there.at().stat().at("look at", out)? else { return Ok(()) };
-    if look::identity(&stat) != from.print.identity {
-        // Settled before a crash: it is at home already, and the name has another use.
-        return Ok(());
+    if when == When::Recovering {
+        let stat = there.at().stat().at("look at", out)?;
+        // Settled before a crash: it is at home already, and the name is free or has another use.
+        if stat.is_none_or(|stat| look::identity(&stat) != from.print.identity) {
+            return Ok(());
+        }
     }
     let named = reach.spot(home).at("open the folder of", home)?;
     match fs.place(there.at(), named.at()) {

@@ -60,6 +60,9 @@ pub struct Step {
     /// The store's own copy of `to`, which goes once it is settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare: Option<Spot>,
+    /// `to` lies in the store with just the metadata that is recorded: nothing is to be set.
+    #[serde(skip)]
+    pub as_recorded: bool,
     /// `from` is a folder that is moved out with all that is in it, by `--force`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
@@ -109,12 +112,12 @@ impl RootRecord {
 
 impl Step {
     /// Whether the step's `from` is a folder.
-    pub fn from_folder(&self) -> bool {
+    pub fn was_folder(&self) -> bool {
         self.from.as_ref().is_some_and(|seen| seen.state.is_folder())
     }
 
     /// Whether the step's `to` is a folder.
-    pub fn to_folder(&self) -> bool {
+    pub fn becomes_folder(&self) -> bool {
         self.to.as_ref().is_some_and(|seen| seen.state.is_folder())
     }
 }

@@ -139,7 +139,7 @@ fn restore_times(fs: &Fs, reach: &mut Reach<'_>, journal: &Journal) -> Result<()
         put_back_time(fs, reach, time)?;
     }
     // Folders that went and are back: their children's steps have changed their times.
-    for step in journal.steps.iter().filter(|step| step.act != Act::SetMeta && step.from_folder()) {
+    for step in journal.steps.iter().filter(|step| step.act != Act::SetMeta && step.was_folder()) {
         let Some(from) = &step.from else { continue };
         let Ok(named) = reach.path(&step.path) else { continue };
         if named.at().stat().at("look at", &step.path)?.is_some_and(|stat| look::identity(&stat) == from.print.identity) {
@@ -251,7 +251,7 @@ fn undo_remove(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: Option<&Name
     let Some(target) = target else { return Ok(Some(NO_FOLDER.into())) };
     if holds(Some(target), step.from.as_ref())? {
         // F13: after a cut a file system may show it under both names. It is back: the other name goes.
-        let folder = step.from_folder();
+        let folder = step.was_folder();
         if !folder && step.from.as_ref().is_some_and(|from| from.nlink == 1) {
             fs.unlink(spot.at()).at("remove", spot.at())?;
         }

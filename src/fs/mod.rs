@@ -252,22 +252,31 @@ impl Fs {
         Ok(rustix::fs::syncfs(dir)?)
     }
 
-    /// Replaces one of recant's own files as a whole: after a crash it is the old one or the new one. Mode 0600.
+    /// Replaces one of recant's own files as a whole, durably: after a crash it is the old one or the new one. Mode 0600.
     pub fn replace(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
         let temp = [at.name, b".new"].concat();
         let temp = at.dir.at(&temp);
-        match self.unlink_if_there(temp).and_then(|()| self.create(temp, 0o600)) {
-            Ok(file) => {
-                let path = at.dir.path().join(std::ffi::OsStr::new("new"));
-                self.write(&file, bytes, &path)?;
-                // D1: content before name, else a cut could leave the name on an empty file.
-                self.sync(&file, &path)?;
-            }
-            Err(error) => return Err(error),
-        }
+        let file = self.write_new(temp, bytes)?;
+        // D1: content before name, else a cut could leave the name on an empty file.
+        self.sync(&file, at.dir.path())?;
         self.rename_over(temp, at)?;
         // D2: the name itself lasts only once its folder is synced.
         self.sync_dir(at.dir)
+    }
+
+    /// The same without waiting for the disk: whole for whoever reads it, but a power cut may lose it.
+    pub fn replace_later(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
+        let temp = [at.name, b".new"].concat();
+        let temp = at.dir.at(&temp);
+        drop(self.write_new(temp, bytes)?);
+        self.rename_over(temp, at)
+    }
+
+    fn write_new(&self, temp: Entry<'_>, bytes: &[u8]) -> io::Result<File> {
+        self.unlink_if_there(temp)?;
+        let file = self.create(temp, 0o600)?;
+        self.write(&file, bytes, temp.dir.path())?;
+        Ok(file)
     }
 
     /// Takes a name away if it is there.
@@ -283,6 +292,14 @@ impl Fs {
 fn of_fd(fd: std::os::fd::BorrowedFd<'_>) -> String {
     use std::os::fd::AsRawFd;
     format!("/proc/self/fd/{}", fd.as_raw_fd())
+}
+
+/// The time as exactly as the kernel tells it: CLOCK_REALTIME. A file changed before this call has a ctime of before it, also
+/// where the file system stamps finer than the tick (multigrain timestamps, Linux 6.13).
+pub fn exact_now() -> Time {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    // As below.
+    Time { s: now.tv_sec, ns: u32::try_from(now.tv_nsec).unwrap_or(0) }
 }
 
 /// The clock that the kernel stamps files with: CLOCK_REALTIME_COARSE. A file changed after this call has this ctime or a later one.

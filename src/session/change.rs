@@ -28,6 +28,9 @@ pub struct Marks {
     /// The original has other names, which keep the old content.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub link_broken: bool,
+    /// A link made in the run: the object itself is put, so that its names share it, even where its content is known.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub linked: bool,
     /// Both are files with the same content: only metadata or the mtime differ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub same_content: bool,
@@ -83,6 +86,9 @@ impl Change {
     /// Whether the inode stays and only its metadata changes: content is known to be the same.
     pub fn in_place(&self) -> bool {
         let (Some(before), Some(after)) = (&self.before.object, &self.after) else { return false };
+        if self.marks.linked {
+            return false;
+        }
         match before.content_likeness(after) {
             Likeness::Same => true,
             Likeness::ReadToTell => self.marks.same_content,
@@ -120,7 +126,7 @@ pub struct FolderTime {
 #[serde(rename_all = "snake_case")]
 pub enum Line {
     /// A change. The last line for a path wins.
-    Change(Change),
+    Change(Box<Change>),
     /// The path is back to its `before`.
     None {
         /// The number that this staging took.

@@ -72,6 +72,9 @@ pub struct Run {
     /// When the capture began: what changed below since then is foreign.
     #[serde(with = "time")]
     pub started: Time,
+    /// When the capture of the session's first run began, where there were several.
+    #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Time>,
     /// How it ended; missing while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,

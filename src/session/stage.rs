@@ -322,7 +322,8 @@ impl<'a> Desk<'a> {
         let parent = path.parent().ok_or_else(|| refuse("make", path, "it is the root folder", None))?;
         let folder = match self.current(&parent)? {
             Some(state) if state.is_folder() => state.meta,
-            _ => return Err(refuse("make", path, "its folder is missing", None)),
+            Some(_) => return Err(refuse("make", path, "what it would lie in is no folder", None)),
+            None => return Err(refuse("make", path, "its folder is missing", None)),
         };
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let (mode, umask) = asked.map_or_else(|| (usual, umask()), |mode| (mode, 0));
@@ -427,7 +428,7 @@ impl<'a> Desk<'a> {
                 if !holds_content(&change) {
                     replaced.push(change.n);
                 }
-                Line::Change(change)
+                Line::Change(Box::new(change))
             });
         }
         if !lines.is_empty() {

@@ -159,9 +159,19 @@ impl Store {
         Ok((headers, broken))
     }
 
+    /// Of a listing: one open, one stat, one read a session.
     fn header_of(&self, id: &Id) -> Result<Header, Error> {
-        let dir = self.session_dir(id)?;
-        read_header(&dir, id)
+        let path = format!("{id}/session.json");
+        let shown = self.sessions.path().join(&path).display().to_string();
+        let damaged = |why: &str| Error::Damaged { path: shown.clone(), why: why.into() };
+        match self.sessions.open_file_below(path.as_bytes()) {
+            Ok(file) => parse_header(&read_open(&file, &shown, HEADER_MAX)?, &shown, id),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::ENOENT) => Err(damaged("it is missing")),
+                Some(libc::ELOOP | libc::ENOTDIR) => Err(damaged("it, or the session's folder, is not what it should be")),
+                _ => Err(error).at("open", &shown).map_err(Error::from),
+            },
+        }
     }
 
     fn session_dir(&self, id: &Id) -> Result<Dir, Error> {
@@ -259,7 +269,10 @@ impl Store {
             }
             let mut header = Header::new(id.clone(), seq, origin, crate::fs::now());
             header.name = name.map(Into::into);
-            write_header(fs, &dir, &header)?;
+            let at = dir.at(b"session.json");
+            let durable = origin == Origin::Staged;
+            let bytes = header_bytes(&header);
+            if durable { fs.replace(at, &bytes) } else { fs.replace_later(at, &bytes) }.at("write", at)?;
             match fs.place(temp, self.sessions.at(id.as_str().as_bytes())) {
                 Ok(()) => {}
                 // Drawn twice in one second.
@@ -269,8 +282,10 @@ impl Store {
                 }
                 Err(error) => return Err(error).at("name the session", temp).map_err(Error::from),
             }
-            // D2, D3: the session's own name, and through it all that was made in it.
-            fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
+            if durable {
+                // D2, D3: the session's own name. One of a run is made durable when the run has ended.
+                fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
+            }
             let dir = self.session_dir(&id)?;
             return Ok(Locked { session: Session { dir, header }, _lock: lock });
         }
@@ -391,6 +406,23 @@ impl Session {
             return Err(damaged(format!("{path} contradicts another change")));
         }
         Ok(changes)
+    }
+
+    /// The net changes of a session whose run is not collected, whatever its header counts: a crash may have come between
+    /// the two. Its lines are always written as a whole.
+    pub fn changes_as_written(&self) -> Result<Changes, Error> {
+        let at = self.dir.at(b"changes.jsonl");
+        let file = match at.open_file() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Changes::default()),
+            file => file.at("open", at)?,
+        };
+        let mut net = Net::default();
+        for (line, number) in BufReader::with_capacity(64 << 10, file).split(b'\n').zip(1_u64..) {
+            let line = serde_json::from_slice(&line.at("read", at)?);
+            let why = |error| Error::Damaged { path: at.to_string(), why: format!("line {number}: {error}") };
+            net.take(line.map_err(why)?);
+        }
+        Ok(net.finish())
     }
 
     /// Where each of the `count` changes is.
@@ -531,11 +563,32 @@ impl Locked {
         Ok(())
     }
 
+    /// Replaces the header without waiting for the disk: of a run under way, which a power cut loses anyway.
+    pub fn save_later(&mut self, fs: &Fs, mut header: Header) -> Result<(), Error> {
+        header.changed = crate::fs::now();
+        let at = self.dir.at(b"session.json");
+        fs.replace_later(at, &header_bytes(&header)).at("write", at)?;
+        self.session.header = header;
+        Ok(())
+    }
+
+    /// Makes the session's folder and its own files durable with their names (D2, D3).
+    pub fn make_durable(&self, fs: &Fs) -> Result<(), Error> {
+        fs.sync_fs(&self.dir).at("sync the file system of", self.dir.path().display())?;
+        Ok(())
+    }
+
+    /// Writes `run.json` without waiting for the disk.
+    pub fn note_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
+        let at = self.dir.at(b"run.json");
+        fs.replace_later(at, &json(run)).at("write", at)?;
+        Ok(())
+    }
+
     /// Writes `run.json`.
     pub fn save_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
         let at = self.dir.at(b"run.json");
-        let bytes = serde_json::to_vec(run).map_err(|error| Error::Damaged { path: at.to_string(), why: error.to_string() })?;
-        fs.replace(at, &bytes).at("write", at)?;
+        fs.replace(at, &json(run)).at("write", at)?;
         Ok(())
     }
 }
@@ -559,7 +612,7 @@ impl Net {
     fn take(&mut self, line: Line) {
         match line {
             Line::Change(change) => {
-                self.changes.insert(change.path.clone(), change);
+                self.changes.insert(change.path.clone(), *change);
             }
             Line::None { path, .. } => {
                 self.changes.remove(&path);
@@ -609,11 +662,19 @@ fn write_line<T: serde::Serialize>(buffer: &mut Vec<u8>, line: &T) {
     buffer.push(b'\n');
 }
 
+/// A header has at most 4 KiB; what a later recant adds may be more.
+const HEADER_MAX: u64 = 64 << 10;
+
 fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
     let at = dir.at(b"session.json");
-    let damaged = |why: String| Error::Damaged { path: at.to_string(), why };
-    let bytes = read_small(at, 64 << 10)?.ok_or_else(|| damaged("it is missing".into()))?;
-    let header: Header = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+    let bytes = read_small(at, HEADER_MAX)?;
+    let bytes = bytes.ok_or_else(|| Error::Damaged { path: at.to_string(), why: "it is missing".into() })?;
+    parse_header(&bytes, &at.to_string(), id)
+}
+
+fn parse_header(bytes: &[u8], shown: &str, id: &Id) -> Result<Header, Error> {
+    let damaged = |why: String| Error::Damaged { path: shown.into(), why };
+    let header: Header = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
     if header.id != *id {
         return Err(damaged(format!("it is that of session {}", header.id)));
     }
@@ -623,22 +684,30 @@ fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
 
 /// Reads one of recant's own files whole; `None` where it is missing. What is no file, or larger than `limit` bytes, is damage.
 pub fn read_small(at: Entry<'_>, limit: u64) -> Result<Option<Vec<u8>>, Error> {
-    use std::io::Read;
-    let damaged = |why: &str| Error::Damaged { path: at.to_string(), why: why.into() };
-    match at.stat().at("look at", at)? {
-        None => return Ok(None),
-        Some(stat) if stat.sort != crate::fs::dir::Sort::File => return Err(damaged("it is not a file")),
-        Some(stat) if stat.size > limit => return Err(damaged("it is far too large")),
-        Some(_) => {}
+    // A link is refused by the open, a FIFO does not make it wait.
+    match at.open_file() {
+        Ok(file) => read_open(&file, &at.to_string(), limit).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => {
+            Err(Error::Damaged { path: at.to_string(), why: "it is not a file".into() })
+        }
+        Err(error) => Err(error).at("open", at).map_err(Error::from),
     }
-    let file = match at.open_file() {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).at("open", at).map_err(Error::from),
-    };
-    let mut bytes = Vec::new();
-    file.take(limit).read_to_end(&mut bytes).at("read", at)?;
-    Ok(Some(bytes))
+}
+
+fn read_open(file: &std::fs::File, shown: &str, limit: u64) -> Result<Vec<u8>, Error> {
+    use std::io::Read;
+    let damaged = |why: &str| Error::Damaged { path: shown.into(), why: why.into() };
+    let stat = crate::fs::dir::stat_of(file).at("look at", shown)?;
+    if stat.sort != crate::fs::dir::Sort::File {
+        return Err(damaged("it is not a file"));
+    }
+    if stat.size > limit {
+        return Err(damaged("it is far too large"));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(stat.size + 1).unwrap_or(0));
+    file.take(limit).read_to_end(&mut bytes).at("read", shown)?;
+    Ok(bytes)
 }
 
 fn split<'p>(dir: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {

@@ -19,14 +19,16 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Of all content of an open file, read from its start, 128 KiB at a time.
-    pub fn of_file(file: &File) -> io::Result<Self> {
-        let mut buffer = vec![0; 128 << 10];
+    /// Of all content of an open file that has `size` bytes, read from its start, 128 KiB at a time at most. A file of
+    /// another size is read to its end or to `size`, whichever comes first: the caller compares the size again.
+    pub fn of_file(file: &File, size: u64) -> io::Result<Self> {
+        const PIECE: u64 = 128 << 10;
+        let mut buffer = vec![0; usize::try_from(size.clamp(1, PIECE)).unwrap_or(1)];
         let mut hasher = Sha256::new();
         let mut at = 0;
-        loop {
+        while at < size {
             match file.read_at(&mut buffer, at) {
-                Ok(0) => return Ok(Self(hasher.finalize().into())),
+                Ok(0) => break,
                 Ok(got) => {
                     hasher.update(&buffer[..got]);
                     at += got as u64;
@@ -35,6 +37,7 @@ impl Digest {
                 Err(error) => return Err(error),
             }
         }
+        Ok(Self(hasher.finalize().into()))
     }
 
     /// From 64 lower-case hex digits, and nothing else.
@@ -58,7 +61,13 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = String::with_capacity(64);
+        for byte in self.0 {
+            text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            text.push(char::from(DIGITS[usize::from(byte & 15)]));
+        }
+        f.write_str(&text)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Looking at what a path names: its state and fingerprint, content unread.
 
+use std::fs::File;
 use std::io;
 
 use serde::{Deserialize, Serialize};
@@ -73,17 +74,22 @@ pub fn folder(dir: &Dir) -> io::Result<Seen> {
 /// Reads the file at `at` and gives its digest, with the stat of what was read. A file that changes while it is read is
 /// read again, three times at most; then the error says so.
 pub fn digest(at: Entry<'_>) -> io::Result<(Digest, Stat)> {
+    digest_of(&at.open_file()?)
+}
+
+/// The same of a file that is open.
+pub fn digest_of(file: &File) -> io::Result<(Digest, Stat)> {
+    let mut before = stat_of(file)?;
+    if before.sort != Sort::File {
+        return Err(io::Error::other("it is no longer a file"));
+    }
     for _ in 0..3 {
-        let file = at.open_file()?;
-        let before = stat_of(&file)?;
-        if before.sort != Sort::File {
-            return Err(io::Error::other("it is no longer a file"));
-        }
-        let digest = Digest::of_file(&file)?;
-        let after = stat_of(&file)?;
+        let digest = Digest::of_file(file, before.size)?;
+        let after = stat_of(file)?;
         if (before.size, before.mtime, before.ctime) == (after.size, after.mtime, after.ctime) {
             return Ok((digest, after));
         }
+        before = after;
     }
     Err(io::Error::other("it changes while it is read"))
 }
@@ -113,7 +119,18 @@ impl Seen {
 /// In: the expected object and, where one was taken, its fingerprint. Out: what was seen (with its digest, if it had to be
 /// read), and whether it is the same. A captured `before` has no digest: another fingerprint is then a difference.
 pub fn compare(at: Entry<'_>, expected: &Object, print: Option<&Fingerprint>) -> io::Result<(Option<Seen>, Likeness)> {
-    let mut found = look(at)?;
+    let stat = at.stat()?;
+    compare_stat(at, stat.as_ref(), expected, print)
+}
+
+/// The same where the stat is there already.
+pub fn compare_stat(
+    at: Entry<'_>,
+    stat: Option<&Stat>,
+    expected: &Object,
+    print: Option<&Fingerprint>,
+) -> io::Result<(Option<Seen>, Likeness)> {
+    let mut found = stat.map(|stat| seen(at, stat)).transpose()?;
     let likeness = match (expected, &mut found) {
         (None, None) => Likeness::Same,
         (Some(expected), Some(found)) => {

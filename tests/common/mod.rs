@@ -14,6 +14,7 @@
 //! parts are `<id1~>`; a local time is `<time>`; the world's folder is `/world`, so that the tree is `/world/tree`.
 
 #![allow(dead_code, reason = "each test binary uses a part of the fixture")]
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 
 use std::cell::RefCell;
@@ -695,4 +696,24 @@ fn xattrs(path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
 /// A name from bytes that need not be UTF-8.
 pub fn name(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
+}
+
+/// Says that a test cannot run here, and why.
+pub fn skip(why: &str) {
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    eprintln!("skipped: {test}: {why}");
+}
+
+/// An output on which every write fails: no space left.
+pub fn full() -> std::fs::File {
+    std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full")
+}
+
+/// Whether a command can be captured here at all; says so where not.
+pub fn can_run() -> bool {
+    let said = World::new().recant("run -- true");
+    if said.status == 125 {
+        skip(&format!("no capture here: {}", said.stderr().trim()));
+    }
+    said.status != 125
 }

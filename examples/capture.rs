@@ -1,0 +1,120 @@
+//! Drives the capture room alone, for its tests: `capture STORE [--also DIR]… [--pass PATH]… [--kill] -- COMMAND…` runs one,
+//! `capture STORE --collect` reads what a killed one left. STORE gets `places` and `started` before the command starts,
+//! and at the end `changes`, `times`, `warnings` and `coverage`: JSON, a line each. Exits as `recant run` does.
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program for tests")]
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use recant::capture::collect::{Collected, Facts, collect, finish};
+use recant::capture::error::Error;
+use recant::capture::plan::{Pass, Plan, Request, Route, working_folder};
+use recant::capture::run::{Command, Event, Exit, Linger, run};
+use recant::error::{Failure, Kind};
+use recant::fs::Fs;
+use recant::fs::dir::{Dir, Time};
+use recant::fs::path::AbsPath;
+use recant::session::change::Changes;
+
+fn main() -> ExitCode {
+    match attempt() {
+        Ok(Exit::Code(code)) => ExitCode::from(code),
+        Ok(Exit::Signal(signal)) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(127)),
+        Err(error) => {
+            eprintln!("capture: {error}");
+            for line in [error.state(), error.remedy()].into_iter().flatten() {
+                eprintln!("  {line}");
+            }
+            ExitCode::from(match error.kind() {
+                Kind::NoCapture => 125,
+                Kind::NotExecutable => 126,
+                Kind::NotFound => 127,
+                _ => 1,
+            })
+        }
+    }
+}
+
+fn attempt() -> Result<Exit, Error> {
+    let mut words = std::env::args_os().skip(1);
+    let store = words.next().expect("the store");
+    let store = AbsPath::parse(std::fs::canonicalize(store).expect("a store").as_os_str().as_encoded_bytes()).expect("a path");
+    let (mut also, mut passes, mut linger, mut collect_only) = (Vec::new(), Vec::new(), Linger::Wait, false);
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("--") => break,
+            Some("--collect") => collect_only = true,
+            Some("--kill") => linger = Linger::Kill,
+            Some("--also") => also.push(PathBuf::from(words.next().expect("a folder"))),
+            Some("--pass") => {
+                passes.push(Pass { path: PathBuf::from(words.next().expect("a path")), why: "--pass".into() });
+            }
+            _ => panic!("what is {word:?}?"),
+        }
+    }
+    if words.len() == 0 && collect_only {
+        let held = Dir::open(store.as_path()).expect("the store");
+        let started: Vec<(i64, u32)> = read(&store, "started");
+        let started = Time { s: started[0].0, ns: started[0].1 };
+        let places = read(&store, "places");
+        let route = Route::of(rustix::process::geteuid().as_raw());
+        let known = Changes::default();
+        let facts = Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, route };
+        keep(&store, &collect(&facts, &Fs::new())?);
+        return Ok(Exit::Code(0));
+    }
+    let argv: Vec<OsString> = words.collect();
+    let request = Request {
+        cwd: working_folder()?,
+        store: store.clone(),
+        home: std::env::var_os("HOME").map(PathBuf::from),
+        also,
+        passes,
+        hide: Vec::new(),
+        program: argv.first().cloned().unwrap_or_default(),
+        tag: "20260101-000000-test".into(),
+    };
+    if let Some(id) = recant::capture::inside::inside() {
+        eprintln!("inside {id}");
+        return Ok(Exit::Code(99));
+    }
+    let plan = Plan::make(&request)?;
+    let fs = Fs::new();
+    let held = Dir::open(store.as_path()).expect("the store");
+    write(&store, "coverage", plan.coverage());
+    for warning in plan.warnings() {
+        eprintln!("warning: {warning}");
+    }
+    let laid = plan.lay_out(&fs, &held, &read(&store, "places"))?;
+    write(&store, "places", &laid.places());
+    let before = recant::fs::now();
+    write(&store, "started", &[(before.s, before.ns)]);
+    let ended = run(&laid, &Command { argv, env: Vec::new(), linger }, &mut |Event::Lingering(names)| {
+        eprintln!("still running: {}", names.join(" "));
+    })?;
+    if !ended.own_pids {
+        eprintln!("without own PIDs");
+    }
+    let (places, known) = (laid.places(), Changes::default());
+    let (started, route) = (ended.started, Route::of(rustix::process::geteuid().as_raw()));
+    let facts = Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, route };
+    keep(&store, &finish(&fs, &laid, &facts)?);
+    Ok(ended.exit)
+}
+
+fn keep(store: &AbsPath, collected: &Collected) {
+    write(store, "changes", &collected.changes.list);
+    write(store, "times", &collected.changes.folder_times);
+    write(store, "warnings", &collected.warnings);
+}
+
+fn write<T: serde::Serialize>(store: &AbsPath, name: &str, list: &[T]) {
+    let lines = list.iter().map(|item| serde_json::to_string(item).expect("plain data") + "\n");
+    std::fs::write(store.as_path().join(name), lines.collect::<String>()).expect("a file in the store");
+}
+
+fn read<T: serde::de::DeserializeOwned>(store: &AbsPath, name: &str) -> Vec<T> {
+    let text = std::fs::read_to_string(store.as_path().join(name)).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).expect("what was written")).collect()
+}

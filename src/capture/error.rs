@@ -1,0 +1,192 @@
+//! Why a command was not run, or what it left can't be read.
+
+use std::io;
+
+use super::run::Exit;
+use crate::error::{Failure, IoError, Kind, reason};
+use crate::fs::path::AbsPath;
+
+/// What can go wrong in this room.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A call to set up the namespace failed; the command was not started.
+    #[error("cannot set up the capture: {path}: cannot {act}: {}", reason(source))]
+    SetUp {
+        /// What it was done to.
+        path: String,
+        /// What was to be done, an infinitive.
+        act: String,
+        /// What the kernel said.
+        source: io::Error,
+        /// What to do about it.
+        remedy: Option<String>,
+    },
+    /// What the kernel mounted is not what was planned.
+    #[error("cannot set up the capture: {path}: {what}")]
+    NotAsPlanned {
+        /// Where.
+        path: String,
+        /// What is off.
+        what: String,
+    },
+    /// The working folder has no path any more, or it is not to be reached in the run.
+    #[error("cannot run here: {path}: {what}")]
+    WorkingFolder {
+        /// The working folder.
+        path: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// The working folder has an owner or group that a user namespace can't map.
+    #[error("cannot capture {path}: it belongs to {belongs}, whose files an ordinary user's capture cannot change")]
+    Unmapped {
+        /// The working folder.
+        path: AbsPath,
+        /// "user 12" or "group 34".
+        belongs: String,
+        /// The group to become, where that would help.
+        group: Option<u32>,
+    },
+    /// sudo, su or doas, run by an ordinary user: they gain nothing inside.
+    #[error("cannot run {program} in a capture of an ordinary user: it can gain no rights there")]
+    GainsRights {
+        /// The program's name.
+        program: String,
+    },
+    /// One of the descriptors 0 to 2 is a folder: a way around the capture.
+    #[error("descriptor {fd} is a folder: the command could write through it, past the capture")]
+    FolderAsDescriptor {
+        /// 0, 1 or 2.
+        fd: i32,
+    },
+    /// fork(2) needs one thread.
+    #[error("cannot set up the capture: recant has more than one thread")]
+    Threads,
+    /// There is no such program.
+    #[error("{program}: command not found")]
+    NotFound {
+        /// As it was given.
+        program: String,
+    },
+    /// The program is there and can't be executed.
+    #[error("{program}: cannot be executed: {}", reason(source))]
+    NotExecutable {
+        /// As it was given.
+        program: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// An argument or variable holds a NUL byte.
+    #[error("an argument holds a NUL byte")]
+    Nul,
+    /// The session cannot be read or written.
+    #[error(transparent)]
+    Session(#[from] crate::session::Error),
+    /// The command ran; what it changed lies in the session and could not be read into changes.
+    #[error("the run of session {id} cannot be collected: {why}")]
+    Uncollected {
+        /// The session.
+        id: String,
+        /// How the command ended, where that is known.
+        exit: Option<Exit>,
+        /// What stood against it.
+        why: Box<Error>,
+    },
+    /// Anything else, with its path.
+    #[error(transparent)]
+    Io(#[from] IoError),
+}
+
+impl Failure for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Error::SetUp { .. }
+            | Error::NotAsPlanned { .. }
+            | Error::WorkingFolder { .. }
+            | Error::Unmapped { .. }
+            | Error::GainsRights { .. }
+            | Error::FolderAsDescriptor { .. }
+            | Error::Threads
+            | Error::Io(_) => Kind::NoCapture,
+            Error::NotFound { .. } => Kind::NotFound,
+            Error::NotExecutable { .. } | Error::Nul => Kind::NotExecutable,
+            Error::Session(error) => error.kind(),
+            // Which is not the command's: a session that can't be read is damaged, say.
+            Error::Uncollected { why, .. } => match why.kind() {
+                Kind::NoCapture => Kind::Refused,
+                kind => kind,
+            },
+        }
+    }
+
+    fn state(&self) -> Option<String> {
+        match self {
+            Error::Session(error) => error.state(),
+            Error::Uncollected { exit: Some(Exit::Code(code)), .. } => {
+                Some(format!("the command exited with {code}; what it changed is kept in the session, the tree is as it was"))
+            }
+            Error::Uncollected { .. } => Some("what the command changed is kept in the session, the tree is as it was".into()),
+            _ => Some("the command was not started; nothing was changed".into()),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        match self {
+            Error::SetUp { remedy, .. } => remedy.clone(),
+            Error::WorkingFolder { .. } => Some("change to another folder first".into()),
+            Error::Unmapped { group: Some(group), .. } => Some(format!(
+                "run it with that group: sg {group} -c 'recant run …', or on the real folder: recant run --in DIR …"
+            )),
+            Error::Unmapped { group: None, .. } => {
+                Some("run it as that user, or on the real folder: recant run --in DIR …".into())
+            }
+            Error::GainsRights { .. } => Some("put it the other way round: sudo recant run -- …".into()),
+            Error::Uncollected { id, .. } => Some(format!("recant diff {id} tries again")),
+            Error::FolderAsDescriptor { fd } => Some(format!("redirect descriptor {fd} to a file, a pipe or a terminal")),
+            _ => None,
+        }
+    }
+
+    fn path(&self) -> Option<String> {
+        match self {
+            Error::SetUp { path, .. } | Error::NotAsPlanned { path, .. } | Error::WorkingFolder { path, .. } => {
+                Some(path.clone())
+            }
+            Error::Unmapped { path, .. } => Some(path.to_string()),
+            Error::Uncollected { why, .. } => why.path(),
+            Error::Io(error) => Some(error.path.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// What to do about an error number of a set-up call: the causes that CAPTURE-FACTS 6.4 and 6.6 name.
+pub(super) fn remedy(act: &str, errno: Option<i32>, user: bool) -> Option<String> {
+    let errno = errno?;
+    let namespaces = act.contains("namespace");
+    let mapping = act.contains("map") || act.contains("private");
+    let text = match errno {
+        libc::EPERM if namespaces && user => {
+            "user namespaces are refused here (a container's seccomp rule, a chroot, or kernel.unprivileged_userns_clone = 0): \
+             recant doctor names the switch, or: recant run --in DIR …"
+        }
+        libc::EPERM if namespaces => "CAP_SYS_ADMIN is missing here (a container?): recant doctor, or: recant run --in DIR …",
+        libc::ENOSPC if namespaces => {
+            "the limit user.max_user_namespaces or user.max_mnt_namespaces is reached: raise it with sysctl"
+        }
+        libc::EINVAL if namespaces => "this kernel has no user namespaces: recant run --in DIR …",
+        libc::EPERM | libc::EACCES if mapping && user => {
+            "AppArmor restricts user namespaces (kernel.apparmor_restrict_unprivileged_userns = 1): recant doctor prints the profile to install"
+        }
+        libc::ENODEV if act.contains("overlay") => "the kernel has no overlayfs: modprobe overlay",
+        libc::ENOSYS => "Linux 5.15 or newer is needed, and a seccomp rule must not forbid this call: recant doctor",
+        libc::EINVAL if act.contains("upper") => {
+            "the store's file system can't hold an upper (overlayfs and NFS can't): put it on another one with --store DIR"
+        }
+        libc::EINVAL if act.contains("lower") && user => {
+            "a mount lies below it, or its file system can't be a lower: run from another folder"
+        }
+        _ => return None,
+    };
+    Some(text.into())
+}

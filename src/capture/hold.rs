@@ -1,0 +1,171 @@
+//! A run held in a session: begun before the command starts, so that what a killed recant leaves is found; collected when
+//! nothing of the run is left.
+//!
+//! ```text
+//!            begin                    run, collect                    keep
+//! (nothing) -------> uncollected ----------------------> collected ---------> pending
+//!                        |  recant killed: collect_ended      |  no change
+//!                        +----------------------------------- +---------> (gone)
+//! ```
+
+use std::os::unix::ffi::OsStrExt;
+
+use super::collect::{Collected, Facts, clear_work, collect, finish};
+use super::error::Error;
+use super::plan::{Laid, Plan, Route};
+use super::run::{Command, Event, Exit, run};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::Dir;
+use crate::fs::path::AbsPath;
+use crate::session::change::Changes;
+use crate::session::header::{Counts, Sizes};
+use crate::session::run::{Arg, Ending, Run, boot_id};
+use crate::session::store::{Locked, Store};
+use crate::tree::state::State;
+
+/// A run that is over and collected.
+#[derive(Debug)]
+pub struct Held {
+    /// How the command ended.
+    pub exit: Exit,
+    /// The session's changes; none where the run left nothing.
+    pub changes: u64,
+    /// What cannot be told by a change, a line each.
+    pub warnings: Vec<String>,
+}
+
+/// Runs a command in a session that was just begun, or goes on in one that came from a run and is pending. An error means
+/// that the command was not started; a session that holds nothing is for the caller to remove.
+pub fn hold(
+    fs: &Fs,
+    store: &Store,
+    session: &mut Locked,
+    plan: Plan,
+    command: &Command,
+    cwd: &AbsPath,
+    hear: &mut dyn FnMut(Event),
+) -> Result<Held, Error> {
+    let held = session.dir.open_below(b"held").at("open the folder", session.dir.at(b"held"))?;
+    let earlier = session.run()?;
+    let first = earlier.as_ref().map(|run| run.first.unwrap_or(run.started));
+    let known = earlier.map(|run| run.places).unwrap_or_default();
+    let laid = plan.lay_out(fs, &held, &known)?;
+    let mut record = Run {
+        argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
+        cwd: cwd.clone(),
+        uid: rustix::process::geteuid().as_raw(),
+        started: crate::fs::exact_now(),
+        first,
+        ending: None,
+        boot: boot_id(),
+        places: merged(&known, laid.places()),
+        coverage: laid.coverage().to_vec(),
+        notes: Vec::new(),
+        extra: Default::default(),
+    };
+    session.note_run(fs, &record)?;
+    let mut header = session.header.clone();
+    (header.uncollected, header.command) = (true, Some(start_of(command)));
+    session.save_later(fs, header)?;
+
+    let ended = run(&laid, command, hear)?;
+    record.ending = Some(match ended.exit {
+        Exit::Code(code) => Ending::Exited(code.into()),
+        Exit::Signal(signal) => Ending::Signaled(signal),
+    });
+    record.started = ended.started;
+    match collect_ran(fs, store, session, &mut record, &laid, &held) {
+        Ok(changes) => Ok(Held { exit: ended.exit, changes, warnings: record.notes }),
+        Err(why) => Err(uncollected(session, Some(ended.exit), why)),
+    }
+}
+
+fn collect_ran(fs: &Fs, store: &Store, session: &mut Locked, record: &mut Run, laid: &Laid, held: &Dir) -> Result<u64, Error> {
+    let known = session.changes_as_written()?;
+    let mut collected = finish(fs, laid, &facts(held, record, store, &known))?;
+    record.notes.append(&mut collected.warnings);
+    keep(fs, session, record, collected, false)
+}
+
+/// From here on the command has run: whatever fails, the session stays, and is collected by the next verb that names it.
+fn uncollected(session: &Locked, exit: Option<Exit>, why: Error) -> Error {
+    Error::Uncollected { id: session.id().to_string(), exit, why: Box::new(why) }
+}
+
+fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Changes) -> Facts<'a> {
+    Facts {
+        held,
+        places: &record.places,
+        store: &store.path,
+        started: record.started,
+        first: record.first.unwrap_or(record.started),
+        known,
+        route: Route::of(record.uid),
+    }
+}
+
+/// Collects the run of a session whose recant was killed; the caller holds its lock, so nothing of the run is left. A
+/// run of another boot may have lost content: the session is marked. Gives the number of changes.
+pub fn collect_ended(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
+    let collected = collect_left(fs, store, session);
+    collected.map_err(|why| uncollected(session, None, why))
+}
+
+fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
+    let held = session.dir.open_below(b"held").at("open the folder", session.dir.at(b"held"))?;
+    let Some(mut record) = session.run()? else {
+        // Killed before the command could start.
+        return keep_nothing(fs, session);
+    };
+    let unsynced = record.boot != boot_id();
+    let known = session.changes_as_written()?;
+    let mut collected = collect(&facts(&held, &record, store, &known), fs)?;
+    fs.sync_fs(&held).at("sync the file system of", held.path().display())?;
+    clear_work(fs, &held, &record.places)?;
+    record.notes.append(&mut collected.warnings);
+    keep(fs, session, &record, collected, unsynced)
+}
+
+fn keep_nothing(fs: &Fs, session: &mut Locked) -> Result<u64, Error> {
+    let mut header = session.header.clone();
+    header.uncollected = false;
+    session.save(fs, header)?;
+    Ok(0)
+}
+
+/// Writes what was collected into the session: lines, run.json, and last, durably, the header that makes it pending.
+fn keep(fs: &Fs, session: &mut Locked, record: &Run, collected: Collected, unsynced: bool) -> Result<u64, Error> {
+    let changes = collected.changes;
+    let count = changes.list.len() as u64;
+    if count == 0 && session.header.lines == 0 {
+        return Ok(0);
+    }
+    let lines = count + changes.folder_times.len() as u64;
+    session.rewrite(fs, &changes, lines)?;
+    session.save_run(fs, record)?;
+    let mut header = session.header.clone();
+    header.uncollected = false;
+    header.unsynced = unsynced;
+    header.lines = lines;
+    header.counts = Counts { changes: count, inside: 0, ever_in: 0 };
+    let held = changes.list.iter().filter_map(|change| change.after.as_ref()).map(State::size).sum();
+    header.sizes = Sizes { held, checkpoint: 0 };
+    session.save(fs, header)?;
+    session.make_durable(fs)?;
+    Ok(count)
+}
+
+/// The places of an earlier run of the session, whose uppers stay, and those of this one.
+fn merged(known: &[crate::session::run::Place], now: Vec<crate::session::run::Place>) -> Vec<crate::session::run::Place> {
+    let mut places = now;
+    places.extend(known.iter().filter(|old| !places.iter().any(|place| place.k == old.k)).cloned().collect::<Vec<_>>());
+    places
+}
+
+/// The start of the command line, for listings: at most 200 characters, one line.
+fn start_of(command: &Command) -> String {
+    let words: Vec<String> = command.argv.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let line = words.join(" ");
+    line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
+}

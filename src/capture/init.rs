@@ -1,0 +1,195 @@
+//! The small init of a run: pid 1 of its PID namespace (or, without one, a subreaper). It builds the namespace, starts
+//! the command, reaps what is orphaned, tells recant how the command ended, and ends when nothing is left.
+
+use std::ffi::CString;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::descriptors::{self, Inherited};
+use super::error::Error;
+use super::plan::Laid;
+use super::space;
+use super::sys::{self, Signals, Waited};
+use super::words::{Failed, Word, say};
+use crate::error::{At, IoError};
+use crate::fs;
+use crate::fs::dir::Time;
+
+/// What the init needs to start the command.
+pub(super) struct Orders<'a> {
+    pub laid: &'a Laid,
+    pub argv: &'a [CString],
+    pub env: &'a [CString],
+    /// What to do about inherited descriptors.
+    pub inherited: &'a Inherited,
+    /// The signals that recant's caller had blocked.
+    pub mask: &'a Signals,
+    /// Whether SIGCHLD was ignored.
+    pub child_ignored: bool,
+    /// Whether the run has a PID namespace of its own.
+    pub own_pids: bool,
+    /// The command starts when the clock of files is past this.
+    pub started: Time,
+}
+
+/// The signals that recant passes on. INT and QUIT of a terminal reach the command by themselves.
+pub(super) const FORWARDED: &[i32] = &[libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+
+/// Lives as the init and never comes back: a panic must not run on in recant's copy either.
+pub(super) fn live(orders: &Orders<'_>, recant: &UnixStream) -> ! {
+    let lived = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lived(orders, recant)));
+    if let Ok(Err(word)) = lived {
+        say(recant, &word);
+    }
+    sys::exit_now(0)
+}
+
+fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
+    // Nothing may stop or end this process but SIGKILL and recant's end: no INT, QUIT or TSTP from the terminal.
+    let _before = Signals::all().block();
+    let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD]].concat());
+    let signals = signals.descriptor().at("listen to signals", "signalfd").map_err(failed)?;
+    space::build(orders.laid, orders.own_pids)?;
+    close_off()?;
+    let _named = rustix::thread::set_name(c"recant-init");
+    die_with_recant(orders, recant)?;
+    wait_for_tick(orders.started);
+    let mut command = Some(start(orders, recant)?);
+    loop {
+        loop {
+            match sys::wait_any(false) {
+                Waited::Exited(pid, status) if Some(pid) == command => {
+                    command = None;
+                    say(recant, &Word::Exited(status));
+                }
+                Waited::Killed(pid, signal) if Some(pid) == command => {
+                    command = None;
+                    say(recant, &Word::Killed(signal));
+                }
+                Waited::Stopped(pid, _) if Some(pid) == command => say(recant, &Word::Stopped),
+                Waited::Exited(..) | Waited::Killed(..) | Waited::Stopped(..) => {}
+                Waited::Nothing => break,
+                Waited::NoChild => return Ok(()),
+            }
+        }
+        let mut ready = [PollFd::new(&signals, PollFlags::IN), PollFd::new(recant, PollFlags::IN)];
+        let _interrupted = poll(&mut ready, None);
+        if !ready[1].revents().is_empty() {
+            // C2: recant is gone, or wants the rest ended.
+            end_all(orders.own_pids);
+            return Ok(());
+        }
+        while let Some(signal) = sys::next_signal(signals.as_fd()) {
+            if let (true, Some(command)) = (signal.forwarded, command) {
+                sys::kill(command, signal.number);
+            }
+        }
+    }
+}
+
+/// The command sees this process in /proc, and through /proc/1/fd what it has open: recant's folders, on the real mounts.
+/// They are closed, and what is left (locks) can't be looked into: PR_SET_DUMPABLE(2const), proc_pid_fd(5). The command
+/// becomes dumpable again by its exec(2).
+fn close_off() -> Result<(), Word> {
+    descriptors::close_folders().map_err(|error| match error {
+        Error::Io(error) => failed(error),
+        other => {
+            Word::Failed(Failed { path: "/proc/self/fd".into(), act: "close folders".into(), errno: 0, text: other.to_string() })
+        }
+    })?;
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+        .at("close off", "the init")
+        .map_err(failed)
+}
+
+/// C2. Set last: changes of rights clear it (PR_SET_PDEATHSIG(2const)). recant may have died before that; its end of the
+/// socket tells.
+fn die_with_recant(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
+    if orders.own_pids {
+        let death = Some(rustix::process::Signal::KILL);
+        rustix::process::set_parent_process_death_signal(death).at("die with recant", "prctl").map_err(failed)?;
+    } else {
+        let own = Some(rustix::process::getpid());
+        rustix::process::set_child_subreaper(own).at("take in orphans", "prctl").map_err(failed)?;
+    }
+    let mut ready = [PollFd::new(recant, PollFlags::IN)];
+    let _none = poll(&mut ready, Some(&rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 }));
+    if !ready[0].revents().is_empty() {
+        sys::exit_now(0);
+    }
+    Ok(())
+}
+
+/// Files are stamped by a clock that ticks every 1 to 10 ms. Until it has moved on, a change from outside would bear a time at
+/// which the run had not begun. The set-up has taken most of a tick by now.
+fn wait_for_tick(started: Time) {
+    // Bounded, should somebody set the clock back.
+    for _ in 0..200 {
+        if fs::now() > started {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_micros(100));
+    }
+}
+
+/// Forks the command: the same process group, session and terminal as recant.
+fn start(orders: &Orders<'_>, recant: &UnixStream) -> Result<i32, Word> {
+    say(recant, &Word::Ready);
+    if let Some(command) = sys::fork().at("fork", "the command").map_err(failed)? {
+        return Ok(command);
+    }
+    become_command(orders, recant);
+    sys::exit_now(127)
+}
+
+fn failed(error: IoError) -> Word {
+    Word::Failed(error.into())
+}
+
+/// In the command's process: signals and descriptors as recant's caller had them, then the program.
+fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
+    orders.inherited.settle();
+    // Rust's runtime ignores SIGPIPE, recant SIGIO; neither is the command's wish.
+    for signal in [libc::SIGPIPE, libc::SIGIO] {
+        sys::default_action(signal);
+    }
+    if orders.child_ignored {
+        sys::ignore(libc::SIGCHLD);
+    }
+    orders.mask.set();
+    let error = sys::exec(orders.argv, orders.env);
+    say(recant, &Word::NoExec(error.raw_os_error().unwrap_or(libc::EIO)));
+}
+
+/// Ends all that is left of the run. The end of pid 1 does it in a PID namespace; else each child is killed, whose own
+/// children become ours, until there are none.
+fn end_all(own_pids: bool) {
+    if own_pids {
+        return;
+    }
+    let own = std::process::id();
+    loop {
+        for child in children_of(own) {
+            sys::kill(child, libc::SIGKILL);
+        }
+        if sys::wait_any(true) == Waited::NoChild {
+            return;
+        }
+    }
+}
+
+/// The children of a process, from /proc.
+pub(super) fn children_of(parent: u32) -> Vec<i32> {
+    let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let pids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| {
+        let Ok(stat) = std::fs::read(format!("/proc/{pid}/stat")) else { return false };
+        // "pid (name) state ppid …": the name may hold anything, so from its last bracket on. proc_pid_stat(5)
+        let after = stat.iter().rposition(|b| *b == b')').map_or(0, |at| at + 1);
+        let text = String::from_utf8_lossy(&stat[after..]).into_owned();
+        text.split_whitespace().nth(1).and_then(|word| word.parse().ok()) == Some(parent)
+    })
+    .collect()
+}

@@ -1,0 +1,28 @@
+//! Runs a command so that its file changes are held: in a mount namespace of its own, where every place that it could
+//! write is an overlay whose upper lies in the session, or is read-only. Then reads the uppers into changes.
+//!
+//! The way of the data, each arrow a finished value:
+//! `Request` → [`plan::Plan::make`] → `Plan` → [`plan::Plan::lay_out`] → `Laid` → [`run::run`] → `Ended` →
+//! [`collect::finish`] → `Collected`.
+//!
+//! What always holds:
+//! - **C1** Fail closed: what can't be mounted as planned ends the run before the command starts, and what the kernel
+//!   mounted is read back from mountinfo. A mount that is neither planned nor read-only ends it too.
+//! - **C2** The command dies with recant: its init has PDEATHSIG and a socket that ends with recant.
+//! - **C3** When [`run::run`] returns, no process of the run is left and its mounts are gone, so the uppers are still.
+//! - **C4** Folders on the tree are never touched here: all that is made lies in the store or in a mount of the run's own.
+//!
+//! Files: `plan` is the checked list of mounts; `space` builds them inside the namespace; `init` is the small pid 1;
+//! `run` forks and waits; `collect` reads the uppers; `sys` holds the unsafe calls.
+
+pub mod collect;
+mod descriptors;
+pub mod error;
+pub mod hold;
+mod init;
+pub mod inside;
+pub mod plan;
+pub mod run;
+mod space;
+mod sys;
+mod words;

@@ -1,0 +1,286 @@
+//! Runs a command under a plan: forks the init into its namespaces, passes signals on, waits.
+//!
+//! The command stays in the caller's process group and session, so the terminal's Ctrl-C and Ctrl-Z reach it as bare.
+//! recant takes no notice of INT and QUIT from there, stops and goes on with its group, and passes on what other
+//! processes send to it alone.
+
+use std::ffi::{CString, OsString};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+
+use super::descriptors;
+use super::error::{Error, remedy};
+use super::init::{self, Orders};
+use super::plan::{Laid, Route};
+use super::sys::{self, New, Signals};
+use super::words::{Failed, Word, Words};
+use crate::error::At;
+use crate::fs;
+use crate::fs::dir::Time;
+use crate::fs::path::Shown;
+use crate::session::run::Place;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub struct Command {
+    /// Program and arguments; the program is looked up in PATH.
+    pub argv: Vec<OsString>,
+    /// Variables to set beside those that recant has.
+    pub env: Vec<(OsString, OsString)>,
+    /// What happens to background children when the command has ended.
+    pub linger: Linger,
+}
+
+/// What happens to background children when the command has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Linger {
+    /// The run lasts until they have ended.
+    Wait,
+    /// They are killed.
+    Kill,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// With this status.
+    Code(u8),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// A run that is over.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// How the command ended.
+    pub exit: Exit,
+    /// The time before the start. The command waits until the clock that files are stamped with is past it, so that what
+    /// was changed below with a later ctime, and nothing else, changed during the run.
+    pub started: Time,
+    /// The places and their uppers.
+    pub places: Vec<Place>,
+    /// How many inherited descriptors the command did not get.
+    pub closed: usize,
+    /// Whether the command had PIDs of its own.
+    pub own_pids: bool,
+}
+
+/// What happens while a run lasts that a person may want to hear.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The command ended two seconds ago, and children of it go on: their names.
+    Lingering(Vec<String>),
+}
+
+/// When background children are spoken of.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Runs the command and comes back when nothing of the run is left (C3). Forks, so the process must have one thread.
+/// On an error the command was not started, with one exception: it could not be executed ([`Error::NotFound`],
+/// [`Error::NotExecutable`]).
+pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
+    let threads = std::fs::read_dir("/proc/self/task").at("count the threads", "/proc/self/task")?.count();
+    if threads != 1 {
+        return Err(Error::Threads);
+    }
+    let argv = command.argv.iter().cloned().map(to_c).collect::<Result<Vec<_>, _>>()?;
+    let env = environment(&command.env)?;
+    let inherited = descriptors::inherited()?;
+    // Inherited as ignored it would let children vanish unasked.
+    let child_ignored = sys::default_action(libc::SIGCHLD);
+    let listened = Signals::of(&[init::FORWARDED, &[libc::SIGCONT]].concat());
+    let mask = listened.block();
+    let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
+        let started = fs::exact_now();
+        let mut run = Running { laid, command, signals: signals.as_fd(), hear };
+        let orders = |own_pids| Orders {
+            laid,
+            argv: &argv,
+            env: &env,
+            inherited: &inherited,
+            mask: &mask,
+            child_ignored,
+            own_pids,
+            started,
+        };
+        let (exit, own_pids) = match run.attempt(&orders(true))? {
+            Some(exit) => (exit, true),
+            // Parts of /proc are covered (a container), so a user gets no new one: without own PIDs, then.
+            None => (run.attempt(&orders(false))?.ok_or(Error::Threads)?, false),
+        };
+        while sys::next_signal(signals.as_fd()).is_some() {}
+        Ok(Ended { exit, started, places: laid.places(), closed: inherited.closed(), own_pids })
+    });
+    mask.set();
+    if child_ignored {
+        sys::ignore(libc::SIGCHLD);
+    }
+    result
+}
+
+fn to_c(word: OsString) -> Result<CString, Error> {
+    CString::new(word.into_vec()).map_err(|_| Error::Nul)
+}
+
+/// recant's own variables, those of `set` replaced.
+fn environment(set: &[(OsString, OsString)]) -> Result<Vec<CString>, Error> {
+    let kept = std::env::vars_os().filter(|(name, _)| !set.iter().any(|(new, _)| new == name));
+    kept.chain(set.iter().cloned())
+        .map(|(mut name, value)| {
+            name.push("=");
+            name.push(value);
+            to_c(name)
+        })
+        .collect()
+}
+
+struct Running<'a> {
+    laid: &'a Laid,
+    command: &'a Command,
+    signals: std::os::fd::BorrowedFd<'a>,
+    hear: &'a mut dyn FnMut(Event),
+}
+
+impl Running<'_> {
+    /// `None` where it has to be tried again without PIDs of its own.
+    fn attempt(&mut self, orders: &Orders<'_>) -> Result<Option<Exit>, Error> {
+        let user = self.laid.plan.route == Route::User;
+        let (ours, theirs) = UnixStream::pair().at("make a socket for", "the init")?;
+        let new = New { user, pid: orders.own_pids };
+        let forked = sys::fork_into(new).map_err(|source| {
+            let act = if user { "make a user namespace" } else { "make a mount namespace" };
+            let remedy = remedy(act, source.raw_os_error(), user);
+            Error::SetUp { path: "clone".into(), act: act.into(), source, remedy }
+        })?;
+        let Some(init) = forked else {
+            drop(ours);
+            init::live(orders, &theirs)
+        };
+        drop(theirs);
+        let outcome = self.follow(init, Words::of(ours));
+        sys::wait_for(init).at("wait for", "the init")?;
+        match outcome {
+            Outcome::Exit(exit) => Ok(Some(exit)),
+            Outcome::NoProc => Ok(None),
+            Outcome::Failed(failed) => Err(set_up_error(failed, user)),
+            Outcome::NoExec(errno) => Err(exec_error(&self.command.argv, errno)),
+        }
+    }
+
+    /// Listens to the init until it has ended.
+    fn follow(&mut self, init: i32, mut words: Words) -> Outcome {
+        let mut outcome = None;
+        let mut over: Option<Instant> = None;
+        let mut told = false;
+        loop {
+            let left = over.filter(|_| !told).map(|since| PATIENCE.saturating_sub(since.elapsed()));
+            let went_on = self.wait(init, &words, left, over.is_some());
+            if left.is_some_and(|left| left.is_zero()) {
+                told = true;
+                (self.hear)(Event::Lingering(names_of_children(init)));
+            }
+            if !words.has_more() && !is_ready(words.socket()) {
+                continue;
+            }
+            match words.next() {
+                None => break,
+                Some(Word::Ready) => {}
+                Some(Word::Failed(failed)) => outcome = Some(Outcome::Failed(failed)),
+                Some(Word::NoProc) => outcome = Some(Outcome::NoProc),
+                Some(Word::NoExec(errno)) => outcome = Some(Outcome::NoExec(errno)),
+                // Stopped by itself, not with the group: recant stops too, so that the shell sees it. What went on meanwhile was
+                // stopped by the terminal, recant with it.
+                Some(Word::Stopped) if went_on => {}
+                Some(Word::Stopped) => sys::kill(std::process::id().cast_signed(), libc::SIGSTOP),
+                Some(word @ (Word::Exited(_) | Word::Killed(_))) => {
+                    over = Some(Instant::now());
+                    outcome.get_or_insert(Outcome::Exit(match word {
+                        Word::Killed(signal) => Exit::Signal(signal),
+                        Word::Exited(status) => Exit::Code(u8::try_from(status).unwrap_or(u8::MAX)),
+                        _ => Exit::Signal(libc::SIGKILL),
+                    }));
+                    if self.command.linger == Linger::Kill {
+                        end_rest(&words);
+                    }
+                }
+            }
+        }
+        // The init was killed before it could say how the command ended; that ended with it.
+        outcome.unwrap_or(Outcome::Exit(Exit::Signal(libc::SIGKILL)))
+    }
+
+    /// Waits for a word, a signal or the time `left`; passes signals on. Whether this process was continued.
+    fn wait(&self, init: i32, words: &Words, left: Option<Duration>, over: bool) -> bool {
+        if !words.has_more() {
+            let limit = left.and_then(|left| Timespec::try_from(left).ok());
+            let mut ready = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(words.socket(), PollFlags::IN)];
+            let _interrupted = poll(&mut ready, limit.as_ref());
+        }
+        let mut went_on = false;
+        while let Some(signal) = sys::next_signal(self.signals) {
+            went_on |= signal.number == libc::SIGCONT;
+            if signal.number == libc::SIGCONT || !signal.by_process {
+                continue;
+            }
+            // With the command gone, what waits for its children is ended, and they with it.
+            if over { end_rest(words) } else { sys::forward(init, signal.number) }
+        }
+        went_on
+    }
+}
+
+enum Outcome {
+    Exit(Exit),
+    NoProc,
+    Failed(Failed),
+    NoExec(i32),
+}
+
+fn is_ready(socket: &UnixStream) -> bool {
+    let mut ready = [PollFd::new(socket, PollFlags::IN)];
+    let _interrupted = poll(&mut ready, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    !ready[0].revents().is_empty()
+}
+
+/// Lets the init see the end of the socket: it ends, and all with it.
+fn end_rest(words: &Words) {
+    let _gone = words.socket().shutdown(std::net::Shutdown::Write);
+}
+
+/// The names of the processes that the init still waits for.
+fn names_of_children(init: i32) -> Vec<String> {
+    let children = init::children_of(init.cast_unsigned());
+    let name = |pid| std::fs::read(format!("/proc/{pid}/comm")).ok().map(|name| Shown(name.trim_ascii_end()).to_string());
+    children.into_iter().filter_map(name).collect()
+}
+
+fn set_up_error(failed: Failed, user: bool) -> Error {
+    if failed.act.is_empty() {
+        return Error::NotAsPlanned { path: failed.path, what: failed.text };
+    }
+    let remedy = remedy(&failed.act, (failed.errno != 0).then_some(failed.errno), user);
+    Error::SetUp { path: failed.path.clone(), act: failed.act.clone(), source: io::Error::from(failed), remedy }
+}
+
+fn exec_error(argv: &[OsString], errno: i32) -> Error {
+    let name = argv.first().cloned().unwrap_or_default();
+    let program = Shown(name.as_encoded_bytes()).to_string();
+    // execvp(3) says EACCES as well where a folder of PATH can't be searched and no other one has the name.
+    let hides = errno == libc::EACCES && !name.as_encoded_bytes().contains(&b'/') && !is_in_path(&name);
+    match errno {
+        libc::ENOENT | libc::ENOTDIR => Error::NotFound { program },
+        _ if hides => Error::NotFound { program },
+        _ => Error::NotExecutable { program, source: io::Error::from_raw_os_error(errno) },
+    }
+}
+
+fn is_in_path(name: &OsString) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(name).exists())
+}

@@ -1,0 +1,319 @@
+//! The calls that have no safe wrapper: clone(2), mount_setattr(2), unshare(2), the seccomp rule, signals, execvpe(3).
+//!
+//! recant forks while it is single-threaded (`run` checks it), so a child may allocate and take locks: nobody
+//! else can be holding one. Nothing here decides anything.
+#![allow(unsafe_code, reason = "these system calls have no safe wrapper")]
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// What clone(2) or unshare(2) makes new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct New {
+    /// A user namespace.
+    pub user: bool,
+    /// A PID namespace (for the children that come).
+    pub pid: bool,
+}
+
+impl New {
+    fn flags(self) -> libc::c_int {
+        libc::CLONE_NEWNS | if self.user { libc::CLONE_NEWUSER } else { 0 } | if self.pid { libc::CLONE_NEWPID } else { 0 }
+    }
+}
+
+fn check(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Forks into a new mount namespace, and what `new` says beside it: clone(2). The child gets `None`, the parent its pid.
+/// The caller has one thread.
+pub(super) fn fork_into(new: New) -> io::Result<Option<i32>> {
+    let flags = libc::c_long::from(new.flags() | libc::SIGCHLD);
+    // SAFETY: clone(2) without CLONE_VM and with a null stack is fork(2) with namespaces: the child has a copy of all
+    // memory. With one thread no lock can be left locked in the copy. The last arguments are unused without their flags;
+    // on every architecture they are null here, so their differing order does not matter.
+    let pid = check(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })?;
+    Ok(i32::try_from(pid).ok().filter(|pid| *pid != 0))
+}
+
+/// fork(2), from a process with one thread.
+pub(super) fn fork() -> io::Result<Option<i32>> {
+    // SAFETY: fork(2) gives the child a copy of all memory; with one thread no lock can be left locked in it.
+    let pid = check(unsafe { libc::fork() }.into())?;
+    Ok(i32::try_from(pid).ok().filter(|pid| *pid != 0))
+}
+
+/// Leaves the process at once, no destructor run: what a forked copy must do where it can't go on.
+pub(super) fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit(2) ends the process and touches nothing.
+    unsafe { libc::_exit(code) }
+}
+
+/// A new user namespace and a copy of the mounts in it: unshare(2). The caller has one thread.
+pub(super) fn unshare_user_and_mounts() -> io::Result<()> {
+    // SAFETY: unshare(2) with namespace flags touches no memory of ours; no descriptor table is unshared.
+    check(unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) }.into()).map(drop)
+}
+
+/// Makes all mounts from `/` on read-only, and without devices where asked: mount_setattr(2), Linux 5.12.
+pub(super) fn close_all_mounts(no_devices: bool) -> io::Result<()> {
+    let set = libc::MOUNT_ATTR_RDONLY | if no_devices { libc::MOUNT_ATTR_NODEV } else { 0 };
+    set_attributes(None, c"/", (set, 0), true)
+}
+
+/// Makes the one mount at `path` read-only, or writable.
+pub(super) fn set_read_only(path: &CStr, read_only: bool) -> io::Result<()> {
+    set_attributes(None, path, if read_only { (libc::MOUNT_ATTR_RDONLY, 0) } else { (0, libc::MOUNT_ATTR_RDONLY) }, false)
+}
+
+/// The same for a mount that is held by a descriptor, all under it included.
+pub(super) fn set_read_only_held(mount: BorrowedFd<'_>) -> io::Result<()> {
+    set_attributes(Some(mount), c"", (libc::MOUNT_ATTR_RDONLY, 0), true)
+}
+
+fn set_attributes(mount: Option<BorrowedFd<'_>>, path: &CStr, (set, clear): (u64, u64), recursive: bool) -> io::Result<()> {
+    let attr = libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
+    let dir = mount.map_or(libc::AT_FDCWD, |fd| fd.as_raw_fd());
+    let flags = if recursive { libc::AT_RECURSIVE } else { 0 } | if mount.is_some() { libc::AT_EMPTY_PATH } else { 0 };
+    let size = size_of::<libc::mount_attr>();
+    // SAFETY: mount_setattr(2) reads a C string and `size` bytes at `attr`, which live through the call.
+    check(unsafe { libc::syscall(libc::SYS_mount_setattr, dir, path.as_ptr(), flags, &raw const attr, size) }).map(drop)
+}
+
+/// pidfd_getfd(2) answers EPERM from now on, here and in all children. It would fetch a writable descriptor out of a process
+/// outside. Its number is the same on every architecture that the kernel takes calls of (438; x32 adds a bit), so the
+/// rule masks that bit and needs no look at the architecture: a call of a 32-bit program is caught as well.
+/// Needs CAP_SYS_ADMIN, and no `no_new_privs`, which would break sudo.
+pub(super) fn deny_pidfd_getfd() -> io::Result<()> {
+    const PIDFD_GETFD: u32 = 438;
+    const X32_BIT: u32 = 0x4000_0000;
+    let op = |code: u32, jt, jf, k| libc::sock_filter { code: u16::try_from(code).unwrap_or(0), jt, jf, k };
+    let mut rule = [
+        op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0), // seccomp_data.nr
+        op(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, !X32_BIT),
+        op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, PIDFD_GETFD),
+        op(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned()),
+        op(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: 5, filter: rule.as_mut_ptr() };
+    // SAFETY: seccomp(2) reads the program, whose length is that of `rule`; both live through the call.
+    let done = unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) };
+    check(done).map(drop)
+}
+
+/// A set of signals.
+pub(super) struct Signals(libc::sigset_t);
+
+impl Signals {
+    /// These.
+    pub fn of(signals: &[i32]) -> Self {
+        // SAFETY: a zeroed sigset_t is a valid place for sigemptyset(3) to fill in; sigaddset(3) takes any number.
+        unsafe {
+            let mut set = std::mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            for signal in signals {
+                libc::sigaddset(&raw mut set, *signal);
+            }
+            Self(set)
+        }
+    }
+
+    /// All there are.
+    pub fn all() -> Self {
+        // SAFETY: as above, sigfillset(3).
+        unsafe {
+            let mut set = std::mem::zeroed();
+            libc::sigfillset(&raw mut set);
+            Self(set)
+        }
+    }
+
+    /// Adds these to what this thread blocks, and gives what it blocked before: sigprocmask(2).
+    pub fn block(&self) -> Self {
+        self.mask(libc::SIG_BLOCK)
+    }
+
+    /// Blocks just these.
+    pub fn set(&self) {
+        self.mask(libc::SIG_SETMASK);
+    }
+
+    fn mask(&self, how: libc::c_int) -> Self {
+        let mut before = Self::of(&[]);
+        // SAFETY: pthread_sigmask(3) reads one set and writes the other; it fails for a wrong `how` alone.
+        unsafe { libc::pthread_sigmask(how, &raw const self.0, &raw mut before.0) };
+        before
+    }
+
+    /// A descriptor to read these from, while they are blocked: signalfd(2).
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        // SAFETY: signalfd(2) reads the set; -1 asks for a new descriptor, which is ours alone.
+        let fd = unsafe { libc::signalfd(-1, &raw const self.0, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        check(fd.into())?;
+        // SAFETY: a descriptor that was just made and that nobody else has.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    }
+}
+
+/// A signal that has come.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Signal {
+    /// Its number.
+    pub number: i32,
+    /// A process asked for it by kill(2): not the terminal, not the kernel.
+    pub by_process: bool,
+    /// It carries [`FORWARD`]: recant passes it on.
+    pub forwarded: bool,
+}
+
+/// The value of a signal that recant passes to its init: "recant" in ASCII, as far as an int takes it.
+const FORWARD: libc::c_int = 0x7263_6e74;
+
+/// The next signal from a [`Signals::descriptor`]; `None` where there is none now.
+pub(super) fn next_signal(from: BorrowedFd<'_>) -> Option<Signal> {
+    // SAFETY: signalfd_siginfo holds numbers alone; all zero is a valid value.
+    let mut came: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
+    let size = size_of::<libc::signalfd_siginfo>();
+    // SAFETY: read(2) writes at most `size` bytes into `came`, which has that size.
+    let got = unsafe { libc::read(from.as_raw_fd(), (&raw mut came).cast(), size) };
+    if usize::try_from(got) != Ok(size) {
+        return None;
+    }
+    let number = came.ssi_signo.cast_signed();
+    let by_process = matches!(came.ssi_code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
+    let forwarded = came.ssi_code == libc::SI_QUEUE && came.ssi_int == FORWARD;
+    Some(Signal { number, by_process, forwarded })
+}
+
+/// Passes a signal on to recant's init.
+pub(super) fn forward(pid: i32, signal: i32) {
+    let value = libc::sigval { sival_ptr: std::ptr::without_provenance_mut(FORWARD.cast_unsigned() as usize) };
+    // SAFETY: sigqueue(3) takes numbers; a pid that is gone is an error that nobody needs.
+    unsafe { libc::sigqueue(pid, signal, value) };
+}
+
+/// Sends a signal to one process; one that is gone is fine.
+pub(super) fn kill(pid: i32, signal: i32) {
+    // SAFETY: kill(2) takes numbers.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Gives a signal its default action, and tells whether it was ignored before: signal(2).
+pub(super) fn default_action(signal: i32) -> bool {
+    // SAFETY: SIG_DFL installs no handler of ours.
+    unsafe { libc::signal(signal, libc::SIG_DFL) == libc::SIG_IGN }
+}
+
+/// Lets a signal be ignored.
+pub(super) fn ignore(signal: i32) {
+    // SAFETY: SIG_IGN installs no handler of ours.
+    unsafe { libc::signal(signal, libc::SIG_IGN) };
+}
+
+/// What waitpid(2) tells of a child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waited {
+    /// It exited with this status.
+    Exited(i32, i32),
+    /// It was ended by this signal.
+    Killed(i32, i32),
+    /// It was stopped by this signal.
+    Stopped(i32, i32),
+    /// Nothing to tell now.
+    Nothing,
+    /// There is no child.
+    NoChild,
+}
+
+/// Asks for any child's change, `WUNTRACED`; waits for one if `wait`.
+pub(super) fn wait_any(wait: bool) -> Waited {
+    let flags = libc::WUNTRACED | if wait { 0 } else { libc::WNOHANG };
+    let mut status = 0;
+    loop {
+        // SAFETY: waitpid(2) writes one int.
+        let pid = unsafe { libc::waitpid(-1, &raw mut status, flags) };
+        return match pid {
+            0 => Waited::Nothing,
+            -1 if io::Error::last_os_error().raw_os_error() == Some(libc::EINTR) => continue,
+            -1 => Waited::NoChild,
+            pid if libc::WIFEXITED(status) => Waited::Exited(pid, libc::WEXITSTATUS(status)),
+            pid if libc::WIFSIGNALED(status) => Waited::Killed(pid, libc::WTERMSIG(status)),
+            pid => Waited::Stopped(pid, libc::WSTOPSIG(status)),
+        };
+    }
+}
+
+/// Waits for the child `pid` to be gone.
+pub(super) fn wait_for(pid: i32) -> io::Result<()> {
+    let mut status = 0;
+    loop {
+        // SAFETY: waitpid(2) writes one int.
+        if unsafe { libc::waitpid(pid, &raw mut status, 0) } == pid {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// Becomes the program `argv[0]`, looked up in PATH as execvp(3) does. Comes back only with the error.
+pub(super) fn exec(argv: &[CString], env: &[CString]) -> io::Error {
+    let list =
+        |of: &[CString]| -> Vec<*const libc::c_char> { of.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect() };
+    let (arguments, environment) = (list(argv), list(env));
+    // SAFETY: both lists end in null and point to C strings that live in `argv` and `env`; `argv` is not empty (the caller's
+    // type), so its first pointer is a string.
+    unsafe { libc::execvpe(arguments[0], arguments.as_ptr(), environment.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+/// Closes a descriptor that no value of this process will use or close any more.
+pub(super) fn close(fd: RawFd) {
+    // SAFETY: close(2) of a number that `descriptors` found. In the command's process these are inherited ones, which no value of
+    // this process owns; in the init they are recant's folders, whose values are never used or dropped again: it ends by _exit(2).
+    unsafe { libc::close(fd) };
+}
+
+/// An inherited descriptor, borrowed to look at it.
+pub(super) fn inherited(fd: RawFd) -> Option<io::Result<crate::fs::dir::Stat>> {
+    // SAFETY: fcntl(2) F_GETFD takes a number.
+    if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
+        return None;
+    }
+    // SAFETY: the descriptor is open (just asked, one thread) and stays so while it is borrowed.
+    let held = unsafe { BorrowedFd::borrow_raw(fd) };
+    Some(crate::fs::dir::stat_of(held))
+}
+
+/// The flags of an inherited descriptor: fcntl(2) F_GETFL, and whether it is close-on-exec.
+pub(super) fn descriptor_flags(fd: RawFd) -> Option<(i32, bool)> {
+    // SAFETY: fcntl(2) with F_GETFL and F_GETFD takes a number.
+    let (status, own) = unsafe { (libc::fcntl(fd, libc::F_GETFL), libc::fcntl(fd, libc::F_GETFD)) };
+    (status >= 0 && own >= 0).then_some((status, own & libc::FD_CLOEXEC != 0))
+}
+
+/// Where reading stands in an inherited file: lseek(2). 0 where that can't be told.
+pub(super) fn offset(fd: RawFd) -> u64 {
+    // SAFETY: lseek(2) takes numbers.
+    u64::try_from(unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) }).unwrap_or(0)
+}
+
+/// Puts `file` in the place of the inherited descriptor `fd`, read on from `offset`: dup2(2). One that fails is closed.
+pub(super) fn replace(file: BorrowedFd<'_>, fd: RawFd, offset: u64) {
+    let Ok(offset) = libc::off_t::try_from(offset) else { return close(fd) };
+    // SAFETY: dup2(2), lseek(2) and fcntl(2) take numbers; `fd` belongs to no value of this process (see `close`). The file was
+    // opened with O_NONBLOCK, which means nothing for a regular file.
+    let replaced = unsafe { libc::dup2(file.as_raw_fd(), fd) == fd && libc::lseek(fd, offset, libc::SEEK_SET) == offset };
+    if !replaced {
+        close(fd);
+    }
+}
+
+/// A path to something that is held, for calls that take a path alone.
+pub(super) fn held_path(fd: impl AsFd) -> String {
+    format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
+}

@@ -1,0 +1,88 @@
+//! What recant and its init say to each other: a line of JSON each, over a socket that ends with either of them.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::IoError;
+
+/// From the init to recant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Word {
+    /// The namespace could not be made; nothing was started.
+    Failed(Failed),
+    /// The kernel gives this user no /proc of a PID namespace: to be tried without.
+    NoProc,
+    /// The command is about to be executed.
+    Ready,
+    /// exec(3) failed with this error number.
+    NoExec(i32),
+    /// The command stopped itself.
+    Stopped,
+    /// The command exited with this status; children of it may be left.
+    Exited(i32),
+    /// A signal ended the command.
+    Killed(i32),
+}
+
+/// A call that failed in the init.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Failed {
+    pub path: String,
+    pub act: String,
+    /// 0 where `text` says it all.
+    pub errno: i32,
+    pub text: String,
+}
+
+impl From<IoError> for Failed {
+    fn from(error: IoError) -> Self {
+        let errno = error.errno().unwrap_or(0);
+        Self { path: error.path, act: error.act.to_owned(), errno, text: error.source.to_string() }
+    }
+}
+
+/// Says a word. An error means that nobody listens any more, which whoever speaks learns by other means.
+pub(super) fn say(mut to: &UnixStream, word: &Word) {
+    if let Ok(mut line) = serde_json::to_vec(word) {
+        line.push(b'\n');
+        // No SIGPIPE: Rust's runtime ignores it, and a socket's write then gives EPIPE.
+        let _ended = to.write_all(&line);
+    }
+}
+
+/// Reads words.
+pub(super) struct Words(BufReader<UnixStream>);
+
+impl Words {
+    /// From this end.
+    pub fn of(stream: UnixStream) -> Self {
+        Self(BufReader::new(stream))
+    }
+
+    /// The next word, waited for; `None` at the end, which is also where a line can't be read.
+    pub fn next(&mut self) -> Option<Word> {
+        let mut line = Vec::new();
+        match self.0.read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => None,
+            Ok(_) => serde_json::from_slice(&line).ok(),
+        }
+    }
+
+    /// Whether a word has been read ahead.
+    pub fn has_more(&self) -> bool {
+        !self.0.buffer().is_empty()
+    }
+
+    /// The socket, to wait on.
+    pub fn socket(&self) -> &UnixStream {
+        self.0.get_ref()
+    }
+}
+
+impl From<Failed> for io::Error {
+    fn from(failed: Failed) -> Self {
+        if failed.errno == 0 { io::Error::other(failed.text) } else { io::Error::from_raw_os_error(failed.errno) }
+    }
+}

@@ -1,0 +1,319 @@
+//! `run` and `shell`: a command with every file change held.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::args;
+use super::problem::Problem;
+use super::{Call, Ended, apply, text};
+use crate::capture::error::Error;
+use crate::capture::hold::{Held, collect_ended as collect_into, hold};
+use crate::capture::inside::inside;
+use crate::capture::plan::{Pass, Plan, Request, working_folder};
+use crate::capture::run::{Command, Event, Exit, Linger};
+use crate::error::{At, Kind};
+use crate::session::change::Sort;
+use crate::session::header::{Origin, Status};
+use crate::session::id::Id;
+use crate::session::prune;
+use crate::session::run::Ending;
+use crate::session::store::{Locked, Session, Store};
+
+/// `{"schema":1,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// `null` where the session is gone: it held nothing.
+    session: Option<&'a Id>,
+    result: &'static str,
+    ending: Ending,
+    changes: u64,
+    warnings: &'a [String],
+}
+
+/// Runs a command with its file changes held, and exits as it does.
+pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
+    if let Some(id) = inside() {
+        call.out.note(format_args!("this runs inside the run of session {id} already, which holds its changes"));
+        return exec(&args.command);
+    }
+    let store = call.made_store()?;
+    call.prepare_to_change(&store)?;
+    let mut session = match &args.session {
+        Some(key) => pending(call, &store, key)?,
+        None => store.begin(&call.fs, Origin::Captured, args.name.as_deref())?,
+    };
+    let fresh = args.session.is_none();
+    let mut id_file = None;
+    let held = match start(call, &store, &mut session, args, &mut id_file) {
+        Ok(held) => held,
+        Err(NotHeld { problem, ran }) => {
+            if fresh && !ran {
+                store.remove_session(&call.fs, session)?;
+            }
+            if let Some(file) = &mut id_file {
+                file.result(if ran { "uncollected" } else { "failed" })?;
+            }
+            return Err(problem);
+        }
+    };
+    for warning in &held.warnings {
+        call.out.warn(warning);
+    }
+    let (result, ended) = end(call, &store, session, &held, args, fresh)?;
+    if let Some(file) = &mut id_file {
+        file.result(result)?;
+    }
+    Ok(ended)
+}
+
+fn start(
+    call: &Call,
+    store: &Store,
+    session: &mut Locked,
+    args: &args::Run,
+    id_file: &mut Option<IdFile>,
+) -> Result<Held, NotHeld> {
+    let plan = plan(call, store, session.id(), args)?;
+    for warning in plan.warnings() {
+        call.out.warn(warning);
+    }
+    if let Some(path) = &args.id_file {
+        *id_file = Some(IdFile::make(call, path, session.id()).map_err(|problem| Problem { kind: Kind::NoCapture, ..problem })?);
+    }
+    let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
+    let command = Command { argv: args.command.clone(), env: Vec::new(), linger };
+    let mut hear = |event| match event {
+        Event::Lingering(names) => call.out.note(format_args!("waiting for what the command left running: {}", names.join(", "))),
+    };
+    let cwd = working_folder().map_err(Problem::from)?;
+    hold(&call.fs, store, session, plan, &command, &cwd, &mut hear).map_err(|error| {
+        let ran = matches!(error, Error::Uncollected { .. });
+        NotHeld { problem: error.into(), ran }
+    })
+}
+
+/// Why there is nothing collected.
+struct NotHeld {
+    problem: Problem,
+    /// The command ran: what it changed lies in the session.
+    ran: bool,
+}
+
+impl From<Problem> for NotHeld {
+    fn from(problem: Problem) -> Self {
+        Self { problem, ran: false }
+    }
+}
+
+/// The user's shell in a session.
+pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
+    let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
+    let run_args = args::Run {
+        name: None,
+        session: args.id.clone(),
+        commit: false,
+        discard: false,
+        on_limit: None,
+        id_file: None,
+        pass: Vec::new(),
+        hide: Vec::new(),
+        no_wait: false,
+        command: vec![shell],
+    };
+    call.out.note("a shell with every file change held; 'exit' ends it");
+    run(call, &run_args)
+}
+
+/// Inside a run another one just runs the command: it is held already.
+fn exec(command: &[OsString]) -> Result<Ended, Problem> {
+    use std::os::unix::process::CommandExt;
+    let Some((program, args)) = command.split_first() else { return Ok(Ended::Done) };
+    let error = std::process::Command::new(program).args(args).exec();
+    let kind = if error.kind() == std::io::ErrorKind::NotFound { Kind::NotFound } else { Kind::NotExecutable };
+    Err(Problem::new(kind, format!("{}: {}", program.to_string_lossy(), crate::error::reason(&error))))
+}
+
+fn plan(call: &Call, store: &Store, id: &Id, args: &args::Run) -> Result<Plan, Problem> {
+    let absolute = |path: &PathBuf| super::cwd().map(|cwd| cwd.join(path));
+    let mut passes = Vec::new();
+    for path in &args.pass {
+        passes.push(Pass { path: absolute(path)?, why: "--pass".into() });
+    }
+    passes.extend(call.config.pass.value.iter().map(|path| Pass { path: path.clone(), why: "capture.pass".into() }));
+    let agent = std::env::var_os("SSH_AUTH_SOCK").filter(|path| Path::new(path).exists());
+    passes.extend(agent.map(|path| Pass { path: path.into(), why: "$SSH_AUTH_SOCK".into() }));
+    let mut hide = args.hide.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
+    hide.extend(call.config.hide.value.iter().cloned());
+    let request = Request {
+        cwd: working_folder()?,
+        store: store.path.clone(),
+        home: dirs::home_dir(),
+        also: call.config.also.value.clone(),
+        passes,
+        hide,
+        program: args.command.first().cloned().unwrap_or_default(),
+        tag: id.to_string(),
+    };
+    Ok(Plan::make(&request)?)
+}
+
+/// A session to go on in: pending, and from a run.
+fn pending(call: &Call, store: &Store, key: &str) -> Result<Locked, Problem> {
+    let id = call.find(store, Some(key))?;
+    let mut locked = store.lock_session(&call.fs, &id)?;
+    super::recover::refuse_interrupted(store, &id)?;
+    if locked.header.uncollected {
+        collect(call, store, &mut locked)?;
+    }
+    let status = locked.header.status();
+    if locked.header.origin == Origin::Captured && status == Status::Pending {
+        return Ok(locked);
+    }
+    let why = match locked.header.origin {
+        Origin::Staged => "it was staged by hand".to_owned(),
+        Origin::Captured => format!("it is {}", status.word().replace('_', " ")),
+    };
+    Err(Problem::refused(format!("cannot go on in session {id}: {why}; only a pending one that came from a run can be")))
+}
+
+/// What becomes of the session, and what is said of it.
+fn end(
+    call: &Call,
+    store: &Store,
+    mut session: Locked,
+    held: &Held,
+    args: &args::Run,
+    fresh: bool,
+) -> Result<(&'static str, Ended), Problem> {
+    let exit = match held.exit {
+        Exit::Code(code) => code,
+        Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
+    };
+    // Standard output is the command's: what a commit prints goes to standard error.
+    call.out.divert();
+    let id = session.id().clone();
+    let is_text = call.out.is_text();
+    let note = |text: String| {
+        if is_text {
+            call.out.note(text)
+        }
+    };
+    let mut gone = false;
+    let (result, ended) = if held.changes == 0 {
+        if fresh {
+            store.remove_session(&call.fs, session)?;
+            gone = true;
+        }
+        note(format!("no file change{}", told(exit)));
+        ("nothing", Ended::Command(exit))
+    } else if args.discard {
+        prune::discard(&call.fs, &mut session)?;
+        note(format!("{} dropped{}", text::count(held.changes, "change"), told(exit)));
+        ("discarded", Ended::Command(exit))
+    } else if args.commit && exit == 0 {
+        match apply::commit_run(call, store, &mut session, args.on_limit) {
+            Ok((report, ended)) => {
+                apply::say(call, &id, &report, false);
+                ("committed", if ended == Ended::Done { Ended::Command(0) } else { ended })
+            }
+            Err(problem) => {
+                let result = if problem.kind == Kind::Conflict { "conflict" } else { "pending" };
+                call.out.problem(&problem);
+                (result, Ended::With(problem.kind))
+            }
+        }
+    } else {
+        note(format!("{} held in session {id}{}", summary(&session, held.changes)?, told(exit)));
+        let tail = id.tail();
+        note(format!("recant diff {tail}    recant commit {tail}    recant discard {tail}"));
+        ("pending", Ended::Command(exit))
+    };
+    if !is_text {
+        let ending = match held.exit {
+            Exit::Code(code) => Ending::Exited(code.into()),
+            Exit::Signal(signal) => Ending::Signaled(signal),
+        };
+        let (changes, warnings) = (held.changes, &held.warnings[..]);
+        call.out.document(&Document { session: (!gone).then_some(&id), result, ending, changes, warnings });
+    }
+    Ok((result, ended))
+}
+
+fn told(exit: u8) -> String {
+    if exit == 0 { String::new() } else { format!(" (the command exited with {exit})") }
+}
+
+/// "3 created, 1 modified".
+fn summary(session: &Session, changes: u64) -> Result<String, Problem> {
+    let mut counts = std::collections::BTreeMap::new();
+    for change in session.changes()?.list {
+        *counts.entry(change.sort()).or_insert(0_u64) += 1;
+    }
+    let word = |sort: &Sort| match sort {
+        Sort::Created => "created",
+        Sort::Modified => "modified",
+        Sort::Deleted => "deleted",
+        Sort::Metadata => "with other metadata",
+        Sort::Times => "with another time alone",
+    };
+    let parts: Vec<String> = counts.iter().map(|(sort, count)| format!("{count} {}", word(sort))).collect();
+    Ok(format!("{} ({})", text::count(changes, "change"), parts.join(", ")))
+}
+
+/// Collects the run of a session whose recant was killed, if nothing holds it any more, and says so.
+pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem> {
+    let mut locked = store.lock_session(&call.fs, id).map_err(|error| match error {
+        crate::session::Error::Busy { .. } => {
+            let why = "a run of it is under way; what it changes is known when it has ended".into();
+            crate::session::Error::NotNow { id: id.to_string(), why, remedy: None }
+        }
+        error => error,
+    })?;
+    if locked.header.uncollected {
+        collect(call, store, &mut locked)?;
+    }
+    Ok(())
+}
+
+/// The same with the session's lock held.
+pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Problem> {
+    let changes = collect_into(&call.fs, store, locked)?;
+    let id = locked.id();
+    call.out.note(format_args!(
+        "the run of session {id} was cut off; what it had changed is collected: {}",
+        text::count(changes, "change")
+    ));
+    Ok(())
+}
+
+/// `--id-file`: where a script finds the session.
+struct IdFile {
+    file: std::fs::File,
+    path: PathBuf,
+}
+
+impl IdFile {
+    fn make(call: &Call, path: &Path, id: &Id) -> Result<Self, Problem> {
+        let shown = path.display().to_string();
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = path.file_name().ok_or_else(|| Problem::refused(format!("{shown}: not a file's name")))?;
+        let dir = crate::fs::dir::Dir::open(parent).at("open the folder of", &shown)?;
+        call.fs.unlink_if_there(dir.at(name.as_bytes())).at("replace", &shown)?;
+        let file = call.fs.create(dir.at(name.as_bytes()), 0o644).at("make", &shown)?;
+        let mut this = Self { file, path: path.into() };
+        this.line(&format!("id={id}"))?;
+        Ok(this)
+    }
+
+    fn result(&mut self, result: &str) -> Result<(), Problem> {
+        self.line(&format!("result={result}"))
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), Problem> {
+        Ok(writeln!(self.file, "{line}").at("write", self.path.display())?)
+    }
+}

@@ -1,0 +1,771 @@
+//! `recant run` and `recant shell`, the real binary: what becomes of a command's changes, its exit status and its
+//! session. Each test runs as root and as an ordinary user; without root the user's half alone, which is said.
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
+
+mod common;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use common::{Call, Manifest, Said, World, manifest};
+
+/// An ordinary user that needs no line in /etc/passwd.
+const USER: u32 = 54_321;
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Who {
+    Root,
+    User,
+}
+
+/// A world of one user, who runs the binary in it.
+struct Desk {
+    world: World,
+    who: Who,
+    binary: PathBuf,
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Both users where there can be two; what is left out is said.
+fn each(test: impl Fn(&Desk)) {
+    if is_root() {
+        test(&Desk::new(Who::Root));
+    } else {
+        eprintln!("skipped: the half of root (the tests do not run as root)");
+    }
+    test(&Desk::new(Who::User));
+}
+
+impl Desk {
+    fn new(who: Who) -> Self {
+        let world = World::new();
+        let built = PathBuf::from(env!("CARGO_BIN_EXE_recant"));
+        let mut binary = built.clone();
+        if who == Who::User && is_root() {
+            // The build folder may not be open to the other user.
+            binary = world.root().join("recant");
+            std::fs::copy(&built, &binary).unwrap();
+        }
+        let desk = Self { world, who, binary };
+        if desk.other() {
+            std::fs::set_permissions(desk.world.root(), std::fs::Permissions::from_mode(0o755)).unwrap();
+            let owner = format!("{USER}:{USER}");
+            let root = desk.world.root();
+            assert!(std::process::Command::new("chown").args(["-hR", &owner]).arg(root).status().unwrap().success());
+        }
+        desk
+    }
+
+    /// Whether the world's user is another one than the tests'.
+    fn other(&self) -> bool {
+        self.who == Who::User && is_root()
+    }
+
+    fn give(&self, call: Call) -> Call {
+        if self.other() { call.user(USER, USER) } else { call }
+    }
+
+    fn call<'a>(&self, words: impl IntoIterator<Item = &'a str>) -> Call {
+        self.give(self.world.program(&self.binary, words))
+    }
+
+    fn recant(&self, words: &str) -> Said {
+        self.call(words.split_whitespace()).run()
+    }
+
+    /// Options, and a script that sh runs with its changes held.
+    fn held(&self, options: &str, script: &str) -> Call {
+        self.call([&["run"], &*options.split_whitespace().collect::<Vec<_>>(), &["--", "sh", "-c", script]].concat())
+    }
+
+    fn run(&self, script: &str) -> Said {
+        self.held("", script).run()
+    }
+
+    /// Runs a script in a folder, bare, as the world's user.
+    fn bare(&self, folder: &Path, script: &str) {
+        self.give(self.world.program("sh", ["-ec", script])).cwd(folder).run().ok();
+    }
+
+    /// Makes the tree's files, as the world's user.
+    fn made(&self, script: &str) -> Manifest {
+        self.bare(&self.world.tree(), script);
+        self.world.manifest()
+    }
+
+    /// The sessions, the oldest first.
+    fn ids(&self) -> Vec<String> {
+        let said = self.recant("list --jsonl").ok();
+        // The newest comes first in a listing.
+        said.json_lines().iter().rev().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// A script that this user can do: a file that its owner may not read can be kept by root alone.
+    fn fitting(&self, script: &str) -> String {
+        if self.who == Who::Root { script.to_owned() } else { script.replace("chmod 0 ", "chmod 400 ") }
+    }
+
+    /// A copy of the tree beside it.
+    fn copy(&self) -> PathBuf {
+        let copy = self.world.root().join("copy");
+        assert!(std::process::Command::new("cp").arg("-a").arg(self.world.tree()).arg(&copy).status().unwrap().success());
+        copy
+    }
+
+    /// The one session that there is.
+    fn id(&self) -> String {
+        match &self.ids()[..] {
+            [id] => id.clone(),
+            ids => panic!("one session was expected: {ids:?}"),
+        }
+    }
+
+    fn status(&self, id: &str) -> String {
+        let said = self.recant(&format!("show {id} --json")).ok();
+        said.json()["session"]["status"].as_str().unwrap().to_owned()
+    }
+
+    /// The paths below the tree that a session holds.
+    fn paths(&self, id: &str) -> Vec<String> {
+        let said = self.recant(&format!("diff {id} --name-only")).ok();
+        let tree = format!("{}/", self.world.tree().display());
+        let paths = said.stdout();
+        let mut paths: Vec<String> = paths
+            .lines()
+            .map(|path| path.strip_prefix(&*tree).or(path.strip_prefix(&tree[1..])).unwrap_or(path).to_owned())
+            .collect();
+        paths.sort();
+        paths
+    }
+
+    /// Starts a script that is held and that says `ready` and waits for a line.
+    fn start(&self, options: &str, script: &str) -> Waiting {
+        let mut command = self.held(options, script).command();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        if line != "ready\n" {
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            panic!("{:?}: it did not start: {said}", self.who);
+        }
+        Waiting { child, _out: out }
+    }
+
+    /// Runs a script, does something to the real tree before it has ended, and lets it end well. Gives its session.
+    fn meanwhile(&self, script: &str, outside: &str) -> String {
+        let waiting = self.start("", &format!("{script}; echo ready; read go"));
+        self.bare(&self.world.tree(), outside);
+        waiting.go();
+        let ids = self.ids();
+        ids.last().unwrap_or_else(|| panic!("no session of: {script}")).clone()
+    }
+}
+
+/// A held command that waits.
+struct Waiting {
+    child: Child,
+    _out: BufReader<std::process::ChildStdout>,
+}
+
+impl Waiting {
+    fn go(mut self) {
+        self.child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        assert!(self.child.wait().unwrap().success());
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+fn until(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(10), "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn has(program: &str) -> bool {
+    let found = std::env::split_paths("/usr/local/bin:/usr/bin:/bin").any(|folder| folder.join(program).exists());
+    if !found {
+        eprintln!("skipped: {program} is not installed");
+    }
+    found
+}
+
+#[test]
+fn the_command_s_own_status_is_that_of_run() {
+    each(|desk| {
+        for (script, status) in [("exit 0", 0), ("exit 3", 3), ("exit 255", 255), ("kill -9 $$", 137), ("kill -TERM $$", 143)] {
+            desk.run(script).with(status);
+        }
+        assert!(desk.ids().is_empty(), "a run without changes leaves no session");
+        assert!(desk.recant("run sh -c true").ok().stderr().contains("no file change"), "'--' may be left out");
+    });
+}
+
+#[test]
+fn what_a_failed_command_changed_stays_pending_and_its_status_is_shown() {
+    each(|desk| {
+        let said = desk.run("echo half > half; exit 3").with(3);
+        let id = desk.id();
+        assert!(said.stderr().contains("the command exited with 3"), "{said}");
+        assert!(said.stderr().contains(&id), "{said}");
+        assert_eq!(desk.status(&id), "pending");
+        assert!(!desk.world.exists("half"));
+        let tail = &id[16..];
+        for verb in ["diff", "commit", "discard"] {
+            assert!(said.stderr().contains(&format!("recant {verb} {tail}")), "{said}");
+        }
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!(desk.world.read("half"), "half\n");
+    });
+}
+
+#[test]
+fn a_command_that_can_not_start_leaves_no_session() {
+    each(|desk| {
+        desk.made("echo text > text");
+        desk.recant("run -- no-such-program").with(127);
+        desk.recant("run -- ./text").with(126);
+        desk.recant("run -- ./text/below").with(127);
+        desk.recant("run --commit --id-file id -- no-such-program").with(127);
+        assert!(desk.ids().is_empty());
+        assert!(desk.world.read("id").ends_with("result=failed\n"), "{}", desk.world.read("id"));
+        assert_eq!(std::fs::read_dir(desk.world.store().join("sessions")).unwrap().count(), 0, "nothing is left of them");
+    });
+}
+
+#[test]
+fn what_can_not_be_captured_is_not_started() {
+    each(|desk| {
+        desk.made("mkdir -p gone");
+        let store = desk.world.store();
+        desk.recant("session new").ok();
+        // In the store, which is hidden in the run.
+        let said = desk.call(["run", "--", "touch", "made"]).cwd(store.join("sessions")).run().with(125);
+        assert!(said.stderr().contains("was not started"), "{said}");
+        // A folder as standard input is a way around the capture.
+        let mut command = desk.held("", "true").command();
+        let folder = std::fs::File::open(desk.world.tree()).unwrap();
+        let output = command.stdin(Stdio::from(folder)).output().unwrap();
+        assert_eq!(output.status.code(), Some(125), "{}", String::from_utf8_lossy(&output.stderr));
+        // A working folder without a path.
+        let script = format!("cd gone && rmdir ../gone && exec {} run -- true", desk.binary.display());
+        desk.give(desk.world.program("sh", ["-c", &script])).run().with(125);
+        desk.recant("run --hide no-such-folder -- true").with(125);
+        if desk.who == Who::User {
+            let said = desk.recant("run -- sudo touch made").with(125);
+            assert!(said.stderr().contains("sudo recant run"), "{said}");
+        }
+        assert_eq!(desk.ids().len(), 1, "only the session that was there");
+    });
+}
+
+#[test]
+fn commit_follows_a_good_command_alone() {
+    each(|desk| {
+        let before = desk.made("echo old > kept");
+        desk.held("--commit", "echo new > kept; exit 5").run().with(5);
+        desk.world.manifest().assert_same(&before, "a command that failed is not committed");
+        let failed = desk.id();
+        assert_eq!(desk.status(&failed), "pending");
+        desk.held("--commit", "echo new > kept; echo more > more").run().ok();
+        assert_eq!(desk.world.read("kept"), "new\n");
+        assert_eq!(desk.status("last"), "committed");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+    });
+}
+
+#[test]
+fn a_commit_that_conflicts_gives_its_own_status_and_keeps_what_is_held() {
+    each(|desk| {
+        desk.made("echo old > kept");
+        let waiting = desk.start("--commit --id-file id", "echo ready; read go; echo mine > kept");
+        desk.made("echo theirs > kept");
+        let mut waiting = waiting;
+        waiting.child.stdin.take().unwrap().write_all(b"\n").unwrap();
+        assert_eq!(waiting.child.wait().unwrap().code(), Some(3));
+        assert_eq!(desk.world.read("kept"), "theirs\n");
+        assert!(desk.world.read("id").ends_with("\nresult=conflict\n"), "{}", desk.world.read("id"));
+        let id = desk.id();
+        assert_eq!(desk.status(&id), "pending");
+        desk.recant(&format!("commit {id} --force")).ok();
+        assert_eq!(desk.world.read("kept"), "mine\n");
+        desk.recant(&format!("rollback {id}")).ok();
+        assert_eq!(desk.world.read("kept"), "theirs\n");
+    });
+}
+
+#[test]
+fn discard_drops_what_was_changed() {
+    each(|desk| {
+        let before = desk.made("echo old > kept");
+        let said = desk.held("--discard", "echo new > kept; exit 7").run().with(7);
+        assert!(said.stderr().contains("dropped"), "{said}");
+        desk.world.manifest().assert_same(&before, "nothing was changed");
+        assert_eq!(desk.status(&desk.id()), "discarded");
+    });
+}
+
+#[test]
+fn the_id_file_holds_the_id_at_the_start_and_the_result_at_the_end() {
+    each(|desk| {
+        let waiting = desk.start("--id-file id", "echo ready; read go; echo new > new");
+        let early = desk.world.read("id");
+        waiting.go();
+        let id = desk.id();
+        assert_eq!(early, format!("id={id}\n"));
+        assert_eq!(desk.world.read("id"), format!("id={id}\nresult=pending\n"));
+        desk.recant(&format!("discard {id}")).ok();
+        for (options, script, result, status) in [
+            ("", "true", "nothing", 0),
+            ("--commit", "echo new > new", "committed", 0),
+            ("--commit", "echo new > other; exit 1", "pending", 1),
+            ("--discard", "echo new > other", "discarded", 0),
+        ] {
+            desk.held(&format!("--id-file id {options}"), script).run().with(status);
+            let text = desk.world.read("id");
+            assert!(text.starts_with("id=2") && text.ends_with(&format!("\nresult={result}\n")), "{script}: {text}");
+        }
+    });
+}
+
+#[test]
+fn a_name_given_to_a_run_names_its_session() {
+    each(|desk| {
+        desk.held("-n first", "echo new > new").run().ok();
+        assert_eq!(desk.status("first"), "pending");
+        let said = desk.held("-n first", "echo started; echo other > other").run().with(1);
+        assert_eq!(said.stdout(), "", "not started: {said}");
+        desk.held("-n 1st", "echo started").run().with(1);
+        desk.recant("commit first").ok();
+        assert_eq!(desk.world.read("new"), "new\n");
+    });
+}
+
+#[test]
+fn a_second_run_in_a_session_adds_to_the_net_change() {
+    each(|desk| {
+        let before = desk.made("echo one > one; echo two > two; echo three > three; mkdir d; echo d > d/d");
+        desk.run("echo 1 > one; echo 2 > two; rm three; echo new > new; rm -r d").ok();
+        let id = desk.id();
+        let said = desk
+            .held(&format!("--session {id}"), "cat one; ls; echo two > two; touch -r one two; rm new; echo 3 > three; mkdir d");
+        let said = said.run().ok();
+        assert_eq!(said.stdout(), "1\nnew\none\ntwo\n", "it goes on from what is held");
+        assert_eq!(desk.ids(), [id.clone()]);
+        assert_eq!(desk.paths(&id), ["d/d", "one", "three"], "the rest is net no change");
+        desk.world.manifest().assert_same(&before, "the tree stays");
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!((&*desk.world.read("one"), &*desk.world.read("three")), ("1\n", "3\n"));
+        assert!(!desk.world.exists("new") && !desk.world.exists("d/d") && desk.world.exists("d"));
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+        let said = desk.held(&format!("--session {id}"), "echo started").run().with(1);
+        assert!(said.stderr().contains("rolled back"), "{said}");
+    });
+}
+
+#[test]
+fn what_somebody_changed_between_two_runs_of_a_session_is_a_conflict() {
+    each(|desk| {
+        desk.made("echo one > one; echo two > two; echo equal > equal; mkdir d; echo d > d/d");
+        // `equal` is copied up and no change in the end.
+        desk.run("echo 1 > one; chmod 600 equal; chmod 644 equal; rm -r d").ok();
+        let id = desk.id();
+        desk.made("echo theirs > one; echo theirs > equal; echo theirs > d/new");
+        desk.held(&format!("--session {id}"), "echo 2 > two").run().ok();
+        let said = desk.recant(&format!("commit {id}")).with(3);
+        for name in ["one", "equal", "d/new"] {
+            assert!(said.stderr().contains(&format!("tree/{name}")), "{name}: {said}");
+        }
+        assert_eq!(desk.world.read("one"), "theirs\n");
+    });
+}
+
+#[test]
+fn a_run_goes_on_in_no_session_that_was_on_the_tree_or_was_staged_by_hand() {
+    each(|desk| {
+        desk.made("echo one > one; echo two > two");
+        desk.run("echo 1 > one; echo 2 > two").ok();
+        let id = desk.id();
+        desk.recant(&format!("commit {id} one")).ok();
+        let said = desk.held(&format!("--session {id}"), "echo started").run().with(1);
+        assert!(said.stderr().contains("partial") && said.stdout().is_empty(), "{said}");
+        desk.recant(&format!("commit {id}")).ok();
+        desk.held(&format!("--session {id}"), "echo started").run().with(1);
+        let staged = desk.recant("session new").ok().id();
+        let said = desk.held(&format!("--session {staged}"), "echo started").run().with(1);
+        assert!(said.stderr().contains("by hand"), "{said}");
+        assert_eq!(desk.status(&id), "committed");
+    });
+}
+
+#[test]
+fn inside_a_run_a_run_just_runs_and_the_tree_is_not_recant_s() {
+    each(|desk| {
+        desk.run("echo first > first").ok();
+        let held = desk.id();
+        let me = desk.binary.display().to_string();
+        let store = desk.world.store().display().to_string();
+        let script = format!(
+            "{me} run -- sh -c 'echo deep > deep; exit 4'; echo run $?
+             {me} commit {held}; echo commit $?; {me} rollback {held}; echo rollback $?; {me} redo {held}; echo redo $?
+             ls -A {store} 2>&1 | grep -c sessions; rm -rf {store} 2>&1 >/dev/null | head -c 1 | wc -c"
+        );
+        let said = desk.run(&script).ok();
+        let (first, second) = (held.clone(), desk.ids()[1].clone());
+        let out = said.stdout();
+        assert!(out.starts_with("run 4\ncommit 1\nrollback 1\nredo 1\n0\n"), "{said}");
+        let (notes, refused) = (said.stderr(), said.stderr().matches("inside").count());
+        assert!(notes.contains(&second) && refused >= 4, "each says that it is inside: {said}");
+        assert_eq!(desk.paths(&second), ["deep"], "the store is no change");
+        assert_eq!(desk.status(&first), "pending");
+        desk.recant(&format!("commit {first}")).ok();
+    });
+}
+
+#[test]
+fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the_next_verb() {
+    each(|desk| {
+        for verb in ["diff", "commit", "show"] {
+            desk.made("echo old > old");
+            let before = desk.world.manifest();
+            let waiting = desk
+                .start("--id-file id", "echo new > old; mkdir d; echo made > d/made; echo ready; sleep 1000; echo late > late");
+            let text = desk.world.read("id");
+            desk.world.remove("id");
+            let id = text.lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
+            assert!(desk.recant(&format!("diff {id}")).status != 0, "it is under way");
+            waiting.kill();
+            until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+            let said = desk.recant(&format!("{verb} {id}")).ok();
+            assert!(said.stderr().contains("cut off"), "{verb}: {said}");
+            if verb != "commit" {
+                desk.world
+                    .manifest()
+                    .without_folder_times()
+                    .assert_same(&before.clone().without_folder_times(), "nothing was changed");
+                assert_eq!(desk.paths(&id), ["d", "d/made", "old"]);
+                desk.recant(&format!("commit {id}")).ok();
+            }
+            assert_eq!((&*desk.world.read("old"), &*desk.world.read("d/made")), ("new\n", "made\n"));
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().without_folder_times().assert_same(&before.without_folder_times(), "rolled back");
+        }
+    });
+}
+
+#[test]
+fn a_killed_second_run_keeps_what_the_first_one_held() {
+    each(|desk| {
+        let before = desk.made("echo one > one; echo two > two");
+        desk.run("echo 1 > one").ok();
+        let id = desk.id();
+        desk.start(&format!("--session {id}"), "echo 2 > two; echo ready; sleep 1000").kill();
+        until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+        // Going on in it collects it first.
+        desk.held(&format!("--session {id}"), "echo 3 > three").run().ok();
+        assert_eq!(desk.paths(&id), ["one", "three", "two"]);
+        desk.recant(&format!("commit {id}")).ok();
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+    });
+}
+
+#[test]
+fn what_happens_on_the_real_tree_during_the_run_is_a_conflict_at_commit() {
+    each(|desk| {
+        let cases: &[(&str, &str, &str, &str)] = &[
+            // made first, the run, the real tree meanwhile, the path that stands against it
+            ("echo a > f", "echo mine > f", "echo theirs > f", "f"),
+            ("echo a > f", "echo mine >> f", "sed -i s/a/b/ f", "f"),
+            ("echo a > f", "echo mine > f", "chmod 600 f", "f"),
+            ("echo a > f", "rm f", "echo theirs > f", "f"),
+            ("echo a > f", "chmod 600 f", "echo theirs > f", "f"),
+            ("true", "echo mine > f", "echo theirs > f", "f"),
+            ("true", "mkdir f; echo mine > f/f", "echo theirs > f", "f"),
+            ("true", "mkdir f", "mkdir -m 700 f", "f"),
+            ("true", "ln -s mine f", "ln -s theirs f", "f"),
+            ("echo a > f", "echo mine >> f", "rm f", "f"),
+            ("echo a > f; echo b > g", "echo mine >> f; rm g", "rm f", "f"),
+            ("echo a > f", "chmod 600 f", "rm f", "f"),
+            ("echo a > f", "echo mine >> f", "rm f; mkdir f", "f"),
+            ("mkdir f; echo a > f/a", "rm -r f", "echo theirs > f/new", "f/new"),
+            ("mkdir f; echo a > f/a", "rm -r f", "echo theirs > f/a", "f/a"),
+            ("mkdir -p f/d; echo a > f/d/a", "rm -r f; mkdir f; echo b > f/b", "echo theirs > f/d/a", "f/d/a"),
+            ("mkdir f; echo a > f/a", "echo b > f/a", "rm -r f", "f/a"),
+        ];
+        for (n, (made, run, outside, path)) in cases.iter().enumerate() {
+            let inner = |script: &str| format!("cd {n}; {script}");
+            desk.made(&format!("mkdir {n}; {}", inner(made)));
+            let id = desk.meanwhile(&inner(run), &inner(outside));
+            let after = desk.world.manifest();
+            let said = desk.recant(&format!("commit {id}")).with(3);
+            assert!(said.stderr().contains(&format!("tree/{n}/{path}")), "{run} | {outside}: {said}");
+            desk.world.manifest().assert_same(&after, "a conflict changes nothing");
+            desk.recant(&format!("commit {id} --dry-run")).with(3);
+        }
+    });
+}
+
+#[test]
+fn what_was_made_right_before_the_run_is_no_conflict_and_what_changes_right_after_its_start_is_one() {
+    each(|desk| {
+        desk.made("mkdir real; mkfifo real/there real/back");
+        for n in 0..20 {
+            desk.made(&format!("echo a > early{n}; stat early{n} > /dev/null; echo b > late{n}"));
+            let script = format!("echo mine > early{n}");
+            desk.held("--commit", &script).run().ok();
+            // Somebody outside who acts when the command has hardly begun.
+            let script = format!("read go < real/there; echo theirs > late{n}; echo done > real/back");
+            let outside = desk.give(desk.world.program("sh", ["-c", &script])).command().spawn().unwrap();
+            let script = format!("echo go > real/there; read done < real/back; echo mine > late{n}");
+            desk.held("--pass real --commit", &script).run().with(3);
+            let mut outside = outside;
+            outside.wait().unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_appears_after_the_run_is_a_conflict_at_commit() {
+    each(|desk| {
+        desk.made("echo a > f; mkdir d; echo x > d/x");
+        desk.run("echo mine > f; echo mine > new; rm -r d").ok();
+        desk.made("echo theirs > new; echo theirs > d/new");
+        let said = desk.recant("commit last").with(3);
+        assert!(said.stderr().contains("tree/new") && said.stderr().contains("tree/d/new"), "{said}");
+        assert_eq!((&*desk.world.read("f"), &*desk.world.read("new")), ("a\n", "theirs\n"));
+    });
+}
+
+#[test]
+fn the_shell_s_changes_are_held_too() {
+    each(|desk| {
+        let call = desk.call(["shell"]).env("SHELL", "/bin/sh").stdin("echo new > new\nexit 9\n");
+        let said = call.run().with(9);
+        assert!(!desk.world.exists("new"), "{said}");
+        let id = desk.id();
+        let said = desk.call(["shell", &id]).env("SHELL", "/bin/sh").stdin("cat new; rm new; echo more > more\n").run().ok();
+        assert_eq!(said.stdout(), "new\n");
+        assert_eq!(desk.paths(&id), ["more"]);
+    });
+}
+
+#[test]
+fn json_is_one_document_at_the_end_of_standard_error() {
+    each(|desk| {
+        let said = desk.held("--json", "echo out; echo new > new; exit 3").run().with(3);
+        assert_eq!(said.stdout(), "out\n");
+        let text = said.stderr();
+        let last: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+        assert_eq!(
+            (&last["schema"], &last["result"], &last["ending"]["exited"]),
+            (&1.into(), &"pending".into(), &3.into()),
+            "{text}"
+        );
+        assert_eq!(last["session"], desk.id());
+    });
+}
+
+#[test]
+fn runs_committed_in_a_row_come_off_in_reverse_order() {
+    each(|desk| {
+        let before = desk.made("echo a > a; echo b > b; mkdir d; echo c > d/c; touch -d 2001-02-03T04:05:06.789 a");
+        desk.held("--commit", "echo first > a; rm b; mv d/c d/e; echo n > n").run().ok();
+        let between = desk.world.manifest();
+        desk.held("--commit", "echo second > a; echo b > b; rm -r d; echo nn >> n; ln -s a l").run().ok();
+        let after = desk.world.manifest();
+        let ids = desk.ids();
+        let said = desk.recant(&format!("rollback {}", ids[0])).with(3);
+        assert!(said.stderr().contains(&ids[1]), "the later one is named: {said}");
+        desk.recant(&format!("rollback {}", ids[1])).ok();
+        desk.world.manifest().assert_same(&between, "the second is off");
+        desk.recant(&format!("rollback {}", ids[0])).ok();
+        desk.world.manifest().assert_same(&before, "both are off");
+        desk.recant(&format!("redo {}", ids[0])).ok();
+        desk.recant(&format!("redo {}", ids[1])).ok();
+        desk.world.manifest().assert_same(&after, "both are on again");
+    });
+}
+
+/// Files to change, of every kind.
+const AWKWARD: &str = r#"
+    umask 022
+    mkdir -p keep gone/deep/er moved/in/side again opaque empty full closed links
+    for n in 1 2 3 4 5; do echo "line $n" > keep/$n; done
+    seq 1 5000 > big; seq 1 100 > append; seq 1 1000 > cut; seq 1 50 > edited
+    : > hollow; printf 'no newline' > bare
+    echo gone > gone/a; echo gone > gone/deep/b; echo gone > gone/deep/er/c; ln -s a gone/link; mkfifo gone/fifo
+    echo m > moved/m; echo in > moved/in/in; echo side > moved/in/side/side; ln -s ../m moved/in/link
+    echo a > again/a; echo b > again/b; echo x > opaque/x
+    echo f > full/f; echo c > closed/c; chmod 500 closed
+    echo group > links/one; ln links/one links/two; echo pair > links/p; ln links/p links/q
+    ln -s edited link; ln -s nowhere dangling; mkfifo pipe; chmod 640 pipe
+    echo tofolder > tofolder; mkdir tofile; echo x > tofile/x; ln -s big tolink2; echo tolink > tolink; mkdir linkdir; ln -s keep folderlink
+    printf odd > "$(printf 'new\nline')"; printf odd > "$(printf 'quote"back\\slash')"; printf odd > "$(printf 'invalid\377\376')"; printf odd > ' blank '
+    printf odd > -dash; printf odd > "$(printf 'n%.0s' $(seq 255))"
+    chmod 4755 keep/1; chmod 600 keep/2; chmod 0 keep/3; chmod 2775 full
+    touch -d 2001-02-03T04:05:06.123456789 keep/4 big moved/m; touch -h -d 1999-01-01 link
+    touch -d 2002-02-02T02:02:02.2 gone/deep moved/in moved again keep empty
+"#;
+
+/// Changes to them, of every kind, with the tools that people use.
+const CHANGES: &str = r#"
+    sed -i 's/line/LINE/' keep/1; sed -i 5d edited
+    rm -rf gone; mkdir gone; echo fresh > gone/fresh
+    rm -r opaque; mkdir opaque
+    mv moved elsewhere; mv elsewhere/in/link elsewhere/link; echo more >> elsewhere/m; mkdir moved; echo other > moved/other
+    mv again/a again/z; mv again/b keep/b; mv keep/5 top5
+    ln keep/4 keep/4also; ln -s keep/4 keep/tofour; ln -s /absolute/nowhere abs
+    echo made > made1; ln made1 made2; mkdir deep; ln made1 deep/made3
+    mkfifo newpipe; rm pipe; chmod 600 keep/1; chmod 444 keep/4; chmod 711 empty
+    touch -d 2003-03-03T03:03:03.333333333 hollow; touch -d 2004-04-04 empty
+    : > cut; echo appended >> append; truncate -s 100 big; truncate -s 1M hole; printf x > hollow
+    : > newempty; mkdir -p newdir/sub; rmdir empty/none 2>/dev/null || :
+    rm tofolder; mkdir tofolder; echo in > tofolder/in; rm -r tofile; echo file > tofile; rm tolink; ln -s big tolink
+    rm tolink2; echo file > tolink2; rmdir linkdir; ln -s keep linkdir; rm folderlink; mkdir folderlink; echo f > folderlink/f
+    echo changed > "$(printf 'new\nline')"; rm "$(printf 'quote"back\\slash')"; mv "$(printf 'invalid\377\376')" "$(printf '\377more')"
+    echo changed >> ' blank '; rm -- -dash; echo changed > "$(printf 'n%.0s' $(seq 255))"
+    rm links/p; echo new > links/r; ln links/r links/s
+    chmod 700 closed; echo d > closed/d; rm closed/c; chmod 500 closed
+    rm dangling; ln -s elsewhere dangling; ln -sfn other link
+    cp -p keep/2 keep/2copy; echo x > keep/2; chmod 600 keep/2copy; rm -f keep/3; echo 3 > keep/3; chmod 0 keep/3
+"#;
+
+/// The same with all times after `since` being one, and without the groups whose other names are kept in a checkpoint.
+fn settled(mut manifest: Manifest, since: SystemTime) -> Manifest {
+    let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let groups: Vec<_> = manifest.0.values().filter_map(|row| row.group.clone()).collect();
+    for row in manifest.0.values_mut() {
+        row.group.take_if(|group| groups.iter().filter(|other| *other == group).count() == 1);
+        if row.mtime >= (i64::try_from(since.as_secs()).unwrap(), i64::from(since.subsec_nanos())) {
+            row.mtime = (i64::MAX, 0);
+        }
+    }
+    manifest
+}
+
+/// Adds xattrs, which a script has no common tool for.
+fn attribute(path: &Path, name: &str, value: &[u8]) {
+    rustix::fs::lsetxattr(path, name, value, rustix::fs::XattrFlags::empty()).unwrap();
+}
+
+#[test]
+fn a_run_that_is_committed_leaves_what_the_same_command_leaves_bare_and_comes_off_exactly() {
+    each(|desk| {
+        desk.made(&desk.fitting(AWKWARD));
+        let tree = desk.world.tree();
+        for name in ["keep/1", "keep/4", "append", "moved/m", "gone/a", "moved", "empty"] {
+            attribute(&tree.join(name), "user.mark", name.as_bytes());
+        }
+        let copy = desk.copy();
+        let before = desk.world.manifest();
+        manifest(&copy).assert_same(&before, "the copy is one");
+        std::thread::sleep(Duration::from_millis(25));
+        let since = SystemTime::now();
+        std::thread::sleep(Duration::from_millis(25));
+        desk.bare(&copy, &desk.fitting(CHANGES));
+        let script = format!("set -e\n{}", desk.fitting(CHANGES));
+        desk.run(&script).ok();
+        desk.world.manifest().assert_same(&before, "the run leaves the tree as it was");
+        desk.recant("commit last").ok();
+        let after = desk.world.manifest();
+        settled(after.clone(), since).assert_same(&settled(manifest(&copy), since), "as the bare command");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+        desk.recant("redo last").ok();
+        desk.world.manifest().assert_same(&after, "made again");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back again");
+    });
+}
+
+#[test]
+fn the_same_run_in_two_halves_of_one_session_gives_the_same() {
+    each(|desk| {
+        desk.made(&desk.fitting(AWKWARD));
+        let copy = desk.copy();
+        let before = desk.world.manifest();
+        std::thread::sleep(Duration::from_millis(25));
+        let since = SystemTime::now();
+        std::thread::sleep(Duration::from_millis(25));
+        let changes = desk.fitting(CHANGES);
+        desk.bare(&copy, &changes);
+        let lines: Vec<&str> = changes.lines().collect();
+        let (first, second) = lines.split_at(lines.len() / 2);
+        desk.run(&format!("set -e\n{}", first.join("\n"))).ok();
+        desk.held("--session last", &format!("set -e\n{}", second.join("\n"))).run().ok();
+        desk.recant("commit last").ok();
+        settled(desk.world.manifest(), since).assert_same(&settled(manifest(&copy), since), "as the bare command");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+    });
+}
+
+#[test]
+fn paths_of_a_run_are_committed_and_taken_back_one_by_one() {
+    each(|desk| {
+        let before = desk.made("mkdir -p a b; echo a > a/a; echo b > b/b; echo l > l1; ln l1 l2");
+        desk.run("echo 1 > a/a; rm -r b; echo n > a/n; mkdir -p new/deep; echo d > new/deep/d; echo x >> l1; ln a/n new/n").ok();
+        let id = desk.id();
+        for paths in ["a/a", "b", "new/deep", "a/n", "l1"] {
+            desk.recant(&format!("commit {id} {paths}")).ok();
+        }
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!(desk.status(&id), "committed");
+        for paths in ["l1", "a/n", "new/deep", "b", "a/a"] {
+            desk.recant(&format!("rollback {id} {paths}")).ok();
+        }
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.world.manifest().without_folder_times().assert_same(&before.without_folder_times(), "all are off");
+    });
+}
+
+#[test]
+fn programs_that_people_use_leave_the_same_in_a_run() {
+    if !has("git") {
+        return;
+    }
+    each(|desk| {
+        let git = "git -c user.name=t -c user.email=t@t -c init.defaultBranch=main -c commit.gpgsign=false";
+        desk.made(&format!(
+            "{git} init -q .; mkdir d; for n in 1 2 3; do seq 1 $((n*100)) > d/$n; done; {git} add -A; {git} commit -qm one"
+        ));
+        let before = desk.world.manifest();
+        desk.run(&format!("set -e; echo more >> d/1; {git} rm -q d/2; {git} add -A; {git} commit -qm two; {git} gc -q; {git} checkout -q -b other HEAD~1; {git} fsck --strict")).ok();
+        desk.recant("commit last").ok();
+        let said = desk.give(desk.world.program("git", ["log", "--oneline", "--all"])).run().ok();
+        assert_eq!(said.stdout().lines().count(), 2, "{said}");
+        desk.give(desk.world.program("git", ["fsck", "--strict"])).run().ok();
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+    });
+}
+
+#[test]
+fn the_session_folder_is_of_its_user_alone() {
+    each(|desk| {
+        desk.run("echo secret > secret; chmod 600 secret; echo open > open").ok();
+        let id = desk.id();
+        let session = desk.world.session(&id);
+        assert_eq!(session.metadata().unwrap().mode() & 0o7777, 0o700);
+        assert_eq!(session.as_os_str().as_bytes().iter().filter(|b| **b == b'/').count() > 2, true);
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!(desk.world.path("secret").metadata().unwrap().mode() & 0o7777, 0o600);
+    });
+}
