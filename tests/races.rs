@@ -18,13 +18,26 @@ struct Scene {
     /// The tree as the operation finds it.
     start: Manifest,
     outside: Manifest,
+    /// The store's own folder, where it lies on another file system than the tree.
+    _store: Option<tempfile::TempDir>,
+}
+
+/// Where the store lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Store {
+    OneFileSystem,
+    Another,
 }
 
 impl Scene {
     /// A session over some files, ready for `verb`; on tmpfs where there is one, since every sweep syncs thousands of times.
-    fn of(verb: &str) -> Self {
+    fn of(verb: &str, place: Store) -> Self {
         let shm = Path::new("/dev/shm");
-        let world = if shm.is_dir() { World::on(shm) } else { World::new() };
+        let mut world = if shm.is_dir() { World::on(shm) } else { World::new() };
+        let store = (place == Store::Another).then(|| tempfile::tempdir().expect("a folder for the store"));
+        if let Some(store) = &store {
+            world.set("RECANT_STORE", store.path().join("store"));
+        }
         world.write("dir/edited", "old").write("dir/gone", "away").write("dir/moded", "x").write("dir/calm", "old");
         world.write("full/a", "1").write("full/sub/b", "2").write("../outside/edited", "outside").symlink("old", "dir/link");
         for name in ["edited", "gone", "moded", "calm", "link"].map(|name| format!("dir/{name}")) {
@@ -37,21 +50,23 @@ impl Scene {
         for name in ["dir/edited", "dir/calm", "dir/new", "made/deep/new"] {
             world.stage_write(&id, name, "new");
         }
-        for words in ["delete ID dir/gone", "chmod ID 0640 dir/moded", "delete ID full -r", "delete ID dir/link"] {
+        for words in
+            ["delete ID dir/gone", "chmod ID 0640 dir/moded", "chmod ID 0750 dir", "delete ID full -r", "delete ID dir/link"]
+        {
             world.recant(&format!("session {}", words.replace("ID", &id))).ok();
         }
         if verb == "rollback" {
             world.recant(&format!("commit {id}")).ok();
         }
         let (start, outside) = (world.manifest(), common::manifest(&world.root().join("outside")));
-        let scene = Self { world, id, start, outside };
-        scene.shell("mkdir saved && cp -a tree store outside saved");
+        let scene = Self { world, id, start, outside, _store: store };
+        scene.shell("mkdir saved && cp -a tree outside saved && cp -a $RECANT_STORE saved-store");
         scene
     }
 
     /// Everything as it was at first.
     fn reset(&self) {
-        self.shell("rm -rf tree store outside && cp -a saved/. .");
+        self.shell("rm -rf tree outside $RECANT_STORE && cp -a saved/. . && cp -a saved-store $RECANT_STORE");
     }
 
     fn shell(&self, command: &str) {
@@ -145,7 +160,7 @@ fn calm(manifest: &Manifest, theirs: &[&str]) -> Manifest {
 }
 
 fn sweep(verb: &str, deed: &Deed) {
-    let scene = Scene::of(verb);
+    let scene = Scene::of(verb, Store::OneFileSystem);
     let world = &scene.world;
     let (steps, after) = scene.whole(verb);
     let (s0, s1) = (calm(&scene.start, deed.theirs), calm(&after, deed.theirs));
@@ -204,13 +219,15 @@ const EPERM: i32 = 1;
 const EINTR: i32 = 4;
 
 /// After a step failed the tree is as before, with a status that says so, or as after it; then the same command works.
-fn failing(verb: &str, errno: i32) {
-    let scene = Scene::of(verb);
+fn failing(verb: &str, errno: i32, place: Store) {
+    let scene = Scene::of(verb, place);
     let world = &scene.world;
     let (steps, after) = scene.whole(verb);
     let s1 = calm(&after, &[]);
     let mut ended: BTreeMap<i32, usize> = BTreeMap::new();
-    for n in 1..=steps.len() {
+    // Between two file systems each fourth step: the store's, on a disk, are synced one by one.
+    let every = if place == Store::Another { 4 } else { 1 };
+    for n in (1..=steps.len()).step_by(every) {
         let said = world.call([verb, &scene.id]).env("RECANT_STEPS", format!("fail:{n}:{errno}")).run();
         let what = format!("{verb}, step {n}, {}, failed with {errno}: {said}", steps[n - 1]);
         *ended.entry(said.status).or_default() += 1;
@@ -218,7 +235,11 @@ fn failing(verb: &str, errno: i32) {
             0 => s1.assert_same(&calm(&world.manifest(), &[]), &what),
             1 => scene.start.assert_same(&world.manifest(), &what),
             // Done, and not tidied up.
-            7 => s1.assert_same(&calm(&world.manifest(), &[]), &what),
+            7 => {
+                let mut now = calm(&world.manifest(), &[]);
+                now.0.retain(|path, _| !path.windows(8).any(|part| part == b".recant-"));
+                s1.assert_same(&now, &what);
+            }
             _ => panic!("{what}"),
         }
         assert!(said.status == 0 || said.stderr().contains("recant: "), "{what}");
@@ -236,32 +257,46 @@ fn failing(verb: &str, errno: i32) {
 
 #[test]
 fn a_full_disk_at_any_step_is_undone_and_said_and_the_same_command_works_then() {
-    failing("commit", ENOSPC);
-    failing("rollback", ENOSPC);
+    failing("commit", ENOSPC, Store::OneFileSystem);
+    failing("rollback", ENOSPC, Store::OneFileSystem);
+}
+
+#[test]
+fn a_full_disk_at_any_step_is_undone_and_said_between_two_file_systems() {
+    if dev(Path::new("/dev/shm")) == dev(&std::env::temp_dir()) || dev(Path::new("/dev/shm")).is_none() {
+        println!("skipped: two file systems: /dev/shm is none of its own");
+        return;
+    }
+    failing("commit", ENOSPC, Store::Another);
+    failing("rollback", ENOSPC, Store::Another);
+}
+
+fn dev(path: &Path) -> Option<u64> {
+    path.metadata().map(|meta| std::os::unix::fs::MetadataExt::dev(&meta)).ok()
 }
 
 #[test]
 fn an_error_of_the_disk_at_any_step_is_undone_and_said_and_the_same_command_works_then() {
-    failing("commit", EIO);
-    failing("rollback", EIO);
+    failing("commit", EIO, Store::OneFileSystem);
+    failing("rollback", EIO, Store::OneFileSystem);
 }
 
 #[test]
 fn a_refusal_at_any_step_is_undone_and_said_and_the_same_command_works_then() {
-    failing("commit", EPERM);
-    failing("rollback", EPERM);
+    failing("commit", EPERM, Store::OneFileSystem);
+    failing("rollback", EPERM, Store::OneFileSystem);
 }
 
 #[test]
 fn an_interrupted_call_at_any_step_is_not_seen_or_undone_and_said() {
-    failing("commit", EINTR);
-    failing("rollback", EINTR);
+    failing("commit", EINTR, Store::OneFileSystem);
+    failing("rollback", EINTR, Store::OneFileSystem);
 }
 
 #[test]
 fn a_refused_rename_is_done_by_copies_instead() {
     for verb in ["commit", "rollback"] {
-        let scene = Scene::of(verb);
+        let scene = Scene::of(verb, Store::OneFileSystem);
         let world = &scene.world;
         let (steps, after) = scene.whole(verb);
         let s1 = calm(&after, &[]);
@@ -284,7 +319,7 @@ fn a_refused_rename_is_done_by_copies_instead() {
 
 #[test]
 fn an_edit_after_the_exchange_is_a_conflict_at_rollback_even_with_size_and_time_put_back() {
-    let scene = Scene::of("commit");
+    let scene = Scene::of("commit", Store::OneFileSystem);
     let world = &scene.world;
     let (steps, _) = scene.whole("commit");
     let script = world.root().join("deed");

@@ -183,11 +183,12 @@ fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step) -> Result<(), Error> {
 impl Applied {
     /// Makes every change durable, then replaces `session.json`: the rename is the commit point (E4).
     pub fn seal(self, fs: &Fs, store: &Store, session: &mut Locked) -> Result<Sealed, Error> {
-        if let Err(why) = make_durable(fs, session, &self.journal).and_then(|()| write_header(fs, session, &self.journal)) {
+        let durable = make_durable(fs, session, &self.journal).and_then(|()| write_header(fs, session, &self.journal));
+        if let Err(why) = durable.and_then(|()| rename_header(fs, session)) {
             let begun = self.journal.steps.len();
             return Err(undo::after_failure(fs, store, session, &self.journal, begun, why));
         }
-        commit_point(fs, session, &self.journal)?;
+        make_seal_last(fs, session, &self.journal)?;
         Ok(Sealed { journal: self.journal, report: self.report, put: self.put })
     }
 }
@@ -203,16 +204,19 @@ fn write_header(fs: &Fs, session: &Locked, journal: &Journal) -> Result<(), Erro
     Ok(())
 }
 
-/// Before the rename a crash means undo, after it settle. An error after it is no reason to undo: only that it lasts is in doubt.
-fn commit_point(fs: &Fs, session: &mut Locked, journal: &Journal) -> Result<(), Error> {
+/// The commit point: before it a crash means undo, after it settle. A rename(2) that fails has not been done.
+fn rename_header(fs: &Fs, session: &Locked) -> Result<(), Error> {
     let (temp, at) = (session.dir.at(NEW_HEADER), session.dir.at(b"session.json"));
-    let stuck = |why: std::io::Error| Error::Stuck {
-        path: at.to_string(),
+    Ok(fs.rename_over(temp, at).at("replace", at)?)
+}
+
+/// An error behind the commit point is no reason to undo: only that it lasts is in doubt.
+fn make_seal_last(fs: &Fs, session: &mut Locked, journal: &Journal) -> Result<(), Error> {
+    fs.sync_dir(&session.dir).map_err(|why| Error::Stuck {
+        path: session.dir.at(b"session.json").to_string(),
         why: format!("cannot seal: {}", crate::error::reason(&why)),
         state: format!("the {} is on the tree, not known to be durable; its journal stays", journal.head.verb.word()),
-    };
-    fs.rename_over(temp, at).map_err(stuck)?;
-    fs.sync_dir(&session.dir).map_err(stuck)?; // D2, I2
+    })?; // D2, I2
     session.set_header(journal.head.header.clone());
     Ok(())
 }

@@ -263,7 +263,8 @@ impl World {
 
     /// The names in the store's folder of journals.
     pub fn journals(&self) -> Vec<String> {
-        let names = std::fs::read_dir(self.store().join("journals")).expect("the journals");
+        let store = self.vars.get(OsStr::new("RECANT_STORE")).map_or_else(|| self.store(), PathBuf::from);
+        let names = std::fs::read_dir(store.join("journals")).expect("the journals");
         names.map(|name| name.expect("a name").file_name().to_string_lossy().into_owned()).collect()
     }
 
