@@ -81,14 +81,7 @@ pub fn hold(
     }
 }
 
-fn collect_ran(
-    fs: &Fs,
-    store: &Store,
-    session: &mut Locked,
-    record: &mut Run,
-    laid: &Laid,
-    held: &Dir,
-) -> Result<u64, Error> {
+fn collect_ran(fs: &Fs, store: &Store, session: &mut Locked, record: &mut Run, laid: &Laid, held: &Dir) -> Result<u64, Error> {
     let known = session.changes_as_written()?;
     let mut collected = finish(fs, laid, &facts(held, record, store, &known))?;
     record.notes.append(&mut collected.warnings);

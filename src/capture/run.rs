@@ -99,8 +99,16 @@ pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Resul
     let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
         let started = fs::exact_now();
         let mut run = Running { laid, command, signals: signals.as_fd(), hear };
-        let orders =
-            |own_pids| Orders { laid, argv: &argv, env: &env, inherited: &inherited, mask: &mask, child_ignored, own_pids, started };
+        let orders = |own_pids| Orders {
+            laid,
+            argv: &argv,
+            env: &env,
+            inherited: &inherited,
+            mask: &mask,
+            child_ignored,
+            own_pids,
+            started,
+        };
         let (exit, own_pids) = match run.attempt(&orders(true))? {
             Some(exit) => (exit, true),
             // Parts of /proc are covered (a container), so a user gets no new one: without own PIDs, then.
