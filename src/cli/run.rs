@@ -57,7 +57,7 @@ pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
             if let Some(file) = &mut id_file {
                 file.result(if ran { "uncollected" } else { "failed" })?;
             }
-            return Err(problem);
+            return Err(*problem);
         }
     };
     for warning in &held.warnings {
@@ -92,20 +92,20 @@ fn start(
     let cwd = working_folder().map_err(Problem::from)?;
     hold(&call.fs, store, session, plan, &command, &cwd, &mut hear).map_err(|error| {
         let ran = matches!(error, Error::Uncollected { .. });
-        NotHeld { problem: error.into(), ran }
+        NotHeld { problem: Box::new(error.into()), ran }
     })
 }
 
 /// Why there is nothing collected.
 struct NotHeld {
-    problem: Problem,
+    problem: Box<Problem>,
     /// The command ran: what it changed lies in the session.
     ran: bool,
 }
 
 impl From<Problem> for NotHeld {
     fn from(problem: Problem) -> Self {
-        Self { problem, ran: false }
+        Self { problem: Box::new(problem), ran: false }
     }
 }
 
