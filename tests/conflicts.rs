@@ -1,5 +1,7 @@
 //! Conflicts: whatever somebody else did to a path since is refused by name and left alone, and `--force` keeps it.
 
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+
 mod common;
 
 use std::path::Path;

@@ -1,6 +1,9 @@
 //! Every kind of object, with all that it has, goes onto the tree and off it exactly: pairs of kinds, modes, owners, times,
 //! xattrs, ACLs, hard links, names, depth.
 
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![expect(clippy::print_stdout, reason = "what is skipped is said, and how a sweep ended")]
+
 mod common;
 
 use std::os::unix::ffi::OsStrExt;

@@ -239,9 +239,7 @@ impl Model {
         }
         let mut chosen = BTreeSet::new();
         for path in paths {
-            if under(Some(NAMES[*path])).next().is_none() {
-                return None;
-            }
+            under(Some(NAMES[*path])).next()?;
             chosen.extend(under(Some(NAMES[*path])).filter(|(_, change)| may(change)).map(|(name, _)| name));
         }
         for name in chosen.clone() {

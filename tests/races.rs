@@ -1,6 +1,8 @@
 //! Somebody else at work in the middle: before each step of a commit and of a rollback a file is swapped, edited, removed
 //! or put in the way, a parent folder becomes a link to outside; and each step fails once. Needs the feature `crash-points`.
 #![cfg(feature = "crash-points")]
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![expect(clippy::print_stdout, reason = "what is skipped is said, and how a sweep ended")]
 
 mod common;
 

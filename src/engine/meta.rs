@@ -22,10 +22,8 @@ pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io
         fs.set_mode(at, want.mode)?;
     }
     // user.* xattrs need the right to write, which an owner who took it from himself gives himself for a moment: xattr(7).
-    let closed = sort != Sort::Symlink
-        && want.mode & 0o200 == 0
-        && have.xattrs != want.xattrs
-        && !rustix::process::geteuid().is_root();
+    let closed =
+        sort != Sort::Symlink && want.mode & 0o200 == 0 && have.xattrs != want.xattrs && !rustix::process::geteuid().is_root();
     if closed {
         fs.set_mode(at, want.mode | 0o200)?;
     }
