@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+
 mod common;
 
 use std::path::Path;

@@ -1,6 +1,8 @@
 //! Whatever is wrong with what lies in the store is found before anything is changed, named, and hides nothing else.
 #![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+
 mod common;
 
 use std::os::unix::fs::PermissionsExt;
@@ -115,7 +117,7 @@ fn damage(scene: &Scene, how: &str) {
         "a symlink" => replace(&blob, |path| std::os::unix::fs::symlink("/etc/passwd", path).expect("a link")),
         "a fifo" => replace(&blob, fifo),
         "a folder" => replace(&blob, |path| std::fs::create_dir(path).expect("a folder")),
-        "unreadable" => std::fs::set_permissions(&blob, std::fs::Permissions::from_mode(0)).expect("no mode"),
+        "unreadable" => std::fs::set_permissions(&blob, std::fs::Permissions::from_mode(0o000)).expect("no mode"),
         _ => unreachable!("a way that is listed"),
     }
 }

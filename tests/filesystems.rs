@@ -3,6 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![expect(clippy::print_stdout, reason = "what is skipped is said, and how a sweep ended")]
+
 mod common;
 
 use std::path::{Path, PathBuf};
@@ -216,7 +219,7 @@ fn refused(world: &World, id: &str, path: &str, user: Option<u32>, what: &str) {
         let said = user.map_or_else(|| world.call(["commit", id, "--json"]), |uid| call.user(uid, uid)).run();
         assert_eq!(said.status, 1, "{what}: {said}");
         let named = world.path(path).display().to_string();
-        assert!(said.against().iter().any(|path| *path == named), "{what}: {named} is named: {said}");
+        assert!(said.against().contains(&named), "{what}: {named} is named: {said}");
         before.assert_same(&world.manifest(), what);
         assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}");
     }

@@ -3,6 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![expect(clippy::print_stdout, reason = "what is skipped is said, and how a sweep ended")]
+
 mod common;
 
 use std::os::unix::ffi::OsStrExt;
