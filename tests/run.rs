@@ -875,3 +875,42 @@ fn a_renamed_folder_that_somebody_took_away_or_changed_during_the_run_is_a_confl
         desk.world.manifest().assert_same(&now, "a conflict changes nothing");
     }
 }
+
+/// recant is killed before each step that it takes once the command has ended; the next verb collects all the same, and
+/// is killed itself somewhere the first time.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_run_whose_collecting_is_cut_off_anywhere_is_collected_as_if_it_had_not_been() {
+    each(|desk| {
+        desk.made("mkdir -p d/e/f c; echo a > d/a; ln d/a d/e/a; ln -s a d/l; mkfifo d/e/p; echo b > d/e/f/b; echo c > c/c; touch -d 2001-01-01 d d/e d/e/f d/a");
+        let mut script = "echo 1 >> c/c; rm -rf c/none; echo new > new; chmod 700 c; mkdir m; echo m > m/m".to_owned();
+        if desk.who == Who::Root {
+            script += "; mv d r; mv r/e r/x; echo z > r/x/z; rm r/l; touch -d 2002-02-02 r/x";
+        } else {
+            script += "; rm -r d/e";
+        }
+        let before = desk.world.manifest();
+        let log = desk.world.root().join("log");
+        let run = |steps: &str| desk.held("--id-file ../id", &script).env("RECANT_STEPS", steps).run();
+        let since = SystemTime::now();
+        std::thread::sleep(Duration::from_millis(25));
+        run(&format!("log:{}", log.display())).ok();
+        desk.recant("commit last").ok();
+        let after = settled(desk.world.manifest(), since);
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+        let steps = std::fs::read_to_string(&log).unwrap();
+        let started = steps.lines().position(|line| line.contains("run.json")).unwrap();
+        for n in started + 3..=steps.lines().count() {
+            assert_eq!(run(&format!("kill:{n}")).status, 137, "{n}");
+            let id = desk.world.read("../id").lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
+            let second = desk.call(["diff", &id]).env("RECANT_STEPS", format!("kill:{}", 1 + n * 7 % 40)).run();
+            assert!([0, 137].contains(&second.status), "{n}: {second}");
+            desk.recant(&format!("diff {id}")).ok();
+            desk.recant(&format!("commit {id}")).ok();
+            settled(desk.world.manifest(), since).assert_same(&after, &format!("killed before step {n}"));
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&before, &format!("rolled back after {n}"));
+        }
+    });
+}

@@ -76,7 +76,10 @@ pub fn finish(fs: &Fs, laid: &Laid, facts: &Facts<'_>) -> Result<Collected, Erro
         // descriptor is older than the command, so that an error of its writes is not missed (PROTOCOL.md, D7).
         fs.sync_fs(&layer.upper).at("sync", layer.upper.path().display())?;
     }
-    clear_work(fs, facts.held, facts.places)?;
+    // Else the session goes, or the next run in it clears them.
+    if !collected.is_empty() {
+        clear_work(fs, facts.held, facts.places)?;
+    }
     Ok(collected)
 }
 
@@ -88,7 +91,9 @@ pub fn clear_work(fs: &Fs, held: &Dir, places: &[Place]) -> Result<(), Error> {
         let work = works.at(number.as_bytes());
         fs.remove_all(work).at("clear the work folder", work)?;
     }
-    Ok(())
+    // What a fill that was cut off at its very end left.
+    let fill = held.at(b"fill");
+    Ok(fs.remove_all(fill).at("clear the folder", fill)?)
 }
 
 /// Reads the uppers into changes, renamed folders filled in before. Syncs nothing. May be cut off, and gives the same when it is

@@ -231,7 +231,9 @@ impl Plan {
                 self.dress(fs, upper, &target.path)?;
             }
             // A volatile overlay leaves a mark in its work folder that forbids the next mount (overlayfs.rst, "Volatile mount").
-            fs.remove_all(work).at("clear the work folder", work)?;
+            if !known.is_empty() {
+                fs.remove_all(work).at("clear the work folder", work)?;
+            }
             fs.mkdir(work, 0o700).at("make the work folder", work)?;
             let (upper, work) =
                 (upper.open_dir().at("open the upper folder", upper)?, work.open_dir().at("open the work folder", work)?);

@@ -11,7 +11,7 @@ use super::args;
 use super::problem::Problem;
 use super::{Call, Ended, apply, text};
 use crate::capture::error::Error;
-use crate::capture::hold::{Held, collect_ended as collect_into, hold};
+use crate::capture::hold::{Held, collect_ended as collect_into, hold, start_of};
 use crate::capture::inside::inside;
 use crate::capture::plan::{Pass, Plan, Request, working_folder};
 use crate::capture::run::{Command, Event, Exit, Linger};
@@ -44,7 +44,7 @@ pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
     call.prepare_to_change(&store)?;
     let mut session = match &args.session {
         Some(key) => pending(call, &store, key)?,
-        None => store.begin(&call.fs, Origin::Captured, args.name.as_deref())?,
+        None => store.begin(&call.fs, Origin::Captured, args.name.as_deref(), Some(start_of(&args.command)))?,
     };
     let fresh = args.session.is_none();
     let mut id_file = None;

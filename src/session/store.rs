@@ -60,17 +60,18 @@ impl std::ops::Deref for Locked {
 
 const FORMAT: &str = "recant-store 1\n";
 const FOLDERS: [&[u8]; 2] = [b"sessions", b"journals"];
-/// The folders of a session, in the order in which they are made.
+/// The folders of a session, in the order in which they are made; the first ones are all that a run needs.
 const SESSION_FOLDERS: [&[u8]; 8] = [
     b"held",
-    b"held/objects",
     b"held/upper",
     b"held/work",
+    b"held/objects",
     b"checkpoint",
     b"checkpoint/blobs",
     b"checkpoint/objects",
     b"displaced",
 ];
+const RUN_FOLDERS: usize = 3;
 
 impl Store {
     /// Opens the store at `path`; `None` where there is none yet. Changes nothing.
@@ -245,8 +246,8 @@ impl Store {
         lock.ok_or_else(|| Error::Busy { what: format!("the store {}", self.path) })
     }
 
-    /// Begins a session: its folder is made under another name and appears whole.
-    pub fn begin(&self, fs: &Fs, origin: Origin, name: Option<&str>) -> Result<Locked, Error> {
+    /// Begins a session: its folder is made under another name and appears whole. `command` is the start of that of a run.
+    pub fn begin(&self, fs: &Fs, origin: Origin, name: Option<&str>, command: Option<String>) -> Result<Locked, Error> {
         let (headers, _) = self.headers()?;
         if let Some(name) = name {
             id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
@@ -261,14 +262,18 @@ impl Store {
             let dir = temp.open_dir().at("open the folder", temp)?;
             let lock = Lock::try_take(fs, dir.at(b"lock"), Hold::Exclusive).at("lock", dir.at(b"lock"))?;
             let lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
-            for path in SESSION_FOLDERS {
+            let durable = origin == Origin::Staged;
+            // Most runs that change nothing are over in no time, and their session is gone again.
+            let needed = if durable { &SESSION_FOLDERS[..] } else { &SESSION_FOLDERS[..RUN_FOLDERS] };
+            for path in needed {
                 let (parent, name) = split(&dir, path)?;
                 fs.mkdir(parent.at(name), 0o700).at("make the folder", parent.at(name))?;
             }
             let mut header = Header::new(id.clone(), seq, origin, crate::fs::now());
             header.name = name.map(Into::into);
+            header.uncollected = !durable;
+            header.command = command.clone();
             let at = dir.at(b"session.json");
-            let durable = origin == Origin::Staged;
             let bytes = header_bytes(&header);
             if durable { fs.replace(at, &bytes) } else { fs.replace_later(at, &bytes) }.at("write", at)?;
             match fs.place(temp, self.sessions.at(id.as_str().as_bytes())) {
@@ -307,6 +312,11 @@ impl Store {
         let gone = format!(".gone-{id}").into_bytes();
         let (at, gone) = (self.sessions.at(id.as_str().as_bytes()), self.sessions.at(&gone));
         fs.place(at, gone).at("remove the session", at)?;
+        // One of a run that left nothing was never made durable.
+        if locked.header.lines == 0 && locked.header.uncollected {
+            fs.remove_all(gone).at("remove", gone)?;
+            return Ok(());
+        }
         fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
         fs.remove_all(gone).at("remove", gone)?;
         Ok(())
@@ -422,6 +432,15 @@ impl Locked {
         let at = self.dir.at(b"session.json");
         fs.replace_later(at, &header_bytes(&header)).at("write", at)?;
         self.session.header = header;
+        Ok(())
+    }
+
+    /// Makes the folders that a session lacks which was begun for a run.
+    pub fn complete(&self, fs: &Fs) -> Result<(), Error> {
+        for path in &SESSION_FOLDERS[RUN_FOLDERS..] {
+            let (parent, name) = split(&self.dir, path)?;
+            mkdir_if_missing(fs, parent.at(name))?;
+        }
         Ok(())
     }
 
