@@ -554,6 +554,19 @@ fn is_change(line: &str) -> bool {
 }
 
 #[test]
+fn a_path_whose_folder_became_a_link_can_still_be_named_as_the_session_has_it() {
+    let world = World::new();
+    world.write("dir/file", "old").write("other", "old");
+    let id = world.begin();
+    world.recant(&format!("session symlink {id} -r nowhere dir")).ok();
+    world.stage_write(&id, "other", "new");
+    committed(&world, &id);
+    assert_eq!(world.recant(&format!("cat {id} dir/file --before")).ok().out, b"old");
+    world.recant(&format!("rollback {id} dir/file")).ok();
+    assert_eq!((world.read("dir/file"), world.read("other")), ("old".into(), "new".into()));
+}
+
+#[test]
 fn from_another_folder_the_rollback_is_the_same() {
     let (world, id) = scene();
     let before = world.manifest();
