@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use crate::checkpoint::limits::{Limits, OnLimit, large_deletions};
 use crate::checkpoint::manifest::Manifest;
 use crate::engine::Error;
-use crate::engine::job::{Job, Move, OnConflict, Verb, WantedTime};
+use crate::engine::choose::{Rules, choose, may_begin};
+use crate::engine::job::{Asked, Job, Move, OnConflict, Verb, WantedTime};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, FolderTime};
-use crate::session::header::{Checkpoint, Status};
 use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::session::store::Session;
@@ -31,104 +31,50 @@ pub struct Request<'a> {
     pub accept_unsynced: bool,
 }
 
-/// The job, and what is to be said of it.
-pub struct Asked {
-    /// For the engine.
-    pub job: Job,
-    /// E.g. how much a large deletion keeps.
-    pub notes: Vec<String>,
-}
-
 /// The job of committing a session.
 ///
 /// Errors: paths that are denied, that the session does not hold, a large deletion where the policy is to refuse; a session
 /// in no state to be committed.
 pub fn commit(session: &Session, request: &Request<'_>) -> Result<Asked, Error> {
-    check_state(session, Verb::Commit, request.accept_unsynced)?;
-    let changes = session.changes()?;
-    let sides = session.sides(changes.list.len())?;
-    let chosen = choose(session, &changes, request.paths, |i| !sides[i].is_in(), needs_after(&changes, &sides))?;
-    refuse_denied(&changes, &chosen, request.denied)?;
-    job(session, changes, sides, &chosen, Verb::Commit, request)
+    may_begin(session, Verb::Commit)?;
+    refuse_unsynced(session, request.accept_unsynced)?;
+    asked(session, request, Verb::Commit, |side| !side.is_in())
 }
 
 /// The job of putting what was committed before onto the tree again.
 pub fn redo(session: &Session, request: &Request<'_>) -> Result<Asked, Error> {
-    check_state(session, Verb::Redo, request.accept_unsynced)?;
+    may_begin(session, Verb::Redo)?;
+    asked(session, request, Verb::Redo, |side| matches!(side, Side::Out | Side::Lost))
+}
+
+fn asked(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) -> bool) -> Result<Asked, Error> {
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
-    let was_in = |i: usize| matches!(sides[i], Side::Out | Side::Lost);
-    let chosen = choose(session, &changes, request.paths, was_in, needs_after(&changes, &sides))?;
-    refuse_denied(&changes, &chosen, request.denied)?;
-    job(session, changes, sides, &chosen, Verb::Redo, request)
-}
-
-fn check_state(session: &Session, verb: Verb, accept_unsynced: bool) -> Result<(), Error> {
-    let not_now = |why: &str, remedy: Option<String>| {
-        Err(Error::Session(crate::session::Error::NotNow { id: session.id().to_string(), why: why.into(), remedy }))
+    let run = session.run()?;
+    let choice = {
+        let rules = Rules {
+            may: &|i| starts(sides[i]),
+            // A folder that the session makes is needed by what lies under it.
+            needed: &|i| !sides[i].is_in() && changes.list[i].after.as_ref().is_some_and(State::is_folder),
+            lies: &|i| session.held_at(&changes.list[i], sides[i], run.as_ref()),
+        };
+        choose(session, &changes, request.paths, &rules)?
     };
-    let id = session.id();
-    match session.header.status() {
-        Status::Discarded => not_now("it is discarded: what it held is gone", None),
-        Status::Capturing => not_now("its run has not ended", None),
-        Status::Pending if verb == Verb::Redo && session.header.counts.changes > 0 => {
-            not_now("it was never committed, so there is nothing to redo", Some(format!("recant commit {id}")))
-        }
-        _ if session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0 => {
-            not_now("its checkpoint was pruned: what is committed stays as it is", None)
-        }
-        _ if session.header.unsynced && !accept_unsynced => {
-            let remedy = format!("look with recant diff {id}; --accept-unsynced commits it all the same");
-            not_now("its run was cut off by a restart of the machine: files may be empty", Some(remedy))
-        }
-        _ => Ok(()),
-    }
+    refuse_denied(&changes, &choice.chosen, request.denied)?;
+    let mut asked = job(session, changes, sides, &choice.chosen, verb, request, run.as_ref())?;
+    asked.notes.extend(choice.notes);
+    Ok(asked)
 }
 
-/// Which folders a path needs on the tree for its `after`: those above it that the session makes.
-fn needs_after<'a>(changes: &'a Changes, sides: &'a [Side]) -> impl Fn(usize) -> bool + 'a {
-    |i| !sides[i].is_in() && changes.list[i].after.as_ref().is_some_and(State::is_folder)
-}
-
-/// The indices, in path order, of the changes that are asked for: `paths` and what is under them where `may` holds, and
-/// the folders above them where `needed` holds. All where no path is given.
-pub fn choose(
-    session: &Session,
-    changes: &Changes,
-    paths: &[AbsPath],
-    may: impl Fn(usize) -> bool,
-    needed: impl Fn(usize) -> bool,
-) -> Result<Vec<usize>, Error> {
-    if paths.is_empty() {
-        return Ok((0..changes.list.len()).filter(|i| may(*i)).collect());
+/// A run that a restart of the machine cut off may have left empty files: it is committed only on request.
+fn refuse_unsynced(session: &Session, accept_unsynced: bool) -> Result<(), Error> {
+    if !session.header.unsynced || accept_unsynced {
+        return Ok(());
     }
-    let mut chosen = std::collections::BTreeSet::new();
-    let mut unknown = Vec::new();
-    for path in paths {
-        let under = changes.under(path);
-        if under.is_empty() {
-            unknown.push((path.to_string(), not_in_session(session, changes, path)));
-        }
-        chosen.extend(under.filter(|i| may(*i)));
-    }
-    if !unknown.is_empty() {
-        return Err(Error::Refused(unknown));
-    }
-    let named: Vec<usize> = chosen.iter().copied().collect();
-    for i in named {
-        for above in std::iter::successors(changes.list[i].path.parent(), AbsPath::parent) {
-            let at = changes.list.binary_search_by(|change| change.path.cmp(&above));
-            chosen.extend(at.ok().filter(|at| needed(*at)));
-        }
-    }
-    Ok(chosen.into_iter().collect())
-}
-
-fn not_in_session(session: &Session, changes: &Changes, path: &AbsPath) -> String {
-    let shared = |other: &AbsPath| other.as_bytes().iter().zip(path.as_bytes()).take_while(|(a, b)| a == b).count();
-    let nearest = changes.list.iter().max_by_key(|change| shared(&change.path));
-    let nearest = nearest.map_or(String::new(), |change| format!("; the nearest is {}", change.path));
-    format!("session {} holds no change there{nearest}", session.id())
+    let id = session.id().to_string();
+    let remedy = Some(format!("look with recant diff {id}; --accept-unsynced commits it all the same"));
+    let why = "its run was cut off by a restart of the machine: files may be empty".into();
+    Err(Error::Session(crate::session::Error::NotNow { id, why, remedy }))
 }
 
 fn refuse_denied(changes: &Changes, chosen: &[usize], denied: &dyn Fn(&AbsPath) -> bool) -> Result<(), Error> {
@@ -145,8 +91,8 @@ fn job(
     chosen: &[usize],
     verb: Verb,
     request: &Request<'_>,
+    run: Option<&Run>,
 ) -> Result<Asked, Error> {
-    let run = session.run()?;
     let manifest = Manifest::read(&session.dir)?;
     let (large, notes) = apply_limits(&changes, chosen, &request.limits)?;
     let mut left = Vec::new();
@@ -163,7 +109,7 @@ fn job(
             large.iter().any(|top| change.path.is_under(top)) && change.before.object.as_ref().is_some_and(|b| !b.is_folder());
         let uncovered =
             partial.then(|| "left out of the checkpoint: over checkpoint.max_files or checkpoint.max_size".to_owned());
-        moves.push(inward(session, change, *i, sides[*i], run.as_ref(), uncovered));
+        moves.push(inward(session, change, *i, sides[*i], run, uncovered));
     }
     let times = wanted_times(folder_times, manifest, request.paths);
     let job = Job { verb, moves, times, sides, on_conflict: request.on_conflict, left };

@@ -345,10 +345,12 @@ fn check_keys(table: &toml::Table, above: &str, path: &str) -> Result<(), Error>
         if KEYS.contains(&&*key) {
             continue;
         }
+        let is_table = KEYS.iter().any(|known| known.strip_prefix(&*key).is_some_and(|rest| rest.starts_with('.')));
         match value {
-            toml::Value::Table(below) if KEYS.iter().any(|known| known.starts_with(&format!("{key}."))) => {
-                check_keys(below, &key, path)?;
-            }
+            // An unknown table is told by a key in it, which has a nearest known one.
+            toml::Value::Table(below) if is_table || !below.is_empty() => check_keys(below, &key, path)?,
+            // Of the wrong type, which is told with its line.
+            _ if is_table => {}
             _ => {
                 let near = KEYS.into_iter().min_by_key(|known| unlikeness(known, &key)).unwrap_or_default();
                 return Err(Error::UnknownKey { path: path.into(), key, near });
@@ -472,8 +474,8 @@ mod tests {
             ("colour = 'auto'", "colour", "color"),
             ("[store]\nwarnsize = 1", "store.warnsize", "store.warn_size"),
             ("max_files = 3", "max_files", "checkpoint.max_files"),
-            ("[chekpoint]\nmax_size = 3", "chekpoint", "checkpoint.max_size"),
-            ("[capture.deny]\na = 1", "capture.deny", "commit.deny"),
+            ("[chekpoint]\nmax_size = 3", "chekpoint.max_size", "checkpoint.max_size"),
+            ("[pagers]", "pagers", "pager"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(&format!("{key:?}")) && error.contains(&format!("{near:?}")), "{text}: {error}");

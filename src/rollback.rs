@@ -1,11 +1,10 @@
 //! Rollback: the same the other way, `after` to `before`.
 
-use crate::checkpoint::manifest::{Kept, Manifest};
-use crate::commit::choose;
+use crate::checkpoint::manifest::{Kept, Manifest, Original};
 use crate::engine::Error;
-use crate::engine::job::{Job, Move, OnConflict, Verb, WantedTime};
+use crate::engine::choose::{Choice, Rules, choose, may_begin};
+use crate::engine::job::{Asked, Job, Move, OnConflict, Verb, WantedTime};
 use crate::fs::path::AbsPath;
-use crate::session::header::{Checkpoint, Status};
 use crate::session::sides::Side;
 use crate::session::store::Session;
 use crate::tree::state::State;
@@ -14,13 +13,17 @@ use crate::tree::state::State;
 ///
 /// Errors: a session that was never committed, was discarded, or whose checkpoint was pruned; paths that it does not hold;
 /// a checkpoint that does not fit the session.
-pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -> Result<Job, Error> {
-    check_state(session)?;
+pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -> Result<Asked, Error> {
+    may_begin(session, Verb::Rollback)?;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
     let manifest = Manifest::read(&session.dir)?;
-    let needed = |i: usize| sides[i].is_in() && changes.list[i].before.object.as_ref().is_some_and(State::is_folder);
-    let chosen = choose(session, &changes, paths, |i| sides[i].is_in(), needed)?;
+    let rules = Rules {
+        may: &|i| sides[i].is_in(),
+        needed: &|i| sides[i].is_in() && changes.list[i].before.object.as_ref().is_some_and(State::is_folder),
+        lies: &|i| manifest.originals.get(&changes.list[i].path).and_then(Original::place),
+    };
+    let Choice { chosen, notes } = choose(session, &changes, paths, &rules)?;
     let (mut moves, mut left) = (Vec::with_capacity(chosen.len()), Vec::new());
     for i in chosen {
         let change = &changes.list[i];
@@ -58,24 +61,6 @@ pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -
         always: paths.is_empty() || paths.iter().any(|path| time.path.is_under(path)),
         path: time.path,
     });
-    Ok(Job { verb: Verb::Rollback, moves, times: times.collect(), sides, on_conflict, left })
-}
-
-fn check_state(session: &Session) -> Result<(), Error> {
-    let not_now = |why: &str, remedy: Option<String>| {
-        Err(Error::Session(crate::session::Error::NotNow { id: session.id().to_string(), why: why.into(), remedy }))
-    };
-    let id = session.id();
-    match session.header.status() {
-        Status::Discarded => not_now("it is discarded: what it held is gone", None),
-        Status::Capturing => not_now("its run has not ended", None),
-        Status::Pending if session.header.counts.changes > 0 => not_now(
-            "it was never committed, so there is nothing to roll back",
-            Some(format!("recant discard {id} drops what it holds")),
-        ),
-        _ if session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0 => {
-            not_now("its checkpoint was pruned: the originals are gone", None)
-        }
-        _ => Ok(()),
-    }
+    let job = Job { verb: Verb::Rollback, moves, times: times.collect(), sides, on_conflict, left };
+    Ok(Asked { job, notes })
 }

@@ -2,6 +2,7 @@
 //! FAULTS.md F1, F2, F3). The real binary is killed with SIGKILL by the hook that all its changes pass; needs the feature
 //! `crash-points`.
 #![cfg(feature = "crash-points")]
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
 mod common;
 

@@ -22,10 +22,10 @@ use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Store};
 
-/// `{"schema":1,"id":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"left":[…],"notes":[…],"kept_bytes":n}`.
+/// `{"schema":1,"session":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"left":[…],"notes":[…],"kept_bytes":n}`.
 #[derive(Serialize)]
 struct Document<'a> {
-    id: &'a Id,
+    session: &'a Id,
     verb: &'static str,
     dry_run: bool,
     status: &'static str,
@@ -90,8 +90,8 @@ pub fn redo(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
 /// Takes a session back.
 pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
     let ask = |session: &Locked, paths: &[AbsPath]| {
-        let job = crate::rollback::rollback(session, paths, on_conflict(args.force));
-        job.map(|job| (job, Vec::new())).map_err(|error| refused(Verb::Rollback, session.id(), error))
+        let asked = crate::rollback::rollback(session, paths, on_conflict(args.force));
+        asked.map(|asked| (asked.job, asked.notes)).map_err(|error| refused(Verb::Rollback, session.id(), error))
     };
     carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Rollback, ask)
 }
@@ -135,12 +135,18 @@ fn carry_out(
 ) -> Result<Ended, Problem> {
     let paths = paths.iter().map(|path| place::named(path)).collect::<Result<Vec<_>, _>>()?;
     let (store, mut session) = if dry_run { to_look_at(call, key)? } else { call.locked(key)? };
-    let report = carry_out_in(call, store, &mut session, &paths, dry_run, verb, ask)?;
-    Ok(say(call, session.id(), &report, dry_run))
+    let (report, ended) = carry_out_in(call, store, &mut session, &paths, dry_run, verb, ask)?;
+    say(call, session.id(), &report, dry_run);
+    Ok(ended)
 }
 
 /// Commits a session that a run has just filled, as its options and the settings say.
-pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, on_limit: Option<args::OnLimit>) -> Result<Report, Problem> {
+pub fn commit_run(
+    call: &Call,
+    store: &Store,
+    session: &mut Locked,
+    on_limit: Option<args::OnLimit>,
+) -> Result<(Report, Ended), Problem> {
     let on_limit = on_limit.map_or(call.config.on_limit.value, policy);
     let ask = |session: &Locked, paths: &[AbsPath]| ask_commit(call, session, paths, on_limit, false, false);
     carry_out_in(call, store, session, &[], false, Verb::Commit, ask)
@@ -154,7 +160,7 @@ fn carry_out_in(
     dry_run: bool,
     verb: Verb,
     ask: impl Fn(&Locked, &[AbsPath]) -> Result<(Job, Vec<String>), Problem>,
-) -> Result<Report, Problem> {
+) -> Result<(Report, Ended), Problem> {
     // Two operations of one store could undo each other.
     let _lock = if dry_run { None } else { Some(call.store_lock(store)?) };
     let id = session.id().clone();
@@ -167,19 +173,20 @@ fn carry_out_in(
         ));
         return Err(Problem { kind: Kind::Stuck, ..problem }.path(path).remedy(format!("recant recover {other}")));
     }
-    for note in notes {
-        call.out.note(note);
-    }
+    let uncovered = job.moves.iter().any(|mv| mv.uncovered.is_some());
     let effect = if dry_run { Effect::Print } else { Effect::Apply };
-    let bar = Bar::default();
+    let bar = Bar { wanted: call.out.is_text() && !call.out.is_quiet(), ..Bar::default() };
     let report = engine::carry_out(&call.fs, store, session, &job, effect, &bar);
     bar.end();
-    report.map_err(|mut error| {
+    let mut report = report.map_err(|mut error| {
         if let engine::Error::Conflicts(conflicts) = &mut error {
             engine::conflict::attribute(store, &id, conflicts);
         }
         refused(verb, &id, error)
-    })
+    })?;
+    report.notes.splice(0..0, notes);
+    let ended = if report.left.is_empty() && !uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) };
+    Ok((report, ended))
 }
 
 /// A dry run takes the lock, so that what it says is not half of something, but recovers nothing.
@@ -218,7 +225,7 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
         many => format!("cannot {} {id}: {}", verb.word(), text::count(many.len() as u64, what)),
     };
     if rows.len() > 1 {
-        problem.paths = rows;
+        problem.paths = rows.into();
     }
     problem
 }
@@ -227,13 +234,14 @@ fn against(rows: &[(String, String)]) -> Vec<Against> {
     rows.iter().map(|(path, why)| Against { path: path.clone(), why: why.clone() }).collect()
 }
 
-pub fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) -> Ended {
+/// Says what was done, or would be.
+pub fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) {
     let out = &call.out;
     if out.is_text() {
         say_text(call, id, report, dry_run);
     } else {
         out.document(&Document {
-            id,
+            session: id,
             verb: report.verb.word(),
             dry_run,
             status: report.status.word(),
@@ -244,8 +252,6 @@ pub fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) -> Ended {
             kept_bytes: report.kept,
         });
     }
-    let uncovered = report.notes.iter().any(|note| note.contains("NOT kept"));
-    if report.left.is_empty() && !uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) }
 }
 
 fn say_text(call: &Call, id: &Id, report: &Report, dry_run: bool) {
@@ -257,7 +263,7 @@ fn say_text(call: &Call, id: &Id, report: &Report, dry_run: bool) {
         out.line(format_args!("{:<9} {path}: {why}", "left"));
     }
     for note in &report.notes {
-        out.note(note);
+        out.warn(note);
     }
     let (done, left) = (report.rows.len() as u64, report.left.len());
     if done == 0 && left == 0 {
@@ -297,6 +303,7 @@ fn word(verb: Verb, row: &Row) -> &'static str {
 /// A progress bar, on a terminal only, and only for what takes longer than a quarter of a second.
 #[derive(Default)]
 struct Bar {
+    wanted: bool,
     shown: std::sync::Mutex<RefCell<Option<indicatif::ProgressBar>>>,
     since: std::sync::OnceLock<std::time::Instant>,
 }
@@ -304,7 +311,7 @@ struct Bar {
 impl Progress for Bar {
     fn at(&self, phase: &'static str, done: usize, of: usize) {
         let since = self.since.get_or_init(std::time::Instant::now);
-        if done % 64 != 0 || since.elapsed() < std::time::Duration::from_millis(250) {
+        if !self.wanted || !done.is_multiple_of(64) || since.elapsed() < std::time::Duration::from_millis(250) {
             return;
         }
         let Ok(shown) = self.shown.lock() else { return };

@@ -15,9 +15,10 @@ use crate::config;
     disable_help_subcommand = true,
     propagate_version = false,
     after_help = "Examples:
-  id=$(recant session new)                 begin a session by hand
-  echo hello | recant session write $id greeting.txt
-  recant diff                              look at the last session's changes
+  recant run -- make install               every file change is held; the real tree is untouched
+  recant diff                              look at it
+  recant commit last                       make it real, with a checkpoint of what was there
+  recant rollback last                     exactly as before
   recant list                              all sessions
   recant status                            what is there, and what to do about it
 
@@ -84,6 +85,10 @@ impl From<When> for config::Color {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
+    /// Run a command with its file changes held: the real tree stays as it is
+    Run(Run),
+    /// Your shell, with its file changes held
+    Shell(Shell),
     /// Stage changes by hand, and look after sessions
     Session {
         /// What to do.
@@ -101,10 +106,6 @@ pub enum Verb {
     Discard(Discard),
     /// Show a session's changes as a patch
     Diff(Diff),
-    /// Run a command and hold every file change that it makes
-    Run(Run),
-    /// Your shell, with every file change held
-    Shell(Shell),
     /// Make a session's changes real; what was there goes into its checkpoint
     Commit(Commit),
     /// Take back what was committed: everything as it was before
@@ -155,6 +156,8 @@ pub enum SessionVerb {
     /// Stage other permission bits
     Chmod(Chmod),
     /// List all sessions, the newest first
+    #[command(after_help = "Examples:
+  recant session list")]
     List,
     /// Show a session and its changes
     Show(Show),

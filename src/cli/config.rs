@@ -74,6 +74,7 @@ fn plain<T>(key: &'static str, set: &Set<T>, value: impl Fn(&T) -> Value) -> Row
         Value::Null => "none".into(),
         Value::String(text) => text.clone(),
         Value::Array(list) if list.is_empty() => "none".into(),
+        Value::Array(list) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
         other => other.to_string(),
     };
     row(key, set.from, value, text)

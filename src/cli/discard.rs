@@ -11,10 +11,10 @@ use crate::session::log;
 use crate::session::prune;
 use crate::session::store::Store;
 
-/// `{"schema":1,"discarded":…,"changes":n,"bytes":n}`.
+/// `{"schema":1,"session":…,"changes":n,"bytes":n}`.
 #[derive(Serialize)]
 struct Discarded<'a> {
-    discarded: &'a Id,
+    session: &'a Id,
     changes: u64,
     bytes: u64,
 }
@@ -37,7 +37,7 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
         let changes = text::count(before.counts.changes, "change");
         call.out.note(format_args!("session {} is discarded: {changes}, {}", before.id, text::bytes(before.sizes.held)));
     } else {
-        call.out.document(&Discarded { discarded: &before.id, changes: before.counts.changes, bytes: before.sizes.held });
+        call.out.document(&Discarded { session: &before.id, changes: before.counts.changes, bytes: before.sizes.held });
     }
     Ok(Ended::Done)
 }

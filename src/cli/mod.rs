@@ -3,7 +3,7 @@
 //! The only room that prints ([`out`]). What always holds:
 //! - **C1** Results go to standard output, everything said about them to standard error.
 //! - **C2** A verb that changes something calls [`Call::prepare_to_change`] first: what a crash left is settled before.
-//! - **C3** An error ends as a [`Problem`] with its [`Kind`](crate::error::Kind); `main.rs` alone knows exit statuses.
+//! - **C3** An error ends as a [`Problem`] with its [`Kind`]; `main.rs` alone knows exit statuses.
 
 mod apply;
 pub mod args;
@@ -76,6 +76,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     let early = |color| Out::new(form, color, global.quiet, global.verbose);
     let (config, place) = match place::settings() {
         Ok(found) => found,
+        // These two need no settings, and are run where none are right yet.
+        Err(_) if matches!(cli.verb, Verb::Completions(_) | Verb::Man(_)) => place::nowhere(),
         Err(problem) => return finish(&early(Color::Auto), Err(problem)),
     };
     let color = match global.color {
@@ -148,7 +150,15 @@ pub struct Call {
 
 impl Call {
     fn carry_out(&self, verb: Verb) -> Result<Ended, Problem> {
+        if let Verb::Commit(_) | Verb::Rollback(_) | Verb::Redo(_) = verb
+            && let Some(id) = crate::capture::inside::inside()
+        {
+            let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
+            return Err(Problem::refused(message).remedy("let the run end first, then commit or roll back outside"));
+        }
         match verb {
+            Verb::Run(args) => run::run(self, &args),
+            Verb::Shell(args) => run::shell(self, &args),
             Verb::Session { verb } => match verb {
                 SessionVerb::New(args) => stage::new(self, &args),
                 SessionVerb::Write(args) => stage::write(self, &args),
@@ -166,8 +176,6 @@ impl Call {
             Verb::Show(args) => show::show(self, &args),
             Verb::Discard(args) => discard::discard(self, &args),
             Verb::Diff(args) => diff::diff(self, &args),
-            Verb::Run(args) => run::run(self, &args),
-            Verb::Shell(args) => run::shell(self, &args),
             Verb::Commit(args) => apply::commit(self, &args),
             Verb::Rollback(args) => apply::rollback(self, &args),
             Verb::Redo(args) => apply::redo(self, &args),
@@ -252,6 +260,9 @@ impl Call {
             recover::refuse_interrupted(store, &id)?;
             // Recovery may have written it anew.
             locked.set_header(store.session(&id)?.header);
+        }
+        if locked.header.uncollected {
+            run::collect(self, store, &mut locked)?;
         }
         Ok((store, locked))
     }

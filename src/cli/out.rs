@@ -161,6 +161,11 @@ impl Out {
         }
     }
 
+    /// Results go to standard error from here on: standard output is a command's.
+    pub fn divert(&self) {
+        *self.sink.borrow_mut() = Box::new(BufWriter::new(io::stderr()));
+    }
+
     /// Long text goes through a pager from here on, where a terminal is read by a person. `pager` is a shell command;
     /// empty, or `cat`, means none.
     pub fn page(&self, pager: Option<&str>) {

@@ -34,6 +34,11 @@ pub fn settings() -> Result<(Config, Place), Problem> {
     Ok((config, place))
 }
 
+/// What is in force where no settings can be read.
+pub fn nowhere() -> (Config, Place) {
+    (Config::defaults(None), Place { path: PathBuf::new(), from: From::Default })
+}
+
 impl Place {
     /// The path, absolute and free of links as far as it is there: staging compares real paths with it.
     pub fn resolve(&self) -> Result<AbsPath, Problem> {

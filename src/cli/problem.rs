@@ -20,8 +20,8 @@ pub struct Problem {
     /// What to do.
     pub remedy: Option<String>,
     /// The paths that stand against it, each with its reason, where there are several.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub paths: Vec<Against>,
+    #[serde(skip_serializing_if = "<[Against]>::is_empty")]
+    pub paths: Box<[Against]>,
 }
 
 /// One path that stands against what was to be done.
@@ -51,7 +51,7 @@ fn kind_word<S: serde::Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, 
 impl Problem {
     /// One that belongs to no room.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), path: None, state: None, remedy: None, paths: Vec::new() }
+        Self { kind, message: message.into(), path: None, state: None, remedy: None, paths: Box::default() }
     }
 
     /// Refused, nothing changed.
@@ -99,7 +99,7 @@ impl<E: Failure> From<E> for Problem {
             path: error.path(),
             state: error.state(),
             remedy: error.remedy(),
-            paths: Vec::new(),
+            paths: Box::default(),
         }
     }
 }

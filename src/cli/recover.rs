@@ -10,10 +10,10 @@ use crate::error::{Failure, Kind};
 use crate::session::id::Id;
 use crate::session::store::Store;
 
-/// `{"id":…,"verb":…,"result":…,"left":[{"path":…,"why":…}]}`.
+/// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}]}`.
 #[derive(Serialize)]
 struct Row<'a> {
-    id: &'a Id,
+    session: &'a Id,
     verb: Option<&'static str>,
     result: &'static str,
     left: Vec<Left<'a>>,
@@ -71,7 +71,7 @@ fn row(one: &Recovered) -> Row<'_> {
         Outcome::Left(left) => ("left", left.iter().map(|left| Left { path: &left.path, why: &left.why }).collect()),
         Outcome::Failed(_) => ("failed", Vec::new()),
     };
-    Row { id: &one.id, verb: one.verb, result, left }
+    Row { session: &one.id, verb: one.verb, result, left }
 }
 
 /// What became of one interrupted operation, in a line.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -20,15 +20,16 @@ use crate::session::change::Sort;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
 use crate::session::prune;
+use crate::session::run::Ending;
 use crate::session::store::{Locked, Session, Store};
 
-/// `{"schema":1,"id":…,"result":…,"exit":n,"changes":n,"warnings":[…]}`, the last line of standard error.
+/// `{"schema":1,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
 #[derive(Serialize)]
 struct Document<'a> {
-    schema: u32,
-    id: Option<&'a Id>,
+    /// `null` where the session is gone: it held nothing.
+    session: Option<&'a Id>,
     result: &'static str,
-    exit: u8,
+    ending: Ending,
     changes: u64,
     warnings: &'a [String],
 }
@@ -56,7 +57,7 @@ pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
             if let Some(file) = &mut id_file {
                 file.result(if ran { "uncollected" } else { "failed" })?;
             }
-            return Err(problem);
+            return Err(*problem);
         }
     };
     for warning in &held.warnings {
@@ -91,20 +92,20 @@ fn start(
     let cwd = working_folder().map_err(Problem::from)?;
     hold(&call.fs, store, session, plan, &command, &cwd, &mut hear).map_err(|error| {
         let ran = matches!(error, Error::Uncollected { .. });
-        NotHeld { problem: error.into(), ran }
+        NotHeld { problem: Box::new(error.into()), ran }
     })
 }
 
 /// Why there is nothing collected.
 struct NotHeld {
-    problem: Problem,
+    problem: Box<Problem>,
     /// The command ran: what it changed lies in the session.
     ran: bool,
 }
 
 impl From<Problem> for NotHeld {
     fn from(problem: Problem) -> Self {
-        Self { problem, ran: false }
+        Self { problem: Box::new(problem), ran: false }
     }
 }
 
@@ -143,7 +144,7 @@ fn plan(call: &Call, store: &Store, id: &Id, args: &args::Run) -> Result<Plan, P
         passes.push(Pass { path: absolute(path)?, why: "--pass".into() });
     }
     passes.extend(call.config.pass.value.iter().map(|path| Pass { path: path.clone(), why: "capture.pass".into() }));
-    let agent = std::env::var_os("SSH_AUTH_SOCK").filter(|path| std::path::Path::new(path).exists());
+    let agent = std::env::var_os("SSH_AUTH_SOCK").filter(|path| Path::new(path).exists());
     passes.extend(agent.map(|path| Pass { path: path.into(), why: "$SSH_AUTH_SOCK".into() }));
     let mut hide = args.hide.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
     hide.extend(call.config.hide.value.iter().cloned());
@@ -192,32 +193,31 @@ fn end(
         Exit::Code(code) => code,
         Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
     };
+    // Standard output is the command's: what a commit prints goes to standard error.
+    call.out.divert();
     let id = session.id().clone();
-    let say = |result: &'static str, text: String| {
-        if call.out.is_text() {
-            call.out.note(text);
-        } else {
-            let document = Document { schema: 1, id: Some(&id), result, exit, changes: held.changes, warnings: &held.warnings };
-            call.out.say(serde_json::to_string(&document).unwrap_or_default());
+    let is_text = call.out.is_text();
+    let note = |text: String| {
+        if is_text {
+            call.out.note(text)
         }
     };
-    if held.changes == 0 {
+    let mut gone = false;
+    let (result, ended) = if held.changes == 0 {
         if fresh {
             store.remove_session(&call.fs, session)?;
+            gone = true;
         }
-        say("nothing", format!("no file change{}", told(exit)));
-        return Ok(("nothing", Ended::Command(exit)));
-    }
-    if args.discard {
+        note(format!("no file change{}", told(exit)));
+        ("nothing", Ended::Command(exit))
+    } else if args.discard {
         prune::discard(&call.fs, &mut session)?;
-        say("discarded", format!("{} dropped{}", text::count(held.changes, "change"), told(exit)));
-        return Ok(("discarded", Ended::Command(exit)));
-    }
-    if args.commit && exit == 0 {
-        let committed = apply::commit_run(call, store, &mut session, args.on_limit);
-        return Ok(match committed {
-            Ok(report) => {
-                let ended = apply::say(call, &id, &report, false);
+        note(format!("{} dropped{}", text::count(held.changes, "change"), told(exit)));
+        ("discarded", Ended::Command(exit))
+    } else if args.commit && exit == 0 {
+        match apply::commit_run(call, store, &mut session, args.on_limit) {
+            Ok((report, ended)) => {
+                apply::say(call, &id, &report, false);
                 ("committed", if ended == Ended::Done { Ended::Command(0) } else { ended })
             }
             Err(problem) => {
@@ -225,14 +225,22 @@ fn end(
                 call.out.problem(&problem);
                 (result, Ended::With(problem.kind))
             }
-        });
-    }
-    say("pending", format!("{} held in session {id}{}", summary(&session, held.changes)?, told(exit)));
-    if call.out.is_text() {
+        }
+    } else {
+        note(format!("{} held in session {id}{}", summary(&session, held.changes)?, told(exit)));
         let tail = id.tail();
-        call.out.note(format_args!("recant diff {tail}    recant commit {tail}    recant discard {tail}"));
+        note(format!("recant diff {tail}    recant commit {tail}    recant discard {tail}"));
+        ("pending", Ended::Command(exit))
+    };
+    if !is_text {
+        let ending = match held.exit {
+            Exit::Code(code) => Ending::Exited(code.into()),
+            Exit::Signal(signal) => Ending::Signaled(signal),
+        };
+        let (changes, warnings) = (held.changes, &held.warnings[..]);
+        call.out.document(&Document { session: (!gone).then_some(&id), result, ending, changes, warnings });
     }
-    Ok(("pending", Ended::Command(exit)))
+    Ok((result, ended))
 }
 
 fn told(exit: u8) -> String {
@@ -289,14 +297,14 @@ struct IdFile {
 }
 
 impl IdFile {
-    fn make(call: &Call, path: &PathBuf, id: &Id) -> Result<Self, Problem> {
+    fn make(call: &Call, path: &Path, id: &Id) -> Result<Self, Problem> {
         let shown = path.display().to_string();
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = path.file_name().ok_or_else(|| Problem::refused(format!("{shown}: not a file's name")))?;
         let dir = crate::fs::dir::Dir::open(parent).at("open the folder of", &shown)?;
         call.fs.unlink_if_there(dir.at(name.as_bytes())).at("replace", &shown)?;
         let file = call.fs.create(dir.at(name.as_bytes()), 0o644).at("make", &shown)?;
-        let mut this = Self { file, path: path.clone() };
+        let mut this = Self { file, path: path.into() };
         this.line(&format!("id={id}"))?;
         Ok(this)
     }
@@ -306,7 +314,6 @@ impl IdFile {
     }
 
     fn line(&mut self, line: &str) -> Result<(), Problem> {
-        writeln!(self.file, "{line}").at("write", self.path.display())?;
-        Ok(())
+        Ok(writeln!(self.file, "{line}").at("write", self.path.display())?)
     }
 }

@@ -38,6 +38,18 @@ pub enum OnTree {
     Unseen(String),
 }
 
+impl OnTree {
+    /// What is to be said, where the tree does not hold what it should.
+    pub fn why(&self, side: Side) -> Option<String> {
+        match self {
+            OnTree::AsRecorded => None,
+            OnTree::Changed if side.is_in() => Some("changed on the tree since it was committed".into()),
+            OnTree::Changed => Some("changed since: conflict".into()),
+            OnTree::Unseen(why) => Some(format!("it cannot be looked at: {why}")),
+        }
+    }
+}
+
 /// Where contents are read from.
 pub struct Sources<'s> {
     session: &'s Session,
@@ -79,7 +91,7 @@ impl<'s> Sources<'s> {
         if side.is_in() && !change.in_place() {
             return self.original(change);
         }
-        self.from_tree(&change.path, on_tree)
+        self.read_tree(change, side, on_tree)
     }
 
     /// The content that a file has after the session.
@@ -92,7 +104,7 @@ impl<'s> Sources<'s> {
                 let (dir, name) = self.session.split(&held)?;
                 open(dir.at(name), &change.after)
             }
-            None => self.from_tree(&change.path, on_tree),
+            None => self.read_tree(change, side, on_tree),
         }
     }
 
@@ -136,13 +148,12 @@ impl<'s> Sources<'s> {
         Ok(None)
     }
 
-    fn from_tree(&mut self, path: &AbsPath, on_tree: &OnTree) -> Result<Content, Problem> {
+    fn read_tree(&mut self, change: &Change, side: Side, on_tree: &OnTree) -> Result<Content, Problem> {
         match on_tree {
-            OnTree::Changed => return Ok(Content::Gone("changed since: conflict".into())),
-            OnTree::Unseen(why) => return Ok(Content::Gone(format!("it cannot be looked at: {why}"))),
             OnTree::AsRecorded => {}
+            other => return Ok(Content::Gone(other.why(side).unwrap_or_default())),
         }
-        let opened = self.folder(path).and_then(|folder| folder.at(path.name()).open_file());
+        let opened = self.folder(&change.path).and_then(|folder| folder.at(change.path.name()).open_file());
         Ok(opened.map_or_else(|error| Content::Gone(crate::error::reason(&error)), Content::File))
     }
 

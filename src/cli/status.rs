@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::list::Damaged;
 use super::problem::Problem;
-use super::{Call, Ended, Standing, text};
+use super::{Call, Ended, Standing, recover, text};
 use crate::error::Kind;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
@@ -63,7 +63,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     let (headers, broken, journaled) = match store {
         Some(store) => {
             let (headers, broken) = store.headers()?;
-            (headers, broken, store.journaled()?)
+            (headers, broken, crate::engine::recover::interrupted(store)?)
         }
         None => Default::default(),
     };
@@ -134,7 +134,8 @@ fn print(call: &Call, store: &StoreRow, counts: &Counts, journaled: &[Id], pruna
     let parts: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     call.out.line(format_args!("sessions     {}", if parts.is_empty() { "none".into() } else { parts.join(", ") }));
     for id in journaled {
-        call.out.line(format_args!("interrupted  {id}: the next verb that changes something, or recant recover, settles it"));
+        let what = call.store().ok().flatten().and_then(|store| recover::would(store, id));
+        call.out.line(format_args!("interrupted  {id}: {}", what.unwrap_or_default()));
     }
     if store.too_large {
         call.out.warn(format_args!("the store is above store.warn_size ({})", text::bytes(store.warn_bytes)));

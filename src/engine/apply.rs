@@ -12,8 +12,7 @@ use super::step::{Act, Spot, Step};
 use super::{Error, Progress, meta, undo};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::Dir;
-use crate::fs::dir::leads_nowhere;
+use crate::fs::dir::{Dir, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::store::{Locked, Store, header_bytes};
 use crate::tree::look::{self, Seen};
@@ -23,30 +22,50 @@ use crate::tree::state::{Difference, What};
 pub struct Applied {
     journal: Journal,
     report: Report,
+    put: Vec<Option<Time>>,
 }
 
 /// The new generation is durable: nothing is undone any more.
 pub struct Sealed {
     pub(super) journal: Journal,
     pub(super) report: Report,
+    /// The ctime that what was put had right then, for each step: a later one is somebody else's.
+    pub(super) put: Vec<Option<Time>>,
+}
+
+/// A failure on the way, and how many steps may have left something behind.
+struct Stopped {
+    why: Error,
+    begun: usize,
 }
 
 impl Intended {
     /// Does the steps. On a failure, or where something else comes out than was planned, all that was done is undone.
     pub fn apply(self, fs: &Fs, store: &Store, session: &Locked, progress: &dyn Progress) -> Result<Applied, Error> {
         match do_steps(fs, session, &self.journal, progress) {
-            Ok(()) => Ok(Applied { journal: self.journal, report: self.report }),
-            Err(why) => Err(undo::after_failure(fs, store, session, &self.journal, why)),
+            Ok(put) => Ok(Applied { journal: self.journal, report: self.report, put }),
+            Err(Stopped { why, begun }) => Err(undo::after_failure(fs, store, session, &self.journal, begun, why)),
         }
     }
 }
 
-fn do_steps(fs: &Fs, session: &Locked, journal: &Journal, progress: &dyn Progress) -> Result<(), Error> {
-    let mut reach = Reach::new(&session.dir)?;
+fn do_steps(fs: &Fs, session: &Locked, journal: &Journal, progress: &dyn Progress) -> Result<Vec<Option<Time>>, Stopped> {
+    let all = journal.steps.len();
+    let mut reach = Reach::new(&session.dir).map_err(|error| Stopped { why: error.into(), begun: 0 })?;
+    let mut put = Vec::with_capacity(all);
     for (done, step) in journal.steps.iter().enumerate() {
-        progress.at(journal.head.verb.word(), done, journal.steps.len());
-        do_step(fs, &mut reach, step)?;
+        progress.at(journal.head.verb.word(), done, all);
+        put.push(do_step(fs, &mut reach, step).map_err(|why| {
+            // What came upon something else has put it back, or has not begun.
+            let begun = if matches!(why, Error::Conflicts(_)) { done } else { done + 1 };
+            Stopped { why, begun }
+        })?);
     }
+    set_times(fs, &mut reach, journal).map_err(|why| Stopped { why, begun: all })?;
+    Ok(put)
+}
+
+fn set_times(fs: &Fs, reach: &mut Reach<'_>, journal: &Journal) -> Result<(), Error> {
     for time in &journal.head.times {
         let Some(new) = time.new else { continue };
         let dir = reach.roots.folder(&time.path).at("open the folder", &time.path)?;
@@ -55,8 +74,15 @@ fn do_steps(fs: &Fs, session: &Locked, journal: &Journal, progress: &dyn Progres
     Ok(())
 }
 
-fn do_step(fs: &Fs, reach: &mut Reach<'_>, step: &Step) -> Result<(), Error> {
-    let target = reach.path(&step.path).at("open the folder of", &step.path)?;
+/// Does one step. Gives the ctime of what is at the path then.
+fn do_step(fs: &Fs, reach: &mut Reach<'_>, step: &Step) -> Result<Option<Time>, Error> {
+    let target = match reach.path(&step.path) {
+        Err(error) if leads_nowhere(&error) => {
+            let conflict = Conflict::said(&step.path, "its folder", "none, or a link on the way to it");
+            return Err(Error::Conflicts(vec![conflict]));
+        }
+        other => other.at("open the folder of", &step.path)?,
+    };
     match step.act {
         Act::SetMeta => set_meta(fs, &target, step)?,
         Act::Place => {
@@ -84,7 +110,7 @@ fn do_step(fs: &Fs, reach: &mut Reach<'_>, step: &Step) -> Result<(), Error> {
             }
         }
     }
-    Ok(())
+    Ok(target.at().stat().at("look at", &step.path)?.map(|stat| stat.ctime))
 }
 
 fn named<'p>(reach: &mut Reach<'_>, spot: Option<&'p Spot>, step: &Step) -> Result<Named<'p>, Error> {
@@ -157,11 +183,13 @@ fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step) -> Result<(), Error> {
 impl Applied {
     /// Makes every change durable, then replaces `session.json`: the rename is the commit point (E4).
     pub fn seal(self, fs: &Fs, store: &Store, session: &mut Locked) -> Result<Sealed, Error> {
-        if let Err(why) = make_durable(fs, session, &self.journal).and_then(|()| write_header(fs, session, &self.journal)) {
-            return Err(undo::after_failure(fs, store, session, &self.journal, why));
+        let durable = make_durable(fs, session, &self.journal).and_then(|()| write_header(fs, session, &self.journal));
+        if let Err(why) = durable.and_then(|()| rename_header(fs, session)) {
+            let begun = self.journal.steps.len();
+            return Err(undo::after_failure(fs, store, session, &self.journal, begun, why));
         }
-        commit_point(fs, session, &self.journal)?;
-        Ok(Sealed { journal: self.journal, report: self.report })
+        make_seal_last(fs, session, &self.journal)?;
+        Ok(Sealed { journal: self.journal, report: self.report, put: self.put })
     }
 }
 
@@ -176,16 +204,19 @@ fn write_header(fs: &Fs, session: &Locked, journal: &Journal) -> Result<(), Erro
     Ok(())
 }
 
-/// Before the rename a crash means undo, after it settle. An error after it is no reason to undo: only that it lasts is in doubt.
-fn commit_point(fs: &Fs, session: &mut Locked, journal: &Journal) -> Result<(), Error> {
+/// The commit point: before it a crash means undo, after it settle. A rename(2) that fails has not been done.
+fn rename_header(fs: &Fs, session: &Locked) -> Result<(), Error> {
     let (temp, at) = (session.dir.at(NEW_HEADER), session.dir.at(b"session.json"));
-    let stuck = |why: std::io::Error| Error::Stuck {
-        path: at.to_string(),
+    Ok(fs.rename_over(temp, at).at("replace", at)?)
+}
+
+/// An error behind the commit point is no reason to undo: only that it lasts is in doubt.
+fn make_seal_last(fs: &Fs, session: &mut Locked, journal: &Journal) -> Result<(), Error> {
+    fs.sync_dir(&session.dir).map_err(|why| Error::Stuck {
+        path: session.dir.at(b"session.json").to_string(),
         why: format!("cannot seal: {}", crate::error::reason(&why)),
         state: format!("the {} is on the tree, not known to be durable; its journal stays", journal.head.verb.word()),
-    };
-    fs.rename_over(temp, at).map_err(stuck)?;
-    fs.sync_dir(&session.dir).map_err(stuck)?; // D2, I2
+    })?; // D2, I2
     session.set_header(journal.head.header.clone());
     Ok(())
 }

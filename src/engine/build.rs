@@ -42,7 +42,7 @@ impl<'j> Draft<'j, '_> {
             self.note_outcome(going, kept);
             last.extend(final_meta);
             let Some(step) = step else { continue };
-            match (going.to_folder() && !going.from_folder(), going.leaves_folder()) {
+            match (going.becomes_folder() && !going.was_folder(), going.leaves_folder()) {
                 (true, _) => new_folders.push(step),
                 (_, true) => gone_folders.push(step),
                 _ => leaves.push(step),
@@ -95,7 +95,7 @@ impl<'j> Draft<'j, '_> {
     fn close_again(&self, opened: &HashMap<AbsPath, Seen>, steps: &[Step], last: &mut Vec<Step>) {
         let settled: HashSet<AbsPath> = last.iter().map(|step| step.path.clone()).collect();
         let removed: HashSet<&AbsPath> =
-            steps.iter().filter(|step| step.act != Act::SetMeta && step.from_folder()).map(|step| &step.path).collect();
+            steps.iter().filter(|step| step.act != Act::SetMeta && step.was_folder()).map(|step| &step.path).collect();
         for (path, seen) in opened {
             if !settled.contains(path) && !removed.contains(path) {
                 let mut open = seen.clone();
@@ -134,7 +134,7 @@ impl<'j> Draft<'j, '_> {
             (Some(_), None) => Act::Remove,
         };
         let copies = self.copies(&mv.path)?;
-        if copies && going.kept_found && going.from_folder() {
+        if copies && going.kept_found && going.was_folder() {
             let why = "the folder that is there lies on another file system than the store, and cannot be kept; move it away";
             return Err(Error::Refused(vec![(mv.path.to_string(), why.into())]));
         }
@@ -149,6 +149,7 @@ impl<'j> Draft<'j, '_> {
         }
         let beside = if copies { Some(self.beside(mv)?) } else { None };
         // `to` as it is to be: what lies in the store, with the recorded metadata. Prepare makes it so.
+        let as_recorded = going.to.as_ref().zip(mv.to.as_ref()).is_some_and(|(seen, to)| seen.state.meta == to.meta);
         let to = mv.to.as_ref().map(|to| {
             let mut seen = going.to.clone().unwrap_or_else(|| unmade(to));
             let digest = seen.state.digest();
@@ -182,7 +183,7 @@ impl<'j> Draft<'j, '_> {
         };
         let copied = copies && from.is_some() && home.is_some();
         let whole = going.kept_found && from.as_ref().is_some_and(|seen| seen.state.is_folder());
-        let step = Step { act, path: mv.path.clone(), n: mv.n, from, to, to_at, out, home, copied, spare, whole };
+        let step = Step { act, path: mv.path.clone(), n: mv.n, from, to, to_at, out, home, copied, spare, as_recorded, whole };
         Ok((Some(step), final_meta, kept))
     }
 
@@ -241,19 +242,25 @@ impl<'j> Draft<'j, '_> {
             Side::Out if going.kept_found && !mv.in_place && mv.from.is_some() => Side::Lost,
             side => side,
         };
-        self.outcomes.push(Outcome { index: mv.index, n: mv.n, path: mv.path.clone(), from, to, kept, side });
+        let forced = going.kept_found;
+        self.outcomes.push(Outcome { index: mv.index, n: mv.n, path: mv.path.clone(), from, to, kept, side, forced });
     }
 
-    /// The mtimes of folders that are no steps themselves: those in which names change, and those that the job names.
+    /// The mtimes of folders that stay: those in which names change, and those that the job names.
     fn folder_times(&mut self, folders: &BTreeMap<AbsPath, Rc<Dir>>, steps: &[Step]) -> Result<Vec<FolderTime>, Error> {
-        let own: HashSet<&AbsPath> =
-            steps.iter().filter(|step| step.n != 0 && (step.from_folder() || step.to_folder())).map(|step| &step.path).collect();
+        let own: HashMap<&AbsPath, &Step> = steps
+            .iter()
+            .filter(|step| step.n != 0 && (step.was_folder() || step.becomes_folder()))
+            .map(|step| (&step.path, step))
+            .collect();
+        // Of the steps of one path the last is here: one that only sets metadata and places nothing leaves the folder where it is.
+        let moves = |step: &&Step| step.act != Act::SetMeta || step.to_at.is_some();
         let wanted: HashMap<&AbsPath, _> = self.job.times.iter().map(|wanted| (&wanted.path, wanted)).collect();
         let always = self.job.times.iter().filter(|wanted| wanted.always).map(|wanted| wanted.path.clone());
         let paths: BTreeSet<AbsPath> = folders.keys().cloned().chain(always).collect();
         let now = crate::fs::now();
         let mut times = Vec::new();
-        for path in paths.into_iter().filter(|path| !own.contains(path)) {
+        for path in paths.into_iter().filter(|path| !own.get(path).is_some_and(moves)) {
             let dir = match self.roots.folder(&path) {
                 Ok(dir) => dir,
                 // An mtime for a folder that went away meanwhile has nowhere to be.
@@ -262,11 +269,17 @@ impl<'j> Draft<'j, '_> {
             };
             let stat = dir.stat().at("look at", &path)?;
             let mine = self.me.is_root() || stat.uid == self.me.as_raw();
+            if let Some(to) = own.get(&path).and_then(|step| step.to.as_ref()) {
+                let (identity, old, new) = (look::identity(&stat), stat.mtime, mine.then_some(to.state.meta.mtime));
+                times.push(FolderTime { path, identity, old, new, original: old, own: true });
+                continue;
+            }
             let wanted = wanted.get(&path);
             let fits = wanted.is_some_and(|w| w.only_if.is_none_or(|left| left == stat.mtime));
             let new = wanted.filter(|_| fits).map_or(now, |wanted| wanted.mtime);
             let original = wanted.filter(|_| fits).and_then(|wanted| wanted.original).unwrap_or(stat.mtime);
-            times.push(FolderTime { path, identity: look::identity(&stat), old: stat.mtime, new: mine.then_some(new), original });
+            let (identity, old, new) = (look::identity(&stat), stat.mtime, mine.then_some(new));
+            times.push(FolderTime { path, identity, old, new, original, own: false });
         }
         Ok(times)
     }
@@ -397,6 +410,7 @@ fn set_meta(path: &AbsPath, n: u32, from: Seen, to: Seen) -> Step {
         home: None,
         copied: false,
         spare: None,
+        as_recorded: false,
         whole: false,
     }
 }

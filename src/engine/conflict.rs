@@ -64,10 +64,11 @@ pub fn summary(conflicts: &[Conflict]) -> String {
     conflicts.iter().map(|c| format!("{}: {}", c.path, c.why())).collect::<Vec<_>>().join("\n")
 }
 
-/// Finds out which later session put what is there, and has to go first: its manifest names the object, or the deletion.
-/// What cannot be read of another session names nobody.
+/// Finds out which later session put what is there, and has to go first: its manifest names the object, or the deletion,
+/// which only a later session can have made. What cannot be read of another session names nobody.
 pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
     let Ok((headers, _)) = store.headers() else { return };
+    let since = headers.iter().find(|header| header.id == *own).map(|header| header.changed);
     let others = headers.iter().rev().filter(|header| header.id != *own && header.counts.inside > 0);
     for other in others {
         let Ok(manifest) = store.session(&other.id).map_err(drop).and_then(|s| Manifest::read(&s.dir).map_err(drop)) else {
@@ -76,7 +77,12 @@ pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
         for conflict in conflicts.iter_mut().filter(|conflict| conflict.by.is_none()) {
             let Some(original) = manifest.originals.get(&conflict.path) else { continue };
             let now = conflict.path.as_path().symlink_metadata().ok().map(|meta| std::os::unix::fs::MetadataExt::ino(&meta));
-            if original.put.map(|put| put.identity.ino) == now {
+            let put_it = match (original.put, now) {
+                (Some(put), Some(ino)) => put.identity.ino == ino,
+                (None, None) => Some(other.changed) > since,
+                _ => false,
+            };
+            if put_it {
                 conflict.by = Some(other.id.to_string());
             }
         }

@@ -51,16 +51,16 @@ pub(super) struct Going<'j> {
 }
 
 impl Going<'_> {
-    pub fn from_folder(&self) -> bool {
+    pub fn was_folder(&self) -> bool {
         self.from.as_ref().is_some_and(|seen| seen.state.is_folder())
     }
 
-    pub fn to_folder(&self) -> bool {
+    pub fn becomes_folder(&self) -> bool {
         self.mv.to.as_ref().is_some_and(State::is_folder)
     }
 
     pub fn leaves_folder(&self) -> bool {
-        self.from_folder() && !self.to_folder()
+        self.was_folder() && !self.becomes_folder()
     }
 }
 impl<'j, 's> Draft<'j, 's> {
@@ -127,6 +127,7 @@ impl<'j, 's> Draft<'j, 's> {
             to: mv.to.clone(),
             kept,
             side,
+            forced: false,
         });
     }
 
@@ -179,7 +180,7 @@ impl<'j, 's> Draft<'j, 's> {
         for going in self.going.iter().filter(|going| !going.in_folder && going.mv.to.is_some()) {
             let Some(parent) = going.mv.path.parent() else { continue };
             let comes =
-                self.going.binary_search_by(|other| other.mv.path.cmp(&parent)).is_ok_and(|at| self.going[at].to_folder());
+                self.going.binary_search_by(|other| other.mv.path.cmp(&parent)).is_ok_and(|at| self.going[at].becomes_folder());
             if !comes {
                 self.conflicts.push(Conflict::said(&going.mv.path, "its folder", "none, or a link on the way to it"));
             }

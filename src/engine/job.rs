@@ -103,3 +103,11 @@ pub struct Job {
     /// What is left out from the start, and why.
     pub left: Vec<(AbsPath, String)>,
 }
+
+/// The job, and what is to be said of it.
+pub struct Asked {
+    /// For the engine.
+    pub job: Job,
+    /// E.g. how much a large deletion keeps.
+    pub notes: Vec<String>,
+}

@@ -178,10 +178,11 @@ impl<'s> Eye<'s> {
             let found = looked.found.as_ref().map(|seen| seen.state.clone());
             looked.verdict = Verdict::Conflict(Conflict::of(&mv.path, &mv.from, &found, Difference::Kind));
         }
-        if matches!(looked.verdict, Verdict::Go | Verdict::Keep) {
-            self.look_at_leaving(at, mv, looked)?;
+        match looked.verdict {
+            Verdict::Keep if mv.in_place => learn_content(at, mv, looked),
+            Verdict::Go | Verdict::Keep => self.look_at_leaving(at, mv, looked),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether the tree holds `to` already.
@@ -332,4 +333,14 @@ impl<'s> Eye<'s> {
             other => Ok(other.at("read", at)?),
         }
     }
+}
+
+/// Another content than was expected stays, by `--force`, under other metadata: what it is has to be known.
+fn learn_content(at: Entry<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
+    let Some(found) = looked.found.as_mut().filter(|found| matches!(found.state.what, What::File { digest: None, .. })) else {
+        return Ok(());
+    };
+    let (digest, _) = look::digest(at).at("read", &mv.path)?;
+    found.set_digest(digest);
+    Ok(())
 }

@@ -6,11 +6,6 @@ use crate::fs::Fs;
 use crate::fs::dir::{Entry, Sort};
 use crate::tree::state::Meta;
 
-/// Whether an xattr belongs to overlayfs and never to the user's tree (FAULTS.md, I16).
-pub fn is_overlay_xattr(name: &[u8]) -> bool {
-    name.starts_with(b"trusted.overlay.") || name.starts_with(b"user.overlay.")
-}
-
 /// Brings the object at `at` from the metadata `have` to `want`, setting only what differs. Owner first, as chown(2) clears
 /// setuid and capabilities; then mode; then xattrs, capabilities and ACLs among them; the mtime last (D10).
 pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io::Result<()> {

@@ -6,13 +6,13 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
+use super::Error;
 use super::Progress;
 use super::draft::Draft;
-use super::job::Job;
+use super::job::{Job, Verb};
 use super::look::look_at_all;
 use super::report::{Report, Row};
 use super::step::{FolderTime, RootRecord, Step};
-use super::{Error, meta};
 use crate::checkpoint::manifest::Kept;
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
@@ -47,6 +47,16 @@ pub struct Outcome {
     pub kept: Kept,
     /// Where the change is now.
     pub side: Side,
+    /// `--force`: `from` is what was found in place of what was expected.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
+}
+
+impl Outcome {
+    /// Whether `verb` overwrites something by force that goes under `displaced/`: a commit keeps it as the `before` instead.
+    pub(super) fn displaces(&self, verb: Verb) -> bool {
+        self.forced && verb != Verb::Commit && self.from.is_some()
+    }
 }
 
 /// All that will be done.
@@ -104,11 +114,6 @@ impl<'j> Plan<'j> {
             generation: self.generation,
         }
     }
-}
-
-/// Whether the xattrs of what lies in an upper are to be cleaned before it goes onto the tree.
-pub(super) fn differs(have: &crate::tree::state::Meta, want: &crate::tree::state::Meta) -> bool {
-    have != want || have.xattrs.iter().any(|(name, _)| meta::is_overlay_xattr(name))
 }
 
 /// The folder of a spot in the tree, and an io error where there is none.

@@ -14,7 +14,7 @@ use super::step::{Act, Spot, Step};
 use crate::checkpoint::manifest::{FolderTime, Kept, Manifest, Original};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::leads_nowhere;
+use crate::fs::dir::{Time, leads_nowhere};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::header::Origin;
 use crate::session::log;
@@ -24,9 +24,10 @@ use crate::tree::look;
 
 /// When settling is done: right after the seal, or by a later recant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum When {
-    /// What lies on the tree is what was just put there: its fingerprints are taken.
-    Now,
+pub enum When<'a> {
+    /// What lies on the tree is what was just put there, where it still has the ctime that it had then: its fingerprints
+    /// are taken.
+    Now(&'a [Option<Time>]),
     /// Somebody may have been at work since: nothing is taken from the tree.
     Recovering,
 }
@@ -35,7 +36,7 @@ impl Sealed {
     /// Settles and gives the report. Nothing is undone any more: an error leaves the journal for the next verb.
     pub fn settle(self, fs: &Fs, store: &Store, session: &mut Locked) -> Result<Report, Error> {
         let mut report = self.report;
-        match settle(fs, store, session, &self.journal, When::Now) {
+        match settle(fs, store, session, &self.journal, When::Now(&self.put)) {
             Ok(notes) => report.notes.extend(notes),
             Err(error) => {
                 return Err(Error::Stuck {
@@ -50,12 +51,12 @@ impl Sealed {
 }
 
 /// Settles a sealed journal.
-pub fn settle(fs: &Fs, store: &Store, session: &Session, journal: &Journal, when: When) -> Result<Vec<String>, Error> {
+pub fn settle(fs: &Fs, store: &Store, session: &Session, journal: &Journal, when: When<'_>) -> Result<Vec<String>, Error> {
     let mut reach = Reach::new(&session.dir)?;
     let mut notes = Vec::new();
     let moving = || journal.steps.iter().filter(|step| step.act != Act::SetMeta);
     for step in moving() {
-        bring_home(fs, &mut reach, step, &mut notes)?;
+        bring_home(fs, &mut reach, step, when, &mut notes)?;
     }
     write_manifest(fs, &mut reach, session, journal, when)?;
     write_forced_befores(fs, session, journal)?;
@@ -120,7 +121,7 @@ fn sync_homes(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &Journ
 }
 
 /// From where `to` lay, or from the temporary name, to its home; what was copied there before is let go.
-fn bring_home(fs: &Fs, reach: &mut Reach<'_>, step: &Step, notes: &mut Vec<String>) -> Result<(), Error> {
+fn bring_home(fs: &Fs, reach: &mut Reach<'_>, step: &Step, when: When, notes: &mut Vec<String>) -> Result<(), Error> {
     let (Some(from), Some(out)) = (&step.from, &step.out) else { return Ok(()) };
     let Some(home) = step.home.as_ref().filter(|_| !step.copied) else {
         // Copied, or uncovered by policy: only now that nothing is undone any more it is let go (I7).
@@ -134,10 +135,12 @@ fn bring_home(fs: &Fs, reach: &mut Reach<'_>, step: &Step, notes: &mut Vec<Strin
         return Ok(());
     }
     let there = reach.spot(out).at("open the folder of", out)?;
-    let Some(stat) = there.at().stat().at("look at", out)? else { return Ok(()) };
-    if look::identity(&stat) != from.print.identity {
-        // Settled before a crash: it is at home already, and the name has another use.
-        return Ok(());
+    if when == When::Recovering {
+        let stat = there.at().stat().at("look at", out)?;
+        // Settled before a crash: it is at home already, and the name is free or has another use.
+        if stat.is_none_or(|stat| look::identity(&stat) != from.print.identity) {
+            return Ok(());
+        }
     }
     let named = reach.spot(home).at("open the folder of", home)?;
     match fs.place(there.at(), named.at()) {
@@ -174,18 +177,22 @@ fn remove(fs: &Fs, reach: &mut Reach<'_>, spot: &Spot) -> Result<(), Error> {
 }
 
 /// The old manifest and the journal make the new one: lines of what is in, none of what went back.
-fn write_manifest(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &Journal, when: When) -> Result<(), Error> {
+fn write_manifest(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &Journal, when: When<'_>) -> Result<(), Error> {
     let mut manifest = Manifest::read(&session.dir)?;
     let mut displaced = Manifest::default();
-    let puts: std::collections::HashMap<&AbsPath, &Step> =
-        journal.steps.iter().filter(|step| step.n != 0).map(|step| (&step.path, step)).collect();
+    // Of two steps of one path the last counts.
+    let puts: std::collections::HashMap<&AbsPath, usize> =
+        journal.steps.iter().enumerate().filter(|(_, step)| step.n != 0).map(|(i, step)| (&step.path, i)).collect();
     for outcome in &journal.outcomes {
         let original = Original {
             n: outcome.n,
             path: outcome.path.clone(),
             state: outcome.from.clone(),
             kept: outcome.kept.clone(),
-            put: put_print(reach, puts.get(&outcome.path).copied(), when)?,
+            put: match (puts.get(&outcome.path), when) {
+                (Some(i), When::Now(put)) => put_print(reach, &journal.steps[*i], put[*i])?,
+                _ => None,
+            },
         };
         if let Some(row) = displaced_row(&original, outcome, journal) {
             displaced.originals.insert(row.path.clone(), row);
@@ -196,7 +203,7 @@ fn write_manifest(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &J
             manifest.originals.remove(&outcome.path);
         }
     }
-    for time in &journal.head.times {
+    for time in journal.head.times.iter().filter(|time| !time.own) {
         let known = manifest.folder_times.remove(&time.path);
         let Some(left) = time.new else { continue };
         let (old, committed) = match known {
@@ -214,54 +221,45 @@ fn write_manifest(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &J
     Ok(manifest.write(fs, &session.dir)?)
 }
 
-/// What `--force` overwrote, as it stands in the manifest of its generation.
+/// What `--force` overwrote, as it stands in the manifest of its generation. Of an inode that stayed it is the metadata.
 fn displaced_row(original: &Original, outcome: &Outcome, journal: &Journal) -> Option<Original> {
-    let generation = journal.head.generation + 1;
-    let prefix = format!("displaced/{generation}/").into_bytes();
-    let is_displaced =
-        |step: &&Step| step.path == outcome.path && matches!(&step.home, Some(Spot::Session(home)) if home.starts_with(&prefix));
-    if outcome.side != Side::Lost && !matches!(outcome.kept, Kept::Displaced { .. }) {
-        return None;
-    }
-    journal.steps.iter().find(is_displaced)?;
-    Some(Original { kept: Kept::Displaced { generation }, put: None, ..original.clone() })
+    let kept = match outcome.kept {
+        Kept::Metadata => Kept::Metadata,
+        _ => Kept::Displaced { generation: journal.head.generation + 1 },
+    };
+    outcome.displaces(journal.head.verb).then(|| Original { kept, put: None, ..original.clone() })
 }
 
-fn put_print(reach: &mut Reach<'_>, step: Option<&Step>, when: When) -> Result<Option<crate::tree::state::Fingerprint>, Error> {
-    let (Some(step), When::Now) = (step, when) else { return Ok(None) };
+/// The fingerprint of what recant put there, had it the ctime `then`; none where somebody was at work since.
+fn put_print(reach: &mut Reach<'_>, step: &Step, then: Option<Time>) -> Result<Option<crate::tree::state::Fingerprint>, Error> {
     let Some(to) = &step.to else { return Ok(None) };
-    let named = reach.path(&step.path).at("open the folder of", &step.path)?;
+    let named = match reach.path(&step.path) {
+        Err(error) if leads_nowhere(&error) => return Ok(None),
+        other => other.at("open the folder of", &step.path)?,
+    };
     let Some(stat) = named.at().stat().at("look at", &step.path)? else { return Ok(None) };
-    // Only of what recant put there: same object, size and mtime as it was given.
+    // A folder's ctime changes with its names.
     let ours = look::identity(&stat) == to.print.identity
         && (to.state.is_folder()
-            || stat.mtime == to.state.meta.mtime && (to.state.size() == stat.size || to.state.digest().is_none()));
+            || then == Some(stat.ctime)
+                && stat.mtime == to.state.meta.mtime
+                && (to.state.size() == stat.size || to.state.digest().is_none()));
     Ok(ours.then(|| look::fingerprint(&stat)))
 }
 
-/// `commit --force` takes what it found as the `before`: rollback gives that back.
+/// `commit --force` takes what it found as the `before`: rollback gives that back. Where the inode stays, its content is
+/// that of the `after` too.
 fn write_forced_befores(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
-    if journal.head.verb != Verb::Commit {
+    if journal.head.verb != Verb::Commit || !journal.outcomes.iter().any(|outcome| outcome.forced) {
         return Ok(());
     }
     let mut changes = session.changes()?;
-    let mut forced = false;
-    for outcome in &journal.outcomes {
+    for outcome in journal.outcomes.iter().filter(|outcome| outcome.forced) {
         let Some(change) = changes.list.get_mut(outcome.index) else { continue };
-        let same = match (&change.before.object, &outcome.from) {
-            (None, None) => true,
-            (Some(a), Some(b)) => !matches!(a.likeness(b), crate::tree::state::Likeness::Differs(_)),
-            _ => false,
-        };
-        if !same {
-            (change.before.object, change.before.print) = (outcome.from.clone(), None);
-            forced = true;
-        }
+        (change.before.object, change.before.print) = (outcome.from.clone(), None);
+        change.after = outcome.to.clone();
     }
-    if forced {
-        session.rewrite(fs, &changes, session.header.lines)?;
-    }
-    Ok(())
+    Ok(session.rewrite(fs, &changes, session.header.lines)?)
 }
 
 /// Once every change has been on the tree, nothing of a capture is needed in its uppers: what stays there is whiteouts,
@@ -280,7 +278,7 @@ fn forget_uppers(fs: &Fs, session: &Session) -> Result<(), Error> {
     Ok(())
 }
 
-fn note(fs: &Fs, store: &Store, session: &Session, journal: &Journal, when: When) -> Result<(), Error> {
+fn note(fs: &Fs, store: &Store, session: &Session, journal: &Journal, when: When<'_>) -> Result<(), Error> {
     let generation = journal.head.generation + 1;
     if when == When::Recovering {
         let (entries, _) = log::read(store)?;

@@ -60,12 +60,16 @@ pub struct Step {
     /// The store's own copy of `to`, which goes once it is settled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare: Option<Spot>,
+    /// `to` lies in the store with just the metadata that is recorded: nothing is to be set.
+    #[serde(skip)]
+    pub as_recorded: bool,
     /// `from` is a folder that is moved out with all that is in it, by `--force`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
 }
 
-/// A folder in which names change and that is no step itself: its mtime before, and the one to set.
+/// A folder in which names change and that stays: its mtime before, and the one to set. Where names are copied beside a
+/// target it changes once more when the temporary ones go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderTime {
     /// The folder.
@@ -81,6 +85,9 @@ pub struct FolderTime {
     /// What the manifest is to remember as its mtime before recant came.
     #[serde(with = "crate::tree::time")]
     pub original: Time,
+    /// It is a change itself, of its metadata: the manifest has its mtime there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
 }
 
 /// A mount that paths of the operation lie in, so that recovery can tell whether it is there.
@@ -105,12 +112,12 @@ impl RootRecord {
 
 impl Step {
     /// Whether the step's `from` is a folder.
-    pub fn from_folder(&self) -> bool {
+    pub fn was_folder(&self) -> bool {
         self.from.as_ref().is_some_and(|seen| seen.state.is_folder())
     }
 
     /// Whether the step's `to` is a folder.
-    pub fn to_folder(&self) -> bool {
+    pub fn becomes_folder(&self) -> bool {
         self.to.as_ref().is_some_and(|seen| seen.state.is_folder())
     }
 }

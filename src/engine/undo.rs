@@ -28,9 +28,9 @@ pub struct Left {
     pub why: String,
 }
 
-/// Undoes what a failed operation has done, with the journal and all that Prepare made; gives the error to report.
-pub(super) fn after_failure(fs: &Fs, store: &Store, session: &Session, journal: &Journal, why: Error) -> Error {
-    match undo(fs, store, session, journal) {
+/// Undoes what a failed operation has done, its first `begun` steps and all that Prepare made; gives the error to report.
+pub(super) fn after_failure(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begun: usize, why: Error) -> Error {
+    match undo_begun(fs, store, session, journal, begun) {
         Ok(left) if left.is_empty() => Error::Undone { why: Box::new(why) },
         Ok(left) => {
             let named: Vec<String> = left.iter().map(|left| format!("{}: {}", left.path, left.why)).collect();
@@ -63,10 +63,14 @@ pub(super) fn take_back_prepared(fs: &Fs, store: &Store, session: &Session, draf
 
 /// Undoes a whole journal, durably, and takes it away. What is left is named; then a journal of these steps alone stays.
 pub fn undo(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Vec<Left>, Error> {
+    undo_begun(fs, store, session, journal, journal.steps.len())
+}
+
+fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begun: usize) -> Result<Vec<Left>, Error> {
     let mut reach = Reach::new(&session.dir)?;
     let mut left = Vec::new();
     let made: HashSet<&Spot> = journal.head.made.iter().collect();
-    for (i, step) in journal.steps.iter().enumerate().rev() {
+    for (i, step) in journal.steps.iter().enumerate().take(begun).rev() {
         if let Some(why) = undo_step(fs, &mut reach, &made, step)? {
             left.push(Left { step: i, path: step.path.clone(), why });
         }
@@ -135,7 +139,7 @@ fn restore_times(fs: &Fs, reach: &mut Reach<'_>, journal: &Journal) -> Result<()
         put_back_time(fs, reach, time)?;
     }
     // Folders that went and are back: their children's steps have changed their times.
-    for step in journal.steps.iter().filter(|step| step.act != Act::SetMeta && step.from_folder()) {
+    for step in journal.steps.iter().filter(|step| step.act != Act::SetMeta && step.was_folder()) {
         let Some(from) = &step.from else { continue };
         let Ok(named) = reach.path(&step.path) else { continue };
         if named.at().stat().at("look at", &step.path)?.is_some_and(|stat| look::identity(&stat) == from.print.identity) {
@@ -180,11 +184,10 @@ fn undo_step(fs: &Fs, reach: &mut Reach<'_>, made: &HashSet<&Spot>, step: &Step)
             None => Ok(Some("it is not there any more".into())),
         };
     }
-    let undone = match (step.act, target) {
-        (Act::Place, target) => undo_place(fs, reach, made, step, target)?,
-        (_, Some(target)) if step.act == Act::Replace => undo_replace(fs, reach, step, &target)?,
-        (_, Some(target)) => undo_remove(fs, reach, step, &target)?,
-        (_, None) => Some("the folder that it lay in is not there any more".into()),
+    let undone = match step.act {
+        Act::Place => undo_place(fs, reach, made, step, target)?,
+        Act::Replace => undo_replace(fs, reach, step, target.as_ref())?,
+        _ => undo_remove(fs, reach, step, target.as_ref())?,
     };
     reach.roots.forget(&step.path);
     Ok(undone)
@@ -213,16 +216,21 @@ fn undo_place(
     Ok(None)
 }
 
-fn undo_replace(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: &Named<'_>) -> Result<Option<String>, Error> {
+const NO_FOLDER: &str = "the folder that it lay in is not there any more";
+
+fn undo_replace(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: Option<&Named<'_>>) -> Result<Option<String>, Error> {
     let Some(to_at) = &step.to_at else { return Ok(None) };
     let spot = open(reach.spot(to_at), "open the folder of", to_at)?;
-    if holds(Some(target), step.from.as_ref())? {
+    if holds(target, step.from.as_ref())? {
         return Ok(None);
     }
     if !holds(spot.as_ref(), step.from.as_ref())? {
-        return Ok(Some("what was there before is not where it was put".into()));
+        // Not exchanged, or back: what became of the path apart from that is not ours to undo.
+        let ready = holds(spot.as_ref(), step.to.as_ref())?;
+        return Ok((!ready).then(|| "what was there before is not where it was put".into()));
     }
     let Some(spot) = spot else { return Ok(Some("what was put there is gone".into())) };
+    let Some(target) = target else { return Ok(Some(NO_FOLDER.into())) };
     match whose(target, step.to.as_ref())? {
         Whose::Ours => fs.exchange(spot.at(), target.at()).at("take back", &step.path)?,
         Whose::Changed(how) => return Ok(Some(how)),
@@ -234,16 +242,16 @@ fn undo_replace(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: &Named<'_>)
     Ok(None)
 }
 
-fn undo_remove(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: &Named<'_>) -> Result<Option<String>, Error> {
+fn undo_remove(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: Option<&Named<'_>>) -> Result<Option<String>, Error> {
     let Some(out) = &step.out else { return Ok(None) };
     let spot = open(reach.spot(out), "open the folder of", out)?;
     let is_out = holds(spot.as_ref(), step.from.as_ref())?;
-    let Some(spot) = spot.filter(|_| is_out) else {
-        return Ok((!holds(Some(target), step.from.as_ref())?).then(|| "it is not there any more".into()));
-    };
+    // Not taken, or back: what became of the path apart from that is not ours to undo.
+    let Some(spot) = spot.filter(|_| is_out) else { return Ok(None) };
+    let Some(target) = target else { return Ok(Some(NO_FOLDER.into())) };
     if holds(Some(target), step.from.as_ref())? {
         // F13: after a cut a file system may show it under both names. It is back: the other name goes.
-        let folder = step.from_folder();
+        let folder = step.was_folder();
         if !folder && step.from.as_ref().is_some_and(|from| from.nlink == 1) {
             fs.unlink(spot.at()).at("remove", spot.at())?;
         }

@@ -156,6 +156,18 @@ impl Dir {
         Ok(Self { fd, path, readable })
     }
 
+    /// Opens a regular file some folders below for reading; no component may be a link, leave this folder or cross a mount.
+    /// Never waits for the other end of a FIFO.
+    pub fn open_file_below(&self, below: &[u8]) -> io::Result<std::fs::File> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        loop {
+            match rustix::fs::openat2(&self.fd, below, flags, Mode::empty(), BENEATH) {
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                other => return Ok(other?.into()),
+            }
+        }
+    }
+
     /// The folder's path when it was opened: for messages.
     pub fn path(&self) -> &Path {
         &self.path

@@ -239,12 +239,16 @@ impl Fs {
         Ok(rustix::fs::fsync(dir)?)
     }
 
-    /// fsync of the object at `at`: a file or folder by its own descriptor; any other kind lasts with its folder.
+    /// fsync of the object at `at`: a file or folder by its own descriptor, EACCES where it may not be opened for reading; any
+    /// other kind lasts with its folder.
     pub fn sync_at(&self, at: Entry<'_>) -> io::Result<()> {
         self.before("fsync", On::One(at))?;
         match at.stat()?.map(|stat| stat.sort) {
             Some(Sort::File) => Ok(rustix::fs::fsync(at.open_file()?)?),
-            Some(Sort::Folder) => Ok(rustix::fs::fsync(at.open_dir()?)?),
+            Some(Sort::Folder) => match at.open_dir()? {
+                dir if dir.readable() => Ok(rustix::fs::fsync(&dir)?),
+                _ => Err(Errno::ACCESS.into()),
+            },
             _ => Ok(()),
         }
     }

@@ -126,7 +126,7 @@ pub struct FolderTime {
 #[serde(rename_all = "snake_case")]
 pub enum Line {
     /// A change. The last line for a path wins.
-    Change(Change),
+    Change(Box<Change>),
     /// The path is back to its `before`.
     None {
         /// The number that this staging took.

@@ -26,7 +26,7 @@ pub fn new_meta(folder: &Meta, is_folder: bool, mode: u32, umask: u32, uid: u32,
     if is_folder && setgid {
         mode |= SETGID;
     }
-    let mut xattrs: Vec<(Box<[u8]>, Box<[u8]>)> = Vec::new();
+    let mut xattrs = Vec::new();
     xattrs.extend(access.map(|acl| (ACCESS.into(), acl.into())));
     xattrs.extend(default.filter(|_| is_folder).map(|acl| (DEFAULT.into(), acl.into())));
     Meta { mode, uid, gid, mtime, xattrs: Xattrs::from(xattrs) }

@@ -322,7 +322,8 @@ impl<'a> Desk<'a> {
         let parent = path.parent().ok_or_else(|| refuse("make", path, "it is the root folder", None))?;
         let folder = match self.current(&parent)? {
             Some(state) if state.is_folder() => state.meta,
-            _ => return Err(refuse("make", path, "its folder is missing", None)),
+            Some(_) => return Err(refuse("make", path, "what it would lie in is no folder", None)),
+            None => return Err(refuse("make", path, "its folder is missing", None)),
         };
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let (mode, umask) = asked.map_or_else(|| (usual, umask()), |mode| (mode, 0));
@@ -388,8 +389,22 @@ impl<'a> Desk<'a> {
         Ok(look::look(at).at("look at", at)?.map_or(meta, |seen| seen.state.meta))
     }
 
+    /// Each `before` is of the moment of its first staging: where somebody else has been at work in between they may not
+    /// fit each other, and no tree could be brought from one side to the other.
+    fn check_together(&self) -> Result<(), Error> {
+        let mut all: BTreeMap<&AbsPath, &Change> = self.changes.list.iter().map(|change| (&change.path, change)).collect();
+        all.extend(self.staged.iter());
+        let list = all.into_values().filter(|change| !change.is_none()).cloned().collect();
+        let together = Changes { list, folder_times: Vec::new() };
+        together.contradiction().map_or(Ok(()), |path| {
+            let why = "what is on the tree has changed since other changes of this session were staged, and does not fit them";
+            Err(refuse("stage", path, why, Some("begin another session with recant session new".into())))
+        })
+    }
+
     /// Writes the lines, counts them, and lets the objects go that no change needs any more.
     fn finish(self) -> Result<(), Error> {
+        self.check_together()?;
         let mut replaced = Vec::new();
         let mut lines = Vec::with_capacity(self.staged.len());
         let mut count = self.changes.list.len() as u64;
@@ -413,7 +428,7 @@ impl<'a> Desk<'a> {
                 if !holds_content(&change) {
                     replaced.push(change.n);
                 }
-                Line::Change(change)
+                Line::Change(Box::new(change))
             });
         }
         if !lines.is_empty() {

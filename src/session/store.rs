@@ -1,11 +1,9 @@
 //! The store: the folder that holds sessions, and what is read and written there as a whole.
 
-use std::io::{BufRead, BufReader};
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use super::Error;
-use super::change::{Change, Changes, FolderTime, Line};
+use super::change::Change;
 use super::header::{Header, Origin, Status};
 use super::id::{self, Id};
 use super::run::{Run, boot_id};
@@ -160,9 +158,19 @@ impl Store {
         Ok((headers, broken))
     }
 
+    /// Of a listing: one open, one stat, one read a session.
     fn header_of(&self, id: &Id) -> Result<Header, Error> {
-        let dir = self.session_dir(id)?;
-        read_header(&dir, id)
+        let path = format!("{id}/session.json");
+        let shown = self.sessions.path().join(&path).display().to_string();
+        let damaged = |why: &str| Error::Damaged { path: shown.clone(), why: why.into() };
+        match self.sessions.open_file_below(path.as_bytes()) {
+            Ok(file) => parse_header(&read_open(&file, &shown, HEADER_MAX)?, &shown, id),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::ENOENT) => Err(damaged("it is missing")),
+                Some(libc::ELOOP | libc::ENOTDIR) => Err(damaged("it, or the session's folder, is not what it should be")),
+                _ => Err(error).at("open", &shown).map_err(Error::from),
+            },
+        }
     }
 
     fn session_dir(&self, id: &Id) -> Result<Dir, Error> {
@@ -353,78 +361,6 @@ impl Session {
         Ok(Lock::is_held(self.dir.at(b"lock")).at("look at", self.dir.at(b"lock"))?)
     }
 
-    /// The net changes in path order.
-    ///
-    /// Errors: [`Error::Damaged`] where fewer whole lines are there than the header counts, where a line cannot be read,
-    /// or where the changes contradict each other.
-    pub fn changes(&self) -> Result<Changes, Error> {
-        let at = self.dir.at(b"changes.jsonl");
-        let damaged = |why: String| Error::Damaged { path: at.to_string(), why };
-        if self.header.lines == 0 {
-            return Ok(Changes::default());
-        }
-        let file = match at.open_file() {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(damaged("it is missing".into())),
-            Err(error) => return Err(error).at("open", at).map_err(Error::from),
-        };
-        let mut net = Net::default();
-        let mut reader = BufReader::with_capacity(64 << 10, file);
-        let (mut text, mut counted, mut owed) = (Vec::new(), 0_u64, 0_u64);
-        for number in 1_u64.. {
-            if counted >= self.header.lines && owed == 0 {
-                break;
-            }
-            text.clear();
-            reader.read_until(b'\n', &mut text).at("read", at)?;
-            if text.last() != Some(&b'\n') {
-                return Err(damaged(format!("it ends after {} lines; the session counts {}", number - 1, self.header.lines)));
-            }
-            let line: Line = serde_json::from_slice(&text).map_err(|error| damaged(format!("line {number}: {error}")))?;
-            match line {
-                Line::Rewritten { lines, follow } if number == 1 => (counted, owed) = (lines, follow),
-                Line::Rewritten { .. } => return Err(damaged(format!("line {number} stands in the wrong place"))),
-                line => {
-                    if owed > 0 {
-                        owed -= 1
-                    } else {
-                        counted += 1
-                    }
-                    net.take(line);
-                }
-            }
-        }
-        let changes = net.finish();
-        if changes.list.len() as u64 != self.header.counts.changes {
-            return Err(damaged(format!(
-                "it holds {} changes; the session counts {}",
-                changes.list.len(),
-                self.header.counts.changes
-            )));
-        }
-        if let Some(path) = changes.contradiction() {
-            return Err(damaged(format!("{path} contradicts another change")));
-        }
-        Ok(changes)
-    }
-
-    /// The net changes of a session whose run is not collected, whatever its header counts: a crash may have come between
-    /// the two. Its lines are always written as a whole.
-    pub fn changes_as_written(&self) -> Result<Changes, Error> {
-        let at = self.dir.at(b"changes.jsonl");
-        let file = match at.open_file() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Changes::default()),
-            file => file.at("open", at)?,
-        };
-        let mut net = Net::default();
-        for (line, number) in BufReader::with_capacity(64 << 10, file).split(b'\n').zip(1_u64..) {
-            let line = serde_json::from_slice(&line.at("read", at)?);
-            let why = |error| Error::Damaged { path: at.to_string(), why: format!("line {number}: {error}") };
-            net.take(line.map_err(why)?);
-        }
-        Ok(net.finish())
-    }
-
     /// Where each of the `count` changes is.
     pub fn sides(&self, count: usize) -> Result<Vec<Side>, Error> {
         if self.header.generation == 0 {
@@ -470,37 +406,6 @@ impl Session {
         }
     }
 
-    /// Writes `changes.jsonl` anew, in path order. `lines` is the header's count that it stands for: the present one where
-    /// facts alone were added. The caller holds the session's lock, or the store's for a session with a journal.
-    pub fn rewrite(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<(), Error> {
-        let at = self.dir.at(b"changes.jsonl");
-        let temp = self.dir.at(b"changes.jsonl.new");
-        fs.unlink_if_there(temp).at("remove", temp)?;
-        let file = fs.create(temp, 0o600).at("make", temp)?;
-        let follow = (changes.list.len() + changes.folder_times.len()) as u64;
-        let mut buffer = json_line(&Line::Rewritten { lines, follow });
-        let flush = |buffer: &mut Vec<u8>| -> Result<(), Error> {
-            fs.write(&file, buffer, at.dir.path()).at("write", temp)?;
-            buffer.clear();
-            Ok(())
-        };
-        for change in &changes.list {
-            write_line(&mut buffer, &LineRef::Change(change));
-            if buffer.len() > 1 << 20 {
-                flush(&mut buffer)?;
-            }
-        }
-        for time in &changes.folder_times {
-            write_line(&mut buffer, &LineRef::FolderTime(time));
-        }
-        flush(&mut buffer)?;
-        // D1, then D2.
-        fs.sync(&file, at.dir.path()).at("sync", temp)?;
-        fs.rename_over(temp, at).at("rename", temp)?;
-        fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?;
-        Ok(())
-    }
-
     /// Opens the folder of a path below the session's folder, and gives the last name.
     pub fn split<'p>(&self, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {
         split(&self.dir, path)
@@ -519,48 +424,6 @@ impl Locked {
     /// Takes over a header that was written already.
     pub fn set_header(&mut self, header: Header) {
         self.session.header = header;
-    }
-
-    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards.
-    pub fn append(&mut self, fs: &Fs, lines: &[Line], changes: u64) -> Result<(), Error> {
-        let at = self.dir.at(b"changes.jsonl");
-        let file = fs.append(at).at("open", at)?;
-        self.cut_uncounted(fs, &file)?;
-        let bytes = lines.iter().map(json_line).collect::<Vec<_>>().concat();
-        fs.write(&file, &bytes, at.dir.path()).at("write", at)?;
-        // D1: the lines before the count that makes them count.
-        fs.sync(&file, at.dir.path()).at("sync", at)?;
-        let mut header = self.header.clone();
-        header.lines += lines.len() as u64;
-        header.counts.changes = changes;
-        self.save(fs, header)
-    }
-
-    /// Cuts off what an interrupted staging left behind the lines that the header counts.
-    fn cut_uncounted(&self, fs: &Fs, file: &std::fs::File) -> Result<(), Error> {
-        let at = self.dir.at(b"changes.jsonl");
-        let mut reader = BufReader::with_capacity(64 << 10, file);
-        let (mut text, mut end, mut counted, mut owed) = (Vec::new(), 0_u64, 0, 0);
-        let mut first = true;
-        while counted < self.header.lines || owed > 0 {
-            text.clear();
-            let got = reader.read_until(b'\n', &mut text).at("read", at)?;
-            if text.last() != Some(&b'\n') {
-                return Err(Error::Damaged { path: at.to_string(), why: "it has fewer lines than the session counts".into() });
-            }
-            end += got as u64;
-            match serde_json::from_slice(&text) {
-                Ok(Line::Rewritten { lines, follow }) if first => (counted, owed) = (lines, follow),
-                _ if owed > 0 => owed -= 1,
-                _ => counted += 1,
-            }
-            first = false;
-        }
-        let size = crate::fs::dir::stat_of(file.as_fd()).at("look at", at)?.size;
-        if size > end {
-            fs.set_size(file, end, at.dir.path()).at("cut", at)?;
-        }
-        Ok(())
     }
 
     /// Replaces the header without waiting for the disk: of a run under way, which a power cut loses anyway.
@@ -602,42 +465,6 @@ impl Locked {
     }
 }
 
-/// Lines as they are written, borrowed.
-#[derive(serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-enum LineRef<'a> {
-    Change(&'a Change),
-    FolderTime(&'a FolderTime),
-}
-
-/// Net changes in the making.
-#[derive(Default)]
-struct Net {
-    changes: std::collections::BTreeMap<AbsPath, Change>,
-    folder_times: Vec<FolderTime>,
-}
-
-impl Net {
-    fn take(&mut self, line: Line) {
-        match line {
-            Line::Change(change) => {
-                self.changes.insert(change.path.clone(), change);
-            }
-            Line::None { path, .. } => {
-                self.changes.remove(&path);
-            }
-            Line::FolderTime(time) => self.folder_times.push(time),
-            Line::Rewritten { .. } => {}
-        }
-    }
-
-    fn finish(self) -> Changes {
-        let mut folder_times = self.folder_times;
-        folder_times.sort_by(|a, b| a.path.cmp(&b.path));
-        Changes { list: self.changes.into_values().collect(), folder_times }
-    }
-}
-
 /// The name of the file that says where each change is.
 pub fn sides_name(generation: u64) -> Vec<u8> {
     format!("sides.{generation}").into_bytes()
@@ -660,22 +487,19 @@ fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("recant's own types have string keys and no failing serializer")
 }
 
-fn json_line(line: &Line) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    write_line(&mut bytes, line);
-    bytes
-}
-
-fn write_line<T: serde::Serialize>(buffer: &mut Vec<u8>, line: &T) {
-    serde_json::to_writer(&mut *buffer, line).expect("recant's own types have string keys and no failing serializer");
-    buffer.push(b'\n');
-}
+/// A header has at most 4 KiB; what a later recant adds may be more.
+const HEADER_MAX: u64 = 64 << 10;
 
 fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
     let at = dir.at(b"session.json");
-    let damaged = |why: String| Error::Damaged { path: at.to_string(), why };
-    let bytes = read_small(at, 64 << 10)?.ok_or_else(|| damaged("it is missing".into()))?;
-    let header: Header = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+    let bytes = read_small(at, HEADER_MAX)?;
+    let bytes = bytes.ok_or_else(|| Error::Damaged { path: at.to_string(), why: "it is missing".into() })?;
+    parse_header(&bytes, &at.to_string(), id)
+}
+
+fn parse_header(bytes: &[u8], shown: &str, id: &Id) -> Result<Header, Error> {
+    let damaged = |why: String| Error::Damaged { path: shown.into(), why };
+    let header: Header = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
     if header.id != *id {
         return Err(damaged(format!("it is that of session {}", header.id)));
     }
@@ -685,22 +509,30 @@ fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
 
 /// Reads one of recant's own files whole; `None` where it is missing. What is no file, or larger than `limit` bytes, is damage.
 pub fn read_small(at: Entry<'_>, limit: u64) -> Result<Option<Vec<u8>>, Error> {
-    use std::io::Read;
-    let damaged = |why: &str| Error::Damaged { path: at.to_string(), why: why.into() };
-    match at.stat().at("look at", at)? {
-        None => return Ok(None),
-        Some(stat) if stat.sort != crate::fs::dir::Sort::File => return Err(damaged("it is not a file")),
-        Some(stat) if stat.size > limit => return Err(damaged("it is far too large")),
-        Some(_) => {}
+    // A link is refused by the open, a FIFO does not make it wait.
+    match at.open_file() {
+        Ok(file) => read_open(&file, &at.to_string(), limit).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => {
+            Err(Error::Damaged { path: at.to_string(), why: "it is not a file".into() })
+        }
+        Err(error) => Err(error).at("open", at).map_err(Error::from),
     }
-    let file = match at.open_file() {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).at("open", at).map_err(Error::from),
-    };
-    let mut bytes = Vec::new();
-    file.take(limit).read_to_end(&mut bytes).at("read", at)?;
-    Ok(Some(bytes))
+}
+
+fn read_open(file: &std::fs::File, shown: &str, limit: u64) -> Result<Vec<u8>, Error> {
+    use std::io::Read;
+    let damaged = |why: &str| Error::Damaged { path: shown.into(), why: why.into() };
+    let stat = crate::fs::dir::stat_of(file).at("look at", shown)?;
+    if stat.sort != crate::fs::dir::Sort::File {
+        return Err(damaged("it is not a file"));
+    }
+    if stat.size > limit {
+        return Err(damaged("it is far too large"));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(stat.size + 1).unwrap_or(0));
+    file.take(limit).read_to_end(&mut bytes).at("read", shown)?;
+    Ok(bytes)
 }
 
 fn split<'p>(dir: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {

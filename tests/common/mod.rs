@@ -14,6 +14,7 @@
 //! parts are `<id1~>`; a local time is `<time>`; the world's folder is `/world`, so that the tree is `/world/tree`.
 
 #![allow(dead_code, reason = "each test binary uses a part of the fixture")]
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 
 use std::cell::RefCell;
@@ -162,6 +163,26 @@ impl World {
         self
     }
 
+    /// Sets the mtime, of a folder too; links are not followed.
+    pub fn set_mtime(&self, name: impl AsRef<Path>, s: i64, ns: i64) -> &Self {
+        let omit = rustix::fs::Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+        let time = rustix::fs::Timespec { tv_sec: s, tv_nsec: ns };
+        let times = rustix::fs::Timestamps { last_access: omit, last_modification: time };
+        let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+        rustix::fs::utimensat(rustix::fs::CWD, self.path(name), &times, flags).expect("another mtime");
+        self
+    }
+
+    /// Sets an xattr; false, said as a skip, where the file system has none.
+    pub fn set_xattr(&self, name: impl AsRef<Path>, xattr: &str, value: impl AsRef<[u8]>) -> bool {
+        let path = self.path(name);
+        let set = rustix::fs::lsetxattr(&path, xattr, value.as_ref(), rustix::fs::XattrFlags::empty());
+        if let Err(error) = set {
+            println!("skipped: the xattr {xattr} on {}: {error}", path.display());
+        }
+        set.is_ok()
+    }
+
     /// The content of a file below the tree, as text.
     pub fn read(&self, name: impl AsRef<Path>) -> String {
         String::from_utf8(self.bytes(name)).expect("content that is UTF-8")
@@ -224,6 +245,44 @@ impl Default for World {
     fn default() -> Self {
         Self::new()
     }
+}
+
+impl World {
+    /// A session's status, as `show` has it.
+    #[track_caller]
+    pub fn status(&self, id: &str) -> String {
+        let shown = self.call(["show", id, "--json"]).run().ok().json();
+        shown["session"]["status"].as_str().expect("a status").to_owned()
+    }
+
+    /// The names under the tree that are recant's own.
+    pub fn leftovers(&self) -> Vec<String> {
+        let ours = |path: &Vec<u8>| path.windows(8).any(|part| part == b".recant-");
+        self.manifest().0.into_keys().filter(ours).map(|path| path.escape_ascii().to_string()).collect()
+    }
+
+    /// The names in the store's folder of journals.
+    pub fn journals(&self) -> Vec<String> {
+        let store = self.vars.get(OsStr::new("RECANT_STORE")).map_or_else(|| self.store(), PathBuf::from);
+        let names = std::fs::read_dir(store.join("journals")).expect("the journals");
+        names.map(|name| name.expect("a name").file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    /// Ends the test where recant left a temporary name in the tree or a journal.
+    #[track_caller]
+    pub fn assert_tidy(&self, what: &str) {
+        assert_eq!(self.leftovers(), Vec::<String>::new(), "{what}: temporary names");
+        assert_eq!(self.journals(), Vec::<String>::new(), "{what}: journals");
+    }
+}
+
+/// Whether the tests run as root: says so as a skip of `what` where they do not.
+pub fn is_root(what: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        println!("skipped: {what}: only root can set it up");
+    }
+    root
 }
 
 /// A run that is not started yet.
@@ -332,6 +391,11 @@ impl Said {
         String::from_utf8(self.err.clone()).expect("messages that are UTF-8")
     }
 
+    /// Standard error as text, whatever bytes it holds.
+    pub fn stderr_lossy(&self) -> String {
+        String::from_utf8_lossy(&self.err).into_owned()
+    }
+
     /// Standard output masked.
     pub fn masked_out(&self) -> &str {
         &self.masked[0]
@@ -358,6 +422,18 @@ impl Said {
     #[track_caller]
     pub fn json_err(&self) -> serde_json::Value {
         serde_json::from_slice(&self.err).unwrap_or_else(|error| panic!("no JSON ({error}):\n{self}"))
+    }
+
+    /// The paths that stand against what was to be done, as an error in JSON names them, sorted.
+    #[track_caller]
+    pub fn against(&self) -> Vec<String> {
+        let error = self.json_err();
+        let several = error["paths"].as_array().map(|rows| rows.iter().map(|row| row["path"].clone()).collect());
+        let one = || error["path"].as_str().map(|path| vec![path.into()]);
+        let paths: Vec<serde_json::Value> = several.or_else(one).unwrap_or_default();
+        let mut paths: Vec<String> = paths.iter().map(|path| path.as_str().expect("a path").to_owned()).collect();
+        paths.sort();
+        paths
     }
 
     /// Standard output as one JSON value a line.
@@ -620,4 +696,24 @@ fn xattrs(path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
 /// A name from bytes that need not be UTF-8.
 pub fn name(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
+}
+
+/// Says that a test cannot run here, and why.
+pub fn skip(why: &str) {
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    eprintln!("skipped: {test}: {why}");
+}
+
+/// An output on which every write fails: no space left.
+pub fn full() -> std::fs::File {
+    std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full")
+}
+
+/// Whether a command can be captured here at all; says so where not.
+pub fn can_run() -> bool {
+    let said = World::new().recant("run -- true");
+    if said.status == 125 {
+        skip(&format!("no capture here: {}", said.stderr().trim()));
+    }
+    said.status != 125
 }

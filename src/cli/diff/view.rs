@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use super::super::problem::Problem;
+use super::super::show::sort_text;
 use super::super::sides::{Content, OnTree, Sources};
 use super::super::text;
 use crate::fs::path::{AbsPath, Shown};
@@ -95,16 +96,16 @@ impl<'c> View<'c> {
         if change.marks.foreign {
             view.remark("changed by others while the command ran: conflict");
         }
-        match &on_tree {
-            OnTree::Changed if side.is_in() => view.remark("changed on the tree since it was committed"),
-            OnTree::Changed => view.remark("changed since: conflict"),
-            OnTree::Unseen(why) => view.remark(&format!("it cannot be looked at: {why}")),
-            OnTree::AsRecorded => {}
+        if let Some(why) = on_tree.why(side) {
+            view.remark(&why);
         }
         if read && !change.in_place() {
             let before = |sources: &mut Sources<'_>| sources.before(change, side, &on_tree);
             let after = |sources: &mut Sources<'_>| sources.after(change, side, &on_tree);
             view.fill(sources, before, after)?;
+        }
+        if !view.whole {
+            view.remarks.insert(0, format!("{}, not shown", sort_text(change.sort())));
         }
         Ok(view)
     }
@@ -189,7 +190,7 @@ fn remarks(change: &Change) -> Vec<String> {
     match (odd(before), odd(after)) {
         (Some(old), Some(new)) if change.sort() == Sort::Modified => remarks.push(format!("{old} -> {new}")),
         (Some(_), Some(_)) => {}
-        (Some(old), None) => remarks.push(format!("{old} removed")),
+        (Some(_), None) => remarks.push(format!("{} removed", before.as_ref().map_or("", |state| sort_word(state.sort())))),
         (None, Some(new)) => remarks.push(format!("new {new}")),
         (None, None) => {}
     }

@@ -1,0 +1,126 @@
+//! Which changes of a session are moved where only some paths are named (DESIGN.md, Session status).
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::Error;
+use super::job::Verb;
+use crate::error::At;
+use crate::fs::dir::Sort;
+use crate::fs::path::AbsPath;
+use crate::session::change::Changes;
+use crate::session::header::{Checkpoint, Status};
+use crate::session::store::Session;
+use crate::tree::look;
+use crate::tree::state::Identity;
+
+/// Whether a verb can begin on a session: what is discarded, under way, without its originals, or was never committed
+/// where that is needed, is refused with the remedy.
+pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
+    let id = session.id();
+    let never = session.header.counts.changes > 0;
+    let pruned = session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0;
+    let (why, remedy) = match (session.header.status(), verb) {
+        (Status::Discarded, _) => ("it is discarded: what it held is gone", None),
+        (Status::Capturing, _) => ("its run has not ended", None),
+        (Status::Pending, Verb::Redo) if never => {
+            ("it was never committed, so there is nothing to redo", Some(format!("recant commit {id}")))
+        }
+        (Status::Pending, Verb::Rollback) if never => {
+            let remedy = format!("recant discard {id} drops what it holds");
+            ("it was never committed, so there is nothing to roll back", Some(remedy))
+        }
+        _ if pruned => ("its checkpoint was pruned: the originals are gone, and what is committed stays", None),
+        _ => return Ok(()),
+    };
+    Err(Error::Session(crate::session::Error::NotNow { id: id.to_string(), why: why.into(), remedy }))
+}
+
+/// Which of a session's changes are asked for, by index in path order.
+pub struct Choice {
+    /// The changes.
+    pub chosen: Vec<usize>,
+    /// What comes along although it was not named, for people.
+    pub notes: Vec<String>,
+}
+
+/// What [`choose`] has to know of each change, by index.
+pub struct Rules<'a> {
+    /// It is on the side that the verb starts from.
+    pub may: &'a dyn Fn(usize) -> bool,
+    /// It is a folder that what lies under it needs on the tree.
+    pub needed: &'a dyn Fn(usize) -> bool,
+    /// Where its `to` lies below the session's folder.
+    pub lies: &'a dyn Fn(usize) -> Option<Vec<u8>>,
+}
+
+/// The changes at and under `paths` that may be moved, the other names of what is hard-linked with them, and the folders
+/// above that they need. All that may be moved where no path is given.
+pub fn choose(session: &Session, changes: &Changes, paths: &[AbsPath], rules: &Rules<'_>) -> Result<Choice, Error> {
+    if paths.is_empty() {
+        let chosen = (0..changes.list.len()).filter(|i| (rules.may)(*i)).collect();
+        return Ok(Choice { chosen, notes: Vec::new() });
+    }
+    let mut chosen = BTreeSet::new();
+    let mut unknown = Vec::new();
+    for path in paths {
+        let under = changes.under(path);
+        if under.is_empty() {
+            unknown.push((path.to_string(), not_in_session(session, changes, path)));
+        }
+        chosen.extend(under.filter(|i| (rules.may)(*i)));
+    }
+    if !unknown.is_empty() {
+        return Err(Error::Refused(unknown));
+    }
+    let linked = other_names(session, changes, &chosen, rules)?;
+    let note =
+        |i: &usize| format!("{}: comes along, as it is the same file as one that was named (a hard link)", changes.list[*i].path);
+    let notes = linked.iter().map(note).collect();
+    chosen.extend(linked);
+    for i in chosen.clone() {
+        for above in std::iter::successors(changes.list[i].path.parent(), AbsPath::parent) {
+            let at = changes.list.binary_search_by(|change| change.path.cmp(&above));
+            chosen.extend(at.ok().filter(|at| (rules.needed)(*at)));
+        }
+    }
+    Ok(Choice { chosen: chosen.into_iter().collect(), notes })
+}
+
+/// The changes whose `to` or `from` is another name of a file that is chosen. With one name on the tree and one in the
+/// store, a write to the first would change what is kept under the second (PROTOCOL.md, What rests on it).
+fn other_names(session: &Session, changes: &Changes, chosen: &BTreeSet<usize>, rules: &Rules<'_>) -> Result<Vec<usize>, Error> {
+    let held = |i: usize| -> Result<Option<Identity>, Error> {
+        let Some(place) = (rules.lies)(i) else { return Ok(None) };
+        let Ok((dir, name)) = session.split(&place) else { return Ok(None) };
+        let stat = dir.at(name).stat().at("look at", dir.at(name))?;
+        Ok(stat.filter(|stat| stat.nlink > 1 && stat.sort == Sort::File).map(|stat| look::identity(&stat)))
+    };
+    // In the store and on the tree: the same inode number may stand for two files on two file systems.
+    let (mut in_store, mut on_tree) = (HashSet::new(), HashSet::new());
+    for i in chosen {
+        in_store.extend(held(*i)?);
+        on_tree.extend(linked_on_tree(&changes.list[*i].path));
+    }
+    let mut linked = Vec::new();
+    for i in (0..changes.list.len()).filter(|i| (rules.may)(*i) && !chosen.contains(i)) {
+        let along = !on_tree.is_empty() && linked_on_tree(&changes.list[i].path).is_some_and(|inode| on_tree.contains(&inode));
+        if along || !in_store.is_empty() && held(i)?.is_some_and(|identity| in_store.contains(&identity)) {
+            linked.push(i);
+        }
+    }
+    Ok(linked)
+}
+
+/// Device and inode of a file on the tree that has several names.
+fn linked_on_tree(path: &AbsPath) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = path.as_path().symlink_metadata().ok()?;
+    (meta.is_file() && meta.nlink() > 1).then(|| (meta.dev(), meta.ino()))
+}
+
+fn not_in_session(session: &Session, changes: &Changes, path: &AbsPath) -> String {
+    let shared = |other: &AbsPath| other.as_bytes().iter().zip(path.as_bytes()).take_while(|(a, b)| a == b).count();
+    let nearest = changes.list.iter().max_by_key(|change| shared(&change.path));
+    let nearest = nearest.map_or(String::new(), |change| format!("; the nearest is {}", change.path));
+    format!("session {} holds no change there{nearest}", session.id())
+}

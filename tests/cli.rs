@@ -1,0 +1,330 @@
+//! The command line itself: help, usage, settings, completions, manual pages, closed pipes.
+
+mod common;
+
+use std::io::Read;
+use std::process::Stdio;
+
+use common::World;
+use insta::assert_snapshot;
+
+/// Every verb there is, as it is called.
+const VERBS: [&str; 32] = [
+    "run",
+    "shell",
+    "session",
+    "session new",
+    "session write",
+    "session delete",
+    "session mkdir",
+    "session symlink",
+    "session chmod",
+    "session list",
+    "session show",
+    "session discard",
+    "session rename",
+    "session prune",
+    "list",
+    "show",
+    "discard",
+    "diff",
+    "commit",
+    "rollback",
+    "redo",
+    "checkpoint",
+    "checkpoint list",
+    "checkpoint show",
+    "checkpoint verify",
+    "checkpoint prune",
+    "cat",
+    "status",
+    "recover",
+    "log",
+    "config",
+    "completions",
+];
+
+#[test]
+fn every_verb_has_help_with_examples() {
+    let world = World::new();
+    for verb in VERBS {
+        let said = world.recant(&format!("{verb} --help")).ok();
+        let is_group = matches!(verb, "session" | "checkpoint");
+        assert!(said.stdout().contains(&format!("Usage: recant {verb}")), "{said}");
+        assert!(is_group || said.stdout().contains("Examples:\n  "), "{verb} has no example");
+        assert!(said.err.is_empty());
+    }
+    let whole = world.recant("--help").ok().stdout();
+    assert!(["Examples:", "Exit status:", "commit", "session"].iter().all(|word| whole.contains(word)), "{whole}");
+    assert!(world.recant("--version").ok().stdout().starts_with("recant "));
+    assert_eq!(world.recant("").status, 2);
+}
+
+#[test]
+fn a_misuse_is_told_in_three_lines_and_2() {
+    let world = World::new();
+    for words in [
+        "frobnicate",
+        "session",
+        "session write",
+        "diff --stat --name-only",
+        "cat last f --before --after",
+        "list --color purple",
+        "prune -q -v",
+    ] {
+        let said = world.recant(words).with(2);
+        assert!(said.out.is_empty(), "{said}");
+        assert!(words == "session" || said.stderr().lines().count() <= 3, "{said}");
+    }
+    assert_snapshot!(world.recant("session write"), @r#"
+    status 2
+    --- stderr
+    recant: the following required arguments were not provided: <ID> <PATH>
+            usage: recant session write <ID> <PATH>
+    "#);
+    assert_snapshot!(world.recant("dif"), @r#"
+    status 2
+    --- stderr
+    recant: unrecognized subcommand 'dif'
+            a similar subcommand exists: 'diff'
+            usage: recant [OPTIONS] <COMMAND>
+    "#);
+    assert_snapshot!(world.recant("session prune --older-than 3y"), @r#"
+    status 2
+    --- stderr
+    recant: invalid value '3y' for '--older-than <AGE>': "3y" is no age: a number and s, m, h, d or w, as in 30d
+            recant --help shows the verbs
+    "#);
+    let error = world.recant("dif --json").with(2).json_err();
+    assert_eq!((&error["kind"], &error["schema"]), (&"usage".into(), &1.into()));
+}
+
+#[test]
+fn options_of_all_verbs_stand_before_or_after_the_verb() {
+    let world = World::new();
+    let store = world.root().join("other");
+    let store = store.to_str().unwrap();
+    let id = world.call(["--store", store, "session", "new", "--json"]).run().ok().json()["id"].clone();
+    let listed = world.call(["list", "--json", "--store", store]).run().ok().json();
+    assert_eq!(listed["sessions"][0]["id"], id);
+    assert!(!world.store().exists());
+    assert_eq!(
+        world.call(["--store", "../other", "list"]).run().ok().stdout().lines().count(),
+        2,
+        "relative to the working folder"
+    );
+}
+
+#[test]
+fn quiet_says_less_and_verbose_more() {
+    let world = World::new();
+    let id = world.begin();
+    let write =
+        |option: &str| world.call(["session", "write", &id, "f", option]).stdin(option).run().ok().masked_err().to_owned();
+    assert_eq!((&*write("-v"), &*write("-q")), ("recant: staged: /world/tree/f\n", ""));
+    assert_eq!(world.recant("diff -q").ok().err, b"");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "large", "line\n".repeat(1_000_000));
+    for args in [&["diff", &*id][..], &["cat", &id, "large"], &["completions", "bash"], &["--help"], &["man"]] {
+        let mut child = world.call(args).command().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut said = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let status = child.wait().unwrap();
+        assert!(status.success() && said.is_empty(), "{args:?}: {status}: {said}");
+    }
+    let full = common::full();
+    let out = world.call(["diff", &id]).command().stdout(full).output().unwrap();
+    assert_eq!(
+        (out.status.code(), &*String::from_utf8(out.stderr).unwrap()),
+        (Some(1), "recant: standard output: cannot write: no space left on device\n        nothing was changed\n")
+    );
+}
+
+#[test]
+fn config_prints_what_is_in_force_and_where_it_comes_from() {
+    let mut world = World::new();
+    world.set("PAGER", "more");
+    world.config(
+        "[checkpoint]\nmax_size = '1M'\non_limit = 'partial'\n[commit]\ndeny = ['/etc/**']\n[retention]\nolder_than = '14d'\n",
+    );
+    let squeezed = |text: &str| {
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join("\n")
+    };
+    assert_snapshot!(squeezed(world.recant("config").ok().masked_out()), @r#"
+    store.path /world/store environment ($RECANT_STORE)
+    store.warn_size 5.0 GiB default
+    capture.also none default
+    capture.pass none default
+    capture.hide none default
+    capture.scratch none default
+    checkpoint.max_files 100 default
+    checkpoint.max_size 1.0 MiB file
+    checkpoint.on_limit partial file
+    commit.deny /etc/** file
+    retention.keep none default
+    retention.older_than 2w file
+    color auto default
+    pager more environment ($PAGER)
+    "#);
+    world.unset("RECANT_STORE").unset("PAGER").set("NO_COLOR", "1");
+    let rows = world.recant("config --jsonl").ok().json_lines();
+    let row = |key: &str| rows.iter().find(|row| row["key"] == key).unwrap().clone();
+    assert_eq!(row("store.path")["from"], "environment ($XDG_DATA_HOME)");
+    assert_eq!(row("color")["from"], "environment ($NO_COLOR)");
+    assert_eq!((&row("checkpoint.max_size")["value"], &row("checkpoint.max_size")["from"]), (&1_048_576.into(), &"file".into()));
+    assert_eq!(row("checkpoint.max_files")["from"], "default");
+}
+
+#[test]
+fn settings_that_are_wrong_stop_every_verb_but_help() {
+    let world = World::new();
+    world.config("[checkpoint]\nmax_filez = 3\n");
+    assert_snapshot!(world.recant("list"), @r#"
+    status 1
+    --- stderr
+    recant: /world/config/recant/config.toml: unknown key "checkpoint.max_filez"; the nearest known one is "checkpoint.max_files"
+            nothing was changed
+            recant config shows the known keys once the file is mended
+    "#);
+    world.config("[checkpoint]\nmax_size = 'much'\n");
+    assert_snapshot!(world.recant("list"), @r#"
+    status 1
+    --- stderr
+    recant: /world/config/recant/config.toml: checkpoint.max_size: "much" is no size: a number and K, M or G, as in 50M
+            nothing was changed
+    "#);
+    world.config("store = \n");
+    assert_snapshot!(world.recant("list --json"), @r#"
+    status 1
+    --- stderr
+    {"schema":1,"kind":"refused","message":"/world/config/recant/config.toml: line 1: string values must be quoted, expected literal string","path":"/world/config/recant/config.toml","state":"nothing was changed","remedy":null}
+    "#);
+    for words in ["--help", "completions bash", "man"] {
+        world.recant(words).ok();
+    }
+}
+
+#[test]
+fn the_store_is_where_option_environment_settings_and_xdg_say_in_this_order() {
+    let mut world = World::new();
+    let data = world.root().join("data/recant").to_str().unwrap().to_owned();
+    let home = world.root().join("home");
+    let path = |world: &World| world.recant("config --json").ok().json()["settings"][0]["value"].as_str().unwrap().to_owned();
+    assert_eq!(path(&world), world.store().to_str().unwrap());
+    world.unset("RECANT_STORE").config("[store]\npath = '~/mine'\n");
+    assert_eq!(path(&world), home.join("mine").to_str().unwrap());
+    world.config("");
+    assert_eq!(path(&world), data);
+    world.set("XDG_DATA_HOME", "relative/is/ignored");
+    assert_eq!(path(&world), home.join(".local/share/recant").to_str().unwrap());
+    world.set("RECANT_STORE", "relative");
+    assert_snapshot!(world.recant("list"), @r#"
+    status 1
+    --- stderr
+    recant: RECANT_STORE=relative: the store's path has to be absolute
+            nothing was changed
+            a relative one would be another store in each working folder; --store DIR may be relative
+    "#);
+    world.unset("RECANT_STORE");
+    world.begin();
+    assert!(home.join(".local/share/recant/format").is_file());
+}
+
+#[test]
+fn without_a_home_the_store_has_to_be_named() {
+    let mut world = World::new();
+    world.unset("HOME").unset("XDG_DATA_HOME").unset("XDG_CONFIG_HOME").unset("RECANT_STORE");
+    if !rustix::process::geteuid().is_root() {
+        common::skip("only root can become a user without a home");
+        return;
+    }
+    world.chmod(world.root(), 0o777).chmod(world.tree(), 0o777);
+    let nobody = |args: &[&str]| world.call(args).user(54_321, 54_321).run();
+    let said = nobody(&["list"]);
+    if said.status == 126 || said.status == 127 {
+        common::skip("another user cannot reach the program");
+        return;
+    }
+    assert_snapshot!(said, @r#"
+    status 1
+    --- stderr
+    recant: no home folder is known, so that the store has no place
+            nothing was changed
+            set HOME, or name the store: recant --store DIR …, or RECANT_STORE=DIR
+    "#);
+    nobody(&["--store", world.path("mine").to_str().unwrap(), "session", "new"]).ok();
+    assert_eq!(nobody(&["config"]).status, 0);
+    nobody(&["completions", "zsh"]).ok();
+}
+
+#[test]
+fn completions_know_every_verb() {
+    let world = World::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let text = world.recant(&format!("completions {shell}")).ok().stdout();
+        assert!(["rollback", "session", "checkpoint"].iter().all(|verb| text.contains(verb)), "{shell}");
+    }
+    assert_eq!(world.recant("completions csh").status, 2);
+}
+
+#[test]
+fn there_is_a_manual_page_for_every_verb() {
+    let world = World::new();
+    assert!(world.recant("man").ok().stdout().contains(".TH recant 1"));
+    assert!(world.recant("man session write").ok().stdout().contains("recant\\-session\\-write"));
+    assert_snapshot!(world.recant("man session fly"), @r#"
+    status 1
+    --- stderr
+    recant: there is no verb "session fly"
+            nothing was changed
+            recant --help shows the verbs
+    "#);
+    world.mkdir("man1").write("man1/recant-list.1", "old");
+    world.recant("man --dir man1").ok();
+    for verb in VERBS {
+        let page = world.read(format!("man1/recant-{}.1", verb.replace(' ', "-")));
+        assert!(page.contains(".SH SYNOPSIS"), "{verb}");
+    }
+    assert_eq!(world.manifest().0[&b"man1/recant.1"[..]].mode, 0o644);
+    assert_snapshot!(world.recant("man --dir none"), @r#"
+    status 1
+    --- stderr
+    recant: none: cannot open the folder: no such file or directory
+            nothing was changed
+    "#);
+}
+
+#[test]
+fn errors_in_json_are_one_object_on_standard_error() {
+    let world = World::new();
+    let id = world.begin();
+    for (args, kind) in
+        [(&["show", "none"][..], "refused"), (&["diff", &*id, "nothing/here"], "refused"), (&["log", "x", "-n", "x"], "usage")]
+    {
+        let said = world.call([args, &["--json"]].concat()).run();
+        let error = said.json_err();
+        assert!(said.out.is_empty(), "{said}");
+        assert_eq!((&error["schema"], &error["kind"]), (&1.into(), &kind.into()), "{said}");
+        assert!(error["message"].is_string() && error.get("state").is_some() && error.get("remedy").is_some(), "{said}");
+    }
+}
+
+#[test]
+fn a_working_folder_that_is_gone_is_told() {
+    let world = World::new();
+    let id = world.begin();
+    world.mkdir("gone");
+    let said = world.program("sh", ["-c", &format!("rmdir ../gone; exec {} session write {id} f", env!("CARGO_BIN_EXE_recant"))]);
+    assert_snapshot!(said.cwd(world.path("gone")).run(), @r#"
+    status 1
+    --- stderr
+    recant: the working folder cannot be told: no such file or directory
+            nothing was changed
+    "#);
+}

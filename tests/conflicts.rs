@@ -1,0 +1,565 @@
+//! Conflicts: whatever somebody else did to a path since is refused by name and left alone, and `--force` keeps it.
+#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+
+mod common;
+
+use std::path::Path;
+
+use common::World;
+
+/// What somebody else does to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Deed {
+    EditedWithTheOldTime,
+    Appended,
+    Deleted,
+    MadeAgain,
+    Chmodded,
+    Xattr,
+    EqualBytes,
+    Folder,
+    Symlink,
+    Fifo,
+    MovedAway,
+}
+
+use Deed::*;
+
+const DEEDS: [Deed; 11] =
+    [EditedWithTheOldTime, Appended, Deleted, MadeAgain, Chmodded, Xattr, EqualBytes, Folder, Symlink, Fifo, MovedAway];
+
+fn is_there(world: &World, name: &str) -> bool {
+    world.path(name).symlink_metadata().is_ok()
+}
+
+fn mtime(world: &World, name: &str) -> (i64, i64) {
+    use std::os::unix::fs::MetadataExt;
+    let meta = world.path(name).symlink_metadata().expect("a file");
+    (meta.mtime(), meta.mtime_nsec())
+}
+
+fn mode(world: &World, name: &str) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    world.path(name).symlink_metadata().expect("a file").permissions().mode() & 0o7777
+}
+
+impl Deed {
+    /// Does it. `back` is what stood at the path before the last operation, for a path where nothing is now. Whether
+    /// anything could be done.
+    fn to(self, world: &World, name: &str, back: &str) -> bool {
+        let there = is_there(world, name);
+        let clear = || {
+            if there {
+                world.remove(name);
+            }
+        };
+        match self {
+            EditedWithTheOldTime | Appended | Deleted | Chmodded | Xattr | MovedAway if !there => return false,
+            EditedWithTheOldTime => {
+                let (s, ns) = mtime(world, name);
+                let bytes: Vec<u8> = world.bytes(name).iter().map(|byte| byte ^ 1).collect();
+                world.write(name, bytes).set_mtime(name, s, ns);
+            }
+            Appended => drop(world.write(name, [&world.bytes(name)[..], b"more"].concat())),
+            Deleted => drop(world.remove(name)),
+            MadeAgain => {
+                clear();
+                world.write(name, "newcomer");
+            }
+            Chmodded => drop(world.chmod(name, 0o751)),
+            Xattr => return world.set_xattr(name, "user.foreign", "1"),
+            EqualBytes => {
+                let (bytes, mode) = if there { (world.bytes(name), mode(world, name)) } else { (back.into(), 0o644) };
+                clear();
+                world.write(name, bytes).chmod(name, mode);
+            }
+            Folder => {
+                clear();
+                world.write(format!("{name}/in"), "newcomer");
+            }
+            Symlink => {
+                clear();
+                world.symlink("/nowhere", name);
+            }
+            Fifo => {
+                clear();
+                world.fifo(name);
+            }
+            MovedAway => {
+                let to = format!("moved-{name}");
+                std::fs::rename(world.path(name), world.path(to)).expect("a move");
+            }
+        }
+        true
+    }
+
+    fn takes_it_away(self) -> bool {
+        matches!(self, Deleted | MovedAway)
+    }
+
+    fn changes_its_kind(self) -> bool {
+        matches!(self, Folder | Symlink | Fifo)
+    }
+}
+
+const NAMES: [&str; 5] = ["calm", "created", "deleted", "meta", "modified"];
+
+/// One path of each sort of change, and one that nobody else touches.
+fn scene() -> (World, String) {
+    let world = World::new();
+    for name in ["calm", "deleted", "meta", "modified"] {
+        world.write(name, format!("old {name}")).set_mtime(name, 1_000_000_000, 7);
+    }
+    let id = world.begin();
+    for name in ["calm", "created", "modified"] {
+        world.stage_write(&id, name, format!("new {name}"));
+    }
+    world.recant(&format!("session delete {id} deleted")).ok();
+    world.recant(&format!("session chmod {id} 0600 meta")).ok();
+    (world, id)
+}
+
+/// What the paths are, by name, when `verb` is to be carried out: whether something is there, and is wanted there.
+fn ways(verb: &str) -> [(&'static str, bool, bool); 5] {
+    let ways = [
+        ("calm", true, true),
+        ("created", false, true),
+        ("deleted", true, false),
+        ("meta", true, true),
+        ("modified", true, true),
+    ];
+    if verb == "rollback" { ways.map(|(name, from, to)| (name, to, from)) } else { ways }
+}
+
+/// Whether the deed makes what `verb` does to the path a conflict.
+fn conflicts(deed: Deed, from: bool, to: bool) -> bool {
+    match (from, to) {
+        // It is as wanted already where nothing is wanted and nothing is there, or the very same was made again.
+        (true, false) => !deed.takes_it_away() && deed != EqualBytes,
+        (false, true) => deed != EqualBytes,
+        _ => deed != EqualBytes,
+    }
+}
+
+/// For every deed: refused with every path, nothing changed; then by force: what is overwritten is kept.
+fn matrix(verb: &str, ready: &dyn Fn(&World, &str)) {
+    for deed in DEEDS {
+        let (world, id) = scene();
+        ready(&world, &id);
+        let status = world.status(&id);
+        let mut against = Vec::new();
+        let mut foreign = Vec::new();
+        for (name, from, to) in ways(verb) {
+            let before_content = if verb == "rollback" { format!("old {name}") } else { format!("new {name}") };
+            if name == "calm" || !deed.to(&world, name, &before_content) {
+                continue;
+            }
+            let is_file = is_there(&world, name) && world.path(name).symlink_metadata().expect("it").is_file();
+            if conflicts(deed, from, to) {
+                against.push(name);
+                foreign.push((name, is_file.then(|| world.bytes(name))));
+            }
+        }
+        let what = format!("{verb} after {deed:?}");
+        let before = world.manifest();
+        let shown = world.call(["show", &id, "--json"]).run().ok().stdout();
+        if !against.is_empty() {
+            let dry = world.call([verb, &id, "--dry-run", "--json"]).run().with(3);
+            let said = world.call([verb, &id, "--json"]).run().with(3);
+            assert_eq!(dry.err, said.err, "{what}: --dry-run says what the real one does");
+            let paths: Vec<String> = against.iter().map(|name| world.path(name).display().to_string()).collect();
+            assert_eq!(said.against(), paths, "{what}: every path is named, and no other");
+            before.assert_same(&world.manifest(), &what);
+            assert_eq!(world.call(["show", &id, "--json"]).run().ok().stdout(), shown, "{what}: the session is as it was");
+            world.assert_tidy(&what);
+        }
+        by_force(&world, &id, verb, deed, &foreign, &what);
+        assert_ne!(world.status(&id), status, "{what}: by force it is done");
+    }
+}
+
+fn by_force(world: &World, id: &str, verb: &str, deed: Deed, foreign: &[(&str, Option<Vec<u8>>)], what: &str) {
+    // The old metadata of an inode that is gone cannot be set on another object.
+    let beyond = foreign.iter().any(|(name, _)| *name == "meta") && (deed.takes_it_away() || deed.changes_its_kind());
+    let mut args = vec![verb, id, "--force"];
+    if beyond {
+        let said = world.call([verb, id, "--force", "--json"]).run().with(3);
+        assert_eq!(said.against(), [world.path("meta").display().to_string()], "{what}, by force");
+        args.extend(NAMES.iter().filter(|name| **name != "meta"));
+    }
+    world.call(&args).run().ok();
+    world.assert_tidy(what);
+    let wanted = |name: &str, to: bool| match (name, to) {
+        (_, false) => None,
+        ("meta", _) => Some(("old meta".to_owned(), if verb == "rollback" { 0o644 } else { 0o600 })),
+        (name, _) => Some((format!("{} {name}", if verb == "rollback" { "old" } else { "new" }), 0o644)),
+    };
+    for (name, _, to) in ways(verb) {
+        if name == "meta" && (beyond || !foreign.is_empty()) {
+            continue;
+        }
+        let now = is_there(world, name).then(|| (world.read(name), mode(world, name)));
+        assert_eq!(now, wanted(name, to), "{what}, by force: {name}");
+    }
+    for (name, bytes) in foreign.iter().filter(|(name, _)| *name != "meta") {
+        let Some(bytes) = bytes else { continue };
+        let kept = world.call(["cat", id, name, "--displaced"]).run().ok();
+        assert_eq!(&kept.out, bytes, "{what}, by force: what was at {name} is kept");
+    }
+}
+
+fn committed(world: &World, id: &str) {
+    world.recant(&format!("commit {id}")).ok();
+}
+
+fn rolled_back(world: &World, id: &str) {
+    committed(world, id);
+    world.recant(&format!("rollback {id}")).ok();
+}
+
+#[test]
+fn whatever_was_done_to_a_path_since_the_commit_is_a_conflict_at_rollback_and_kept_by_force() {
+    matrix("rollback", &committed);
+}
+
+#[test]
+fn whatever_was_done_to_a_path_since_the_rollback_is_a_conflict_at_redo_and_kept_by_force() {
+    matrix("redo", &rolled_back);
+}
+
+#[test]
+fn what_was_edited_and_taken_back_by_force_is_left_out_of_the_redo_by_name() {
+    let (world, id) = scene();
+    committed(&world, &id);
+    for name in ["created", "modified"] {
+        world.write(name, "edited since");
+    }
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert_eq!(world.status(&id), "rolled_back");
+    let before = world.manifest();
+    let dry = world.call(["redo", &id, "--dry-run", "--json"]).run().with(4).json();
+    before.assert_same(&world.manifest(), "a dry run");
+    let said = world.call(["redo", &id, "--json"]).run().with(4).json();
+    assert_eq!(dry["left"], said["left"]);
+    let left: Vec<&str> = said["left"].as_array().expect("a list").iter().map(|row| row["path"].as_str().expect("one")).collect();
+    let want = ["created", "modified"].map(|name| world.path(name).display().to_string());
+    assert_eq!(left, want);
+    assert_eq!(world.status(&id), "partial");
+    assert_eq!((world.read("modified"), is_there(&world, "created")), ("old modified".into(), false));
+    assert_eq!(world.read("calm"), "new calm");
+    // And back again: only what was put is taken back.
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "the second rollback");
+}
+
+#[test]
+fn what_force_overwrote_at_a_redo_is_what_the_next_rollback_gives_back() {
+    let (world, id) = scene();
+    rolled_back(&world, &id);
+    world.write("modified", "edited").write("created", "newcomer").chmod("created", 0o600);
+    world.remove("deleted").symlink("elsewhere", "deleted");
+    let before = world.manifest();
+    world.recant(&format!("redo {id}")).with(3);
+    world.recant(&format!("redo {id} --force")).ok();
+    assert_eq!((world.read("modified"), world.read("created")), ("new modified".into(), "new created".into()));
+    assert!(!is_there(&world, "deleted"));
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "rollback after a forced redo");
+}
+
+#[test]
+fn metadata_that_force_overwrites_is_kept_in_the_session() {
+    let (world, id) = scene();
+    committed(&world, &id);
+    world.write("meta", "edited").chmod("meta", 0o751);
+    let xattr = world.set_xattr("meta", "user.foreign", "kept");
+    world.set_mtime("meta", 1_234_567_890, 5);
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert_eq!((world.read("meta"), mode(&world, "meta")), ("edited".into(), 0o644), "the content is not touched");
+    let folder = world.session(&id).join("displaced/2/manifest.jsonl");
+    let kept = std::fs::read_to_string(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    assert!(kept.contains("\"0751\""), "the mode that was there: {kept}");
+    assert!(!xattr || kept.contains("user.foreign"), "the xattr that was there: {kept}");
+}
+
+/// Commit: the session is staged, then somebody else does something, then the commit.
+#[test]
+fn whatever_was_done_to_a_path_since_it_was_staged_is_a_conflict_at_commit() {
+    for deed in DEEDS {
+        let (world, id) = scene();
+        let mut against = Vec::new();
+        for (name, from, _) in ways("commit") {
+            // "already so" is a conflict at commit: its `before` would be a lie.
+            if name != "calm" && deed.to(&world, name, &format!("new {name}")) && (deed != EqualBytes || !from) {
+                against.push(world.path(name).display().to_string());
+            }
+        }
+        let what = format!("commit after {deed:?}");
+        let before = world.manifest();
+        if against.is_empty() {
+            world.recant(&format!("commit {id}")).ok();
+            continue;
+        }
+        let dry = world.call(["commit", &id, "--dry-run", "--json"]).run().with(3);
+        let said = world.call(["commit", &id, "--json"]).run().with(3);
+        assert_eq!(dry.err, said.err, "{what}");
+        assert_eq!(said.against(), against, "{what}");
+        before.assert_same(&world.manifest(), &what);
+        assert_eq!(world.status(&id), "pending", "{what}");
+        world.assert_tidy(&what);
+        // What can go on by force goes on, and the rollback gives back exactly what was found.
+        let able: Vec<&str> = NAMES
+            .into_iter()
+            .filter(|name| !(deed == Folder && *name != "calm"))
+            .filter(|name| !(*name == "meta" && (deed.takes_it_away() || deed.changes_its_kind())))
+            .collect();
+        world.call(["commit", &id, "--force"].into_iter().chain(able.iter().copied())).run().ok();
+        for name in able {
+            let now = is_there(&world, name).then(|| world.path(name).is_file() && !world.path(name).is_symlink());
+            assert_eq!(now, (name != "deleted").then_some(true), "{what}, by force: {name}");
+        }
+        world.recant(&format!("rollback {id}")).ok();
+        before.assert_same(&world.manifest(), &format!("rollback of a forced {what}"));
+        world.assert_tidy(&what);
+    }
+}
+
+#[test]
+fn a_name_in_a_deleted_folder_that_was_not_there_is_a_conflict() {
+    let world = World::new();
+    world.write("folder/a", "1").write("folder/sub/b", "2");
+    let id = world.begin();
+    world.recant(&format!("session delete {id} folder -r")).ok();
+    world.write("folder/sub/late", "newcomer").write("folder/late", "newcomer");
+    let before = world.manifest();
+    let said = world.call(["commit", &id, "--json"]).run().with(3);
+    let want = ["folder/late", "folder/sub/late"].map(|name| world.path(name).display().to_string());
+    assert!(want.iter().all(|path| said.against().contains(path)), "{said}");
+    before.assert_same(&world.manifest(), "a refused commit");
+    // By force too: what nobody knew is not deleted with the rest.
+    world.recant(&format!("commit {id} --force")).with(3);
+    before.assert_same(&world.manifest(), "a refused commit by force");
+    world.remove("folder/late").remove("folder/sub/late");
+    let before = world.manifest();
+    world.recant(&format!("commit {id}")).ok();
+    assert!(!is_there(&world, "folder"));
+    world.recant(&format!("rollback {id}")).ok();
+    before.without_folder_times().assert_same(&world.manifest().without_folder_times(), "rollback");
+}
+
+#[test]
+fn a_file_that_another_process_has_open_for_writing_is_a_conflict_at_commit_and_rollback() {
+    let (world, id) = scene();
+    let before = world.manifest();
+    let hold = |name: &str| std::fs::OpenOptions::new().append(true).open(world.path(name)).expect("a file to hold");
+    let held = hold("modified");
+    let said = world.call(["commit", &id, "--json"]).run().with(3);
+    assert_eq!(said.against(), [world.path("modified").display().to_string()]);
+    before.assert_same(&world.manifest(), "a refused commit");
+    drop(held);
+    committed(&world, &id);
+    let before = world.manifest();
+    let held = hold("created");
+    let said = world.call(["rollback", &id, "--json"]).run().with(3);
+    assert_eq!(said.against(), [world.path("created").display().to_string()]);
+    before.assert_same(&world.manifest(), "a refused rollback");
+    drop(held);
+    world.recant(&format!("rollback {id}")).ok();
+}
+
+#[test]
+fn what_a_writer_adds_after_a_forced_commit_is_found_at_rollback_and_given_back_by_force() {
+    use std::io::Write;
+    let (world, id) = scene();
+    let mut held = std::fs::OpenOptions::new().append(true).open(world.path("modified")).expect("a file to hold");
+    world.recant(&format!("commit {id} --force")).ok();
+    held.write_all(b", and late bytes").expect("a write into what lies in the checkpoint now");
+    drop(held);
+    let before = world.manifest();
+    let said = world.call(["rollback", &id, "--json"]).run().with(3);
+    assert_eq!(said.against(), [world.path("modified").display().to_string()]);
+    before.assert_same(&world.manifest(), "a refused rollback");
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert_eq!(world.read("modified"), "old modified, and late bytes");
+}
+
+#[test]
+fn the_second_of_two_sessions_on_one_file_conflicts_and_the_first_goes_back_last() {
+    let world = World::new();
+    world.write("shared", "0");
+    let before = world.manifest();
+    let (a, b) = (world.begin(), world.begin());
+    for id in [&a, &b] {
+        world.stage_write(id, "shared", format!("by {id}"));
+    }
+    committed(&world, &a);
+    let said = world.recant(&format!("commit {b}")).with(3);
+    assert!(said.stderr().contains(&a), "the session that put it there is named:\n{said}");
+    // Staged anew on what is there now, it goes.
+    let b = world.begin();
+    world.stage_write(&b, "shared", "on top");
+    committed(&world, &b);
+    let after = world.manifest();
+    let said = world.call(["rollback", &a, "--json"]).run().with(3);
+    assert_eq!(said.against(), [world.path("shared").display().to_string()]);
+    let error = said.stderr();
+    assert!(error.contains(&b) && said.json_err()["remedy"].as_str().is_some_and(|remedy| remedy.contains(&b)), "{error}");
+    after.assert_same(&world.manifest(), "a refused rollback");
+    world.recant(&format!("rollback {b}")).ok();
+    world.recant(&format!("rollback {a}")).ok();
+    before.assert_same(&world.manifest(), "both taken back in turn");
+}
+
+#[test]
+fn no_earlier_session_is_said_to_have_to_go_first() {
+    let world = World::new();
+    world.write("file", "0");
+    let a = world.begin();
+    world.recant(&format!("session delete {a} file")).ok();
+    committed(&world, &a);
+    // Somebody made it again, a second session changed that, and somebody, no session, took it away.
+    world.write("file", "1");
+    let b = world.begin();
+    world.stage_write(&b, "file", "2");
+    committed(&world, &b);
+    world.remove("file");
+    let said = world.call(["rollback", &b, "--json"]).run().with(3);
+    assert!(!said.stderr().contains(&a), "{said}");
+}
+
+#[test]
+fn a_path_that_was_refused_at_commit_is_never_touched_by_a_later_rollback() {
+    let (world, id) = scene();
+    world.write("created", "newcomer").write("modified", "edited");
+    world.recant(&format!("commit {id}")).with(3);
+    world.recant(&format!("commit {id} calm deleted")).ok();
+    assert_eq!(world.status(&id), "partial");
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!((world.read("created"), world.read("modified")), ("newcomer".into(), "edited".into()));
+    assert_eq!((world.read("calm"), world.read("deleted")), ("old calm".into(), "old deleted".into()));
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert_eq!((world.read("created"), world.read("modified")), ("newcomer".into(), "edited".into()));
+}
+
+#[test]
+fn a_foreign_file_keeps_the_folder_that_commit_made_and_the_next_rollback_ends_it() {
+    let world = World::new();
+    world.write("top", "0");
+    let before = world.manifest();
+    let id = world.begin();
+    world.stage_write(&id, "new/deep/file", "1").stage_write(&id, "new/other", "2");
+    committed(&world, &id);
+    world.write("new/deep/foreign", "theirs");
+    let dry = world.call(["rollback", &id, "--dry-run", "--json"]).run().with(4).json();
+    let said = world.call(["rollback", &id, "--json"]).run().with(4).json();
+    assert_eq!((&dry["left"], &dry["paths"]), (&said["left"], &said["paths"]));
+    let left: Vec<&str> = said["left"].as_array().expect("a list").iter().map(|row| row["path"].as_str().expect("one")).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(said.to_string().contains("new/deep/foreign"), "{said}");
+    assert_eq!(world.status(&id), "partial");
+    assert_eq!(world.read("new/deep/foreign"), "theirs");
+    assert!(!is_there(&world, "new/deep/file") && !is_there(&world, "new/other"));
+    // As long as it is there, nothing more is done.
+    world.recant(&format!("rollback {id}")).with(4);
+    world.remove("new/deep/foreign");
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!(world.status(&id), "rolled_back");
+    before.without_folder_times().assert_same(&world.manifest().without_folder_times(), "the second rollback");
+}
+
+#[test]
+fn a_foreign_file_where_a_folder_is_to_become_something_else_is_a_conflict() {
+    let world = World::new();
+    world.write("name", "a file at first");
+    let id = world.begin();
+    world.recant(&format!("session delete {id} name")).ok();
+    world.recant(&format!("session mkdir {id} name")).ok();
+    committed(&world, &id);
+    world.write("name/foreign", "theirs");
+    let before = world.manifest();
+    for force in ["", " --force"] {
+        world.recant(&format!("rollback {id}{force}")).with(3);
+        before.assert_same(&world.manifest(), "a refused rollback");
+    }
+}
+
+#[test]
+fn a_dry_run_says_what_is_done_then_and_changes_nothing() {
+    let (world, id) = scene();
+    world.stage_write(&id, "new/deep/file", "1");
+    for verb in ["commit", "rollback", "redo"] {
+        let (tree, store) = (world.manifest(), common::manifest(&world.store()));
+        let dry = world.call([verb, &id, "--dry-run", "--json"]).run().ok().json();
+        tree.assert_same(&world.manifest(), &format!("a dry run of {verb}"));
+        store.assert_same(&common::manifest(&world.store()), &format!("the store after a dry run of {verb}"));
+        let said = world.call([verb, &id, "--json"]).run().ok().json();
+        for field in ["paths", "left", "notes", "kept_bytes", "status", "generation"] {
+            assert_eq!(dry[field], said[field], "{verb}: {field}");
+        }
+        assert_eq!((&dry["dry_run"], &said["dry_run"]), (&true.into(), &false.into()));
+    }
+}
+
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_dry_run_passes_no_step_that_changes_anything_but_opening_locks() {
+    let (world, id) = scene();
+    for verb in ["commit", "rollback", "redo"] {
+        let log = world.root().join(format!("steps-{verb}"));
+        world.call([verb, &id, "--dry-run"]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).unwrap_or_default();
+        let changing: Vec<&str> = steps.lines().filter(|line| !line.ends_with("/lock")).collect();
+        assert_eq!(changing, Vec::<&str>::new(), "{verb}");
+        world.recant(&format!("{verb} {id}")).ok();
+    }
+}
+
+/// The calls that change something, as strace names them.
+const CHANGING: &str = "write,pwrite64,writev,copy_file_range,sendfile,ftruncate,fallocate,rename,renameat,renameat2,link,linkat,\
+    symlink,symlinkat,unlink,unlinkat,rmdir,mkdir,mkdirat,mknod,mknodat,chmod,fchmod,fchmodat,chown,fchown,fchownat,lchown,utimensat,\
+    setxattr,lsetxattr,fsetxattr,removexattr,lremovexattr,fremovexattr,fsync,fdatasync,syncfs,mount,umount2,openat,openat2,open,creat";
+
+#[test]
+fn a_dry_run_makes_no_system_call_that_changes_anything_but_opening_locks() {
+    let there = std::process::Command::new("strace").arg("-V").output().is_ok_and(|output| output.status.success());
+    if !there {
+        println!("skipped: a dry run under strace: strace is not installed");
+        return;
+    }
+    let (world, id) = scene();
+    for verb in ["commit", "rollback", "redo"] {
+        let log = world.root().join("strace");
+        let args = ["-f", "-qq", "-y", "-e", &format!("trace={CHANGING}"), "-o"].map(String::from).into_iter();
+        let rest = [log.display().to_string(), env!("CARGO_BIN_EXE_recant").into(), verb.into(), id.clone(), "--dry-run".into()];
+        world.program("strace", args.chain(rest)).run().ok();
+        let calls = std::fs::read_to_string(&log).expect("strace's log");
+        assert!(calls.contains("openat"), "strace saw something:\n{calls}");
+        let changing: Vec<&str> = calls.lines().filter(|line| is_change(line)).collect();
+        assert_eq!(changing, Vec::<&str>::new(), "{verb}");
+        world.recant(&format!("{verb} {id}")).ok();
+    }
+}
+
+/// Opening for reading is none, nor is writing to standard output and error, nor making a lock.
+fn is_change(line: &str) -> bool {
+    let call = line.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+    if call.starts_with("open") {
+        return ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC"].iter().any(|flag| call.contains(flag)) && !call.contains("lock\"");
+    }
+    let report = ["write(1<", "write(2<", "writev(1<", "writev(2<"].iter().any(|start| call.starts_with(start));
+    let is_call = call.split_once('(').is_some_and(|(name, _)| CHANGING.split([',', ' ']).any(|known| known == name));
+    is_call && !report
+}
+
+#[test]
+fn from_another_folder_the_rollback_is_the_same() {
+    let (world, id) = scene();
+    let before = world.manifest();
+    committed(&world, &id);
+    world.call(["rollback", &id]).cwd(Path::new("/")).run().ok();
+    before.without_folder_times().assert_same(&world.manifest().without_folder_times(), "rollback from /");
+    world.call(["rollback", &id]).cwd(Path::new("/")).run().ok();
+    assert_eq!(world.status(&id), "rolled_back");
+}

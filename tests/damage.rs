@@ -1,0 +1,452 @@
+//! Whatever is wrong with what lies in the store is found before anything is changed, named, and hides nothing else.
+#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+
+mod common;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use common::{Manifest, Said, World};
+
+/// No panic, no hang, no signal; the words of a person.
+#[track_caller]
+fn decent(said: &Said, what: &str) {
+    assert!(said.status <= 7, "{what}: {said}");
+    let err = said.stderr_lossy();
+    assert!(!err.contains("panicked") && !err.contains("os error"), "{what}: {said}");
+}
+
+/// A committed session over a few files, and another one that is pending.
+struct Scene {
+    world: World,
+    id: String,
+    other: String,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let shm = Path::new("/dev/shm");
+        let world = if shm.is_dir() { World::on(shm) } else { World::new() };
+        for file in ["a", "b", "c"] {
+            world.write(file, format!("the original content of {file}")).set_mtime(file, 1_000_000_000, 7);
+        }
+        world.symlink("somewhere", "link").write("elsewhere", "old");
+        let id = world.begin();
+        for file in ["a", "b", "made"] {
+            world.stage_write(&id, file, format!("new {file}"));
+        }
+        world.recant(&format!("session delete {id} c")).ok();
+        world.recant(&format!("session delete {id} link")).ok();
+        let other = world.begin();
+        world.stage_write(&other, "elsewhere", "new");
+        Self { world, id, other }
+    }
+
+    fn committed() -> Self {
+        let scene = Self::new();
+        scene.world.recant(&format!("commit {}", scene.id)).ok();
+        scene
+    }
+
+    fn session(&self, name: &str) -> PathBuf {
+        self.world.session(&self.id).join(name)
+    }
+
+    /// The blob whose content is this.
+    fn blob(&self, content: &str) -> PathBuf {
+        let names = std::fs::read_dir(self.session("checkpoint/blobs")).expect("the blobs");
+        let mut paths = names.map(|name| name.expect("a name").path());
+        paths.find(|path| std::fs::read(path).is_ok_and(|bytes| bytes == content.as_bytes())).expect("a blob of that content")
+    }
+
+    /// The other session goes there and back.
+    fn other_works(&self, what: &str) -> Said {
+        let said = self.world.recant(&format!("commit {}", self.other));
+        assert_eq!(said.status, 0, "{what}: {said}");
+        assert_eq!(self.world.read("elsewhere"), "new", "{what}");
+        self.world.recant(&format!("rollback {}", self.other)).ok();
+        assert_eq!(self.world.read("elsewhere"), "old", "{what}");
+        said
+    }
+}
+
+fn keep_times(path: &Path, change: impl FnOnce()) {
+    let times = path.symlink_metadata().expect("a file").modified().expect("its mtime");
+    change();
+    let file = std::fs::File::options().append(true).open(path).expect("the file");
+    file.set_modified(times).expect("its old mtime");
+}
+
+fn replace(path: &Path, by: impl FnOnce(&Path)) {
+    std::fs::remove_file(path).expect("a blob to replace");
+    by(path);
+}
+
+fn fifo(path: &Path) {
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).expect("a FIFO");
+}
+
+/// Damage that leaves the times as they were.
+const SILENT: [&str; 10] =
+    ["flipped", "truncated", "emptied", "longer", "swapped", "removed", "a symlink", "a fifo", "a folder", "unreadable"];
+
+fn damage(scene: &Scene, how: &str) {
+    let blob = scene.blob("the original content of a");
+    let bytes = std::fs::read(&blob).expect("a blob");
+    let write = |bytes: &[u8]| keep_times(&blob, || std::fs::write(&blob, bytes).expect("other bytes"));
+    match how {
+        "flipped" => {
+            let mut bytes = bytes;
+            bytes[3] ^= 1;
+            write(&bytes);
+        }
+        "truncated" => write(&bytes[..5]),
+        "emptied" => write(b""),
+        "longer" => write(&[&bytes[..], b"x"].concat()),
+        "swapped" => {
+            let other = scene.blob("the original content of b");
+            let middle = blob.with_extension("middle");
+            std::fs::rename(&blob, &middle).expect("a rename");
+            std::fs::rename(&other, &blob).expect("a rename");
+            std::fs::rename(&middle, &other).expect("a rename");
+        }
+        "removed" => std::fs::remove_file(&blob).expect("a removal"),
+        "a symlink" => replace(&blob, |path| std::os::unix::fs::symlink("/etc/passwd", path).expect("a link")),
+        "a fifo" => replace(&blob, fifo),
+        "a folder" => replace(&blob, |path| std::fs::create_dir(path).expect("a folder")),
+        "unreadable" => std::fs::set_permissions(&blob, std::fs::Permissions::from_mode(0o000)).expect("no mode"),
+        _ => unreachable!("a way that is listed"),
+    }
+}
+
+#[test]
+fn a_damaged_blob_is_found_before_anything_is_changed_and_named() {
+    for how in SILENT {
+        let scene = Scene::committed();
+        let world = &scene.world;
+        let before = world.manifest();
+        damage(&scene, how);
+        if how == "unreadable" && rustix::process::geteuid().is_root() {
+            // Root reads it all the same, and gives it its mode back.
+            world.recant(&format!("rollback {}", scene.id)).ok();
+            continue;
+        }
+        for force in ["", " --force"] {
+            let said = world.recant(&format!("rollback {} --json{force}", scene.id));
+            let what = format!("a blob that is {how}{force}");
+            decent(&said, &what);
+            assert!(said.status == 5 || how == "unreadable" && said.status == 1, "{what}: {said}");
+            assert!(said.against().contains(&world.path("a").display().to_string()), "{what}: {said}");
+            before.assert_same(&world.manifest(), &what);
+            assert_eq!(world.status(&scene.id), "committed", "{what}");
+        }
+        let verified = world.recant(&format!("checkpoint verify {}", scene.id));
+        decent(&verified, how);
+        assert_eq!(verified.status, 5, "{how}: {verified}");
+        // What is whole can be had by name.
+        world.call(["rollback", &scene.id, "c", "link", "made"]).run().ok();
+        assert_eq!(world.read("c"), "the original content of c", "{how}");
+        scene.other_works(how);
+    }
+}
+
+#[test]
+fn a_blob_that_somebody_wrote_to_is_a_conflict_and_given_back_by_force_as_it_is() {
+    let scene = Scene::committed();
+    let world = &scene.world;
+    let before = world.manifest();
+    std::fs::write(scene.blob("the original content of a"), "written to since").expect("a write");
+    let said = world.call(["rollback", &scene.id, "--json"]).run().with(3);
+    assert_eq!(said.against(), [world.path("a").display().to_string()]);
+    before.assert_same(&world.manifest(), "a refused rollback");
+    let said = world.recant(&format!("rollback {} --force", scene.id)).ok();
+    assert!(said.stderr().contains(&world.path("a").display().to_string()), "it is named: {said}");
+    assert_eq!((world.read("a"), world.read("b")), ("written to since".into(), "the original content of b".into()));
+}
+
+#[test]
+fn held_content_that_is_damaged_is_found_before_a_commit_or_redo() {
+    for redo in [false, true] {
+        let scene = Scene::committed();
+        let world = &scene.world;
+        world.recant(&format!("rollback {}", scene.id)).ok();
+        let (scene, verb) = if redo { (scene, "redo") } else { (Scene::new(), "commit") };
+        let world = &scene.world;
+        let objects = std::fs::read_dir(scene.session("held/objects")).expect("objects").map(|name| name.expect("one").path());
+        let held = objects.filter(|path| path.is_file()).find(|path| std::fs::read(path).is_ok_and(|b| b == b"new a"));
+        std::fs::write(held.expect("the held content"), "not a").expect("a write");
+        let before = world.manifest();
+        let said = world.call([verb, &scene.id, "--json"]).run().with(5);
+        assert_eq!(said.against(), [world.path("a").display().to_string()], "{verb}");
+        before.assert_same(&world.manifest(), verb);
+    }
+}
+
+/// Every fourth length and all near the end; every byte would take minutes in a debug build.
+fn cuts(length: usize) -> Vec<usize> {
+    let step = (length / 24).max(1);
+    (0..length).step_by(step).chain(length.saturating_sub(2)..length).collect()
+}
+
+/// What a garbled file of a session's own may do: nothing to the tree, nothing to the others, and no panic.
+fn garbled(scene: &Scene, file: &Path, content: &[u8], before: &Manifest, verb: &str, what: &str) -> i32 {
+    let world = &scene.world;
+    std::fs::write(file, content).expect("a garbled file");
+    let said = world.recant(&format!("{verb} {} --dry-run", scene.id));
+    decent(&said, what);
+    if said.status != 0 {
+        let said = world.recant(&format!("{verb} {}", scene.id));
+        decent(&said, what);
+        assert_ne!(said.status, 0, "{what}");
+        before.assert_same(&world.manifest(), what);
+    }
+    for words in ["list", "status", "show ID", "diff ID", "checkpoint list"] {
+        let listed = world.recant(&words.replace("ID", &scene.id));
+        decent(&listed, &format!("{what}: {words}"));
+        if words == "list" {
+            assert!(listed.stdout().contains(&scene.other[16..]), "{what}: the other is hidden: {listed}");
+        }
+    }
+    said.status
+}
+
+#[test]
+fn a_header_cut_anywhere_is_reported_and_hides_no_other_session() {
+    let scene = Scene::committed();
+    let file = scene.session("session.json");
+    let whole = std::fs::read(&file).expect("a header");
+    let before = scene.world.manifest();
+    for cut in cuts(whole.len() - 1) {
+        let what = format!("session.json cut at {cut}");
+        assert_eq!(garbled(&scene, &file, &whole[..cut], &before, "rollback", &what), 5, "{what}");
+        let listed = scene.world.recant("list");
+        assert_eq!(listed.status, 4, "{what}: {listed}");
+        assert!(format!("{listed}").contains("<id1>"), "{what}: it is reported: {listed}");
+    }
+    scene.other_works("a garbled header");
+    std::fs::write(&file, &whole).expect("the header");
+    scene.world.recant(&format!("rollback {}", scene.id)).ok();
+}
+
+#[test]
+fn a_header_with_other_values_is_refused_or_true() {
+    let scene = Scene::committed();
+    let file = scene.session("session.json");
+    let whole: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).expect("a header")).expect("JSON");
+    let before = scene.world.manifest();
+    let deep = "[".repeat(100_000);
+    for key in whole.as_object().expect("an object").keys() {
+        for value in [serde_json::Value::Null, (-1).into(), "../../x".into(), serde_json::json!([]), serde_json::json!({})] {
+            let mut other = whole.clone();
+            other[key] = value.clone();
+            let status = garbled(&scene, &file, other.to_string().as_bytes(), &before, "rollback", &format!("{key}: {value}"));
+            assert!(status != 7, "{key}: {value}: {status}");
+        }
+    }
+    for text in [&b""[..], b"null", b"[]", b"\xff\xfe", deep.as_bytes(), &vec![b' '; 1 << 20], b"{\"schema\":1,\"schema\":1}"] {
+        let what = format!("{} bytes of {:?}", text.len(), text.first());
+        assert_eq!(garbled(&scene, &file, text, &before, "rollback", &what), 5, "{what}");
+    }
+}
+
+#[test]
+fn changes_that_are_cut_doubled_or_contradict_each_other_are_refused() {
+    let scene = Scene::new();
+    let file = scene.session("changes.jsonl");
+    let whole = std::fs::read(&file).expect("the changes");
+    let before = scene.world.manifest();
+    for cut in cuts(whole.len()) {
+        let what = format!("changes.jsonl cut at {cut}");
+        assert_eq!(garbled(&scene, &file, &whole[..cut], &before, "commit", &what), 5, "{what}");
+    }
+    let text = String::from_utf8(whole.clone()).expect("text");
+    let lines: Vec<&str> = text.lines().collect();
+    let first = scene.world.path("a").display().to_string();
+    let join = |lines: &[&str]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    for (what, content) in [
+        ("a line twice in place of another", join(&[&[lines[0]], &lines[..lines.len() - 1]].concat())),
+        ("a path that leads out", text.replacen(&first, &format!("{first}/../../out"), 1)),
+        ("a path below a file", text.replacen(&scene.world.path("b").display().to_string(), &format!("{first}/below"), 1)),
+        ("a relative path", text.replacen(&first, "a", 1)),
+        ("an empty path", text.replacen(&first, "", 1)),
+        ("a line of another sort", text.replacen("\"change\"", "\"rewritten\"", 1)),
+        ("a mode that is none", text.replacen("\"mode\":\"", "\"mode\":\"99", 1)),
+        ("a digest that is none", text.replacen("\"digest\":\"", "\"digest\":\"../", 1)),
+        ("no text", "\u{0}".repeat(whole.len())),
+    ] {
+        assert_ne!(content, text, "{what}");
+        assert_eq!(garbled(&scene, &file, content.as_bytes(), &before, "commit", what), 5, "{what}");
+    }
+    std::fs::write(&file, &whole).expect("the changes");
+    scene.world.recant(&format!("commit {}", scene.id)).ok();
+}
+
+#[test]
+fn a_manifest_or_sides_that_are_cut_or_garbled_are_refused_or_say_the_same() {
+    let scene = Scene::committed();
+    let before = scene.world.manifest();
+    for name in ["checkpoint/manifest.jsonl", "sides.1"] {
+        let file = scene.session(name);
+        let whole = std::fs::read(&file).expect("a file of the session");
+        for cut in cuts(whole.len()) {
+            // Behind a whole line only those of folders' times may be missing: all paths go back then.
+            let what = format!("{name} cut at {cut}");
+            let status = garbled(&scene, &file, &whole[..cut], &before, "rollback", &what);
+            let whole_lines = name.starts_with("checkpoint") && (whole[cut] == b'\n' || cut > 0 && whole[cut - 1] == b'\n');
+            assert!(status == 5 || whole_lines, "{what}: {status}");
+        }
+        std::fs::remove_file(&file).expect("a removal");
+        let said = scene.world.recant(&format!("rollback {}", scene.id));
+        decent(&said, name);
+        assert_eq!(said.status, 5, "{name} missing: {said}");
+        before.assert_same(&scene.world.manifest(), name);
+        std::fs::write(&file, whole).expect("the file");
+    }
+    scene.world.recant(&format!("rollback {}", scene.id)).ok();
+}
+
+#[test]
+fn other_kinds_in_place_of_the_sessions_files_never_hang() {
+    for name in ["session.json", "changes.jsonl", "sides.1", "checkpoint/manifest.jsonl", "lock"] {
+        for kind in ["a fifo", "a symlink", "a folder"] {
+            let scene = Scene::committed();
+            let before = scene.world.manifest();
+            let file = scene.session(name);
+            if file.exists() {
+                std::fs::remove_file(&file).expect("a removal");
+            }
+            match kind {
+                "a fifo" => fifo(&file),
+                "a symlink" => std::os::unix::fs::symlink("/etc/passwd", &file).expect("a link"),
+                _ => std::fs::create_dir(&file).expect("a folder"),
+            }
+            let what = format!("{name} is {kind}");
+            for words in ["list", "status", "show ID", "diff ID", "rollback ID"] {
+                let said = scene.world.recant(&words.replace("ID", &scene.id));
+                decent(&said, &format!("{what}: {words}"));
+                if words.starts_with("rollback") && (name != "lock" || kind != "a fifo") {
+                    assert_ne!(said.status, 0, "{what}: {said}");
+                    before.assert_same(&scene.world.manifest(), &what);
+                }
+            }
+            scene.other_works(&what);
+        }
+    }
+}
+
+#[cfg(feature = "crash-points")]
+mod journal {
+    use super::*;
+
+    /// Killed in the middle of applying: a whole journal is there, and some of its steps are done.
+    fn interrupted() -> (Scene, Manifest, PathBuf) {
+        for n in 20.. {
+            let scene = Scene::new();
+            let before = scene.world.manifest();
+            let said = scene.world.call(["commit", &scene.id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+            assert_eq!(said.status, 137, "a commit has more steps than {n}");
+            let journal = scene.world.store().join("journals").join(&scene.id);
+            if journal.exists() && !scene.world.exists("c") {
+                return (scene, before, journal);
+            }
+        }
+        unreachable!("every commit has a step in which a file goes")
+    }
+
+    #[test]
+    fn a_journal_cut_or_flipped_anywhere_stops_its_own_session_and_no_other() {
+        let (scene, before, journal) = interrupted();
+        let world = &scene.world;
+        let whole = std::fs::read(&journal).expect("a journal");
+        let middle = world.manifest();
+        let flipped = |at: usize| {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            bytes
+        };
+        let step = whole.len() / 24;
+        let mut cases: Vec<(String, Vec<u8>)> =
+            cuts(whole.len()).into_iter().map(|cut| (format!("cut at {cut}"), whole[..cut].into())).collect();
+        cases.extend((0..whole.len()).step_by(step).map(|at| (format!("flipped at {at}"), flipped(at))));
+        cases.push(("zeros at its end".into(), [&whole[..whole.len() - 4096.min(whole.len())], &[0; 4096]].concat()));
+        cases.push(("something behind its end".into(), [&whole[..], b"x"].concat()));
+        cases.push(("itself twice".into(), [&whole[..], &whole[..]].concat()));
+        for (what, bytes) in cases {
+            std::fs::write(&journal, bytes).expect("a garbled journal");
+            for words in ["recover", "commit ID", "rollback ID", "commit ID --dry-run"] {
+                let said = world.recant(&words.replace("ID", &scene.id));
+                decent(&said, &what);
+                assert_eq!(said.status, 5, "{what}: {words}: {said}");
+                assert!(format!("{said}").contains("journal"), "{what}: {words}: {said}");
+            }
+            assert!(world.recant("status").stdout().contains("interrupted"), "{what}");
+            middle.assert_same(&world.manifest(), &what);
+        }
+        let said = scene.other_works("a damaged journal");
+        assert!(said.stderr().contains(&scene.id), "with a warning: {said}");
+        std::fs::write(&journal, &whole).expect("the journal");
+        world.recant("recover").ok();
+        before.assert_same(&world.manifest(), "the whole journal again");
+    }
+
+    #[test]
+    fn under_its_temporary_names_a_garbled_journal_means_that_nothing_was_done() {
+        let (_interrupted, _, journal) = interrupted();
+        let whole = std::fs::read(&journal).expect("a journal");
+        let scene = Scene::new();
+        let before = scene.world.manifest();
+        for name in ["tmp", "new"] {
+            for cut in cuts(whole.len()) {
+                let file = scene.world.store().join("journals").join(format!("{}.{name}", scene.id));
+                std::fs::write(&file, &whole[..cut]).expect("half a journal");
+                let what = format!("{name} cut at {cut}");
+                let said = scene.world.recant("recover");
+                decent(&said, &what);
+                assert_eq!(said.status, 0, "{what}: {said}");
+                before.assert_same(&scene.world.manifest(), &what);
+                scene.world.assert_tidy(&what);
+            }
+        }
+        scene.world.recant(&format!("commit {}", scene.id)).ok();
+    }
+
+    #[test]
+    fn a_journal_that_is_no_file_never_hangs_anything() {
+        for kind in ["a fifo", "a symlink", "a folder"] {
+            let (scene, _, journal) = interrupted();
+            let middle = scene.world.manifest();
+            std::fs::remove_file(&journal).expect("a removal");
+            match kind {
+                "a fifo" => fifo(&journal),
+                "a symlink" => std::os::unix::fs::symlink("/etc/passwd", &journal).expect("a link"),
+                _ => std::fs::create_dir(&journal).expect("a folder"),
+            }
+            for words in ["recover", "commit ID"] {
+                let said = scene.world.recant(&words.replace("ID", &scene.id));
+                decent(&said, kind);
+                assert_eq!(said.status, 5, "{kind}: {said}");
+            }
+            middle.assert_same(&scene.world.manifest(), kind);
+            scene.other_works(kind);
+        }
+    }
+}
+
+#[test]
+fn ids_that_lead_out_of_the_store_are_refused() {
+    let scene = Scene::new();
+    scene.world.recant("recover").ok();
+    let before = common::manifest(scene.world.root());
+    let long = "x".repeat(300);
+    for key in ["..", "../x", "/etc", "", ".", "a/../../b", &long, "\u{1}", "-", "2026", "20261121-000000-aaaa"] {
+        for verb in ["commit", "rollback", "redo", "show", "diff", "discard", "recover"] {
+            let said = scene.world.call([verb, "--", key]).run();
+            decent(&said, key);
+            assert!([1, 2].contains(&said.status), "{verb} {key:?}: {said}");
+        }
+    }
+    let fits = common::manifest(scene.world.root());
+    before.without_folder_times().assert_same(&fits.without_folder_times(), "nothing was touched");
+}

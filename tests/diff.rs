@@ -1,0 +1,376 @@
+//! `diff` and `cat`: what a session changes, as text that `git apply` takes.
+
+mod common;
+
+use common::{World, name};
+use insta::assert_snapshot;
+
+fn numbered(lines: std::ops::Range<usize>) -> String {
+    lines.map(|n| format!("line {n}\n")).collect()
+}
+
+#[test]
+fn a_patch_has_gits_headers() {
+    let world = World::new();
+    world.write("changed", "one\ntwo\nthree\n").write("gone", "bye\n").write("tool", "#!\n").symlink("here", "link");
+    world.write("emptied", "x\n").write("was-empty", "").write("bin", b"a\0b");
+    let id = world.begin();
+    world.stage_write(&id, "changed", "one\n2\nthree").stage_write(&id, "new dir/a b", "hello\n").stage_write(&id, "empty", "");
+    world.stage_write(&id, "emptied", "").stage_write(&id, "was-empty", "now\n").stage_write(&id, "bin", b"a\0c");
+    world.call(["session", "delete", &id, "gone"]).run().ok();
+    world.call(["session", "chmod", &id, "0755", "tool"]).run().ok();
+    world.call(["session", "symlink", &id, "there", "link"]).run().ok();
+    assert_snapshot!(world.call(["diff", &id]).run().ok().masked_out(), @r#"
+    diff --git a/world/tree/bin b/world/tree/bin
+    Binary files a/world/tree/bin and b/world/tree/bin differ
+    diff --git a/world/tree/changed b/world/tree/changed
+    --- a/world/tree/changed
+    +++ b/world/tree/changed
+    @@ -1,3 +1,3 @@
+     one
+    -two
+    -three
+    +2
+    +three
+    \ No newline at end of file
+    diff --git a/world/tree/emptied b/world/tree/emptied
+    --- a/world/tree/emptied
+    +++ b/world/tree/emptied
+    @@ -1 +0,0 @@
+    -x
+    diff --git a/world/tree/empty b/world/tree/empty
+    new file mode 100644
+    diff --git a/world/tree/gone b/world/tree/gone
+    deleted file mode 100644
+    --- a/world/tree/gone
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -bye
+    diff --git a/world/tree/link b/world/tree/link
+    --- a/world/tree/link
+    +++ b/world/tree/link
+    @@ -1 +1 @@
+    -here
+    \ No newline at end of file
+    +there
+    \ No newline at end of file
+    # /world/tree/new dir: new folder, mode 0755
+    diff --git a/world/tree/new dir/a b b/world/tree/new dir/a b
+    new file mode 100644
+    --- /dev/null
+    +++ b/world/tree/new dir/a b	
+    @@ -0,0 +1 @@
+    +hello
+    diff --git a/world/tree/tool b/world/tree/tool
+    old mode 100644
+    new mode 100755
+    diff --git a/world/tree/was-empty b/world/tree/was-empty
+    --- a/world/tree/was-empty
+    +++ b/world/tree/was-empty
+    @@ -0,0 +1 @@
+    +now
+    "#);
+    assert_snapshot!(world.call(["diff", &id, "--stat"]).run().ok().masked_out(), @r#"
+    /world/tree/bin         | Bin 3 -> 3 bytes
+    /world/tree/changed     | 4 ++--
+    /world/tree/emptied     | 1 -
+    /world/tree/empty       | 0
+    /world/tree/gone        | 1 -
+    /world/tree/link        | 2 +-
+    /world/tree/new dir     | new folder, mode 0755
+    /world/tree/new dir/a b | 1 +
+    /world/tree/tool        | 0
+    /world/tree/was-empty   | 1 +
+    10 files changed, 5 insertions(+), 5 deletions(-)
+    "#);
+}
+
+#[test]
+fn what_a_patch_cannot_say_stands_in_remarks() {
+    let world = World::new();
+    world.write("mode", "x").write("folder/in", "x").fifo("pipe").mkdir("kept").write("both", "a\n");
+    let id = world.begin();
+    world.call(["session", "chmod", &id, "0600", "mode"]).run().ok();
+    world.call(["session", "chmod", &id, "0700", "kept"]).run().ok();
+    world.call(["session", "delete", &id, "-r", "folder"]).run().ok();
+    world.call(["session", "delete", &id, "pipe"]).run().ok();
+    world.call(["session", "mkdir", &id, "made", "--mode", "0750"]).run().ok();
+    world.call(["session", "write", &id, "private", "--mode", "0600"]).stdin("x\n").run().ok();
+    world.call(["session", "write", &id, "both", "--mode", "0640"]).stdin("b\n").run().ok();
+    assert_snapshot!(world.call(["diff", &id]).run().ok().masked_out(), @r#"
+    # /world/tree/both: mode 0644 -> 0640
+    diff --git a/world/tree/both b/world/tree/both
+    --- a/world/tree/both
+    +++ b/world/tree/both
+    @@ -1 +1 @@
+    -a
+    +b
+    # /world/tree/folder: folder removed
+    diff --git a/world/tree/folder/in b/world/tree/folder/in
+    deleted file mode 100644
+    --- a/world/tree/folder/in
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -x
+    \ No newline at end of file
+    # /world/tree/kept: mode 0755 -> 0700
+    # /world/tree/made: new folder, mode 0750
+    # /world/tree/mode: mode 0644 -> 0600
+    # /world/tree/pipe: fifo removed
+    # /world/tree/private: mode 0600
+    diff --git a/world/tree/private b/world/tree/private
+    new file mode 100644
+    --- /dev/null
+    +++ b/world/tree/private
+    @@ -0,0 +1 @@
+    +x
+    "#);
+    assert_snapshot!(world.call(["diff", &id, "--stat"]).run().ok().masked_out(), @r#"
+    /world/tree/both      | 2 +-
+    /world/tree/folder    | folder removed
+    /world/tree/folder/in | 1 -
+    /world/tree/kept      | mode 0755 -> 0700
+    /world/tree/made      | new folder, mode 0750
+    /world/tree/mode      | mode 0644 -> 0600
+    /world/tree/pipe      | fifo removed
+    /world/tree/private   | 1 +
+    8 files changed, 2 insertions(+), 2 deletions(-)
+    "#);
+}
+
+#[test]
+fn git_apply_makes_of_the_tree_what_commit_makes_of_it() {
+    let world = World::new();
+    if !world.program("git", ["--version"]).run().stdout().starts_with("git") {
+        common::skip("git is not installed");
+        return;
+    }
+    world.write("changed", numbered(0..100)).write("no-newline", "a\nb").write("tool", "x\n").write("gone/deep/file", "bye\n");
+    world.write("to-link", "content\n").symlink("target", "to-file").symlink("target", "link").write("emptied", "x");
+    world.write("quote\"d", "1\n").write("back\\slash", "1\n").write("new\nline", "1\n").write("tab\tbed", "1\n");
+    world.write(name(b"latin-\xe4"), "1\n").write("trailing ", "1\n").write("ünïcode", "1\n");
+    let id = world.begin();
+    let lines = numbered(0..100).replace("line 10\n", "").replace("line 50\n", "fifty\nand more\n").replace("line 99\n", "end");
+    world.stage_write(&id, "changed", lines).stage_write(&id, "no-newline", "a\nb\n").stage_write(&id, "fresh/a b/c", "new\n");
+    world.stage_write(&id, "emptied", "").stage_write(&id, "empty", "").stage_write(&id, "to-file", "file now\n");
+    for odd in [&b"quote\"d"[..], b"back\\slash", b"new\nline", b"tab\tbed", b"latin-\xe4", b"trailing ", "ünïcode".as_bytes()]
+    {
+        world.stage_write(&id, name(odd), "2\n");
+    }
+    world.call(["session", "delete", &id, "-r", "gone"]).run().ok();
+    world.call(["session", "chmod", &id, "0755", "tool"]).run().ok();
+    world.call(["session", "symlink", &id, "target", "to-link"]).run().ok();
+    world.call(["session", "symlink", &id, "elsewhere", "link"]).run().ok();
+    let patch = world.call(["diff", &id]).run().ok().out;
+
+    // A second tree, whose paths below its root are the same as the real ones below `/`.
+    let copy = world.root().join("copy");
+    let inside = copy.join(world.tree().strip_prefix("/").unwrap());
+    world.mkdir(inside.parent().unwrap());
+    world.program("cp", [name(b"-a"), world.tree().into_os_string(), inside.clone().into_os_string()]).run().ok();
+    let git = |args: &[&str], input: &[u8]| {
+        world.program("git", args).cwd(&copy).stdin(input).env("GIT_CEILING_DIRECTORIES", world.root()).run()
+    };
+    git(&["init", "-q"], b"").ok();
+    let applied = git(&["apply", "--whitespace=nowarn", "-"], &patch);
+    assert_eq!((applied.status, &*applied.stderr()), (0, ""), "{}", String::from_utf8_lossy(&patch));
+
+    world.call(["commit", &id]).run().ok();
+    // git keeps no owner, no time and no empty folder.
+    let plain = |top: &std::path::Path| {
+        let mut manifest = common::manifest(top);
+        manifest.0.retain(|_, row| row.content != "folder");
+        manifest.0.values_mut().for_each(|row| (row.mtime, row.mode) = ((0, 0), row.mode & 0o100));
+        manifest
+    };
+    plain(&world.tree()).assert_same(&plain(&inside), "git made something else of the patch than commit did");
+}
+
+#[test]
+fn only_named_paths_are_shown_and_a_path_that_is_not_in_the_session_names_the_nearest() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "src/main.rs", "x\n").stage_write(&id, "src/lib.rs", "x\n").stage_write(&id, "docs/a", "x\n");
+    let listed = |args: &[&str]| world.call([&["diff", &*id, "--name-only"], args].concat()).run().ok().masked_out().to_owned();
+    assert_snapshot!(listed(&["src"]), @r#"
+    /world/tree/src
+    /world/tree/src/lib.rs
+    /world/tree/src/main.rs
+    "#);
+    assert_snapshot!(listed(&["docs/", "src/lib.rs", "docs/a"]), @r#"
+    /world/tree/docs
+    /world/tree/docs/a
+    /world/tree/src/lib.rs
+    "#);
+    assert_snapshot!(world.call(["diff", &id, "src/mian.rs"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: /world/tree/src/mian.rs: not in the session; the nearest: /world/tree/src/main.rs, /world/tree/src/lib.rs, /world/tree/src
+            nothing was changed
+    "#);
+    assert_snapshot!(world.mkdir("elsewhere").call(["diff", "elsewhere"]).run().masked_err().lines().last().unwrap(), @r#"        the first word is a session; for the path: recant diff last elsewhere"#);
+    assert_eq!(world.call(["diff", &id, "/"]).run().ok().out, world.call(["diff", &id]).run().ok().out);
+}
+
+#[test]
+fn a_file_that_changed_since_is_a_conflict_and_no_old_side_is_invented() {
+    let world = World::new();
+    world.write("edited", "old\n").write("gone", "old\n").write("deleted", "old\n");
+    let id = world.begin();
+    world.stage_write(&id, "edited", "new\n").stage_write(&id, "gone", "new\n").stage_write(&id, "appeared", "new\n");
+    world.call(["session", "delete", &id, "deleted"]).run().ok();
+    world.write("edited", "somebody else's\n").remove("gone").write("appeared", "somebody else's\n").write("deleted", "other\n");
+    assert_snapshot!(world.call(["diff", &id]).run().ok().masked_out(), @r#"
+    # /world/tree/appeared: changed since: conflict
+    diff --git a/world/tree/appeared b/world/tree/appeared
+    new file mode 100644
+    --- /dev/null
+    +++ b/world/tree/appeared
+    @@ -0,0 +1 @@
+    +new
+    # /world/tree/deleted: deleted, not shown
+    # /world/tree/deleted: changed since: conflict
+    # /world/tree/edited: modified, not shown
+    # /world/tree/edited: changed since: conflict
+    # /world/tree/gone: modified, not shown
+    # /world/tree/gone: changed since: conflict
+    "#);
+    let rows = world.call(["diff", &id, "--json"]).run().ok().json();
+    assert!(rows["changes"].as_array().unwrap().iter().all(|change| change["conflict"] == true), "{rows}");
+    assert_eq!(world.call(["cat", &id, "edited"]).run().ok().stdout(), "new\n");
+    assert_snapshot!(world.call(["cat", &id, "edited", "--before"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: /world/tree/edited: changed since: conflict
+            nothing was changed
+    "#);
+}
+
+#[test]
+fn once_committed_the_old_side_comes_from_the_checkpoint() {
+    let world = World::new();
+    world.write("f", "old\n").write("mode", "x\n").symlink("a", "l").write("gone", "bye\n");
+    let id = world.begin();
+    world.stage_write(&id, "f", "new\n").stage_write(&id, "made", "new\n");
+    world.call(["session", "chmod", &id, "0755", "mode"]).run().ok();
+    world.call(["session", "symlink", &id, "b", "l"]).run().ok();
+    world.call(["session", "delete", &id, "gone"]).run().ok();
+    let pending = world.call(["diff", &id]).run().ok().stdout();
+    for verb in ["commit", "rollback", "redo"] {
+        world.call([verb, &id]).run().ok();
+        assert_eq!(world.call(["diff", &id]).run().ok().stdout(), pending, "after {verb}");
+    }
+    assert_eq!(world.call(["cat", &id, "f", "--before"]).run().ok().stdout(), "old\n");
+    assert_eq!(world.call(["cat", &id, "f"]).run().ok().stdout(), "new\n");
+    world.write("f", "edited since\n");
+    assert_snapshot!(world.call(["diff", &id, "f"]).run(), @r#"
+    status 0
+    --- stdout
+    # /world/tree/f: modified, not shown
+    # /world/tree/f: changed on the tree since it was committed
+    "#);
+    assert_eq!(world.call(["cat", &id, "f", "--before"]).run().ok().stdout(), "old\n");
+    world.call(["rollback", &id, "--force"]).run().ok();
+    assert_eq!(world.call(["cat", &id, "f", "--displaced"]).run().ok().stdout(), "edited since\n");
+    assert_snapshot!(world.call(["cat", &id, "made", "--displaced"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: /world/tree/made: no --force has overwritten a file there
+            nothing was changed
+    "#);
+}
+
+#[test]
+fn content_that_is_too_large_is_not_shown_but_said() {
+    let world = World::new();
+    world.write("large", vec![b'x'; 9 << 20]);
+    let id = world.begin();
+    world.stage_write(&id, "large", "small now\n");
+    assert_snapshot!(world.call(["diff", &id]).run().ok().masked_out(), @r#"
+    # /world/tree/large: modified, not shown
+    # /world/tree/large: 9.0 MiB -> 10 B: too large to show (limit 8.0 MiB)
+    "#);
+    assert_snapshot!(world.call(["diff", &id, "--stat"]).run().ok().masked_out(), @r#"
+    /world/tree/large | modified, not shown; 9.0 MiB -> 10 B: too large to show (limit 8.0 MiB)
+    1 file changed, 0 insertions(+), 0 deletions(-)
+    "#);
+}
+
+#[test]
+fn hunks_stand_apart_and_count_right() {
+    let world = World::new();
+    world.write("f", numbered(0..40));
+    let id = world.begin();
+    let new = numbered(0..40).replace("line 3\n", "").replace("line 30\n", "thirty\n") + "end\n";
+    world.stage_write(&id, "f", new);
+    assert_snapshot!(world.call(["diff", &id]).run().ok().masked_out(), @r#"
+    diff --git a/world/tree/f b/world/tree/f
+    --- a/world/tree/f
+    +++ b/world/tree/f
+    @@ -1,7 +1,6 @@
+     line 0
+     line 1
+     line 2
+    -line 3
+     line 4
+     line 5
+     line 6
+    @@ -28,7 +27,7 @@
+     line 27
+     line 28
+     line 29
+    -line 30
+    +thirty
+     line 31
+     line 32
+     line 33
+    @@ -38,3 +37,4 @@
+     line 37
+     line 38
+     line 39
+    +end
+    "#);
+}
+
+#[test]
+fn colour_is_for_terminals_or_where_it_is_asked_for() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "x\n");
+    let colored = |args: &[&str]| world.call([&["diff", &*id], args].concat()).run().ok().stdout().contains('\u{1b}');
+    assert!(!colored(&[]) && colored(&["--color", "always"]) && !colored(&["--color=never"]));
+    world.config("color = 'always'\n");
+    assert!(colored(&[]) && !colored(&["--color", "auto"]));
+    assert!(!world.call(["diff", &id]).env("NO_COLOR", "1").run().ok().stdout().contains('\u{1b}'));
+}
+
+#[test]
+fn cat_prints_links_too_and_says_what_has_no_content() {
+    let world = World::new();
+    world.write("gone", "bye").mkdir("d");
+    let id = world.begin();
+    world.call(["session", "symlink", &id, "over there", "l"]).run().ok();
+    world.call(["session", "delete", &id, "gone"]).run().ok();
+    world.call(["session", "delete", &id, "d"]).run().ok();
+    assert_eq!(world.call(["cat", &id, "l"]).run().ok().stdout(), "over there\n");
+    assert_eq!(world.call(["cat", &id, "gone", "--before"]).run().ok().stdout(), "bye");
+    assert_snapshot!(world.call(["cat", &id, "gone"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: /world/tree/gone: there is nothing after session <id1>
+            nothing was changed
+            recant cat --before shows what was there
+    "#);
+    assert_snapshot!(world.call(["cat", &id, "d", "--before"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: /world/tree/d: it is a folder, which has no content
+            nothing was changed
+    "#);
+    assert_snapshot!(world.call(["cat", &id, "other"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: /world/tree/other: not in the session; the nearest: /world/tree/gone, /world/tree/d, /world/tree/l
+            nothing was changed
+    "#);
+}

@@ -1,0 +1,370 @@
+//! Real file systems: ext4, xfs, btrfs and tmpfs as tree and as store, two at once, a bind mount; and what stands in the way:
+//! read-only mounts, immutable files, other people's folders, mount points, full disks. Needs root and loop devices.
+#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![expect(clippy::print_stdout, reason = "what is skipped is said, and how a sweep ended")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Manifest, World, is_root};
+
+/// Something mounted for one test.
+struct Mount {
+    point: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        if let Err(why) = run("umount", &["-l", &self.point.display().to_string()]) {
+            println!("left mounted: {why}");
+        }
+    }
+}
+
+fn run(program: &str, args: &[&str]) -> Result<(), String> {
+    let output = Command::new(program).args(args).output().map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() { Ok(()) } else { Err(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim())) }
+}
+
+impl Mount {
+    /// A file system of its own in a loop image; says the skip and gives none where that cannot be had.
+    fn image(kind: &str, megabytes: u64) -> Option<Self> {
+        let what = format!("{kind} in an image");
+        if !is_root(&what) {
+            return None;
+        }
+        let dir = tempfile::tempdir().expect("a folder");
+        let (image, point) = (dir.path().join("image"), dir.path().join("mnt"));
+        std::fs::create_dir(&point).expect("a mount point");
+        std::fs::File::create(&image).and_then(|file| file.set_len(megabytes << 20)).expect("an image");
+        let (image, at) = (image.display().to_string(), point.display().to_string());
+        let made = match kind {
+            "ext4" => run("mkfs.ext4", &["-q", "-m", "0", &image]),
+            "xfs" => run("mkfs.xfs", &["-q", &image]),
+            _ => run(&format!("mkfs.{kind}"), &["-q", &image]),
+        };
+        match made.and_then(|()| run("mount", &["-o", "loop", &image, &at])) {
+            Ok(()) => Some(Self { point, _dir: dir }),
+            Err(why) => {
+                println!("skipped: {what}: {why}");
+                None
+            }
+        }
+    }
+
+    fn tmpfs(size: &str) -> Option<Self> {
+        if !is_root("a tmpfs") {
+            return None;
+        }
+        let dir = tempfile::tempdir().expect("a folder");
+        let point = dir.path().join("mnt");
+        std::fs::create_dir(&point).expect("a mount point");
+        match run("mount", &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", &point.display().to_string()]) {
+            Ok(()) => Some(Self { point, _dir: dir }),
+            Err(why) => {
+                println!("skipped: a tmpfs: {why}");
+                None
+            }
+        }
+    }
+
+    /// A second mount of a folder that is there.
+    fn bind(from: &Path, options: &str) -> Option<Self> {
+        if !is_root("a bind mount") {
+            return None;
+        }
+        let dir = tempfile::tempdir().expect("a folder");
+        let point = dir.path().join("mnt");
+        std::fs::create_dir(&point).expect("a mount point");
+        Self::bind_at(dir, point, from, options)
+    }
+
+    fn bind_at(dir: tempfile::TempDir, point: PathBuf, from: &Path, options: &str) -> Option<Self> {
+        let at = point.display().to_string();
+        let bound = run("mount", &["--bind", &from.display().to_string(), &at]);
+        let options = format!("remount,bind,{options}");
+        match bound.and_then(|()| run("mount", &["-o", &options, &at])) {
+            Ok(()) => Some(Self { point, _dir: dir }),
+            Err(why) => {
+                println!("skipped: a bind mount: {why}");
+                None
+            }
+        }
+    }
+}
+
+/// Something of every kind of change and object. `links`: with a hard-link group that reaches out of the session.
+fn scene(world: &World, links: bool) -> (String, Manifest) {
+    world.write("edited", "old").chmod("edited", 0o600).write("empty", "").write("gone", vec![7; 300_000]).write("moded", "x");
+    world.write("full/a", "1").write("full/sub/b", "2").symlink("nowhere", "link").fifo("fifo").mkdir("hollow");
+    world.write("one", "linked").link("one", "two");
+    if links {
+        world.link("one", "outside");
+    }
+    world.set_xattr("edited", "user.kept", b"1");
+    for (i, path) in world.manifest().0.keys().rev().enumerate() {
+        world.set_mtime(common::name(path), 1_000_000_000 + i as i64, 123_456_789);
+    }
+    let before = world.manifest();
+    let id = world.begin();
+    for (name, content) in [("edited", "new"), ("empty", "filled"), ("made/deep/er", "n"), ("one", "apart"), ("two", "apart")] {
+        world.stage_write(&id, name, content);
+    }
+    world.stage_write(&id, "large", vec![8; 300_000]);
+    for words in
+        ["delete ID gone", "delete ID full -r", "delete ID link", "delete ID fifo", "chmod ID 0640 moded", "delete ID hollow"]
+    {
+        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+    }
+    world.recant(&format!("session symlink {id} made link")).ok();
+    (id, before)
+}
+
+fn round_trip(world: &World, what: &str) {
+    let (id, before) = scene(world, false);
+    world.recant(&format!("commit {id}")).ok();
+    let after = world.manifest();
+    assert!(!before.difference(&after).is_empty(), "{what}");
+    for (verb, want) in [("rollback", &before), ("redo", &after), ("rollback", &before)] {
+        world.recant(&format!("{verb} {id}")).ok();
+        want.assert_same(&world.manifest(), &format!("{what}: {verb}"));
+        assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}: {verb}");
+    }
+}
+
+fn image(kind: &str) -> Option<Mount> {
+    Mount::image(kind, if kind == "ext4" { 64 } else { 320 })
+}
+
+#[test]
+fn each_file_system_holds_tree_and_store() {
+    for kind in ["ext4", "xfs", "btrfs"] {
+        let Some(mount) = image(kind) else { continue };
+        round_trip(&World::on(&mount.point), kind);
+    }
+    if let Some(mount) = Mount::tmpfs("64m") {
+        round_trip(&World::on(&mount.point), "tmpfs");
+    }
+}
+
+#[test]
+fn on_each_file_system_a_group_of_links_that_reaches_out_of_the_session_is_joined_again() {
+    for kind in ["ext4", "xfs", "btrfs"] {
+        let Some(mount) = image(kind) else { continue };
+        let world = World::on(&mount.point);
+        let (id, before) = scene(&world, true);
+        world.recant(&format!("commit {id}")).ok();
+        assert_eq!(world.read("outside"), "linked", "{kind}");
+        world.recant(&format!("rollback {id}")).ok();
+        before.assert_same(&world.manifest(), kind);
+    }
+}
+
+#[test]
+fn the_store_lies_on_one_file_system_and_the_tree_on_another() {
+    for (store, tree) in [("ext4", "xfs"), ("xfs", "btrfs"), ("btrfs", "ext4")] {
+        let (Some(store_mount), Some(tree_mount)) = (image(store), image(tree)) else { continue };
+        let mut world = World::on(&tree_mount.point);
+        world.set("RECANT_STORE", store_mount.point.join("store"));
+        round_trip(&world, &format!("store on {store}, tree on {tree}"));
+    }
+    if let Some(mount) = Mount::tmpfs("64m") {
+        let mut world = World::on(&mount.point);
+        let store = tempfile::tempdir().expect("a folder");
+        world.set("RECANT_STORE", store.path().join("store"));
+        round_trip(&world, "tree on a tmpfs");
+    }
+}
+
+#[test]
+fn a_link_group_that_reaches_out_between_two_file_systems_is_said_and_named() {
+    let (Some(store), Some(tree)) = (image("ext4"), Mount::tmpfs("64m")) else { return };
+    let mut world = World::on(&tree.point);
+    world.set("RECANT_STORE", store.point.join("store"));
+    let (id, before) = scene(&world, true);
+    let said = world.recant(&format!("commit {id}")).ok();
+    assert!(said.stderr().contains("other names outside the session"), "{said}");
+    let said = world.recant(&format!("rollback {id}")).with(4);
+    assert!(said.stdout().contains("one") && said.stdout().contains("of its own"), "{said}");
+    assert_eq!((world.read("one"), world.read("outside")), ("linked".into(), "linked".into()));
+    let but_links = |mut manifest: Manifest| {
+        manifest.0.values_mut().for_each(|row| row.group = None);
+        manifest
+    };
+    but_links(before).assert_same(&but_links(world.manifest()), "all but the links");
+}
+
+#[test]
+fn two_mounts_of_one_file_system_are_two_roads() {
+    let world = World::new();
+    world.mkdir("../real");
+    let Some(mount) = Mount::bind(&world.root().join("real"), "rw") else { return };
+    let mut inner = World::on(&mount.point);
+    inner.set("RECANT_STORE", world.store());
+    round_trip(&inner, "a bind mount: equal st_dev, EXDEV");
+}
+
+/// A commit that is refused: exit 1, the path named, nothing changed, nothing left; its dry run says the same.
+#[track_caller]
+fn refused(world: &World, id: &str, path: &str, user: Option<u32>, what: &str) {
+    let before = world.manifest();
+    for dry in [true, false] {
+        let call = world.call(["commit", id, "--json"].into_iter().chain(dry.then_some("--dry-run")));
+        let said = user.map_or_else(|| world.call(["commit", id, "--json"]), |uid| call.user(uid, uid)).run();
+        assert_eq!(said.status, 1, "{what}: {said}");
+        let named = world.path(path).display().to_string();
+        assert!(said.against().contains(&named), "{what}: {named} is named: {said}");
+        before.assert_same(&world.manifest(), what);
+        assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}");
+    }
+}
+
+#[test]
+fn a_read_only_mount_is_refused_before_anything_is_changed() {
+    let world = World::new();
+    world.write("real/file", "old").write("calm", "old").mkdir("mnt");
+    let id = world.begin();
+    if !is_root("a read-only mount") {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    let Some(mount) = Mount::bind_at(dir, world.path("mnt"), &world.path("real"), "rw") else { return };
+    world.stage_write(&id, "calm", "new").stage_write(&id, "mnt/file", "new");
+    run("mount", &["-o", "remount,bind,ro", &mount.point.display().to_string()]).expect("a read-only mount");
+    refused(&world, &id, "mnt", None, "a read-only mount");
+}
+
+#[test]
+fn an_immutable_file_and_folder_are_refused_before_anything_is_changed() {
+    let Some(mount) = image("ext4") else { return };
+    for (flag, on, named) in [("+i", "file", "file"), ("+a", "file", "file"), ("+i", "sub", "sub/in")] {
+        let world = World::on(&mount.point);
+        world.write("file", "old").write("calm", "old").write("sub/in", "old");
+        let id = world.begin();
+        world.stage_write(&id, "calm", "new").stage_write(&id, "file", "new").stage_write(&id, "sub/in", "new");
+        let path = world.path(on).display().to_string();
+        run("chattr", &[flag, &path]).expect("chattr");
+        refused(&world, &id, named, None, &format!("chattr {flag} {on}"));
+        run("chattr", &[&flag.replace('+', "-"), &path]).expect("chattr");
+        world.recant(&format!("commit {id}")).ok();
+    }
+}
+
+#[test]
+fn a_mount_point_as_a_target_is_refused_before_anything_is_changed() {
+    let world = World::new();
+    if !is_root("a mount point as a target") {
+        return;
+    }
+    world.write("target", "old").write("other", "mounted over it").write("calm", "old");
+    let id = world.begin();
+    world.stage_write(&id, "target", "new").stage_write(&id, "calm", "new");
+    let dir = tempfile::tempdir().expect("a folder");
+    let Some(_mount) = Mount::bind_at(dir, world.path("target"), &world.path("other"), "rw") else { return };
+    refused(&world, &id, "target", None, "a mount point");
+}
+
+#[test]
+fn what_belongs_to_somebody_else_is_refused_before_anything_is_changed() {
+    if !is_root("folders of somebody else") {
+        return;
+    }
+    let uid = 65534;
+    let world = World::new();
+    world.write("mine/calm", "old").write("theirs/file", "old").write("sticky/file", "old").chmod("sticky", 0o1777);
+    run("chown", &["-R", "65534:65534", &world.root().display().to_string()]).expect("chown");
+    for path in ["theirs", "theirs/file", "sticky", "sticky/file"] {
+        std::os::unix::fs::chown(world.path(path), Some(1), Some(1)).expect("another owner");
+    }
+    let call = |words: &str| world.call(words.split(' ')).user(uid, uid).stdin("new").run();
+    if call("--version").status != 0 {
+        println!("skipped: folders of somebody else: user {uid} cannot run {}", env!("CARGO_BIN_EXE_recant"));
+        return;
+    }
+    for (path, named) in [("theirs/file", "theirs"), ("theirs/made", "theirs"), ("sticky/file", "sticky/file")] {
+        let id = call("session new").ok().id();
+        call(&format!("session write {id} mine/calm")).ok();
+        let words = if path == "theirs/made" { "session write" } else { "session delete" };
+        call(&format!("{words} {id} {path}")).ok();
+        refused(&world, &id, named, Some(uid), path);
+    }
+}
+
+fn fill(folder: &Path) {
+    // As much as fits: in large pieces, then in small ones, then in one byte.
+    for (i, size) in [1 << 20, 64 << 10, 4096, 1].into_iter().enumerate() {
+        for n in 0.. {
+            let file = folder.join(format!("fill-{i}-{n}"));
+            if std::fs::write(&file, vec![b'f'; size]).is_err() {
+                drop(std::fs::remove_file(&file));
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_of_the_tree_is_refused_or_undone_and_then_it_works() {
+    let Some(mount) = Mount::image("ext4", 24) else { return };
+    let mut world = World::on(&mount.point);
+    let store = tempfile::tempdir().expect("a folder");
+    world.set("RECANT_STORE", store.path().join("store"));
+    let (id, _) = scene(&world, false);
+    let ballast = mount.point.join("ballast");
+    std::fs::create_dir(&ballast).expect("a folder");
+    fill(&ballast);
+    let before = world.manifest();
+    let said = world.recant(&format!("commit {id}")).with(1);
+    before.assert_same(&world.manifest(), &format!("a full disk: {said}"));
+    assert_eq!(world.leftovers(), Vec::<String>::new());
+    std::fs::remove_dir_all(&ballast).expect("room again");
+    world.recant(&format!("commit {id}")).ok();
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "with room again");
+}
+
+#[test]
+fn a_full_disk_of_the_store_is_refused_or_undone_and_then_it_works() {
+    let (Some(mount), world) = (Mount::image("ext4", 24), World::new()) else { return };
+    let mut world = world;
+    world.set("RECANT_STORE", mount.point.join("store"));
+    let (id, before) = scene(&world, false);
+    let ballast = mount.point.join("ballast");
+    std::fs::create_dir(&ballast).expect("a folder");
+    fill(&ballast);
+    let said = world.recant(&format!("commit {id}")).with(1);
+    before.assert_same(&world.manifest(), &format!("a full disk: {said}"));
+    std::fs::remove_dir_all(&ballast).expect("room again");
+    world.recant(&format!("commit {id}")).ok();
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "with room again");
+}
+
+#[test]
+fn without_a_free_byte_a_rollback_on_one_file_system_is_done_or_refused_and_never_half() {
+    for kind in ["ext4", "xfs", "btrfs"] {
+        let Some(mount) = (if kind == "ext4" { Mount::image(kind, 24) } else { image(kind) }) else { continue };
+        let world = World::on(&mount.point);
+        let (id, before) = scene(&world, false);
+        world.recant(&format!("commit {id}")).ok();
+        let after = world.manifest();
+        let ballast = mount.point.join("ballast");
+        std::fs::create_dir(&ballast).expect("a folder");
+        fill(&ballast);
+        let said = world.recant(&format!("rollback {id}"));
+        println!("{kind}: a rollback without a free byte ended with {}", said.status);
+        match said.status {
+            0 => before.assert_same(&world.manifest(), kind),
+            1 => after.assert_same(&world.manifest(), &format!("{kind}: {said}")),
+            _ => panic!("{kind}: {said}"),
+        }
+        std::fs::remove_dir_all(&ballast).expect("room again");
+        world.recant(&format!("rollback {id}")).ok();
+        before.assert_same(&world.manifest(), kind);
+    }
+}

@@ -1,0 +1,167 @@
+//! Every JSON document has the shape that docs/json.md says.
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use common::{World, name};
+use serde_json::Value;
+
+/// The named shapes of docs/json.md.
+struct Shapes {
+    named: BTreeMap<String, Value>,
+    seen: BTreeSet<String>,
+}
+
+impl Shapes {
+    fn read() -> Self {
+        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/json.md")).expect("docs/json.md");
+        let mut named = BTreeMap::new();
+        for block in text.split("\n```json ").skip(1) {
+            let (title, rest) = block.split_once('\n').expect("a title");
+            let json = rest.split_once("\n```").expect("an end of the block").0;
+            let shape = serde_json::from_str(json).unwrap_or_else(|error| panic!("{title}: {error}"));
+            assert!(named.insert(title.to_owned(), shape).is_none(), "{title} is there twice");
+        }
+        Self { named, seen: BTreeSet::new() }
+    }
+
+    /// Ends the test where `value` has not the shape of that name.
+    #[track_caller]
+    fn check(&mut self, shape: &str, value: &Value) {
+        let mut wrong = Vec::new();
+        let wanted = self.named.get(shape).unwrap_or_else(|| panic!("docs/json.md has no {shape:?}")).clone();
+        self.seen.insert(shape.to_owned());
+        self.compare(&wanted, value, shape, &mut wrong);
+        assert!(wrong.is_empty(), "{}\n{value}", wrong.join("\n"));
+    }
+
+    fn compare(&mut self, wanted: &Value, found: &Value, at: &str, wrong: &mut Vec<String>) {
+        match (wanted, found) {
+            (Value::String(text), _) if text == "<any>" => {}
+            (Value::String(text), found) if text == "<path>" => {
+                if !(found.is_string() || found["b64"].is_string()) {
+                    wrong.push(format!("{at}: no path"));
+                }
+            }
+            (Value::String(text), found) if text.starts_with('<') => {
+                let shape = text.trim_matches(['<', '>']);
+                self.seen.insert(shape.to_owned());
+                let wanted = self.named.get(shape).unwrap_or_else(|| panic!("docs/json.md has no {shape:?}")).clone();
+                self.compare(&wanted, found, &format!("{at}.{shape}"), wrong);
+            }
+            (Value::Array(wanted), Value::Array(found)) => {
+                found.iter().for_each(|item| self.compare(&wanted[0], item, &format!("{at}[]"), wrong));
+            }
+            (Value::Object(wanted), Value::Object(found)) => {
+                for (key, wanted) in wanted {
+                    let (key, optional) = key.strip_suffix('?').map_or((&**key, false), |key| (key, true));
+                    match found.get(key) {
+                        None | Some(Value::Null) if optional => {}
+                        None => wrong.push(format!("{at}: {key} is missing")),
+                        Some(found) => self.compare(wanted, found, &format!("{at}.{key}"), wrong),
+                    }
+                }
+                let known = |key: &str| wanted.contains_key(key) || wanted.contains_key(&format!("{key}?"));
+                wrong.extend(found.keys().filter(|key| !known(key)).map(|key| format!("{at}: {key} is not in docs/json.md")));
+            }
+            (Value::String(_), Value::String(_)) | (Value::Number(_), Value::Number(_)) | (Value::Bool(_), Value::Bool(_)) => {}
+            (wanted, found) => wrong.push(format!("{at}: {found} where docs/json.md has {wanted}")),
+        }
+    }
+}
+
+#[test]
+fn every_document_has_the_shape_that_the_page_says() {
+    let mut shapes = Shapes::read();
+    let world = World::new();
+    world.write("f", "old\n").write("gone", "x\n").symlink("f", "link").write(name(b"odd-\xff"), "x").write("bin", b"\0");
+    let run = |words: &str| world.call(words.split_whitespace().chain(["--json"])).run();
+
+    shapes.check("status", &run("status").ok().json());
+    shapes.check("list", &run("list").ok().json());
+    shapes.check("session new", &run("session new").ok().json());
+    let id = run("session new -n named").ok().json()["id"].as_str().unwrap().to_owned();
+    let write = |path: &[u8], content: &str| {
+        world
+            .call([name(b"session"), name(b"write"), name(id.as_bytes()), name(path), name(b"--json")])
+            .stdin(content)
+            .run()
+            .ok()
+            .json()
+    };
+    shapes.check("session write", &write(b"f", "new\n"));
+    shapes.check("session write", &write(b"odd-\xff", "y"));
+    shapes.check("session write", &write(b"bin", "y"));
+    shapes.check("session write", &run("session delete named gone").ok().json());
+    shapes.check("session write", &run("session mkdir named d").ok().json());
+    shapes.check("session write", &run("session symlink named there link").ok().json());
+    shapes.check("session write", &run("session chmod named 0755 f").ok().json());
+    shapes.check("session rename", &run("session rename named other").ok().json());
+    shapes.check("session rename", &run("session rename other named").ok().json());
+    for words in ["diff", "diff named --stat"] {
+        let diff = run(words).ok().json();
+        assert_eq!(diff["changes"].as_array().unwrap().len(), 6);
+        shapes.check("diff", &diff);
+    }
+    shapes.check("diff --name-only", &run("diff named --name-only").ok().json());
+    shapes.check("show", &run("show").ok().json());
+    shapes.check("commit", &run("commit named --dry-run").ok().json());
+    shapes.check("commit", &run("commit named f").ok().json());
+    shapes.check("list", &run("list").ok().json());
+    shapes.check("commit", &run("commit named").ok().json());
+    shapes.check("checkpoint list", &run("checkpoint list").ok().json());
+    shapes.check("checkpoint show", &run("checkpoint show").ok().json());
+    shapes.check("checkpoint verify", &run("checkpoint verify").ok().json());
+    world.write("f", "somebody else's").remove("link");
+    let error = run("rollback named").with(3).json_err();
+    assert_eq!((&error["kind"], error["paths"].as_array().map(Vec::len)), (&"conflict".into(), Some(2)));
+    shapes.check("error", &error);
+    shapes.check("diff", &run("diff named --stat").ok().json());
+    shapes.check("commit", &run("rollback named --force").json());
+    shapes.check("commit", &run("redo named").json());
+    shapes.check("commit", &run("rollback named").json());
+    shapes.check("discard", &run("discard named").ok().json());
+    shapes.check("prune", &run("session prune --keep 0 --dry-run").ok().json());
+    shapes.check("prune", &run("session prune --keep 0").ok().json());
+    shapes.check("prune", &run("checkpoint prune --keep 0").ok().json());
+    shapes.check("log", &run("log").ok().json());
+    shapes.check("config", &run("config").ok().json());
+    shapes.check("recover", &run("recover").ok().json());
+    world.mkdir(world.store().join("sessions/stray"));
+    shapes.check("list", &run("list").with(4).json());
+    shapes.check("status", &run("status").with(4).json());
+    shapes.check("error", &run("show none").with(1).json_err());
+
+    if common::can_run() {
+        let said = world.call(["run", "--json", "--", "sh", "-c", "echo x > made; exit 3"]).run().with(3);
+        shapes.check("run result", &last_line(&said.stderr()));
+        shapes.check("show", &run("show").ok().json());
+        let said = world.call(["run", "--json", "--", "true"]).run().ok();
+        shapes.check("run result", &last_line(&said.stderr()));
+        shapes.check("error", &last_line(&world.call(["run", "--json", "--", "no-such-command"]).run().with(127).stderr()));
+    } else {
+        shapes.seen.extend(["run".to_owned(), "run result".to_owned()]);
+    }
+    let unseen: Vec<&String> = shapes.named.keys().filter(|name| !shapes.seen.contains(*name)).collect();
+    assert_eq!(unseen, [""; 0], "shapes that nothing was compared with");
+}
+
+fn last_line(text: &str) -> Value {
+    serde_json::from_str(text.lines().last().expect("a line")).expect("a line of JSON")
+}
+
+#[test]
+fn a_list_comes_as_one_document_a_line_where_asked() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "a", "x").stage_write(&id, "b", "x");
+    for (words, lines) in
+        [("list", 1), ("show", 2), ("diff", 2), ("diff last --name-only", 2), ("config", 14), ("log", 0), ("checkpoint list", 0)]
+    {
+        let said = world.call(words.split(' ').chain(["--jsonl"])).run().ok();
+        let documents = said.json_lines();
+        assert_eq!(documents.len(), lines, "{words}: {said}");
+        assert!(documents.iter().all(|document| document["schema"] == 1), "{words}");
+    }
+}

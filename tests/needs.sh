@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# The programs that tests use beside recant: installs their Debian packages where it may, and says what is skipped without
+# the others. Ends with 0 in any case: each test checks again for what it needs.
+set -euo pipefail
+
+# program, Debian package, what is skipped without it
+needs="
+git         git          diff against git apply; commit messages
+jq          jq           a checkpoint given back by hand, as docs/store-format.md says
+strace      strace       the order of system calls
+rsync       rsync        an independent copy to compare with
+getfacl     acl          access control lists
+getfattr    attr         extended attributes from outside
+getcap      libcap2-bin  file capabilities
+mkfs.ext4   e2fsprogs    ext4 in a loop device
+mkfs.xfs    xfsprogs     xfs in a loop device
+mkfs.btrfs  btrfs-progs  btrfs in a loop device
+losetup     mount        loop devices
+unshare     util-linux   user namespaces from outside
+script      bsdutils     the terminal's shape
+setpriv     util-linux   tests as another user
+"
+
+PATH=$PATH:/usr/sbin:/sbin
+lacking() { while read -r program package what; do
+    [ -z "$program" ] || command -v "$program" >/dev/null || echo "$program $package $what"
+done <<<"$needs"; }
+
+missing=$(lacking)
+if [ -n "$missing" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    packages=$(awk '{print $2}' <<<"$missing" | sort -u | tr '\n' ' ')
+    echo "installing: $packages"
+    export DEBIAN_FRONTEND=noninteractive
+    # shellcheck disable=SC2086
+    { apt-get update -qq && apt-get install -y -qq --no-install-recommends $packages; } >/dev/null 2>&1 ||
+        echo "apt-get could not install all of them"
+    missing=$(lacking)
+fi
+while read -r program package what; do
+    [ -z "$program" ] || echo "not here: $program (Debian: $package); without it no test of: $what"
+done <<<"$missing"
+[ "$(id -u)" = 0 ] || echo "not root: no test with loop-mounted file systems, other owners, devices, or capture as root"

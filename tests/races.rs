@@ -1,0 +1,348 @@
+//! Somebody else at work in the middle: before each step of a commit and of a rollback a file is swapped, edited, removed
+//! or put in the way, a parent folder becomes a link to outside; and each step fails once. Needs the feature `crash-points`.
+#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+#![cfg(feature = "crash-points")]
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![expect(clippy::print_stdout, reason = "what is skipped is said, and how a sweep ended")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use common::{Manifest, World};
+
+/// The newcomer's content, which must never be lost.
+const NEWCOMER: &str = "the newcomer's only copy";
+
+struct Scene {
+    world: World,
+    id: String,
+    /// The tree as the operation finds it.
+    start: Manifest,
+    outside: Manifest,
+    /// The store's own folder, where it lies on another file system than the tree.
+    _store: Option<tempfile::TempDir>,
+}
+
+/// Where the store lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Store {
+    OneFileSystem,
+    Another,
+}
+
+impl Scene {
+    /// A session over some files, ready for `verb`; on tmpfs where there is one, since every sweep syncs thousands of times.
+    fn of(verb: &str, place: Store) -> Self {
+        let shm = Path::new("/dev/shm");
+        let mut world = if shm.is_dir() { World::on(shm) } else { World::new() };
+        let store = (place == Store::Another).then(|| tempfile::tempdir().expect("a folder for the store"));
+        if let Some(store) = &store {
+            world.set("RECANT_STORE", store.path().join("store"));
+        }
+        world.write("dir/edited", "old").write("dir/gone", "away").write("dir/moded", "x").write("dir/calm", "old");
+        world.write("full/a", "1").write("full/sub/b", "2").write("../outside/edited", "outside").symlink("old", "dir/link");
+        for name in ["edited", "gone", "moded", "calm", "link"].map(|name| format!("dir/{name}")) {
+            world.set_mtime(name, 1_000_000_000, 7);
+        }
+        for name in ["full/a", "full/sub/b", "full/sub", "full", "dir", ""] {
+            world.set_mtime(name, 1_000_000_000, 7);
+        }
+        let id = world.begin();
+        for name in ["dir/edited", "dir/calm", "dir/new", "made/deep/new"] {
+            world.stage_write(&id, name, "new");
+        }
+        for words in
+            ["delete ID dir/gone", "chmod ID 0640 dir/moded", "chmod ID 0750 dir", "delete ID full -r", "delete ID dir/link"]
+        {
+            world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+        }
+        if verb == "rollback" {
+            world.recant(&format!("commit {id}")).ok();
+        }
+        let (start, outside) = (world.manifest(), common::manifest(&world.root().join("outside")));
+        let scene = Self { world, id, start, outside, _store: store };
+        scene.shell("mkdir saved && cp -a tree outside saved && cp -a $RECANT_STORE saved-store");
+        scene
+    }
+
+    /// Everything as it was at first.
+    fn reset(&self) {
+        self.shell("rm -rf tree outside $RECANT_STORE && cp -a saved/. . && cp -a saved-store $RECANT_STORE");
+    }
+
+    fn shell(&self, command: &str) {
+        self.world.program("sh", ["-c", command]).cwd(self.world.root()).run().ok();
+    }
+
+    /// Carries the verb out; how many steps it has, and the tree then. All is reset.
+    fn whole(&self, verb: &str) -> (Vec<String>, Manifest) {
+        let log = self.world.root().join("steps");
+        self.world.call([verb, &self.id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).expect("a log of steps").lines().map(String::from).collect();
+        std::fs::remove_file(log).expect("the log");
+        let after = self.world.manifest();
+        self.reset();
+        (steps, after)
+    }
+
+    /// Every file of the tree and the store, temporary names included, that holds the newcomer's content.
+    fn holders(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut todo = vec![self.world.root().to_path_buf()];
+        while let Some(path) = todo.pop() {
+            let Ok(meta) = path.symlink_metadata() else { continue };
+            if meta.is_dir() {
+                todo.extend(std::fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("a name").path()));
+            } else if meta.is_file() && std::fs::read(&path).expect("a file") == NEWCOMER.as_bytes() {
+                found.push(path.display().to_string());
+            }
+        }
+        found
+    }
+}
+
+/// A command that somebody else runs in the tree, and the paths whose state is theirs from then on. With `None` as the
+/// folder of its paths all below it may be on either side.
+struct Deed {
+    name: &'static str,
+    command: &'static str,
+    theirs: &'static [&'static str],
+    /// Whether it leaves a newcomer's content somewhere.
+    leaves: bool,
+}
+
+const DEEDS: [Deed; 8] = [
+    Deed {
+        name: "a file swapped for another",
+        command: "printf %s \"$NEW\" > dir/.other && mv -f dir/.other dir/edited",
+        theirs: &["dir/edited"],
+        leaves: true,
+    },
+    Deed { name: "a file edited in place", command: "printf %s \"$NEW\" > dir/edited", theirs: &["dir/edited"], leaves: true },
+    Deed { name: "a file removed", command: "rm -f dir/edited", theirs: &["dir/edited"], leaves: false },
+    Deed {
+        name: "a file made where one is placed or removed",
+        command: "for f in dir/new dir/gone; do printf %s \"$NEW\" > $f.tmp && mv -f $f.tmp $f; done",
+        theirs: &["dir/new", "dir/gone"],
+        leaves: true,
+    },
+    Deed {
+        name: "something put into a folder that goes",
+        command: "for f in full/sub full made made/deep; do if [ -d $f ]; then printf %s \"$NEW\" > $f/put; fi; done; printf %s \"$NEW\" > put",
+        theirs: &["full/sub/put", "full/put", "made/put", "made/deep/put", "put", "full", "full/sub", "made", "made/deep"],
+        leaves: true,
+    },
+    Deed { name: "a link retargeted", command: "ln -sfn other dir/link", theirs: &["dir/link"], leaves: false },
+    Deed {
+        name: "a mode changed",
+        command: "if [ -e dir/edited ]; then chmod 0604 dir/edited; fi",
+        theirs: &["dir/edited"],
+        leaves: false,
+    },
+    Deed {
+        name: "a parent folder swapped for a link to outside",
+        command: "mv dir moved && ln -s ../outside dir",
+        theirs: &["dir", "moved"],
+        leaves: false,
+    },
+];
+
+/// Rows of paths that are nobody else's, times of folders aside (they are what whoever came last has left) and the time of
+/// what was staged, which differs between scenes.
+fn calm(manifest: &Manifest, theirs: &[&str]) -> Manifest {
+    let mut manifest = manifest.clone().without_folder_times();
+    let under = |path: &[u8], top: &str| path == top.as_bytes() || path.starts_with(format!("{top}/").as_bytes());
+    let whole = |top: &str| ["dir", "moved", "put"].contains(&top);
+    manifest.0.retain(|path, _| {
+        !theirs.iter().any(|top| if whole(top) { under(path, top) } else { path == top.as_bytes() }) && path != b"put"
+    });
+    manifest.0.values_mut().filter(|row| row.content.contains("\"new\"")).for_each(|row| row.mtime = (0, 0));
+    manifest
+}
+
+fn sweep(verb: &str, deed: &Deed) {
+    let scene = Scene::of(verb, Store::OneFileSystem);
+    let world = &scene.world;
+    let (steps, after) = scene.whole(verb);
+    let (s0, s1) = (calm(&scene.start, deed.theirs), calm(&after, deed.theirs));
+    let script = world.root().join("deed");
+    std::fs::write(&script, format!("cd {} && {}", world.tree().display(), deed.command)).expect("a script");
+    let mut ended: BTreeMap<i32, usize> = BTreeMap::new();
+    for n in 1..=steps.len() {
+        let order = format!("run:{n}:sh {}", script.display());
+        let said = world.call([verb, &scene.id]).env("NEW", NEWCOMER).env("RECANT_STEPS", order).run();
+        let what = format!("{verb}, before step {n}, {}: {}: {said}", steps[n - 1], deed.name);
+        *ended.entry(said.status).or_default() += 1;
+        assert!([0, 1, 3, 4, 7].contains(&said.status), "{what}");
+        let now = calm(&world.manifest(), deed.theirs);
+        match said.status {
+            0 | 4 => s1.assert_same(&now, &what),
+            1 | 3 => s0.assert_same(&now, &what),
+            _ => {
+                let at = [&s0, &s1].map(|state| state.difference(&now));
+                assert!(at.iter().any(String::is_empty), "{what}\nnot as before:\n{}\nnor as after:\n{}", at[0], at[1]);
+            }
+        }
+        scene.outside.assert_same(&common::manifest(&world.root().join("outside")), &what);
+        if deed.leaves {
+            assert!(!scene.holders().is_empty(), "{what}\nthe newcomer's content is lost");
+        }
+        assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}");
+        if said.status == 7 {
+            assert!(world.recant("status").stdout().contains("interrupted"), "{what}");
+            let mut paths = deed.theirs.iter().map(|name| world.path(name).display().to_string());
+            assert!(paths.any(|path| said.stderr_lossy().contains(&path)), "{what}\nno path is named");
+        } else {
+            world.assert_tidy(&what);
+        }
+        scene.reset();
+    }
+    println!("{verb}: {}: {} steps, ended with {ended:?}", deed.name, steps.len());
+}
+
+#[test]
+fn whatever_happens_in_the_middle_of_a_commit_nothing_of_anybody_is_lost() {
+    for deed in &DEEDS {
+        sweep("commit", deed);
+    }
+}
+
+#[test]
+fn whatever_happens_in_the_middle_of_a_rollback_nothing_of_anybody_is_lost() {
+    for deed in &DEEDS {
+        sweep("rollback", deed);
+    }
+}
+
+const ENOSPC: i32 = 28;
+const EIO: i32 = 5;
+const EPERM: i32 = 1;
+const EINTR: i32 = 4;
+
+/// After a step failed the tree is as before, with a status that says so, or as after it; then the same command works.
+fn failing(verb: &str, errno: i32, place: Store) {
+    let scene = Scene::of(verb, place);
+    let world = &scene.world;
+    let (steps, after) = scene.whole(verb);
+    let s1 = calm(&after, &[]);
+    let mut ended: BTreeMap<i32, usize> = BTreeMap::new();
+    // Between two file systems each fourth step: the store's, on a disk, are synced one by one.
+    let every = if place == Store::Another { 4 } else { 1 };
+    for n in (1..=steps.len()).step_by(every) {
+        let said = world.call([verb, &scene.id]).env("RECANT_STEPS", format!("fail:{n}:{errno}")).run();
+        let what = format!("{verb}, step {n}, {}, failed with {errno}: {said}", steps[n - 1]);
+        *ended.entry(said.status).or_default() += 1;
+        match said.status {
+            0 => s1.assert_same(&calm(&world.manifest(), &[]), &what),
+            1 => scene.start.assert_same(&world.manifest(), &what),
+            // Done, and not tidied up.
+            7 => {
+                let mut now = calm(&world.manifest(), &[]);
+                now.0.retain(|path, _| !path.windows(8).any(|part| part == b".recant-"));
+                s1.assert_same(&now, &what);
+            }
+            _ => panic!("{what}"),
+        }
+        assert!(said.status == 0 || said.stderr().contains("recant: "), "{what}");
+        if said.status != 7 {
+            world.assert_tidy(&what);
+        }
+        let again = world.call([verb, &scene.id]).run();
+        assert_eq!(again.status, 0, "{what}\nand again: {again}");
+        s1.assert_same(&calm(&world.manifest(), &[]), &format!("{what}\nand again: {again}"));
+        world.assert_tidy(&what);
+        scene.reset();
+    }
+    println!("{verb}: error {errno}: {} steps, ended with {ended:?}", steps.len());
+}
+
+#[test]
+fn a_full_disk_at_any_step_is_undone_and_said_and_the_same_command_works_then() {
+    failing("commit", ENOSPC, Store::OneFileSystem);
+    failing("rollback", ENOSPC, Store::OneFileSystem);
+}
+
+#[test]
+fn a_full_disk_at_any_step_is_undone_and_said_between_two_file_systems() {
+    if dev(Path::new("/dev/shm")) == dev(&std::env::temp_dir()) || dev(Path::new("/dev/shm")).is_none() {
+        println!("skipped: two file systems: /dev/shm is none of its own");
+        return;
+    }
+    failing("commit", ENOSPC, Store::Another);
+    failing("rollback", ENOSPC, Store::Another);
+}
+
+fn dev(path: &Path) -> Option<u64> {
+    path.metadata().map(|meta| std::os::unix::fs::MetadataExt::dev(&meta)).ok()
+}
+
+#[test]
+fn an_error_of_the_disk_at_any_step_is_undone_and_said_and_the_same_command_works_then() {
+    failing("commit", EIO, Store::OneFileSystem);
+    failing("rollback", EIO, Store::OneFileSystem);
+}
+
+#[test]
+fn a_refusal_at_any_step_is_undone_and_said_and_the_same_command_works_then() {
+    failing("commit", EPERM, Store::OneFileSystem);
+    failing("rollback", EPERM, Store::OneFileSystem);
+}
+
+#[test]
+fn an_interrupted_call_at_any_step_is_not_seen_or_undone_and_said() {
+    failing("commit", EINTR, Store::OneFileSystem);
+    failing("rollback", EINTR, Store::OneFileSystem);
+}
+
+#[test]
+fn a_refused_rename_is_done_by_copies_instead() {
+    for verb in ["commit", "rollback"] {
+        let scene = Scene::of(verb, Store::OneFileSystem);
+        let world = &scene.world;
+        let (steps, after) = scene.whole(verb);
+        let s1 = calm(&after, &[]);
+        let tree = world.tree().display().to_string();
+        for (n, step) in (1..).zip(&steps).filter(|(_, step)| step.contains("renameat2") && step.contains(&tree)) {
+            let said = world.call([verb, &scene.id]).env("RECANT_STEPS", format!("fail:{n}:18")).run();
+            let what = format!("{verb}, step {n}, {step}, refused with EXDEV: {said}");
+            assert_eq!(said.status, 0, "{what}");
+            s1.assert_same(&calm(&world.manifest(), &[]), &what);
+            world.assert_tidy(&what);
+            let (back, state) = if verb == "commit" { ("rollback", &scene.start) } else { ("redo", &s1) };
+            world.call([back, &scene.id]).run().ok();
+            if verb == "commit" {
+                state.assert_same(&world.manifest(), &format!("{what}, then {back}"));
+            }
+            scene.reset();
+        }
+    }
+}
+
+#[test]
+fn an_edit_after_the_exchange_is_a_conflict_at_rollback_even_with_size_and_time_put_back() {
+    let scene = Scene::of("commit", Store::OneFileSystem);
+    let world = &scene.world;
+    let (steps, _) = scene.whole("commit");
+    let script = world.root().join("deed");
+    // Late enough that the ctime is no longer young when the fingerprint of what was put is taken.
+    let edit = "[ \"$(cat tree/dir/edited)\" = new ] || exit 0\ntouch -r tree/dir/edited ref\nprintf NEW > tree/dir/edited\n\
+        touch -r ref tree/dir/edited\nsleep 0.05\n";
+    std::fs::write(&script, format!("cd {}\n{edit}", world.root().display())).expect("a script");
+    let mut edited = 0;
+    for n in 1..=steps.len() {
+        let order = format!("run:{n}:sh {}", script.display());
+        let said = world.call(["commit", &scene.id]).env("RECANT_STEPS", order).run();
+        if world.read("dir/edited") == "NEW" {
+            edited += 1;
+            let what = format!("before step {n}, {}: {said}", steps[n - 1]);
+            let back = world.recant(&format!("rollback {}", scene.id));
+            assert_eq!(world.read("dir/edited"), "NEW", "{what}\n{back}");
+            assert_eq!(back.status, 3, "{what}\n{back}");
+        }
+        scene.reset();
+    }
+    assert!(edited > 5, "{edited} edits came in between");
+}

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# cargo test with these arguments; what was skipped, and why, stands at the end: tests print lines that begin with
+# `skipped:`. All that was printed is in target/test.log.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+cargo_args=() test_args=(--show-output)
+while [ $# -gt 0 ]; do
+    case $1 in
+    --) shift; test_args+=("$@"); break ;;
+    *) cargo_args+=("$1"); shift ;;
+    esac
+done
+
+log=${CARGO_TARGET_DIR:-target}/test.log
+mkdir -p "${log%/*}"
+begun=$SECONDS
+cargo test --locked --no-fail-fast "${cargo_args[@]}" -- "${test_args[@]}" 2>&1 | tee "$log"
+status=$?
+
+echo
+echo "took $(((SECONDS - begun) / 60)) min $(((SECONDS - begun) % 60)) s; the log is $log"
+skipped=$(grep -ah '^skipped:' "$log" | sort | uniq -c | sort -rn)
+if [ -n "$skipped" ]; then
+    echo "$(wc -l <<<"$skipped") things were skipped (how often, what, why):"
+    echo "$skipped"
+else
+    echo "nothing was skipped"
+fi
+exit $status

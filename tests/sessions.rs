@@ -1,0 +1,521 @@
+//! Sessions as a whole: ids and names, listing, damage, status, discarding, pruning, the log.
+
+mod common;
+
+use std::process::Stdio;
+
+use common::World;
+use insta::assert_snapshot;
+
+#[test]
+fn a_key_that_can_be_no_id_is_refused() {
+    let world = World::new();
+    world.begin();
+    for key in ["", "..", "a/b", "../sessions", "/", ".hidden"] {
+        let said = world.call(["show", key]).run();
+        assert!(matches!(said.status, 1 | 2) && said.out.is_empty(), "{key:?}: {said}");
+    }
+    assert_snapshot!(world.call(["show", "../x"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: "../x" can be no session's id or name: it is empty, starts with '.' or holds '/'
+            nothing was changed
+    "#);
+}
+
+#[test]
+fn an_unknown_id_lists_the_nearest_and_an_ambiguous_prefix_what_it_fits() {
+    let world = World::new();
+    assert_snapshot!(world.recant("show nothing"), @r#"
+    status 1
+    --- stderr
+    recant: no session "nothing"
+            nothing was changed
+            recant list shows all sessions
+    "#);
+    let ids = [world.begin(), world.begin()];
+    let said = world.recant("show zzzz").with(1);
+    assert!(ids.iter().all(|id| said.stderr().contains(id)), "{said}");
+    let year = &ids[0][..4];
+    let said = world.call(["show", year]).run().with(1);
+    assert!(ids.iter().all(|id| said.stderr().contains(id)) && said.stderr().contains("fits 2 sessions"), "{said}");
+}
+
+#[test]
+fn a_session_is_found_by_id_last_part_name_and_last() {
+    let world = World::new();
+    let id = world.recant("session new -n upgrade").id();
+    world.stage_write(&id, "f", "x");
+    let empty = world.begin();
+    for key in [&*id, &id[16..], "upgrade", "last", &id[..20]] {
+        let shown = world.call(["show", key, "--json"]).run().ok().json();
+        assert_eq!(shown["session"]["id"], *id, "{key}; the empty session {empty} is not the last");
+    }
+    assert_snapshot!(world.recant("diff --name-only"), @r#"
+    status 0
+    --- stdout
+    /world/tree/f
+    --- stderr
+    recant: last is <id1>
+    "#);
+    assert_snapshot!(world.recant("session new -n upgrade"), @r#"
+    status 1
+    --- stderr
+    recant: the name "upgrade" is taken by session <id1>
+            nothing was changed
+    "#);
+    assert_snapshot!(world.recant("session new -n last"), @r#"
+    status 1
+    --- stderr
+    recant: "last" can be no session's id or name: 'last' always means the newest session
+            nothing was changed
+    "#);
+    assert_snapshot!(world.recant("session new -n 1st"), @r#"
+    status 1
+    --- stderr
+    recant: "1st" can be no session's id or name: it does not start with a letter
+            nothing was changed
+    "#);
+}
+
+#[test]
+fn a_session_can_be_renamed_and_unnamed() {
+    let world = World::new();
+    let id = world.recant("session new -n one").id();
+    world.recant("session rename one two").ok();
+    assert_eq!(world.recant("session rename one three").status, 1);
+    assert_eq!(world.recant("show two --json").ok().json()["session"]["name"], "two");
+    world.recant("session rename two").ok();
+    assert_eq!(world.call(["show", &id, "--json"]).run().ok().json()["session"]["name"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_listing_shows_the_newest_first() {
+    let world = World::new();
+    assert_snapshot!(world.recant("list"), @r#"
+    status 0
+    --- stderr
+    recant: no sessions
+    "#);
+    let first = world.recant("session new -n first").id();
+    world.stage_write(&first, "a", "x").stage_write(&first, "b", "x");
+    world.recant("session new -n second");
+    world.call(["commit", &first]).run().ok();
+    let listed = world.recant("list --json").ok().json();
+    let rows: Vec<_> = listed["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| (s["name"].as_str().unwrap(), s["status"].as_str().unwrap()))
+        .collect();
+    assert_eq!(rows, [("second", "pending"), ("first", "committed")]);
+    assert_eq!(world.recant("session list --jsonl").ok().json_lines().len(), 2);
+    let text = world.recant("list").ok().stdout();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("ID ") && lines[1].contains("second") && lines[2].contains("committed"), "{text}");
+}
+
+#[test]
+fn a_garbled_session_never_hides_the_others() {
+    let world = World::new();
+    let (good, bad, cut) = (world.begin(), world.begin(), world.begin());
+    world.stage_write(&good, "f", "x");
+    world.write(world.session(&bad).join("session.json"), "{\"schema\":1,");
+    let header = std::fs::read(world.session(&cut).join("session.json")).unwrap();
+    world.write(world.session(&cut).join("session.json"), &header[..header.len() / 2]);
+    world.mkdir(world.store().join("sessions/stray"));
+    for verb in ["list", "status", "checkpoint list"] {
+        let said = world.recant(verb).with(4);
+        assert!([&*bad, &*cut, "stray"].iter().all(|name| said.stderr().contains(name)), "{said}");
+    }
+    let listed = world.recant("list --json").with(4).json();
+    assert_eq!((listed["sessions"].as_array().unwrap().len(), listed["damaged"].as_array().unwrap().len()), (1, 3));
+    assert_eq!(world.recant("show --json").ok().json()["session"]["id"], *good);
+    let said = world.call(["show", &bad]).run().with(5);
+    assert!(said.stderr().contains("session.json"), "{said}");
+    world.call(["commit", &good]).run().ok();
+}
+
+#[test]
+fn fewer_lines_than_the_header_counts_are_damage() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    world.write(world.session(&id).join("changes.jsonl"), "");
+    assert_snapshot!(world.call(["diff", &id]).run(), @r#"
+    status 5
+    --- stderr
+    recant: /world/store/sessions/<id1>/changes.jsonl: the store is damaged: it ends after 0 lines; the session counts 1
+            nothing was changed
+    "#);
+    assert_eq!(world.call(["commit", &id]).run().status, 5);
+    assert!(!world.exists("f"));
+}
+
+#[test]
+fn a_line_that_was_cut_off_by_a_crash_does_not_count() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    let file = world.session(&id).join("changes.jsonl");
+    let mut text = std::fs::read(&file).unwrap();
+    text.extend_from_slice(b"{\"change\":{\"n\":2,");
+    world.write(&file, &text);
+    assert_eq!(world.call(["diff", &id, "--name-only"]).run().ok().stdout().lines().count(), 1);
+    world.stage_write(&id, "g", "x");
+    assert_eq!(world.call(["diff", &id, "--name-only"]).run().ok().stdout().lines().count(), 2);
+}
+
+#[test]
+fn a_store_of_another_format_is_refused_untouched() {
+    let world = World::new();
+    world.begin();
+    world.write(world.store().join("format"), "recant-store 2\n");
+    let before = common::manifest(&world.store());
+    assert_snapshot!(world.recant("session new"), @r#"
+    status 1
+    --- stderr
+    recant: /world/store: the store's format is "recant-store 2"; this recant knows recant-store 1
+            nothing was changed
+    "#);
+    assert_eq!(world.recant("list").status, 1);
+    before.assert_same(&common::manifest(&world.store()), "the store was touched");
+}
+
+#[test]
+fn a_store_that_others_can_write_to_is_refused() {
+    let world = World::new();
+    world.begin();
+    world.chmod(world.store(), 0o777);
+    assert_snapshot!(world.recant("list"), @r#"
+    status 1
+    --- stderr
+    recant: /world/store: others may write to it (mode 0777)
+            nothing was changed
+            chmod go-w /world/store
+    "#);
+}
+
+#[test]
+fn the_store_is_private_from_its_first_moment() {
+    let mut world = World::new();
+    world.umask(0);
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    let store = common::manifest(&world.store());
+    let open: Vec<_> = store
+        .0
+        .iter()
+        .filter(|(path, row)| row.mode & 0o077 != 0 && !path.windows(5).any(|part| part == b"held/"))
+        .map(|(path, _)| String::from_utf8_lossy(path).into_owned())
+        .collect();
+    assert_eq!(open, [""; 0]);
+}
+
+#[test]
+fn two_recants_on_one_session_and_the_second_ends_at_once() {
+    let world = World::new();
+    let id = world.begin();
+    let mut first = world.call(["session", "write", &id, "f"]).command();
+    let mut first = first.stdin(Stdio::piped()).spawn().unwrap();
+    let lock = world.session(&id).join("lock");
+    let held = || {
+        let file = std::fs::File::open(&lock).unwrap();
+        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared).is_err()
+    };
+    while !held() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let start = std::time::Instant::now();
+    let said = world.call(["session", "write", &id, "g"]).stdin("y").run();
+    assert!(start.elapsed().as_secs() < 2);
+    assert_snapshot!(said, @r#"
+    status 6
+    --- stderr
+    recant: session <id1> is held by another recant
+            nothing was changed; try again when it has ended
+    "#);
+    assert_snapshot!(world.call(["session", "prune", &id]).run(), @r#"
+    status 4
+    --- stderr
+    recant: session <id1> stays: another recant holds it
+    recant: 0 sessions pruned, 0 B
+    "#);
+    assert_eq!(world.call(["commit", &id]).run().status, 6);
+    drop(first.stdin.take());
+    assert!(first.wait().unwrap().success());
+    assert_eq!(world.call(["diff", &id, "--name-only"]).run().ok().stdout().lines().count(), 1);
+}
+
+#[test]
+fn discard_drops_what_is_held_and_keeps_a_record() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    let said = world.call(["discard", &id]).run().ok();
+    assert!(said.masked_err().starts_with("recant: session <id1> is discarded: 1 change"), "{said}");
+    assert_eq!(std::fs::read_dir(world.session(&id).join("held/objects")).unwrap().count(), 0);
+    assert_eq!(world.recant("list --json").json()["sessions"][0]["status"], "discarded");
+    assert_snapshot!(world.call(["discard", &id]).run(), @r#"
+    status 0
+    --- stderr
+    recant: session <id1> is discarded already: nothing
+    "#);
+    assert_snapshot!(world.call(["diff", &id]).run(), @r#"
+    status 1
+    --- stderr
+    recant: session <id1> is discarded: what it held is gone
+            nothing was changed
+    "#);
+    assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
+    status 1
+    --- stderr
+    recant: cannot rollback <id1>: session <id1>: it is discarded: what it held is gone
+            nothing was changed
+    "#);
+    assert_snapshot!(world.call(["session", "write", &id, "g"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: session <id1>: it is discarded; only a pending one can be added to
+            nothing was changed
+            recant session new begins another
+    "#);
+}
+
+#[test]
+fn what_is_on_the_tree_cannot_be_discarded() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    world.call(["commit", &id]).run().ok();
+    assert_snapshot!(world.call(["discard", &id]).run(), @r#"
+    status 1
+    --- stderr
+    recant: session <id1>: it is committed: its changes are on the tree
+            nothing was changed
+            recant rollback <id1> first, or recant checkpoint prune to give up its rollback
+    "#);
+    world.call(["rollback", &id]).run().ok();
+    world.call(["discard", &id]).run().ok();
+}
+
+#[test]
+fn prune_takes_what_nothing_needs_and_the_rest_only_by_name() {
+    let world = World::new();
+    let make = |file: &str| {
+        let id = world.begin();
+        world.stage_write(&id, file, "x");
+        id
+    };
+    let (pending, committed, back, gone) = (make("p"), make("c"), make("b"), make("g"));
+    world.call(["commit", &committed]).run().ok();
+    world.call(["commit", &back]).run().ok();
+    world.call(["rollback", &back]).run().ok();
+    world.call(["discard", &gone]).run().ok();
+    assert_snapshot!(world.recant("session prune"), @r#"
+    status 2
+    --- stderr
+    recant: which sessions? give an age, a number to keep, a size, or ids
+            nothing was changed
+            recant session prune --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings
+    "#);
+    let before = common::manifest(&world.store());
+    let dry = world.recant("session prune --keep 0 --dry-run").ok().stdout();
+    before.assert_same(&common::manifest(&world.store()), "a dry run changes nothing");
+    let pruned = world.recant("session prune --keep 0").ok().stdout();
+    assert_eq!((&*dry, &*pruned), (&*format!("{back}\n{gone}\n"), &*format!("{back}\n{gone}\n")));
+    assert_eq!(world.recant("list --json").json()["sessions"].as_array().unwrap().len(), 2);
+    assert_eq!(world.recant("session prune --older-than 0s").ok().stdout(), "");
+    assert_eq!(world.call(["session", "prune", &pending, &committed]).run().ok().stdout(), format!("{pending}\n{committed}\n"));
+    assert_eq!(world.recant("list --json").json()["sessions"].as_array().unwrap().len(), 0);
+    assert_eq!(world.read("c"), "x", "the tree is not involved");
+}
+
+#[test]
+fn prune_keeps_the_newest_and_goes_by_age_and_by_the_settings() {
+    let world = World::new();
+    let ids: Vec<String> = (0..4).map(|_| world.begin()).collect();
+    assert_eq!(world.recant("session prune --older-than 1h").ok().stdout(), "");
+    assert_eq!(world.recant("session prune --keep 3").ok().stdout(), format!("{}\n", ids[0]));
+    world.config("[retention]\nkeep = 2\n");
+    assert_eq!(world.recant("session prune").ok().stdout(), format!("{}\n", ids[1]));
+    assert_eq!(world.recant("session prune --keep 9").ok().stdout(), "");
+    assert_eq!(world.recant("session prune --max-size 1G").ok().stdout(), "");
+}
+
+#[test]
+fn checkpoint_prune_ends_a_rollback_only_by_name() {
+    let world = World::new();
+    world.write("f", "old");
+    let id = world.begin();
+    world.stage_write(&id, "f", "new");
+    world.call(["commit", &id]).run().ok();
+    assert_eq!(world.recant("checkpoint prune --keep 0").ok().stdout(), "");
+    assert_eq!(world.call(["checkpoint", "prune", &id]).run().ok().stdout(), format!("{id}\n"));
+    assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
+    status 1
+    --- stderr
+    recant: cannot rollback <id1>: session <id1>: its checkpoint was pruned: the originals are gone, and what is committed stays
+            nothing was changed
+    "#);
+    assert_eq!(world.read("f"), "new");
+    assert_eq!(world.recant("checkpoint list --json").json()["checkpoints"][0]["checkpoint"], "pruned");
+    assert_snapshot!(world.call(["checkpoint", "show", &id]).run(), @r#"
+    status 0
+    --- stdout
+    modified  file  3 B  /world/tree/f
+    --- stderr
+    recant: the checkpoint of session <id1> was pruned: the originals are gone
+    "#);
+}
+
+#[test]
+fn a_checkpoint_pruned_while_nothing_is_on_the_tree_ends_no_later_rollback() {
+    let world = World::new();
+    world.write("f", "old");
+    let id = world.begin();
+    world.stage_write(&id, "f", "new");
+    for verb in ["commit", "rollback"] {
+        world.call([verb, &id]).run().ok();
+    }
+    world.call(["checkpoint", "prune", &id]).run().ok();
+    world.call(["redo", &id]).run().ok();
+    world.call(["rollback", &id]).run().ok();
+    assert_eq!(world.read("f"), "old");
+}
+
+#[test]
+fn a_checkpoint_is_listed_shown_and_verified() {
+    let world = World::new();
+    world.write("changed", "old").write("gone", "old").symlink("x", "link");
+    let id = world.begin();
+    world.stage_write(&id, "changed", "new").stage_write(&id, "made", "new");
+    for path in ["gone", "link"] {
+        world.call(["session", "delete", &id, path]).run().ok();
+    }
+    assert_snapshot!(world.recant("checkpoint list"), @r#"
+    status 0
+    --- stderr
+    recant: no checkpoints
+    "#);
+    world.call(["commit", &id]).run().ok();
+    assert_snapshot!(world.recant("checkpoint show"), @r#"
+    status 0
+    --- stdout
+    modified  file     3 B  /world/tree/changed
+    deleted   file     3 B  /world/tree/gone
+    deleted   symlink       /world/tree/link
+    created   nothing       /world/tree/made
+    --- stderr
+    recant: last is <id1>
+    "#);
+    assert_snapshot!(world.recant("checkpoint verify"), @r#"
+    status 0
+    --- stdout
+    <id1>  4 originals  6 B  whole
+    "#);
+    let blobs = world.session(&id).join("checkpoint/blobs");
+    let blob = std::fs::read_dir(&blobs).unwrap().next().unwrap().unwrap().path();
+    let times = rustix::fs::stat(&blob).unwrap();
+    world.write(&blob, "bad");
+    let back = rustix::fs::Timespec { tv_sec: times.st_mtime, tv_nsec: times.st_mtime_nsec as _ };
+    let back = rustix::fs::Timestamps { last_access: back, last_modification: back };
+    rustix::fs::utimensat(rustix::fs::CWD, &blob, &back, rustix::fs::AtFlags::empty()).unwrap();
+    let said = world.recant("checkpoint verify").with(5);
+    assert!(said.stderr().contains("damaged (SHA-256 differs)"), "{said}");
+    assert_eq!(world.call(["rollback", &id]).run().status, 5);
+    assert_eq!(world.read("changed"), "new", "nothing was changed");
+}
+
+#[test]
+fn status_tells_how_things_stand_and_which_prune_helps() {
+    let world = World::new();
+    assert_snapshot!(world.recant("status"), @r#"
+    status 0
+    --- stdout
+    store        /world/store (not there yet; the first session makes it)
+    sessions     none
+    "#);
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    world.config("[store]\nwarn_size = 1\n");
+    let status = world.recant("status --json").ok().json();
+    assert_eq!((&status["sessions"]["pending"], &status["store"]["too_large"]), (&1.into(), &true.into()));
+    assert_eq!(status["prunable"]["pending"], 1);
+    let said = world.recant("status").ok();
+    assert!(said.stderr().contains("above store.warn_size (1 B)") && said.stdout().contains("recant discard ID"), "{said}");
+}
+
+#[test]
+fn the_log_tells_what_was_done_also_of_sessions_that_are_gone() {
+    let world = World::new();
+    assert_snapshot!(world.recant("log"), @r#"
+    status 0
+    --- stderr
+    recant: nothing was done yet
+    "#);
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    for verb in ["commit", "rollback", "discard"] {
+        world.call([verb, &id]).run().ok();
+    }
+    world.call(["session", "prune", &id]).run().ok();
+    assert_snapshot!(world.recant("log"), @r#"
+    status 0
+    --- stdout
+    <time>  prune     <id1>  1 path  done
+    <time>  discard   <id1>  1 path  done
+    <time>  rollback  <id1>  1 path  done
+    <time>  commit    <id1>  1 path  done
+    "#);
+    assert_eq!(world.call(["log", &id, "-n", "2", "--jsonl"]).run().ok().json_lines().len(), 2);
+    assert_eq!(world.call(["log", &id[16..]]).run().ok().stdout().lines().count(), 4);
+    let log = world.store().join("log.jsonl");
+    let text = std::fs::read_to_string(&log).unwrap().replacen("commit", "commot", 1);
+    world.write(&log, text);
+    assert_snapshot!(world.recant("log -n 0"), @r#"
+    status 4
+    --- stderr
+    recant: nothing was done yet
+    recant: log.jsonl: 1 line cannot be read
+    "#);
+}
+
+#[test]
+fn a_command_from_another_folder_does_the_same() {
+    let world = World::new();
+    world.write("f", "old").mkdir("elsewhere");
+    let id = world.begin();
+    world.stage_write(&id, "f", "new");
+    let elsewhere = world.path("elsewhere");
+    let here = world.call(["diff", &id]).run().ok().stdout();
+    assert_eq!(world.call(["diff", &id]).cwd(&elsewhere).run().ok().stdout(), here);
+    assert_eq!(world.call(["diff", &id, "../f"]).cwd(&elsewhere).run().ok().stdout(), here);
+    world.call(["commit", &id]).cwd("/").run().ok();
+    assert_eq!(world.read("f"), "new");
+    world.call(["rollback", &id]).cwd(&elsewhere).run().ok();
+    assert_eq!(world.read("f"), "old");
+}
+
+#[cfg(feature = "crash-points")]
+#[test]
+fn an_interrupted_commit_is_shown_by_status_and_settled_by_the_next_change() {
+    let world = World::new();
+    world.write("f", "old");
+    let id = world.begin();
+    world.stage_write(&id, "f", "new");
+    let log = world.root().join("steps");
+    let dry = world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    world.call(["rollback", &id]).run().ok();
+    let steps = std::fs::read_to_string(&log).unwrap();
+    let exchange = steps.lines().position(|line| line.contains("EXCHANGE")).unwrap_or_else(|| panic!("{steps}{dry}"));
+    let killed = world.call(["redo", &id]).env("RECANT_STEPS", format!("kill:{}", exchange + 2)).run();
+    assert_eq!(killed.status, 137, "{killed}");
+    let said = world.recant("status").ok();
+    assert!(said.masked_out().contains("interrupted  <id1>: interrupted"), "{said}");
+    assert!(world.recant("list").ok().masked_out().contains("interrupted"));
+    let said = world.recant("session new").ok();
+    assert!(said.masked_err().contains("session <id1>"), "{said}");
+    assert!(!world.recant("status").ok().stdout().contains("interrupted"));
+    assert!(["old", "new"].contains(&&*world.read("f")));
+}

@@ -1,0 +1,348 @@
+//! Staging by hand: the session always holds the net change, in one entry a path, with the true original as `before`.
+
+mod common;
+
+use common::{World, name};
+use insta::assert_snapshot;
+use serde_json::Value;
+
+/// The net changes of a session: path below the tree, change, kind and digest-or-target of what is to be there.
+fn net(world: &World, id: &str) -> Vec<(String, String)> {
+    let shown = world.call(["show", id, "--json"]).run().ok().json();
+    let tree = world.tree().to_string_lossy().into_owned() + "/";
+    let row = |change: &Value| {
+        let path = change["path"].as_str().expect("a path that is UTF-8").replacen(&tree, "", 1);
+        (path, change["change"].as_str().expect("a word").to_owned())
+    };
+    shown["changes"].as_array().expect("a list").iter().map(row).collect()
+}
+
+fn rows(rows: &[(&str, &str)]) -> Vec<(String, String)> {
+    rows.iter().map(|(path, change)| ((*path).to_owned(), (*change).to_owned())).collect()
+}
+
+fn before(world: &World, id: &str, path: &str) -> Value {
+    let shown = world.call(["show", id, "--json"]).run().ok().json();
+    let whole = world.path(path).to_string_lossy().into_owned();
+    let changes = shown["changes"].as_array().expect("a list");
+    changes.iter().find(|change| change["path"] == *whole).expect("a change of that path")["before"].clone()
+}
+
+#[test]
+fn a_new_session_prints_its_id_alone() {
+    let world = World::new();
+    assert_snapshot!(world.recant("session new"), @r#"
+    status 0
+    --- stdout
+    <id1>
+    "#);
+    assert_snapshot!(world.recant("session new -n second"), @r#"
+    status 0
+    --- stdout
+    <id2>
+    "#);
+}
+
+#[test]
+fn staging_touches_nothing_on_the_tree() {
+    let world = World::new();
+    world.write("kept", "old").write("gone", "old").mkdir("folder");
+    let tree = world.manifest();
+    let id = world.begin();
+    world.stage_write(&id, "kept", "new").stage_write(&id, "fresh/file", "new");
+    world.call(["session", "delete", &id, "gone"]).run().ok();
+    world.call(["session", "chmod", &id, "0700", "folder"]).run().ok();
+    world.call(["session", "symlink", &id, "kept", "link"]).run().ok();
+    world.call(["session", "mkdir", &id, "empty"]).run().ok();
+    tree.assert_same(&world.manifest(), "the tree was touched");
+    let want = [
+        ("empty", "created"),
+        ("folder", "metadata"),
+        ("fresh", "created"),
+        ("fresh/file", "created"),
+        ("gone", "deleted"),
+        ("kept", "modified"),
+        ("link", "created"),
+    ];
+    assert_eq!(net(&world, &id), rows(&want));
+}
+
+#[test]
+fn writing_twice_is_one_change_with_the_true_original() {
+    let world = World::new();
+    world.write("f", "original");
+    let id = world.begin();
+    world.stage_write(&id, "f", "first").stage_write(&id, "f", "second");
+    assert_eq!(net(&world, &id), rows(&[("f", "modified")]));
+    assert_eq!(before(&world, &id, "f")["size"], 8);
+    assert_eq!(world.call(["cat", &id, "f"]).run().ok().stdout(), "second");
+    assert_eq!(world.call(["cat", &id, "f", "--before"]).run().ok().stdout(), "original");
+    let held = std::fs::read_dir(world.session(&id).join("held/objects")).unwrap().count();
+    assert_eq!(held, 1, "the first content is let go");
+}
+
+#[test]
+fn a_write_then_a_delete_is_a_deletion_and_of_something_new_nothing() {
+    let world = World::new();
+    world.write("old", "x");
+    let id = world.begin();
+    for path in ["old", "new"] {
+        world.stage_write(&id, path, "y");
+        world.call(["session", "delete", &id, path]).run().ok();
+    }
+    assert_eq!(net(&world, &id), rows(&[("old", "deleted")]));
+    assert_eq!(std::fs::read_dir(world.session(&id).join("held/objects")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_delete_then_a_write_is_a_modification() {
+    let world = World::new();
+    world.write("f", "old");
+    let id = world.begin();
+    world.call(["session", "delete", &id, "f"]).run().ok();
+    world.stage_write(&id, "f", "new");
+    assert_eq!(net(&world, &id), rows(&[("f", "modified")]));
+    assert_eq!(before(&world, &id, "f")["size"], 3);
+}
+
+#[test]
+fn the_same_bytes_are_no_change() {
+    let world = World::new();
+    world.write("f", "same").write("empty", "");
+    let id = world.begin();
+    world.stage_write(&id, "f", "other").stage_write(&id, "f", "same").stage_write(&id, "empty", "");
+    assert_eq!(net(&world, &id), []);
+    assert_eq!(world.recant("show --json").status, 1, "a session without changes is not the last one");
+}
+
+#[test]
+fn an_empty_file_can_be_written_and_is_not_a_deletion() {
+    let world = World::new();
+    world.write("was", "x");
+    let id = world.begin();
+    world.stage_write(&id, "was", "").stage_write(&id, "new", "");
+    assert_eq!(net(&world, &id), rows(&[("new", "created"), ("was", "modified")]));
+    assert_eq!(world.call(["cat", &id, "was"]).run().ok().out, b"");
+}
+
+#[test]
+fn a_folder_that_is_deleted_can_be_written_into_with_p() {
+    let world = World::new();
+    world.write("d/a", "1").write("d/sub/b", "2");
+    let id = world.begin();
+    assert_snapshot!(world.call(["session", "delete", &id, "d"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: cannot delete /world/tree/d: the folder is not empty
+            nothing was changed
+            -r includes all that is in it
+    "#);
+    world.call(["session", "delete", &id, "d", "-r"]).run().ok();
+    assert_eq!(net(&world, &id), rows(&[("d", "deleted"), ("d/a", "deleted"), ("d/sub", "deleted"), ("d/sub/b", "deleted")]));
+    assert_snapshot!(world.call(["session", "write", &id, "d/new"]).stdin("3").run(), @r#"
+    status 1
+    --- stderr
+    recant: cannot write /world/tree/d: the folder is staged to be deleted
+            nothing was changed
+            -p stages the missing folders too
+    "#);
+    world.stage_write(&id, "d/new", "3");
+    let want = [("d/a", "deleted"), ("d/new", "created"), ("d/sub", "deleted"), ("d/sub/b", "deleted")];
+    let found = net(&world, &id);
+    assert!(found.iter().filter(|(path, _)| path != "d").eq(rows(&want).iter()), "{found:?}");
+}
+
+#[test]
+fn a_missing_parent_is_refused_without_p() {
+    let world = World::new();
+    let id = world.begin();
+    assert_snapshot!(world.call(["session", "write", &id, "no/such/file"]).stdin("x").run(), @r#"
+    status 1
+    --- stderr
+    recant: cannot write /world/tree/no: the folder is missing
+            nothing was changed
+            -p stages the missing folders too
+    "#);
+    world.call(["session", "mkdir", &id, "no/such", "-p"]).run().ok();
+    world.call(["session", "write", &id, "no/such/file"]).stdin("x").run().ok();
+    assert_eq!(net(&world, &id), rows(&[("no", "created"), ("no/such", "created"), ("no/such/file", "created")]));
+}
+
+#[test]
+fn relative_paths_and_links_on_the_way_are_resolved_when_staged_the_last_name_is_not() {
+    let world = World::new();
+    world.mkdir("real").symlink("real", "via").write("real/f", "x").symlink("f", "real/link");
+    let id = world.begin();
+    world.call(["session", "write", &id, "../via/f"]).cwd(world.path("real")).stdin("y").run().ok();
+    world.call(["session", "delete", &id, "link"]).cwd(world.path("via")).run().ok();
+    assert_eq!(net(&world, &id), rows(&[("real/f", "modified"), ("real/link", "deleted")]));
+}
+
+#[test]
+fn odd_names_are_staged_as_they_are() {
+    let world = World::new();
+    let id = world.begin();
+    let long = [b'n'; 255];
+    for odd in [&b"new\nline"[..], b"\xff\xfe", b"a b", b"-dash", b"\"q\\", b"tab\t", &long] {
+        let args = [name(b"session"), name(b"write"), name(id.as_bytes()), name(b"--"), name(odd)];
+        world.call(args).stdin("x").run().ok();
+    }
+    assert_snapshot!(world.call(["diff", &id, "--name-only"]).run(), @r#"
+    status 0
+    --- stdout
+    "/world/tree/\"q\\"
+    /world/tree/-dash
+    /world/tree/a b
+    "/world/tree/new\nline"
+    /world/tree/nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn
+    "/world/tree/tab\t"
+    "/world/tree/\377\376"
+    "#);
+    let paths = world.call(["diff", &id, "--name-only", "--json"]).run().ok().json();
+    let encoded = paths["paths"].as_array().unwrap().iter().filter(|path| path["b64"].is_string()).count();
+    assert_eq!(encoded, 1, "only what is no UTF-8 is encoded");
+    let args = [name(b"session"), name(b"write"), name(id.as_bytes()), name(&[b'n'; 256])];
+    assert_snapshot!(world.call(args).run().with(1).masked_err().replace("nnnnnnnn", ""), @r#"
+    recant: cannot write : a name of more than 255 bytes
+            nothing was changed
+    "#);
+}
+
+#[test]
+fn writes_keep_mode_and_owner_of_what_they_replace_and_new_files_follow_the_umask() {
+    let mut world = World::new();
+    world.write("secret", "x").chmod("secret", 0o600).write("tool", "x").chmod("tool", 0o4755);
+    world.umask(0o027);
+    let id = world.begin();
+    world.stage_write(&id, "secret", "y").stage_write(&id, "tool", "y").stage_write(&id, "fresh", "y");
+    world.call(["session", "write", &id, "given", "--mode", "0604"]).stdin("y").run().ok();
+    let shown = world.call(["show", &id, "--json"]).run().ok().json();
+    let modes: Vec<&str> = shown["changes"].as_array().unwrap().iter().map(|c| c["after"]["mode"].as_str().unwrap()).collect();
+    assert_eq!(modes, ["0640", "0604", "0600", "0755"], "fresh, given, secret, tool");
+}
+
+#[test]
+fn kinds_are_replaced_by_each_other_and_a_full_folder_only_with_r() {
+    let world = World::new();
+    world.write("f", "x").write("d/in", "x").symlink("f", "l").fifo("p");
+    let id = world.begin();
+    for path in ["l", "p"] {
+        world.stage_write(&id, path, "now a file");
+    }
+    assert_eq!(world.call(["session", "write", &id, "d"]).stdin("x").run().status, 1);
+    world.call(["session", "write", &id, "d", "-r"]).stdin("x").run().ok();
+    world.call(["session", "symlink", &id, "elsewhere", "f"]).run().ok();
+    assert_snapshot!(world.call(["session", "mkdir", &id, "f"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: cannot make /world/tree/f: something is there already
+            nothing was changed
+    "#);
+    let want = [("d", "modified"), ("d/in", "deleted"), ("f", "modified"), ("l", "modified"), ("p", "modified")];
+    assert_eq!(net(&world, &id), rows(&want));
+}
+
+#[test]
+fn content_comes_from_a_file_too_and_a_missing_one_leaves_the_session_as_it_is() {
+    let world = World::new();
+    world.write("source", "content");
+    let id = world.begin();
+    world.call(["session", "write", &id, "copy", "--from", "source"]).run().ok();
+    assert_eq!(world.call(["cat", &id, "copy"]).run().stdout(), "content");
+    assert_snapshot!(world.call(["session", "write", &id, "copy", "--from", "none"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: none: cannot open: no such file or directory
+            nothing was changed
+    "#);
+    assert_eq!(world.call(["session", "write", &id, "copy", "--from", "."]).run().status, 1);
+    assert_eq!(world.call(["cat", &id, "copy"]).run().stdout(), "content");
+}
+
+#[test]
+fn a_large_file_goes_through_whole() {
+    let world = World::new();
+    let id = world.begin();
+    let content: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
+    world.stage_write(&id, "large", &content);
+    assert!(world.call(["cat", &id, "large"]).run().ok().out == content);
+}
+
+#[test]
+fn paths_in_the_store_are_refused() {
+    let world = World::new();
+    let id = world.begin();
+    for path in [world.store().join("x"), world.store(), world.store().join("sessions")] {
+        let args = [name(b"session"), name(b"write"), name(b"-r"), name(id.as_bytes()), path.into_os_string()];
+        let said = world.call(args).stdin("x").run().with(1);
+        assert!(said.masked_err().contains("recant's own store"), "{said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_staged_says_why() {
+    let world = World::new();
+    world.write("f", "x").symlink("f", "l");
+    let id = world.begin();
+    assert_snapshot!(world.call(["session", "delete", &id, "none"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: cannot delete /world/tree/none: there is nothing
+            nothing was changed
+    "#);
+    assert_snapshot!(world.call(["session", "chmod", &id, "0644", "l"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: cannot change the mode of /world/tree/l: a symlink has none of its own
+            nothing was changed
+    "#);
+    assert_snapshot!(world.call(["session", "chmod", &id, "9", "f"]).run(), @r#"
+    status 2
+    --- stderr
+    recant: invalid value '9' for '<MODE>': permission bits are octal, 0 to 7777, as in 0644
+            recant --help shows the verbs
+    "#);
+    assert_snapshot!(world.call(["session", "write", &id, "f/below"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: cannot write /world/tree/f: it is not a folder
+            nothing was changed
+    "#);
+    assert_snapshot!(world.call(["session", "mkdir", &id, "/"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: cannot make /: the path ends in '/' or '..' alone
+            nothing was changed
+    "#);
+    assert_snapshot!(world.call(["session", "delete", &id, ""]).run(), @r#"
+    status 2
+    --- stderr
+    recant: a value is required for '<PATH>' but none was supplied
+            recant --help shows the verbs
+    "#);
+}
+
+#[test]
+fn a_committed_session_takes_no_more_changes() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    world.call(["commit", &id]).run().ok();
+    assert_snapshot!(world.call(["session", "write", &id, "g"]).run(), @r#"
+    status 1
+    --- stderr
+    recant: session <id1>: it is committed; only a pending one can be added to
+            nothing was changed
+            recant session new begins another
+    "#);
+}
+
+#[test]
+fn staging_in_json_tells_what_the_change_is_now() {
+    let world = World::new();
+    world.write("f", "x");
+    let id = world.begin();
+    let stage = |content: &str| world.call(["session", "write", &id, "f", "--json"]).stdin(content).run().ok();
+    assert_snapshot!(stage("y").masked_out(), @r#"{"schema":1,"session":"<id1>","path":"/world/tree/f","change":"modified"}"#);
+    assert_snapshot!(stage("x").masked_out(), @r#"{"schema":1,"session":"<id1>","path":"/world/tree/f","change":null}"#);
+}
