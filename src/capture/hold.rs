@@ -56,7 +56,7 @@ pub fn hold(
         argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
         cwd: cwd.clone(),
         uid: rustix::process::geteuid().as_raw(),
-        started: crate::fs::exact_now(),
+        started: laid.started(),
         first,
         ending: None,
         boot: boot_id(),
