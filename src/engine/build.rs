@@ -1,4 +1,4 @@
-//! The steps of a plan, in the order of PROTOCOL.md, Steps: folders opened up, new folders, leaves, folders that go, and
+//! The steps of a plan, in the order of docs/ARCHITECTURE.md, Steps: folders opened up, new folders, leaves, folders that go, and
 //! last the metadata and times of folders.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

@@ -1,5 +1,5 @@
 //! Plan: looking at everything and changing nothing. All conflicts, refusals and damage are found here, not the first
-//! alone; what comes out is the list of steps in the order of PROTOCOL.md, Steps.
+//! alone; what comes out is the list of steps in the order of docs/ARCHITECTURE.md, Steps.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;

@@ -1,5 +1,5 @@
 //! Settle: what came out finds its home, the manifest is written, everything that was only on the way goes; last the
-//! journal. Done again by recovery it does the same (PROTOCOL.md, phase 6).
+//! journal. Done again by recovery it does the same (docs/ARCHITECTURE.md, phase 6).
 
 use std::collections::BTreeSet;
 
