@@ -30,7 +30,7 @@ test-all: test ## test, and what takes longer: the ignored tests, and everything
 lint: lint-commits ## rustfmt, clippy, rustdoc, cargo-deny where it is installed, commit messages
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets --all-features -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --locked --no-deps --document-private-items
 	@tests/deny.sh
 
 lint-commits:

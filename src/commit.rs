@@ -8,11 +8,10 @@ use std::collections::BTreeMap;
 use crate::checkpoint::limits::{Limits, OnLimit, large_deletions};
 use crate::checkpoint::manifest::Manifest;
 use crate::engine::Error;
-use crate::engine::choose::{Rules, choose};
+use crate::engine::choose::{Rules, choose, may_begin};
 use crate::engine::job::{Asked, Job, Move, OnConflict, Verb, WantedTime};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, FolderTime};
-use crate::session::header::{Checkpoint, Status};
 use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::session::store::Session;
@@ -37,13 +36,14 @@ pub struct Request<'a> {
 /// Errors: paths that are denied, that the session does not hold, a large deletion where the policy is to refuse; a session
 /// in no state to be committed.
 pub fn commit(session: &Session, request: &Request<'_>) -> Result<Asked, Error> {
-    check_state(session, Verb::Commit, request.accept_unsynced)?;
+    may_begin(session, Verb::Commit)?;
+    refuse_unsynced(session, request.accept_unsynced)?;
     asked(session, request, Verb::Commit, |side| !side.is_in())
 }
 
 /// The job of putting what was committed before onto the tree again.
 pub fn redo(session: &Session, request: &Request<'_>) -> Result<Asked, Error> {
-    check_state(session, Verb::Redo, request.accept_unsynced)?;
+    may_begin(session, Verb::Redo)?;
     asked(session, request, Verb::Redo, |side| matches!(side, Side::Out | Side::Lost))
 }
 
@@ -66,26 +66,15 @@ fn asked(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) 
     Ok(asked)
 }
 
-fn check_state(session: &Session, verb: Verb, accept_unsynced: bool) -> Result<(), Error> {
-    let not_now = |why: &str, remedy: Option<String>| {
-        Err(Error::Session(crate::session::Error::NotNow { id: session.id().to_string(), why: why.into(), remedy }))
-    };
-    let id = session.id();
-    match session.header.status() {
-        Status::Discarded => not_now("it is discarded: what it held is gone", None),
-        Status::Capturing => not_now("its run has not ended", None),
-        Status::Pending if verb == Verb::Redo && session.header.counts.changes > 0 => {
-            not_now("it was never committed, so there is nothing to redo", Some(format!("recant commit {id}")))
-        }
-        _ if session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0 => {
-            not_now("its checkpoint was pruned: what is committed stays as it is", None)
-        }
-        _ if session.header.unsynced && !accept_unsynced => {
-            let remedy = format!("look with recant diff {id}; --accept-unsynced commits it all the same");
-            not_now("its run was cut off by a restart of the machine: files may be empty", Some(remedy))
-        }
-        _ => Ok(()),
+/// A run that a restart of the machine cut off may have left empty files: it is committed only on request.
+fn refuse_unsynced(session: &Session, accept_unsynced: bool) -> Result<(), Error> {
+    if !session.header.unsynced || accept_unsynced {
+        return Ok(());
     }
+    let id = session.id().to_string();
+    let remedy = Some(format!("look with recant diff {id}; --accept-unsynced commits it all the same"));
+    let why = "its run was cut off by a restart of the machine: files may be empty".into();
+    Err(Error::Session(crate::session::Error::NotNow { id, why, remedy }))
 }
 
 fn refuse_denied(changes: &Changes, chosen: &[usize], denied: &dyn Fn(&AbsPath) -> bool) -> Result<(), Error> {

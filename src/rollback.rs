@@ -2,10 +2,9 @@
 
 use crate::checkpoint::manifest::{Kept, Manifest, Original};
 use crate::engine::Error;
-use crate::engine::choose::{Choice, Rules, choose};
+use crate::engine::choose::{Choice, Rules, choose, may_begin};
 use crate::engine::job::{Asked, Job, Move, OnConflict, Verb, WantedTime};
 use crate::fs::path::AbsPath;
-use crate::session::header::{Checkpoint, Status};
 use crate::session::sides::Side;
 use crate::session::store::Session;
 use crate::tree::state::State;
@@ -15,7 +14,7 @@ use crate::tree::state::State;
 /// Errors: a session that was never committed, was discarded, or whose checkpoint was pruned; paths that it does not hold;
 /// a checkpoint that does not fit the session.
 pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -> Result<Asked, Error> {
-    check_state(session)?;
+    may_begin(session, Verb::Rollback)?;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
     let manifest = Manifest::read(&session.dir)?;
@@ -64,23 +63,4 @@ pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -
     });
     let job = Job { verb: Verb::Rollback, moves, times: times.collect(), sides, on_conflict, left };
     Ok(Asked { job, notes })
-}
-
-fn check_state(session: &Session) -> Result<(), Error> {
-    let not_now = |why: &str, remedy: Option<String>| {
-        Err(Error::Session(crate::session::Error::NotNow { id: session.id().to_string(), why: why.into(), remedy }))
-    };
-    let id = session.id();
-    match session.header.status() {
-        Status::Discarded => not_now("it is discarded: what it held is gone", None),
-        Status::Capturing => not_now("its run has not ended", None),
-        Status::Pending if session.header.counts.changes > 0 => not_now(
-            "it was never committed, so there is nothing to roll back",
-            Some(format!("recant discard {id} drops what it holds")),
-        ),
-        _ if session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0 => {
-            not_now("its checkpoint was pruned: the originals are gone", None)
-        }
-        _ => Ok(()),
-    }
 }

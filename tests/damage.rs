@@ -1,5 +1,5 @@
 //! Whatever is wrong with what lies in the store is found before anything is changed, named, and hides nothing else.
-
+#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 
 mod common;

@@ -355,7 +355,7 @@ fn checkpoint_prune_ends_a_rollback_only_by_name() {
     assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
     status 1
     --- stderr
-    recant: cannot rollback <id1>: session <id1>: its checkpoint was pruned: the originals are gone
+    recant: cannot rollback <id1>: session <id1>: its checkpoint was pruned: the originals are gone, and what is committed stays
             nothing was changed
     "#);
     assert_eq!(world.read("f"), "new");

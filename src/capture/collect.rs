@@ -6,6 +6,7 @@
 //! an upper holds files that are equal to their originals (opened for writing, chmod and back), and `opaque` says no more
 //! than that a folder was renamed. Its notes are used for what has no other sign: whiteouts, opaque folders, and `origin`.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
@@ -18,6 +19,7 @@ use serde_json::Map;
 
 use super::error::Error;
 use super::plan::{Laid, Route};
+use super::redirect;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time};
@@ -74,7 +76,10 @@ pub fn finish(fs: &Fs, laid: &Laid, facts: &Facts<'_>) -> Result<Collected, Erro
         // descriptor is older than the command, so that an error of its writes is not missed (PROTOCOL.md, D7).
         fs.sync_fs(&layer.upper).at("sync", layer.upper.path().display())?;
     }
-    clear_work(fs, facts.held, facts.places)?;
+    // Else the session goes, or the next run in it clears them.
+    if !collected.is_empty() {
+        clear_work(fs, facts.held, facts.places)?;
+    }
     Ok(collected)
 }
 
@@ -86,32 +91,63 @@ pub fn clear_work(fs: &Fs, held: &Dir, places: &[Place]) -> Result<(), Error> {
         let work = works.at(number.as_bytes());
         fs.remove_all(work).at("clear the work folder", work)?;
     }
-    Ok(())
+    // What a fill that was cut off at its very end left.
+    let fill = held.at(b"fill");
+    Ok(fs.remove_all(fill).at("clear the folder", fill)?)
 }
 
-/// Reads the uppers into changes. Syncs nothing; `fs` is there for folders of the upper that their owner can't list.
+/// Reads the uppers into changes, renamed folders filled in before. Syncs nothing. May be cut off, and gives the same when it is
+/// done again.
 pub fn collect(facts: &Facts<'_>, fs: &Fs) -> Result<Collected, Error> {
-    let mut found =
-        Found { facts, fs, list: Vec::new(), times: Vec::new(), warnings: Vec::new(), groups: HashMap::new(), gone: Vec::new() };
-    let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
-    for place in facts.places {
-        let number = place.k.to_string();
-        let uppers = match facts.held.at(b"upper").open_dir() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            uppers => uppers.at("open the folder of", "the uppers")?,
-        };
-        let upper = match uppers.open_below(number.as_bytes()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            upper => Rc::new(upper.at("open the upper folder", &place.path)?),
-        };
-        let real = match root.open_across(&place.path.as_bytes()[1..]) {
-            Ok(real) => Some(Rc::new(real)),
-            Err(error) if is_absent(&error) => None,
-            Err(error) => Err(error).at("open the folder", &place.path)?,
-        };
-        found.place(place, &upper, real.as_ref())?;
+    let found = read(facts, fs)?;
+    if !found.redirected.get() {
+        return Ok(found.into_collected());
     }
+    let mut warnings = Vec::new();
+    redirect::fill(facts, fs, &mut warnings)?;
+    let mut found = read(facts, fs)?;
+    found.warnings.append(&mut warnings);
     Ok(found.into_collected())
+}
+
+fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
+    let mut found = Found {
+        facts,
+        fs,
+        list: Vec::new(),
+        times: Vec::new(),
+        warnings: Vec::new(),
+        groups: HashMap::new(),
+        gone: Vec::new(),
+        redirected: Cell::new(false),
+    };
+    for place in facts.places {
+        if let Some((upper, real)) = tops(facts, place)? {
+            found.place(place, &upper, real.as_ref())?;
+        }
+    }
+    Ok(found)
+}
+
+/// The upper of a place, and the real folder, each where it is there.
+#[expect(clippy::type_complexity, reason = "a pair of folders, each with its own way to be missing")]
+pub(super) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, Option<Rc<Dir>>)>, Error> {
+    let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
+    let number = place.k.to_string();
+    let uppers = match facts.held.at(b"upper").open_dir() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        uppers => uppers.at("open the folder of", "the uppers")?,
+    };
+    let upper = match uppers.open_below(number.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        upper => Rc::new(upper.at("open the upper folder", &place.path)?),
+    };
+    let real = match root.open_across(&place.path.as_bytes()[1..]) {
+        Ok(real) => Some(Rc::new(real)),
+        Err(error) if is_absent(&error) => None,
+        Err(error) => Err(error).at("open the folder", &place.path)?,
+    };
+    Ok(Some((upper, real)))
 }
 
 /// No such path, or something on the way is no folder.
@@ -152,6 +188,8 @@ struct Found<'a> {
     groups: HashMap<(Dev, u64), Vec<Linked>>,
     /// Copied-up objects where the real one is gone: see [`Found::mark_removed`].
     gone: Vec<Gone>,
+    /// A folder was renamed.
+    redirected: Cell<bool>,
 }
 
 struct Gone {
@@ -375,10 +413,18 @@ impl<'a> Found<'a> {
                 (true, true) => {
                     let before = self.real(dir.at(at.name), &old).at("look at", path)?;
                     let seen = look::seen(at, &new).at("look at the upper of", path)?;
-                    let opaque = self.is_opaque_state(&seen.state);
+                    let (opaque, lost) = (self.is_opaque_state(&seen.state), self.lost(&seen.state));
+                    // Made afresh in the run, and by somebody else meanwhile.
+                    let twice = seen.state.meta.xattr(&self.note("origin")).is_none()
+                        && old.btime.is_some_and(|made| made > self.start_for(Some(&new)));
                     let after = self.upper_state(seen.state);
-                    self.folder(path, before, &old, &new, after);
-                    Ok(Some(Down { has_real: true, merged: merged && !opaque }))
+                    if lost || twice {
+                        let marks = Marks { foreign: true, ..Marks::default() };
+                        self.list.push(change(path, Some(before), Some(after), marks));
+                    } else {
+                        self.folder(path, before, &old, &new, after);
+                    }
+                    Ok(Some(Down { has_real: true, merged: merged && !opaque && !lost }))
                 }
                 (true, false) => {
                     self.put(path, at, &new, Some((dir.at(at.name), &old)))?;
@@ -410,12 +456,14 @@ impl<'a> Found<'a> {
     fn put(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, old: Option<(Entry<'_>, &Stat)>) -> Result<(), Error> {
         let seen = look::seen(at, new).at("look at the upper of", path)?;
         self.warn_of_flags(path, &seen.state);
+        let lost = self.lost(&seen.state);
         let after = self.upper_state(seen.state);
         let before = match old {
             Some((real, stat)) => Some(self.real(real, stat).at("look at", path)?),
             None => None,
         };
-        let mut marks = Marks { foreign: old.is_some_and(|(_, stat)| self.is_foreign(stat, Some(new))), ..Marks::default() };
+        let foreign = lost || old.is_some_and(|(_, stat)| self.is_foreign(stat, Some(new)));
+        let mut marks = Marks { foreign, ..Marks::default() };
         let (mut equal, mut same) = (false, false);
         if let (Some(before), Some((real, stat))) = (&before, old) {
             same = before.state.sort() == after.sort() && same_content(&before.state, &after, real, at);
@@ -476,13 +524,18 @@ impl<'a> Found<'a> {
     /// what an earlier run of the session took away or copied up hid from this one what came later. A folder's ctime goes
     /// with its mtime when names in it change, which is no change of the folder itself.
     fn is_foreign(&self, real: &Stat, upper: Option<&Stat>) -> bool {
-        let of_this_run = upper.and_then(|stat| stat.btime).is_some_and(|made| made > self.facts.started);
-        let start = if of_this_run { self.facts.started } else { self.facts.first };
+        let start = self.start_for(upper);
         let since = |time: Time| time > start;
         match real.sort {
             Sort::Folder => real.btime.is_some_and(since) || (since(real.ctime) && real.ctime != real.mtime),
             _ => since(real.ctime),
         }
+    }
+
+    /// From when on a change of the real tree is one that the run which made this object of the upper did not see.
+    fn start_for(&self, upper: Option<&Stat>) -> Time {
+        let of_this_run = upper.and_then(|stat| stat.btime).is_some_and(|made| made > self.facts.started);
+        if of_this_run { self.facts.started } else { self.facts.first }
     }
 
     /// Whether an object of the upper was copied up from a real one that is no longer there, in a folder whose names
@@ -510,6 +563,19 @@ impl<'a> Found<'a> {
 
     fn is_opaque_state(&self, state: &State) -> bool {
         state.meta.xattr(&self.note("opaque")) == Some(b"y")
+    }
+
+    /// A renamed folder whose rest is not in the upper: it is yet to be filled in, or what it was renamed from was taken away
+    /// meanwhile and it never can be, which is a conflict.
+    fn lost(&self, state: &State) -> bool {
+        let lost = self.facts.route == Route::Root
+            && state.is_folder()
+            && !self.is_opaque_state(state)
+            && state.meta.xattr(redirect::REDIRECT).is_some();
+        if lost {
+            self.redirected.set(true);
+        }
+        lost
     }
 
     /// chattr +i and +a of a copied-up file are kept in a note, not set.
@@ -607,7 +673,7 @@ fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>, marks: Mar
 }
 
 /// The path of what lies below a place.
-fn full_path(place: &AbsPath, below: &[u8]) -> AbsPath {
+pub(super) fn full_path(place: &AbsPath, below: &[u8]) -> AbsPath {
     let place = if place.depth() == 0 { b"" } else { place.as_bytes() };
     AbsPath::parse([place, b"/", below].concat()).expect("names that the kernel gave are good names")
 }

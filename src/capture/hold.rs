@@ -8,6 +8,7 @@
 //!                        +----------------------------------- +---------> (gone)
 //! ```
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use super::collect::{Collected, Facts, clear_work, collect, finish};
@@ -55,7 +56,7 @@ pub fn hold(
         argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
         cwd: cwd.clone(),
         uid: rustix::process::geteuid().as_raw(),
-        started: crate::fs::exact_now(),
+        started: laid.started(),
         first,
         ending: None,
         boot: boot_id(),
@@ -65,9 +66,12 @@ pub fn hold(
         extra: Default::default(),
     };
     session.note_run(fs, &record)?;
-    let mut header = session.header.clone();
-    (header.uncollected, header.command) = (true, Some(start_of(command)));
-    session.save_later(fs, header)?;
+    let begun = Some(start_of(&command.argv));
+    if !session.header.uncollected || session.header.command != begun {
+        let mut header = session.header.clone();
+        (header.uncollected, header.command) = (true, begun);
+        session.save_later(fs, header)?;
+    }
 
     let ended = run(&laid, command, hear)?;
     record.ending = Some(match ended.exit {
@@ -124,10 +128,14 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     fs.sync_fs(&held).at("sync the file system of", held.path().display())?;
     clear_work(fs, &held, &record.places)?;
     record.notes.append(&mut collected.warnings);
-    keep(fs, session, &record, collected, unsynced)
+    match keep(fs, session, &record, collected, unsynced)? {
+        0 if session.header.uncollected => keep_nothing(fs, session),
+        changes => Ok(changes),
+    }
 }
 
 fn keep_nothing(fs: &Fs, session: &mut Locked) -> Result<u64, Error> {
+    session.complete(fs)?;
     let mut header = session.header.clone();
     header.uncollected = false;
     session.save(fs, header)?;
@@ -141,6 +149,7 @@ fn keep(fs: &Fs, session: &mut Locked, record: &Run, collected: Collected, unsyn
     if count == 0 && session.header.lines == 0 {
         return Ok(0);
     }
+    session.complete(fs)?;
     let lines = count + changes.folder_times.len() as u64;
     session.rewrite(fs, &changes, lines)?;
     session.save_run(fs, record)?;
@@ -164,8 +173,8 @@ fn merged(known: &[crate::session::run::Place], now: Vec<crate::session::run::Pl
 }
 
 /// The start of the command line, for listings: at most 200 characters, one line.
-fn start_of(command: &Command) -> String {
-    let words: Vec<String> = command.argv.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
+pub fn start_of(argv: &[OsString]) -> String {
+    let words: Vec<String> = argv.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
     let line = words.join(" ");
     line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
 }

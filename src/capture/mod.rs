@@ -13,7 +13,8 @@
 //! - **C4** Folders on the tree are never touched here: all that is made lies in the store or in a mount of the run's own.
 //!
 //! Files: `plan` is the checked list of mounts; `space` builds them inside the namespace; `init` is the small pid 1;
-//! `run` forks and waits; `collect` reads the uppers; `sys` holds the unsafe calls.
+//! `run` forks and waits; `collect` reads the uppers, once
+//! `redirect` has filled in the folders that were renamed; `sys` holds the unsafe calls.
 
 pub mod collect;
 mod descriptors;
@@ -22,6 +23,7 @@ pub mod hold;
 mod init;
 pub mod inside;
 pub mod plan;
+mod redirect;
 pub mod run;
 mod space;
 mod sys;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error::Error;
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::mounts::{self, Mount};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::run::{Coverage, How, Place};
@@ -63,6 +63,9 @@ pub struct Plan {
     pub(super) tag: String,
     pub(super) uid: u32,
     pub(super) gid: u32,
+    /// When it was made. The run counts from here: the set-up is longer than a tick of the clock that files are stamped
+    /// with, so the command need not wait for one.
+    pub(super) made: Time,
     coverage: Vec<Coverage>,
     warnings: Vec<String>,
 }
@@ -154,6 +157,7 @@ pub fn project_of(cwd: &AbsPath) -> AbsPath {
 impl Plan {
     /// Decides what is mounted where. Errors: what would let the command write past the capture, or can't work.
     pub fn make(request: &Request) -> Result<Self, Error> {
+        let made = crate::fs::exact_now();
         let route = route();
         refuse_gainer(route, &request.program)?;
         let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
@@ -182,6 +186,7 @@ impl Plan {
             tag: request.tag.clone(),
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
+            made,
             coverage,
             warnings,
         };
@@ -231,7 +236,9 @@ impl Plan {
                 self.dress(fs, upper, &target.path)?;
             }
             // A volatile overlay leaves a mark in its work folder that forbids the next mount (overlayfs.rst, "Volatile mount").
-            fs.remove_all(work).at("clear the work folder", work)?;
+            if !known.is_empty() {
+                fs.remove_all(work).at("clear the work folder", work)?;
+            }
             fs.mkdir(work, 0o700).at("make the work folder", work)?;
             let (upper, work) =
                 (upper.open_dir().at("open the upper folder", upper)?, work.open_dir().at("open the work folder", work)?);
@@ -295,6 +302,11 @@ impl Laid {
     /// The places as they are to be recorded before the run: all that is needed to read the uppers later.
     pub fn places(&self) -> Vec<Place> {
         self.layers.iter().map(|layer| layer.place.clone()).collect()
+    }
+
+    /// From when on a change of the real tree is one during the run.
+    pub fn started(&self) -> Time {
+        self.plan.made
     }
 
     /// What happens to changes where.

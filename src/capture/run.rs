@@ -21,7 +21,6 @@ use super::plan::{Laid, Route};
 use super::sys::{self, New, Signals};
 use super::words::{Failed, Word, Words};
 use crate::error::At;
-use crate::fs;
 use crate::fs::dir::Time;
 use crate::fs::path::Shown;
 use crate::session::run::Place;
@@ -60,7 +59,7 @@ pub enum Exit {
 pub struct Ended {
     /// How the command ended.
     pub exit: Exit,
-    /// The time before the start. The command waits until the clock that files are stamped with is past it, so that what
+    /// The time before the set-up. The command waits until the clock that files are stamped with is past it, so that what
     /// was changed below with a later ctime, and nothing else, changed during the run.
     pub started: Time,
     /// The places and their uppers.
@@ -97,7 +96,7 @@ pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Resul
     let listened = Signals::of(&[init::FORWARDED, &[libc::SIGCONT]].concat());
     let mask = listened.block();
     let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
-        let started = fs::exact_now();
+        let started = laid.plan.made;
         let mut run = Running { laid, command, signals: signals.as_fd(), hear };
         let orders = |own_pids| Orders {
             laid,

@@ -182,7 +182,9 @@ fn overlay(plan: &Plan, layer: &Layer, target: &Target) -> Result<OwnedFd, IoErr
     set("lowerdir", &sys::held_path(&lower)).at("take the folder as lower of an overlay", path)?;
     set("upperdir", &sys::held_path(&upper)).at("take the folder as upper of an overlay", layer.upper.path().display())?;
     set("workdir", &sys::held_path(&work)).at("take the folder as work folder of an overlay", layer.work.path().display())?;
-    for (key, value) in [("redirect_dir", "nofollow"), ("index", "off"), ("metacopy", "off")] {
+    // Renaming a folder that was there before: root's overlay can, a user's answers EXDEV whatever is set.
+    let redirect = if plan.route == Route::Root { "on" } else { "nofollow" };
+    for (key, value) in [("redirect_dir", redirect), ("index", "off"), ("metacopy", "off")] {
         set(key, value).at("set an option of the overlay", path)?;
     }
     match plan.route {
@@ -450,12 +452,19 @@ fn wrong_overlay(mount: &Mount, source: &[u8], route: Route) -> Option<String> {
         "the store's file system can hold no extended attributes for an overlay: put it elsewhere with --store DIR"
     } else if value("index").is_some_and(|v| v != "off") || value("metacopy").is_some_and(|v| v != "off") {
         "its overlay has index or metacopy on"
-    } else if value("redirect_dir").is_some_and(|v| v != "nofollow") {
+    } else if route == Route::User && value("redirect_dir").is_some_and(|v| v != "nofollow") {
         "its overlay follows redirects"
+    } else if route == Route::Root && value("redirect_dir") != Some("on") && !redirects_by_default() {
+        "its overlay can't rename folders"
     } else {
         return None;
     };
     Some(wrong.into())
+}
+
+/// Whether this kernel's overlays have `redirect_dir=on` unasked: then they do not show it.
+fn redirects_by_default() -> bool {
+    std::fs::read("/sys/module/overlay/parameters/redirect_dir").is_ok_and(|value| value.starts_with(b"Y"))
 }
 
 /// Gives up capabilities for good: also what a program with file capabilities or setuid root could get back.

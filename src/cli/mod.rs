@@ -3,7 +3,7 @@
 //! The only room that prints ([`out`]). What always holds:
 //! - **C1** Results go to standard output, everything said about them to standard error.
 //! - **C2** A verb that changes something calls [`Call::prepare_to_change`] first: what a crash left is settled before.
-//! - **C3** An error ends as a [`Problem`] with its [`Kind`](crate::error::Kind); `main.rs` alone knows exit statuses.
+//! - **C3** An error ends as a [`Problem`] with its [`Kind`]; `main.rs` alone knows exit statuses.
 
 mod apply;
 pub mod args;

@@ -11,7 +11,7 @@ use super::args;
 use super::problem::Problem;
 use super::{Call, Ended, apply, text};
 use crate::capture::error::Error;
-use crate::capture::hold::{Held, collect_ended as collect_into, hold};
+use crate::capture::hold::{Held, collect_ended as collect_into, hold, start_of};
 use crate::capture::inside::inside;
 use crate::capture::plan::{Pass, Plan, Request, working_folder};
 use crate::capture::run::{Command, Event, Exit, Linger};
@@ -44,7 +44,7 @@ pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
     call.prepare_to_change(&store)?;
     let mut session = match &args.session {
         Some(key) => pending(call, &store, key)?,
-        None => store.begin(&call.fs, Origin::Captured, args.name.as_deref())?,
+        None => store.begin(&call.fs, Origin::Captured, args.name.as_deref(), Some(start_of(&args.command)))?,
     };
     let fresh = args.session.is_none();
     let mut id_file = None;
@@ -57,7 +57,7 @@ pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
             if let Some(file) = &mut id_file {
                 file.result(if ran { "uncollected" } else { "failed" })?;
             }
-            return Err(problem);
+            return Err(*problem);
         }
     };
     for warning in &held.warnings {
@@ -92,20 +92,20 @@ fn start(
     let cwd = working_folder().map_err(Problem::from)?;
     hold(&call.fs, store, session, plan, &command, &cwd, &mut hear).map_err(|error| {
         let ran = matches!(error, Error::Uncollected { .. });
-        NotHeld { problem: error.into(), ran }
+        NotHeld { problem: Box::new(error.into()), ran }
     })
 }
 
 /// Why there is nothing collected.
 struct NotHeld {
-    problem: Problem,
+    problem: Box<Problem>,
     /// The command ran: what it changed lies in the session.
     ran: bool,
 }
 
 impl From<Problem> for NotHeld {
     fn from(problem: Problem) -> Self {
-        Self { problem, ran: false }
+        Self { problem: Box::new(problem), ran: false }
     }
 }
 

@@ -35,7 +35,7 @@ struct Staged<'a> {
 pub fn new(call: &Call, args: &args::New) -> Result<Ended, Problem> {
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
-    let session = store.begin(&call.fs, Origin::Staged, args.name.as_deref())?;
+    let session = store.begin(&call.fs, Origin::Staged, args.name.as_deref(), None)?;
     if call.out.is_text() {
         call.out.line(session.id());
     } else {

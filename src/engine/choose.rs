@@ -3,13 +3,37 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::Error;
+use super::job::Verb;
 use crate::error::At;
 use crate::fs::dir::Sort;
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
+use crate::session::header::{Checkpoint, Status};
 use crate::session::store::Session;
 use crate::tree::look;
 use crate::tree::state::Identity;
+
+/// Whether a verb can begin on a session: what is discarded, under way, without its originals, or was never committed
+/// where that is needed, is refused with the remedy.
+pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
+    let id = session.id();
+    let never = session.header.counts.changes > 0;
+    let pruned = session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0;
+    let (why, remedy) = match (session.header.status(), verb) {
+        (Status::Discarded, _) => ("it is discarded: what it held is gone", None),
+        (Status::Capturing, _) => ("its run has not ended", None),
+        (Status::Pending, Verb::Redo) if never => {
+            ("it was never committed, so there is nothing to redo", Some(format!("recant commit {id}")))
+        }
+        (Status::Pending, Verb::Rollback) if never => {
+            let remedy = format!("recant discard {id} drops what it holds");
+            ("it was never committed, so there is nothing to roll back", Some(remedy))
+        }
+        _ if pruned => ("its checkpoint was pruned: the originals are gone, and what is committed stays", None),
+        _ => return Ok(()),
+    };
+    Err(Error::Session(crate::session::Error::NotNow { id: id.to_string(), why: why.into(), remedy }))
+}
 
 /// Which of a session's changes are asked for, by index in path order.
 pub struct Choice {

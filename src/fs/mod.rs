@@ -127,6 +127,14 @@ impl Fs {
                 if error.kind() == io::ErrorKind::IsADirectory || error.raw_os_error() == Some(Errno::PERM.raw_os_error()) => {}
             Err(error) => return Err(error),
         }
+        // Most folders of a run that did little are empty.
+        match self.rmdir(at) {
+            Err(error) if !matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::EEXIST | libc::EPERM | libc::ENOTDIR)) => {
+                return Err(error);
+            }
+            Ok(()) => return Ok(()),
+            Err(_) => {}
+        }
         let stat = at.stat()?;
         if stat.is_none_or(|stat| stat.sort != Sort::Folder) {
             return Err(Errno::PERM.into());

@@ -9,7 +9,7 @@ use base64::Engine;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Why bytes are no [`AbsPath`] or [`Name`].
+/// Why bytes are no [`AbsPath`] or a name in a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// It does not start with `/`.

@@ -1,11 +1,9 @@
 //! The store: the folder that holds sessions, and what is read and written there as a whole.
 
-use std::io::{BufRead, BufReader};
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use super::Error;
-use super::change::{Change, Changes, FolderTime, Line};
+use super::change::Change;
 use super::header::{Header, Origin, Status};
 use super::id::{self, Id};
 use super::run::{Run, boot_id};
@@ -62,17 +60,18 @@ impl std::ops::Deref for Locked {
 
 const FORMAT: &str = "recant-store 1\n";
 const FOLDERS: [&[u8]; 2] = [b"sessions", b"journals"];
-/// The folders of a session, in the order in which they are made.
+/// The folders of a session, in the order in which they are made; the first ones are all that a run needs.
 const SESSION_FOLDERS: [&[u8]; 8] = [
     b"held",
-    b"held/objects",
     b"held/upper",
     b"held/work",
+    b"held/objects",
     b"checkpoint",
     b"checkpoint/blobs",
     b"checkpoint/objects",
     b"displaced",
 ];
+const RUN_FOLDERS: usize = 3;
 
 impl Store {
     /// Opens the store at `path`; `None` where there is none yet. Changes nothing.
@@ -247,8 +246,8 @@ impl Store {
         lock.ok_or_else(|| Error::Busy { what: format!("the store {}", self.path) })
     }
 
-    /// Begins a session: its folder is made under another name and appears whole.
-    pub fn begin(&self, fs: &Fs, origin: Origin, name: Option<&str>) -> Result<Locked, Error> {
+    /// Begins a session: its folder is made under another name and appears whole. `command` is the start of that of a run.
+    pub fn begin(&self, fs: &Fs, origin: Origin, name: Option<&str>, command: Option<String>) -> Result<Locked, Error> {
         let (headers, _) = self.headers()?;
         if let Some(name) = name {
             id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
@@ -263,14 +262,18 @@ impl Store {
             let dir = temp.open_dir().at("open the folder", temp)?;
             let lock = Lock::try_take(fs, dir.at(b"lock"), Hold::Exclusive).at("lock", dir.at(b"lock"))?;
             let lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
-            for path in SESSION_FOLDERS {
+            let durable = origin == Origin::Staged;
+            // Most runs that change nothing are over in no time, and their session is gone again.
+            let needed = if durable { &SESSION_FOLDERS[..] } else { &SESSION_FOLDERS[..RUN_FOLDERS] };
+            for path in needed {
                 let (parent, name) = split(&dir, path)?;
                 fs.mkdir(parent.at(name), 0o700).at("make the folder", parent.at(name))?;
             }
             let mut header = Header::new(id.clone(), seq, origin, crate::fs::now());
             header.name = name.map(Into::into);
+            header.uncollected = !durable;
+            header.command = command.clone();
             let at = dir.at(b"session.json");
-            let durable = origin == Origin::Staged;
             let bytes = header_bytes(&header);
             if durable { fs.replace(at, &bytes) } else { fs.replace_later(at, &bytes) }.at("write", at)?;
             match fs.place(temp, self.sessions.at(id.as_str().as_bytes())) {
@@ -309,6 +312,11 @@ impl Store {
         let gone = format!(".gone-{id}").into_bytes();
         let (at, gone) = (self.sessions.at(id.as_str().as_bytes()), self.sessions.at(&gone));
         fs.place(at, gone).at("remove the session", at)?;
+        // One of a run that left nothing was never made durable.
+        if locked.header.lines == 0 && locked.header.uncollected {
+            fs.remove_all(gone).at("remove", gone)?;
+            return Ok(());
+        }
         fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
         fs.remove_all(gone).at("remove", gone)?;
         Ok(())
@@ -351,78 +359,6 @@ impl Session {
     /// be collected.
     pub fn is_held(&self) -> Result<bool, Error> {
         Ok(Lock::is_held(self.dir.at(b"lock")).at("look at", self.dir.at(b"lock"))?)
-    }
-
-    /// The net changes in path order.
-    ///
-    /// Errors: [`Error::Damaged`] where fewer whole lines are there than the header counts, where a line cannot be read,
-    /// or where the changes contradict each other.
-    pub fn changes(&self) -> Result<Changes, Error> {
-        let at = self.dir.at(b"changes.jsonl");
-        let damaged = |why: String| Error::Damaged { path: at.to_string(), why };
-        if self.header.lines == 0 {
-            return Ok(Changes::default());
-        }
-        let file = match at.open_file() {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(damaged("it is missing".into())),
-            Err(error) => return Err(error).at("open", at).map_err(Error::from),
-        };
-        let mut net = Net::default();
-        let mut reader = BufReader::with_capacity(64 << 10, file);
-        let (mut text, mut counted, mut owed) = (Vec::new(), 0_u64, 0_u64);
-        for number in 1_u64.. {
-            if counted >= self.header.lines && owed == 0 {
-                break;
-            }
-            text.clear();
-            reader.read_until(b'\n', &mut text).at("read", at)?;
-            if text.last() != Some(&b'\n') {
-                return Err(damaged(format!("it ends after {} lines; the session counts {}", number - 1, self.header.lines)));
-            }
-            let line: Line = serde_json::from_slice(&text).map_err(|error| damaged(format!("line {number}: {error}")))?;
-            match line {
-                Line::Rewritten { lines, follow } if number == 1 => (counted, owed) = (lines, follow),
-                Line::Rewritten { .. } => return Err(damaged(format!("line {number} stands in the wrong place"))),
-                line => {
-                    if owed > 0 {
-                        owed -= 1
-                    } else {
-                        counted += 1
-                    }
-                    net.take(line);
-                }
-            }
-        }
-        let changes = net.finish();
-        if changes.list.len() as u64 != self.header.counts.changes {
-            return Err(damaged(format!(
-                "it holds {} changes; the session counts {}",
-                changes.list.len(),
-                self.header.counts.changes
-            )));
-        }
-        if let Some(path) = changes.contradiction() {
-            return Err(damaged(format!("{path} contradicts another change")));
-        }
-        Ok(changes)
-    }
-
-    /// The net changes of a session whose run is not collected, whatever its header counts: a crash may have come between
-    /// the two. Its lines are always written as a whole.
-    pub fn changes_as_written(&self) -> Result<Changes, Error> {
-        let at = self.dir.at(b"changes.jsonl");
-        let file = match at.open_file() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Changes::default()),
-            file => file.at("open", at)?,
-        };
-        let mut net = Net::default();
-        for (line, number) in BufReader::with_capacity(64 << 10, file).split(b'\n').zip(1_u64..) {
-            let line = serde_json::from_slice(&line.at("read", at)?);
-            let why = |error| Error::Damaged { path: at.to_string(), why: format!("line {number}: {error}") };
-            net.take(line.map_err(why)?);
-        }
-        Ok(net.finish())
     }
 
     /// Where each of the `count` changes is.
@@ -470,37 +406,6 @@ impl Session {
         }
     }
 
-    /// Writes `changes.jsonl` anew, in path order. `lines` is the header's count that it stands for: the present one where
-    /// facts alone were added. The caller holds the session's lock, or the store's for a session with a journal.
-    pub fn rewrite(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<(), Error> {
-        let at = self.dir.at(b"changes.jsonl");
-        let temp = self.dir.at(b"changes.jsonl.new");
-        fs.unlink_if_there(temp).at("remove", temp)?;
-        let file = fs.create(temp, 0o600).at("make", temp)?;
-        let follow = (changes.list.len() + changes.folder_times.len()) as u64;
-        let mut buffer = json_line(&Line::Rewritten { lines, follow });
-        let flush = |buffer: &mut Vec<u8>| -> Result<(), Error> {
-            fs.write(&file, buffer, at.dir.path()).at("write", temp)?;
-            buffer.clear();
-            Ok(())
-        };
-        for change in &changes.list {
-            write_line(&mut buffer, &LineRef::Change(change));
-            if buffer.len() > 1 << 20 {
-                flush(&mut buffer)?;
-            }
-        }
-        for time in &changes.folder_times {
-            write_line(&mut buffer, &LineRef::FolderTime(time));
-        }
-        flush(&mut buffer)?;
-        // D1, then D2.
-        fs.sync(&file, at.dir.path()).at("sync", temp)?;
-        fs.rename_over(temp, at).at("rename", temp)?;
-        fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?;
-        Ok(())
-    }
-
     /// Opens the folder of a path below the session's folder, and gives the last name.
     pub fn split<'p>(&self, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {
         split(&self.dir, path)
@@ -521,54 +426,21 @@ impl Locked {
         self.session.header = header;
     }
 
-    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards.
-    pub fn append(&mut self, fs: &Fs, lines: &[Line], changes: u64) -> Result<(), Error> {
-        let at = self.dir.at(b"changes.jsonl");
-        let file = fs.append(at).at("open", at)?;
-        self.cut_uncounted(fs, &file)?;
-        let bytes = lines.iter().map(json_line).collect::<Vec<_>>().concat();
-        fs.write(&file, &bytes, at.dir.path()).at("write", at)?;
-        // D1: the lines before the count that makes them count.
-        fs.sync(&file, at.dir.path()).at("sync", at)?;
-        let mut header = self.header.clone();
-        header.lines += lines.len() as u64;
-        header.counts.changes = changes;
-        self.save(fs, header)
-    }
-
-    /// Cuts off what an interrupted staging left behind the lines that the header counts.
-    fn cut_uncounted(&self, fs: &Fs, file: &std::fs::File) -> Result<(), Error> {
-        let at = self.dir.at(b"changes.jsonl");
-        let mut reader = BufReader::with_capacity(64 << 10, file);
-        let (mut text, mut end, mut counted, mut owed) = (Vec::new(), 0_u64, 0, 0);
-        let mut first = true;
-        while counted < self.header.lines || owed > 0 {
-            text.clear();
-            let got = reader.read_until(b'\n', &mut text).at("read", at)?;
-            if text.last() != Some(&b'\n') {
-                return Err(Error::Damaged { path: at.to_string(), why: "it has fewer lines than the session counts".into() });
-            }
-            end += got as u64;
-            match serde_json::from_slice(&text) {
-                Ok(Line::Rewritten { lines, follow }) if first => (counted, owed) = (lines, follow),
-                _ if owed > 0 => owed -= 1,
-                _ => counted += 1,
-            }
-            first = false;
-        }
-        let size = crate::fs::dir::stat_of(file.as_fd()).at("look at", at)?.size;
-        if size > end {
-            fs.set_size(file, end, at.dir.path()).at("cut", at)?;
-        }
-        Ok(())
-    }
-
     /// Replaces the header without waiting for the disk: of a run under way, which a power cut loses anyway.
     pub fn save_later(&mut self, fs: &Fs, mut header: Header) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let at = self.dir.at(b"session.json");
         fs.replace_later(at, &header_bytes(&header)).at("write", at)?;
         self.session.header = header;
+        Ok(())
+    }
+
+    /// Makes the folders that a session lacks which was begun for a run.
+    pub fn complete(&self, fs: &Fs) -> Result<(), Error> {
+        for path in &SESSION_FOLDERS[RUN_FOLDERS..] {
+            let (parent, name) = split(&self.dir, path)?;
+            mkdir_if_missing(fs, parent.at(name))?;
+        }
         Ok(())
     }
 
@@ -593,42 +465,6 @@ impl Locked {
     }
 }
 
-/// Lines as they are written, borrowed.
-#[derive(serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-enum LineRef<'a> {
-    Change(&'a Change),
-    FolderTime(&'a FolderTime),
-}
-
-/// Net changes in the making.
-#[derive(Default)]
-struct Net {
-    changes: std::collections::BTreeMap<AbsPath, Change>,
-    folder_times: Vec<FolderTime>,
-}
-
-impl Net {
-    fn take(&mut self, line: Line) {
-        match line {
-            Line::Change(change) => {
-                self.changes.insert(change.path.clone(), *change);
-            }
-            Line::None { path, .. } => {
-                self.changes.remove(&path);
-            }
-            Line::FolderTime(time) => self.folder_times.push(time),
-            Line::Rewritten { .. } => {}
-        }
-    }
-
-    fn finish(self) -> Changes {
-        let mut folder_times = self.folder_times;
-        folder_times.sort_by(|a, b| a.path.cmp(&b.path));
-        Changes { list: self.changes.into_values().collect(), folder_times }
-    }
-}
-
 /// The name of the file that says where each change is.
 pub fn sides_name(generation: u64) -> Vec<u8> {
     format!("sides.{generation}").into_bytes()
@@ -649,17 +485,6 @@ fn write_header(fs: &Fs, dir: &Dir, header: &Header) -> Result<(), Error> {
 
 fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("recant's own types have string keys and no failing serializer")
-}
-
-fn json_line(line: &Line) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    write_line(&mut bytes, line);
-    bytes
-}
-
-fn write_line<T: serde::Serialize>(buffer: &mut Vec<u8>, line: &T) {
-    serde_json::to_writer(&mut *buffer, line).expect("recant's own types have string keys and no failing serializer");
-    buffer.push(b'\n');
 }
 
 /// A header has at most 4 KiB; what a later recant adds may be more.

@@ -1,0 +1,305 @@
+//! Folders that a run of root renamed: overlayfs leaves no more of one in the upper than what changed in it, and a note where
+//! the rest lies in the lower ("redirect_dir" in overlayfs.rst). The rest is copied in below the new name, so that the upper
+//! holds every `after`; then the folder is opaque, as if it had been made there.
+//!
+//! May be cut off anywhere and be begun again: what is copied appears under its name whole, by a rename, and a folder loses
+//! its note when all below it is there.
+//! - **R1** A note is data: it leads to a folder below the captured one, over no link and no mount, or nowhere.
+//! - **R2** Of what lies under a folder with a note, the innermost folder is finished first: its own place follows from
+//!   those above it.
+
+use std::rc::Rc;
+
+use super::collect::{Facts, full_path, tops};
+use super::error::Error;
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time};
+use crate::fs::path::AbsPath;
+
+/// Where the rest of a renamed folder lies.
+pub(super) const REDIRECT: &[u8] = b"trusted.overlay.redirect";
+const OPAQUE: &[u8] = b"trusted.overlay.opaque";
+const ORIGIN: &[u8] = b"trusted.overlay.origin";
+/// recant's own: the time of a folder before names were put into it. Of overlayfs' prefix, so that it never is content.
+const MTIME: &[u8] = b"trusted.overlay.recant.mtime";
+
+/// Fills in all renamed folders of a run's uppers.
+pub(super) fn fill(facts: &Facts<'_>, fs: &Fs, warnings: &mut Vec<String>) -> Result<(), Error> {
+    let room = folder(fs, facts.held.at(b"fill"))?;
+    // An object is made under the one name, and stays under the other for its further names.
+    let links = folder(fs, room.at(b"links"))?;
+    for place in facts.places {
+        let Some((upper, Some(real))) = tops(facts, place)? else { continue };
+        let mut filling = Filling { facts, fs, place: &place.path, upper, real, room: &room, links: &links, warnings };
+        filling.all()?;
+    }
+    fs.remove_all(facts.held.at(b"fill")).at("clear", room.path().display())?;
+    Ok(())
+}
+
+fn folder(fs: &Fs, at: Entry<'_>) -> Result<Dir, Error> {
+    match fs.mkdir(at, 0o700) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        made => made.at("make the folder", at)?,
+    }
+    Ok(at.open_dir().at("open the folder", at)?)
+}
+
+struct Filling<'a> {
+    facts: &'a Facts<'a>,
+    fs: &'a Fs,
+    place: &'a AbsPath,
+    upper: Rc<Dir>,
+    real: Rc<Dir>,
+    room: &'a Dir,
+    links: &'a Dir,
+    warnings: &'a mut Vec<String>,
+}
+
+/// A folder of the upper.
+struct Found {
+    /// Its path below the upper.
+    path: Vec<u8>,
+    /// The real folder that it is merged with, below the captured one.
+    lower: Option<Vec<u8>>,
+    /// It was renamed, or lies in one that was.
+    moved: bool,
+}
+
+impl Filling<'_> {
+    fn all(&mut self) -> Result<(), Error> {
+        let mut todo = vec![Found { path: Vec::new(), lower: Some(Vec::new()), moved: false }];
+        let mut moved = Vec::new();
+        while let Some(found) = todo.pop() {
+            let upper = self.upper.open_below(&found.path).at("open the folder", self.upper.path().display())?;
+            let names = upper.names().at("list", upper.path().display())?;
+            for name in &names {
+                todo.extend(self.below(&found, &upper, name)?);
+            }
+            if let (true, Some(lower)) = (found.moved, &found.lower) {
+                self.complete(&found, lower, &upper, names)?;
+                moved.push(found.path);
+            }
+        }
+        // R2: found from above, so the last one is an innermost one.
+        for path in moved.iter().rev() {
+            self.close(path)?;
+        }
+        Ok(())
+    }
+
+    /// A name in a folder of the upper, where it is a folder.
+    fn below(&mut self, above: &Found, dir: &Dir, name: &[u8]) -> Result<Option<Found>, Error> {
+        let at = dir.at(name);
+        if at.stat().at("look at", at)?.is_none_or(|stat| stat.sort != Sort::Folder) {
+            return Ok(None);
+        }
+        let xattrs = at.xattrs().at("read the extended attributes of", at)?;
+        let note = |note: &[u8]| xattrs.iter().find(|(name, _)| name == note).map(|(_, value)| &**value);
+        let path = joined(&above.path, name);
+        if note(OPAQUE) == Some(b"y") {
+            return Ok(Some(Found { path, lower: None, moved: false }));
+        }
+        let redirect = note(REDIRECT);
+        let lower = match redirect {
+            None => above.lower.as_ref().map(|lower| joined(lower, name)),
+            Some(to) => redirected(above.lower.as_deref(), to),
+        };
+        let lower = lower.filter(|lower| self.real.open_below(lower).is_ok());
+        if let (Some(to), None) = (redirect, &lower) {
+            let (path, to) = (full_path(self.place, &path), to.escape_ascii());
+            self.warnings.push(format!("{path}: it was renamed from {to}, which is gone: what was in that is not held"));
+        }
+        let moved = redirect.is_some() || above.moved;
+        Ok(Some(Found { path, moved, lower }))
+    }
+
+    /// Copies what a folder shows of its lower into it.
+    fn complete(&mut self, found: &Found, lower: &[u8], upper: &Dir, mut names: Vec<Vec<u8>>) -> Result<(), Error> {
+        names.sort();
+        let real = self.real.open_below(lower).at("open the folder", full_path(self.place, lower))?;
+        let mut missing = real.names().at("list", real.path().display())?;
+        missing.sort();
+        missing.retain(|name| names.binary_search(name).is_err());
+        let own = upper.at(b".");
+        if !missing.is_empty() && upper.xattrs().at("read the extended attributes of", own)?.iter().all(|(name, _)| name != MTIME)
+        {
+            let mtime = upper.stat().at("look at", own)?.mtime;
+            self.fs.set_xattr(own, MTIME, format!("{}.{}", mtime.s, mtime.ns).as_bytes()).at("note the time of", own)?;
+        }
+        for name in missing {
+            let path = joined(lower, &name);
+            let new = self.room.at(b"new");
+            self.fs.remove_all(new).at("remove", new)?;
+            if self.copy(&path, b"new")? {
+                let at = upper.at(&name);
+                self.fs.place(new, at).at("put", full_path(self.place, &joined(&found.path, &name)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the real object at `top` into the room, with all below it. Whether there was something to copy.
+    fn copy(&mut self, top: &[u8], name: &[u8]) -> Result<bool, Error> {
+        let mut todo = vec![(top.to_vec(), name.to_vec())];
+        let mut folders: Vec<(Vec<u8>, Stat, Xattrs)> = Vec::new();
+        let mut any = false;
+        while let Some((from, to)) = todo.pop() {
+            let full = full_path(self.place, &from);
+            let (dir, last) = self.open(&self.real, &from)?;
+            let at = dir.at(last);
+            // It went meanwhile: its deletion elsewhere is told by the real tree.
+            let Some(stat) = at.stat().at("look at", &full)? else { continue };
+            if full.is_under(self.facts.store) || stat.mount_root {
+                self.warnings.push(format!("{full}: it lay in a folder that was renamed, and can not go along"));
+                continue;
+            }
+            if stat.sort == Sort::Char && stat.rdev == Dev(0, 0) {
+                continue;
+            }
+            let xattrs: Xattrs = at.xattrs().at("read the extended attributes of", &full)?;
+            let xattrs = xattrs.into_iter().filter(|(name, _)| !name.starts_with(b"trusted.overlay.")).collect();
+            let (parent, last) = self.open(self.room, &to)?;
+            let new = parent.at(last);
+            any = true;
+            if stat.sort == Sort::Folder {
+                self.fs.mkdir(new, 0o700).at("make", new)?;
+                let below = at.open_dir().at("open the folder", &full)?;
+                for name in below.names().at("list", &full)? {
+                    todo.push((joined(&from, &name), joined(&to, &name)));
+                }
+                folders.push((to, stat, xattrs));
+            } else {
+                self.copy_one(at, &stat, &xattrs, new)?;
+            }
+        }
+        // The time of a folder is set when nothing comes into it any more.
+        for (path, stat, xattrs) in folders.iter().rev() {
+            let (parent, last) = self.open(self.room, path)?;
+            self.dress(parent.at(last), stat, xattrs)?;
+        }
+        Ok(any)
+    }
+
+    fn copy_one(&self, at: Entry<'_>, stat: &Stat, xattrs: &Xattrs, new: Entry<'_>) -> Result<(), Error> {
+        let number = format!("{}-{}-{}", stat.dev.0, stat.dev.1, stat.ino);
+        let (half, whole) = (self.links.at(b"new"), self.links.at(number.as_bytes()));
+        if stat.nlink < 2 {
+            return self.make(at, stat, xattrs, new);
+        }
+        let known = whole.stat().at("look at", whole)?;
+        if known.is_none_or(|known| (known.size, known.mtime) != (stat.size, stat.mtime)) {
+            self.fs.remove_all(half).at("remove", half)?;
+            self.make(at, stat, xattrs, half)?;
+            self.fs.rename_over(half, whole).at("name", whole)?;
+        }
+        Ok(self.fs.link(whole, new).at("link", new)?)
+    }
+
+    fn make(&self, at: Entry<'_>, stat: &Stat, xattrs: &Xattrs, new: Entry<'_>) -> Result<(), Error> {
+        match stat.sort {
+            Sort::File => {
+                let from = at.open_file().at("open", at)?;
+                let to = self.fs.create(new, 0o600).at("make", new)?;
+                self.fs.copy(&from, &to, new.dir.path()).at("copy the content to", new)?;
+            }
+            Sort::Symlink => {
+                let target = at.read_link().at("read the link", at)?;
+                self.fs.symlink(&target, new).at("make", new)?;
+            }
+            sort => self.fs.mknod(new, sort, 0o600, stat.rdev).at("make", new)?,
+        }
+        self.dress(new, stat, xattrs)
+    }
+
+    /// Owner first, as it clears setuid and capabilities; the time last.
+    fn dress(&self, at: Entry<'_>, stat: &Stat, xattrs: &Xattrs) -> Result<(), Error> {
+        self.fs.set_owner(at, stat.uid, stat.gid).at("set the owner of", at)?;
+        for (name, value) in xattrs {
+            self.fs.set_xattr(at, name, value).at("set an extended attribute of", at)?;
+        }
+        // After an ACL, which sets bits of the mode.
+        if stat.sort != Sort::Symlink {
+            self.fs.set_mode(at, stat.mode).at("set the mode of", at)?;
+        }
+        Ok(self.fs.set_mtime(at, stat.mtime).at("set the time of", at)?)
+    }
+
+    /// Makes a folder that is complete one that nothing shines through.
+    fn close(&self, path: &[u8]) -> Result<(), Error> {
+        let dir = self.upper.open_below(path).at("open the folder", self.upper.path().display())?;
+        let own = dir.at(b".");
+        let xattrs = dir.xattrs().at("read the extended attributes of", own)?;
+        let mtime = xattrs.iter().find(|(name, _)| name == MTIME).and_then(|(_, value)| noted_time(value));
+        if let Some(mtime) = mtime {
+            self.fs.set_mtime(own, mtime).at("set the time of", own)?;
+        }
+        // Before the other note goes: an opaque folder's is not looked at.
+        self.fs.set_xattr(own, OPAQUE, b"y").at("mark", own)?;
+        for name in [REDIRECT, ORIGIN, MTIME] {
+            self.fs.remove_xattr(own, name).at("clear a mark of", own)?;
+        }
+        Ok(())
+    }
+
+    /// The folder of a path below `top`, and its last name.
+    fn open<'p>(&self, top: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {
+        let cut = path.iter().rposition(|b| *b == b'/');
+        let (parent, name) = cut.map_or((&b""[..], path), |at| (&path[..at], &path[at + 1..]));
+        Ok((top.open_below(parent).at("open the folder of", top.path().display())?, name))
+    }
+}
+
+type Xattrs = Vec<(Vec<u8>, Vec<u8>)>;
+
+fn joined(above: &[u8], name: &[u8]) -> Vec<u8> {
+    if above.is_empty() { name.to_vec() } else { [above, b"/", name].concat() }
+}
+
+/// Where a note leads, below the captured folder: a name beside where it would lie itself, or a path from the top. R1.
+fn redirected(above: Option<&[u8]>, to: &[u8]) -> Option<Vec<u8>> {
+    let good = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !part.contains(&0);
+    match to.strip_prefix(b"/") {
+        Some(path) => path.split(|b| *b == b'/').all(good).then(|| path.to_vec()),
+        None => (good(to) && !to.contains(&b'/')).then(|| Some(joined(above?, to)))?,
+    }
+}
+
+fn noted_time(value: &[u8]) -> Option<Time> {
+    let (s, ns) = std::str::from_utf8(value).ok()?.split_once('.')?;
+    Some(Time { s: s.parse().ok()?, ns: ns.parse().ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_leads_below_the_captured_folder_or_nowhere() {
+        let above = Some(&b"up/here"[..]);
+        for (note, want) in [
+            (&b"name"[..], Some(&b"up/here/name"[..])),
+            (b"/a/b", Some(b"a/b")),
+            (b"/", None),
+            (b"", None),
+            (b"..", None),
+            (b"a/b", None),
+            (b"/a/../b", None),
+            (b"/a//b", None),
+            (b"/a/./b", None),
+            (b"/a\0b", None),
+            (b"/..", None),
+        ] {
+            assert_eq!(redirected(above, note).as_deref(), want, "{}", note.escape_ascii());
+        }
+        assert_eq!(redirected(None, b"name"), None);
+        assert_eq!(redirected(None, b"/a"), Some(b"a".to_vec()));
+    }
+
+    #[test]
+    fn a_noted_time_is_read_back() {
+        assert_eq!(noted_time(b"-12.345"), Some(Time { s: -12, ns: 345 }));
+        assert_eq!(noted_time(b"12"), None);
+    }
+}
