@@ -243,7 +243,17 @@ impl<'j> Draft<'j, '_> {
             side => side,
         };
         let forced = going.kept_found;
-        self.outcomes.push(Outcome { index: mv.index, n: mv.n, path: mv.path.clone(), from, to, kept, side, forced });
+        self.outcomes.push(Outcome {
+            index: mv.index,
+            n: mv.n,
+            path: mv.path.clone(),
+            from,
+            to,
+            kept,
+            side,
+            forced,
+            spare: None,
+        });
     }
 
     /// The mtimes of folders that stay: those in which names change, and those that the job names.
