@@ -1,0 +1,57 @@
+//! Large deletions: what a checkpoint keeps of a deleted folder that is over checkpoint.max_files or checkpoint.max_size.
+
+mod common;
+
+use common::World;
+
+/// A folder of three files, staged to be deleted, where two files are the limit.
+fn scene() -> (World, String) {
+    let world = World::new();
+    world.config("[checkpoint]\nmax_files = 2\n");
+    world.write("big/1", "one").write("big/sub/2", "two").write("big/sub/3", "three").write("small/1", "one");
+    let id = world.begin();
+    for folder in ["big", "small"] {
+        world.call(["session", "delete", &id, folder, "-r"]).run().ok();
+    }
+    (world, id)
+}
+
+#[test]
+fn all_is_kept_and_its_size_said_where_nothing_else_is_asked_for() {
+    let (world, id) = scene();
+    let before = world.manifest();
+    let said = world.call(["commit", &id]).run().ok();
+    assert!(said.stderr().contains("big: 3 files, 11 bytes deleted, kept in full"), "{said}");
+    world.call(["rollback", &id]).run().ok();
+    before.assert_same(&world.manifest(), "after a rollback");
+}
+
+#[test]
+fn a_partial_checkpoint_is_said_at_commit_in_show_and_at_rollback() {
+    let (world, id) = scene();
+    let said = world.call(["commit", &id, "--on-limit", "partial"]).run().with(4);
+    assert!(said.stderr().contains("big: 3 files, 11 bytes deleted and NOT kept"), "{said}");
+    assert!(!world.exists("big") && !world.exists("small"));
+    let shown = world.call(["checkpoint", "show", &id]).run().ok();
+    assert_eq!(shown.stdout().matches("left out of the checkpoint").count(), 3, "{shown}");
+    let back = world.call(["rollback", &id]).run().with(4);
+    assert_eq!(back.stdout().matches("not taken back").count(), 3, "{back}");
+    assert_eq!(world.read("small/1"), "one");
+    assert!(
+        world.exists("big/sub") && !world.exists("big/1") && !world.exists("big/sub/2"),
+        "folders come back, their content does not"
+    );
+    let shown = world.call(["show", &id, "--json"]).run().ok().json();
+    assert_eq!(shown["session"]["status"], "partial");
+}
+
+#[test]
+fn refuse_touches_nothing() {
+    let (world, id) = scene();
+    let before = world.manifest();
+    let said = world.call(["commit", &id, "--on-limit", "refuse"]).run().with(1);
+    assert!(said.stderr().contains("big") && said.stderr().contains("over the limit"), "{said}");
+    before.assert_same(&world.manifest(), "after a refusal");
+    let dry = world.call(["commit", &id, "--on-limit", "refuse", "--dry-run"]).run();
+    assert_eq!(dry.status, 1, "{dry}");
+}
