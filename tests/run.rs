@@ -916,3 +916,15 @@ fn a_run_whose_collecting_is_cut_off_anywhere_is_collected_as_if_it_had_not_been
         }
     });
 }
+
+#[test]
+fn a_working_folder_below_one_of_another_group_is_refused_with_what_to_do() {
+    if !is_root() {
+        return eprintln!("skipped: giving a folder to another group takes root");
+    }
+    let desk = Desk::new(Who::User);
+    desk.made("mkdir -p .git theirs/mine");
+    std::os::unix::fs::chown(desk.world.path("theirs"), None, Some(USER + 1)).unwrap();
+    let said = desk.call(["run", "--", "touch", "made"]).cwd(desk.world.path("theirs/mine")).run().with(125);
+    assert!(said.stderr().contains("tree/theirs") && said.stderr().contains(&format!("sg {}", USER + 1)), "{said}");
+}
