@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// DESIGN.md, Command line, has the table.
+/// docs/ARCHITECTURE.md, Command line, has the table.
 #[deny(clippy::wildcard_enum_match_arm)]
 fn status(kind: Kind) -> u8 {
     match kind {

@@ -15,7 +15,7 @@ if ! as_user test -x "${CARGO_TARGET_DIR:-target}/debug"; then
 fi
 
 home=$(mktemp -d /tmp/recant-user.XXXXXX)
-trap 'rm -rf "$home"' EXIT
+trap 'rm -rf "$home" "$home.log"' EXIT
 chown $user:$user "$home"
 log=$home.log failed=()
 while read -r program; do
@@ -24,5 +24,4 @@ while read -r program; do
     grep -aE '^(test result|skipped:|test .* FAILED)' "$log" | sort | uniq -c | sed "s|^|$(basename "${program%-*}"): |"
     [ ${#failed[@]} = 0 ] || [ "${failed[-1]}" != "$program" ] || tail -n 40 "$log"
 done < <(cargo test --locked --no-run --features crash-points 2>&1 | sed -n 's/^ *Executable .*(\(.*\))$/\1/p')
-rm -f "$log"
 [ ${#failed[@]} = 0 ] || { echo "failed as an ordinary user: ${failed[*]}" >&2; exit 1; }

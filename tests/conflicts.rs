@@ -554,6 +554,45 @@ fn is_change(line: &str) -> bool {
 }
 
 #[test]
+fn a_path_whose_folder_became_a_link_can_still_be_named_as_the_session_has_it() {
+    let world = World::new();
+    world.write("dir/file", "old").write("other", "old");
+    let id = world.begin();
+    world.recant(&format!("session symlink {id} -r nowhere dir")).ok();
+    world.stage_write(&id, "other", "new");
+    committed(&world, &id);
+    assert_eq!(world.recant(&format!("cat {id} dir/file --before")).ok().out, b"old");
+    world.recant(&format!("rollback {id} dir/file")).ok();
+    assert_eq!((world.read("dir/file"), world.read("other")), ("old".into(), "new".into()));
+}
+
+#[test]
+fn what_somebody_put_back_or_made_again_himself_stands_in_the_way_of_no_later_rollback_or_redo() {
+    let world = World::new();
+    world.write("file", "old").symlink("old", "link").mkdir("folder");
+    let id = world.begin();
+    for name in ["file", "made", "new/in"] {
+        world.stage_write(&id, name, "new");
+    }
+    world.recant(&format!("session symlink {id} new link")).ok();
+    world.recant(&format!("session delete {id} folder")).ok();
+    committed(&world, &id);
+    for round in 0..2 {
+        // By hand what the rollback would do to what has no content, then the rollback; then the same with the redo.
+        world.remove("link").symlink("old", "link").mkdir("folder");
+        world.recant(&format!("rollback {id}")).ok();
+        assert_eq!((world.read("file"), world.status(&id)), ("old".into(), "rolled_back".into()), "{round}");
+        world.write("made", "new").write("new/in", "new");
+        world.remove("link").symlink("new", "link").remove("folder");
+        world.recant(&format!("redo {id}")).ok();
+        assert_eq!((world.read("file"), world.status(&id)), ("new".into(), "committed".into()), "{round}");
+    }
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!((world.read("file"), is_there(&world, "made")), ("old".into(), false));
+    world.recant(&format!("redo {id}")).ok();
+}
+
+#[test]
 fn from_another_folder_the_rollback_is_the_same() {
     let (world, id) = scene();
     let before = world.manifest();

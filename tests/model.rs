@@ -63,24 +63,45 @@ enum Op {
     ForeignRemove(usize),
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn staging() -> impl Strategy<Value = Op> {
     let at = || 0..NAMES.len();
-    let word = || prop::sample::select(vec!["", "x", "yy", "longer"]).prop_map(String::from);
-    let mode = || prop::sample::select(vec![0o600_u32, 0o644, 0o755, 0o700]);
-    let paths = || prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(at(), 1..3)];
     prop_oneof![
         4 => (at(), word()).prop_map(|(at, word)| Op::Write(at, word)),
         3 => at().prop_map(Op::Delete),
         2 => at().prop_map(Op::Mkdir),
         2 => (at(), prop::sample::select(vec!["here", "there"])).prop_map(|(at, to)| Op::Link(at, to.into())),
         2 => (at(), mode()).prop_map(|(at, mode)| Op::Chmod(at, mode)),
-        4 => paths().prop_map(Op::Commit),
+    ]
+}
+
+/// All but stagings.
+fn moving() -> impl Strategy<Value = Op> {
+    let at = || 0..NAMES.len();
+    let paths = || prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(at(), 1..3)];
+    prop_oneof![
+        3 => paths().prop_map(Op::Commit),
         4 => paths().prop_map(Op::RollBack),
         3 => paths().prop_map(Op::Redo),
         2 => (at(), word()).prop_map(|(at, word)| Op::Foreign(at, word)),
         1 => (at(), mode()).prop_map(|(at, mode)| Op::ForeignChmod(at, mode)),
-        1 => at().prop_map(Op::ForeignRemove),
+        2 => at().prop_map(Op::ForeignRemove),
     ]
+}
+
+fn word() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["", "x", "yy", "longer"]).prop_map(String::from)
+}
+
+fn mode() -> impl Strategy<Value = u32> {
+    prop::sample::select(vec![0o600_u32, 0o644, 0o755, 0o700])
+}
+
+/// Anything in any order; or a session that is staged and committed, and then moved and meddled with.
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let any = prop::collection::vec(prop_oneof![staging(), moving()], 1..30);
+    let one = (prop::collection::vec(staging(), 1..6), prop::collection::vec(moving(), 1..14));
+    let one = one.prop_map(|(staged, moved)| staged.into_iter().chain([Op::Commit(Vec::new())]).chain(moved).collect());
+    prop_oneof![any, one]
 }
 
 fn parent(name: &str) -> Option<&'static str> {
@@ -518,7 +539,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
     #[test]
-    fn the_tree_is_the_models_after_every_step(ops in prop::collection::vec(op(), 1..30)) {
+    fn the_tree_is_the_models_after_every_step(ops in ops()) {
         play(ops)?;
     }
 }

@@ -69,11 +69,12 @@ impl Collected {
 /// Collects a run that ended under this recant: reads the uppers, makes them durable, clears the work folders.
 pub fn finish(fs: &Fs, laid: &Laid, facts: &Facts<'_>) -> Result<Collected, Error> {
     let collected = collect(facts, fs)?;
-    if !collected.is_empty()
+    // The times of folders alone make no session.
+    if !collected.changes.list.is_empty()
         && let Some(layer) = laid.layers.first()
     {
         // The overlays are volatile: nothing of the uppers was synced until now. All lie on the store's file system; the
-        // descriptor is older than the command, so that an error of its writes is not missed (PROTOCOL.md, D7).
+        // descriptor is older than the command, so that an error of its writes is not missed (docs/ARCHITECTURE.md, D7).
         fs.sync_fs(&layer.upper).at("sync", layer.upper.path().display())?;
     }
     // Else the session goes, or the next run in it clears them.

@@ -160,7 +160,7 @@ impl Failure for Error {
     }
 }
 
-/// What to do about an error number of a set-up call: the causes that CAPTURE-FACTS 6.4 and 6.6 name.
+/// What to do about an error number of a set-up call: the causes that are known.
 pub(super) fn remedy(act: &str, errno: Option<i32>, user: bool) -> Option<String> {
     let errno = errno?;
     let namespaces = act.contains("namespace");

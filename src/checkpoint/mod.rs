@@ -3,7 +3,7 @@
 //!
 //! In: what the engine moved out. Out: where an original lies, and whether it is whole. What always holds:
 //! - **C1** A blob's name is the SHA-256 of its content when it was taken, or that and `.<n>`; it is re-hashed before use.
-//! - **C2** A line of the manifest names its blob by digest and number, never by a path from the file (FAULTS.md, I14).
+//! - **C2** A line of the manifest names its blob by digest and number, never by a path from the file (docs/ARCHITECTURE.md, I14).
 
 pub mod limits;
 pub mod manifest;

@@ -18,6 +18,7 @@ use crate::engine::report::{Done, Report, Row};
 use crate::engine::{Effect, Progress};
 use crate::error::{Failure, Kind};
 use crate::fs::path::AbsPath;
+use crate::session::change::Changes;
 use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Store};
@@ -133,8 +134,10 @@ fn carry_out(
     verb: Verb,
     ask: impl Fn(&Locked, &[AbsPath]) -> Result<(Job, Vec<String>), Problem>,
 ) -> Result<Ended, Problem> {
-    let paths = paths.iter().map(|path| place::named(path)).collect::<Result<Vec<_>, _>>()?;
     let (store, mut session) = if dry_run { to_look_at(call, key)? } else { call.locked(key)? };
+    let changes = if paths.is_empty() { Changes::default() } else { session.changes()? };
+    let paths = paths.iter().map(|path| place::named(path, &changes)).collect::<Result<Vec<_>, _>>()?;
+    drop(changes);
     let (report, ended) = carry_out_in(call, store, &mut session, &paths, dry_run, verb, ask)?;
     say(call, session.id(), &report, dry_run);
     Ok(ended)

@@ -251,7 +251,7 @@ impl Call {
     fn locked(&self, key: &str) -> Result<(&Store, Locked), Problem> {
         let store = self.store_with(key)?;
         let id = self.find(store, Some(key))?;
-        // The session's lock before the store's (PROTOCOL.md, Locks): of two recants on one session the second ends at once.
+        // The session's lock before the store's (docs/ARCHITECTURE.md, Locks): of two recants on one session the second ends at once.
         let mut locked = store.lock_session(&self.fs, &id)?;
         if locked.header.uncollected {
             run::collect(self, store, &mut locked)?;

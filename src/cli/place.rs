@@ -7,6 +7,7 @@ use super::problem::Problem;
 use crate::config::{Config, From};
 use crate::error::At;
 use crate::fs::path::{AbsPath, Shown};
+use crate::session::change::Changes;
 
 /// A store's path as it was given, and by whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,9 +78,16 @@ pub fn absolute(path: &Path) -> Result<AbsPath, Problem> {
     AbsPath::parse(real.as_os_str().as_bytes()).map_err(|error| Problem::refused(format!("{}: {error}", shown())).path(shown()))
 }
 
-/// A path as a session has it: absolute, the parent resolved, the last component not.
-pub fn named(path: &Path) -> Result<AbsPath, Problem> {
+/// A path of a session: as it stands, where the session holds something there or below (what was a folder may be a link by
+/// now, or lead nowhere); else as staging has it: absolute, the parent resolved, the last component not.
+pub fn named(path: &Path, changes: &Changes) -> Result<AbsPath, Problem> {
     let whole = super::cwd()?.join(path);
+    let plain: PathBuf = whole.components().collect();
+    if let Ok(plain) = AbsPath::parse(std::os::unix::ffi::OsStrExt::as_bytes(plain.as_os_str()))
+        && !changes.under(&plain).is_empty()
+    {
+        return Ok(plain);
+    }
     match (whole.parent(), whole.file_name()) {
         (Some(parent), Some(name)) => {
             use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,4 @@
-//! The steps of a plan, in the order of PROTOCOL.md, Steps: folders opened up, new folders, leaves, folders that go, and
+//! The steps of a plan, in the order of docs/ARCHITECTURE.md, Steps: folders opened up, new folders, leaves, folders that go, and
 //! last the metadata and times of folders.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -243,7 +243,17 @@ impl<'j> Draft<'j, '_> {
             side => side,
         };
         let forced = going.kept_found;
-        self.outcomes.push(Outcome { index: mv.index, n: mv.n, path: mv.path.clone(), from, to, kept, side, forced });
+        self.outcomes.push(Outcome {
+            index: mv.index,
+            n: mv.n,
+            path: mv.path.clone(),
+            from,
+            to,
+            kept,
+            side,
+            forced,
+            spare: None,
+        });
     }
 
     /// The mtimes of folders that stay: those in which names change, and those that the job names.

@@ -1,4 +1,4 @@
-//! Which changes of a session are moved where only some paths are named (DESIGN.md, Session status).
+//! Which changes of a session are moved where only some paths are named (docs/ARCHITECTURE.md, Session status).
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -87,7 +87,7 @@ pub fn choose(session: &Session, changes: &Changes, paths: &[AbsPath], rules: &R
 }
 
 /// The changes whose `to` or `from` is another name of a file that is chosen. With one name on the tree and one in the
-/// store, a write to the first would change what is kept under the second (PROTOCOL.md, What rests on it).
+/// store, a write to the first would change what is kept under the second (docs/ARCHITECTURE.md, What rests on it).
 fn other_names(session: &Session, changes: &Changes, chosen: &BTreeSet<usize>, rules: &Rules<'_>) -> Result<Vec<usize>, Error> {
     let held = |i: usize| -> Result<Option<Identity>, Error> {
         let Some(place) = (rules.lies)(i) else { return Ok(None) };

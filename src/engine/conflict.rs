@@ -67,6 +67,7 @@ pub fn summary(conflicts: &[Conflict]) -> String {
 /// Finds out which later session put what is there, and has to go first: its manifest names the object, or the deletion,
 /// which only a later session can have made. What cannot be read of another session names nobody.
 pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
+    use std::os::unix::fs::MetadataExt;
     let Ok((headers, _)) = store.headers() else { return };
     let since = headers.iter().find(|header| header.id == *own).map(|header| header.changed);
     let others = headers.iter().rev().filter(|header| header.id != *own && header.counts.inside > 0);
@@ -76,9 +77,12 @@ pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
         };
         for conflict in conflicts.iter_mut().filter(|conflict| conflict.by.is_none()) {
             let Some(original) = manifest.originals.get(&conflict.path) else { continue };
-            let now = conflict.path.as_path().symlink_metadata().ok().map(|meta| std::os::unix::fs::MetadataExt::ino(&meta));
+            let now = conflict.path.as_path().symlink_metadata().ok();
             let put_it = match (original.put, now) {
-                (Some(put), Some(ino)) => put.identity.ino == ino,
+                // What somebody has edited since is nobody's: the other session could not be rolled back either.
+                (Some(put), Some(now)) => {
+                    (put.identity.ino, put.ctime.s, i64::from(put.ctime.ns)) == (now.ino(), now.ctime(), now.ctime_nsec())
+                }
                 (None, None) => Some(other.changed) > since,
                 _ => false,
             };

@@ -8,6 +8,7 @@ use super::job::{Job, Move, Verb};
 use super::look::{Looked, Verdict};
 use super::plan::{Outcome, Roads};
 use super::report::{Done, Row};
+use super::step::Spot;
 use crate::checkpoint::manifest::Kept;
 use crate::error::At;
 use crate::fs::path::AbsPath;
@@ -128,6 +129,7 @@ impl<'j, 's> Draft<'j, 's> {
             kept,
             side,
             forced: false,
+            spare: mv.to_at.clone().map(Spot::Session),
         });
     }
 

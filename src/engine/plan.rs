@@ -1,5 +1,5 @@
 //! Plan: looking at everything and changing nothing. All conflicts, refusals and damage are found here, not the first
-//! alone; what comes out is the list of steps in the order of PROTOCOL.md, Steps.
+//! alone; what comes out is the list of steps in the order of docs/ARCHITECTURE.md, Steps.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -12,7 +12,7 @@ use super::draft::Draft;
 use super::job::{Job, Verb};
 use super::look::look_at_all;
 use super::report::{Report, Row};
-use super::step::{FolderTime, RootRecord, Step};
+use super::step::{FolderTime, RootRecord, Spot, Step};
 use crate::checkpoint::manifest::Kept;
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
@@ -50,6 +50,9 @@ pub struct Outcome {
     /// `--force`: `from` is what was found in place of what was expected.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
+    /// Where a `to` lies that the tree had already: it goes, or it would lie where `from` is to find its home next time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spare: Option<Spot>,
 }
 
 impl Outcome {

@@ -230,7 +230,7 @@ impl Hands<'_, '_> {
             self.fs.set_mode(at, now.state.meta.mode | 0o700).at("set the mode of", at)?;
             now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;
         }
-        // What overlayfs left on an object of an upper is no part of the recorded state, and goes (FAULTS.md, I16).
+        // What overlayfs left on an object of an upper is no part of the recorded state, and goes (docs/ARCHITECTURE.md, I16).
         if !is_folder && now.state.meta != to.state.meta {
             meta::bring(self.fs, at, now.state.sort(), &now.state.meta, &to.state.meta).at("set the metadata of", &step.path)?;
             now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;

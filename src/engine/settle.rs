@@ -1,5 +1,5 @@
 //! Settle: what came out finds its home, the manifest is written, everything that was only on the way goes; last the
-//! journal. Done again by recovery it does the same (PROTOCOL.md, phase 6).
+//! journal. Done again by recovery it does the same (docs/ARCHITECTURE.md, phase 6).
 
 use std::collections::BTreeSet;
 
@@ -60,10 +60,9 @@ pub fn settle(fs: &Fs, store: &Store, session: &Session, journal: &Journal, when
     }
     write_manifest(fs, &mut reach, session, journal, when)?;
     write_forced_befores(fs, session, journal)?;
-    for step in moving() {
-        if let Some(spare) = &step.spare {
-            remove(fs, &mut reach, spare)?;
-        }
+    let spares = moving().filter_map(|step| step.spare.as_ref());
+    for spare in spares.chain(journal.outcomes.iter().filter_map(|outcome| outcome.spare.as_ref())) {
+        remove(fs, &mut reach, spare)?;
     }
     forget_uppers(fs, session)?;
     let old_sides = sides_name(journal.head.generation);
@@ -79,6 +78,7 @@ pub fn settle(fs: &Fs, store: &Store, session: &Session, journal: &Journal, when
 /// The homes are durable, and the temporary names gone, before the journal, which alone knows the way there, goes (D4, D5).
 fn sync_homes(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &Journal) -> Result<(), Error> {
     let spots = journal.steps.iter().flat_map(|step| [&step.home, &step.to_at, &step.out, &step.spare]).flatten();
+    let spots = spots.chain(journal.outcomes.iter().filter_map(|outcome| outcome.spare.as_ref()));
     let (mut held, mut beside) = (BTreeSet::new(), BTreeSet::new());
     for spot in spots {
         match spot {

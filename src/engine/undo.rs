@@ -163,7 +163,7 @@ fn put_back_time(fs: &Fs, reach: &mut Reach<'_>, time: &FolderTime) -> Result<()
     Ok(())
 }
 
-/// The time of somebody else's folder (`/tmp`) cannot be set: the one of this operation stands (DESIGN.md, section 4).
+/// The time of somebody else's folder (`/tmp`) cannot be set: the one of this operation stands (docs/ARCHITECTURE.md, section 4).
 fn ignore_not_mine(result: std::io::Result<()>) -> std::io::Result<()> {
     match result {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => Ok(()),

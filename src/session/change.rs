@@ -168,7 +168,7 @@ impl Changes {
     }
 
     /// Whether the changes can all be true together: a path under another one needs that to be a folder, on both sides.
-    /// Gives the path that cannot be (FAULTS.md, F28).
+    /// Gives the path that cannot be (docs/ARCHITECTURE.md, F28).
     pub fn contradiction(&self) -> Option<&AbsPath> {
         let mut above: Vec<&Change> = Vec::new();
         for change in &self.list {

@@ -1,5 +1,5 @@
 //! Staging by hand: write, delete, mkdir, symlink, chmod. Each takes the next number: first the content, durable, then the
-//! line that names it, then the header that counts the line; last the object that it replaces goes (DESIGN.md, By hand).
+//! line that names it, then the header that counts the line; last the object that it replaces goes (docs/ARCHITECTURE.md, By hand).
 
 use std::collections::BTreeMap;
 use std::io::Read;

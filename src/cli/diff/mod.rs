@@ -111,7 +111,7 @@ pub fn chosen(changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize>, Proble
     }
     let mut chosen = Vec::new();
     for path in paths {
-        let path = place::named(path)?;
+        let path = place::named(path, changes)?;
         let under = changes.under(&path);
         if under.is_empty() {
             return Err(not_in_session(changes, &path));
