@@ -916,3 +916,59 @@ fn a_run_whose_collecting_is_cut_off_anywhere_is_collected_as_if_it_had_not_been
         }
     });
 }
+
+#[test]
+fn a_working_folder_below_one_of_another_group_is_refused_with_what_to_do() {
+    if !is_root() {
+        return eprintln!("skipped: giving a folder to another group takes root");
+    }
+    let desk = Desk::new(Who::User);
+    desk.made("mkdir -p .git theirs/mine");
+    std::os::unix::fs::chown(desk.world.path("theirs"), None, Some(USER + 1)).unwrap();
+    let said = desk.call(["run", "--", "touch", "made"]).cwd(desk.world.path("theirs/mine")).run().with(125);
+    assert!(said.stderr().contains("tree/theirs") && said.stderr().contains(&format!("sg {}", USER + 1)), "{said}");
+}
+
+#[test]
+fn a_second_run_from_another_folder_keeps_what_the_first_held_elsewhere() {
+    each(|desk| {
+        let far = tempfile::Builder::new().prefix("recant-far-").tempdir_in("/var/tmp").unwrap();
+        let far = far.path().canonicalize().unwrap();
+        if desk.other() {
+            std::os::unix::fs::chown(&far, Some(USER), Some(USER)).unwrap();
+        }
+        desk.call(["run", "--", "sh", "-c", "echo first > first"]).cwd(&far).run().ok();
+        let id = desk.id();
+        desk.held(&format!("--session {id}"), "echo second > second").run().ok();
+        let said = desk.recant(&format!("diff {id} --name-only")).ok();
+        assert_eq!(said.stdout().lines().count(), 2, "{said}");
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!(std::fs::read_to_string(far.join("first")).unwrap(), "first\n");
+        assert_eq!(desk.world.read("second"), "second\n");
+    });
+}
+
+/// The disk is full, say, when the command has ended.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_run_that_can_not_be_collected_keeps_its_session() {
+    each(|desk| {
+        desk.run("true").ok();
+        let log = desk.world.root().join("log");
+        desk.held("--discard", "echo new > new").env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).unwrap();
+        let write = 1 + steps.lines().position(|line| line.contains("changes.jsonl")).unwrap();
+        for n in [write, write + 1, write + 2] {
+            let call = desk.held(&format!("--id-file id{n}"), "echo new > new; exit 3");
+            // Three steps more: the id file's.
+            let said = call.env("RECANT_STEPS", format!("fail:{}:28", n + 3)).run().with(1);
+            assert!(said.stderr().contains("exited with 3") && said.stderr().contains("recant diff"), "{n}: {said}");
+            let text = desk.world.read(format!("id{n}"));
+            assert!(text.ends_with("result=uncollected\n"), "{text}");
+            let id = text.lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
+            assert_eq!(desk.recant(&format!("cat {id} new")).ok().stdout(), "new\n");
+            desk.recant(&format!("commit {id}")).ok();
+            desk.recant(&format!("rollback {id}")).ok();
+        }
+    });
+}

@@ -274,24 +274,34 @@ impl Plan {
     /// anything be made in such a folder: refused here, rather than by a riddle in the command's output.
     fn check_cwd(&self) -> Result<(), Error> {
         let dir = Dir::open(self.cwd.as_path()).at("open the working folder", &self.cwd)?;
-        let stat = dir.stat().at("look at the working folder", &self.cwd)?;
+        let own = dir.stat().at("look at the working folder", &self.cwd)?;
         if self.hidden.iter().any(|hidden| self.cwd.is_under(hidden)) {
             let path = self.cwd.to_string();
             return Err(Error::WorkingFolder { path, what: "it lies in a folder that is hidden in the run (recant's store?)" });
         }
         let held = self.targets.iter().filter(|target| self.cwd.is_under(&target.path)).max_by_key(|t| t.path.depth());
         let Some(held) = held else { return Ok(()) };
+        // Each folder on the way down is copied up with what changes below it.
+        let above = std::iter::successors(self.cwd.parent(), AbsPath::parent);
+        for folder in above.take_while(|above| above.is_under(&held.path) && *above != held.path) {
+            let is_own = |stat: &Stat| (stat.uid, stat.gid) == (self.uid, self.gid);
+            if let (Route::User, Some(stat)) = (self.route, stat(&folder).filter(|stat| !is_own(stat))) {
+                let belongs = if stat.uid == self.uid { format!("group {}", stat.gid) } else { format!("user {}", stat.uid) };
+                let group = (stat.uid == self.uid).then_some(stat.gid);
+                return Err(Error::Unmapped { path: folder, belongs, group });
+            }
+        }
         let is_top = held.path == self.cwd;
         // The top of an overlay belongs to the upper; only a setgid folder hands its group on.
-        let foreign_group = stat.gid != self.gid && (!is_top || stat.mode & 0o2000 != 0);
-        let foreign_user = stat.uid != self.uid && !is_top;
+        let foreign_group = own.gid != self.gid && (!is_top || own.mode & 0o2000 != 0);
+        let foreign_user = own.uid != self.uid && !is_top;
         match self.route {
             Route::User if foreign_group => {
-                let (path, belongs) = (self.cwd.clone(), format!("group {}", stat.gid));
-                Err(Error::Unmapped { path, belongs, group: Some(stat.gid) })
+                let (path, belongs) = (self.cwd.clone(), format!("group {}", own.gid));
+                Err(Error::Unmapped { path, belongs, group: Some(own.gid) })
             }
             Route::User if foreign_user && may_write(&self.cwd) => {
-                Err(Error::Unmapped { path: self.cwd.clone(), belongs: format!("user {}", stat.uid), group: None })
+                Err(Error::Unmapped { path: self.cwd.clone(), belongs: format!("user {}", own.uid), group: None })
             }
             Route::User | Route::Root => Ok(()),
         }
