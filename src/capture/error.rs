@@ -134,12 +134,8 @@ impl Failure for Error {
         match self {
             Error::SetUp { remedy, .. } => remedy.clone(),
             Error::WorkingFolder { .. } => Some("change to another folder first".into()),
-            Error::Unmapped { group: Some(group), .. } => Some(format!(
-                "run it with that group: sg {group} -c 'recant run …', or on the real folder: recant run --in DIR …"
-            )),
-            Error::Unmapped { group: None, .. } => {
-                Some("run it as that user, or on the real folder: recant run --in DIR …".into())
-            }
+            Error::Unmapped { group: Some(group), .. } => Some(format!("run it with that group: sg {group} -c 'recant run …'")),
+            Error::Unmapped { group: None, .. } => Some("run it as that user, or from another folder".into()),
             Error::GainsRights { .. } => Some("put it the other way round: sudo recant run -- …".into()),
             Error::Uncollected { id, .. } => Some(format!("recant diff {id} tries again")),
             Error::FolderAsDescriptor { fd } => Some(format!("redirect descriptor {fd} to a file, a pipe or a terminal")),
@@ -168,18 +164,22 @@ pub(super) fn remedy(act: &str, errno: Option<i32>, user: bool) -> Option<String
     let text = match errno {
         libc::EPERM if namespaces && user => {
             "user namespaces are refused here (a container's seccomp rule, a chroot, or kernel.unprivileged_userns_clone = 0): \
-             recant doctor names the switch, or: recant run --in DIR …"
+             allow them, or stage changes by hand with recant session"
         }
-        libc::EPERM if namespaces => "CAP_SYS_ADMIN is missing here (a container?): recant doctor, or: recant run --in DIR …",
+        libc::EPERM if namespaces => {
+            "CAP_SYS_ADMIN is missing here (a container?): give it that, or stage changes by hand with recant session"
+        }
         libc::ENOSPC if namespaces => {
             "the limit user.max_user_namespaces or user.max_mnt_namespaces is reached: raise it with sysctl"
         }
-        libc::EINVAL if namespaces => "this kernel has no user namespaces: recant run --in DIR …",
+        libc::EINVAL if namespaces => {
+            "this kernel has no user namespaces: run recant as root, or stage changes by hand with recant session"
+        }
         libc::EPERM | libc::EACCES if mapping && user => {
-            "AppArmor restricts user namespaces (kernel.apparmor_restrict_unprivileged_userns = 1): recant doctor prints the profile to install"
+            "AppArmor restricts user namespaces (kernel.apparmor_restrict_unprivileged_userns = 1): a profile for recant with 'userns,', or that sysctl set to 0, allows them"
         }
         libc::ENODEV if act.contains("overlay") => "the kernel has no overlayfs: modprobe overlay",
-        libc::ENOSYS => "Linux 5.15 or newer is needed, and a seccomp rule must not forbid this call: recant doctor",
+        libc::ENOSYS => "Linux 5.15 or newer is needed, and a seccomp rule must not forbid this call",
         libc::EINVAL if act.contains("upper") => {
             "the store's file system can't hold an upper (overlayfs and NFS can't): put it on another one with --store DIR"
         }
