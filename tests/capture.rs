@@ -52,7 +52,8 @@ impl World {
         let built = std::env::current_exe().unwrap();
         let built = built.parent().unwrap().parent().unwrap().join("examples/capture");
         let program = folder.path().join("capture");
-        std::fs::copy(built, &program).unwrap();
+        // By a program of its own: a copy that is open here for writing while another thread forks is 'text file busy'.
+        assert!(std::process::Command::new("cp").arg(built).arg(&program).status().unwrap().success());
         std::fs::set_permissions(&program, mode).unwrap();
         let world = Self { folder, who, program, mounts: None };
         for name in ["home", "home/project", "home/store"] {

@@ -51,7 +51,8 @@ impl Desk {
         if who == Who::User && is_root() {
             // The build folder may not be open to the other user.
             binary = world.root().join("recant");
-            std::fs::copy(&built, &binary).unwrap();
+            // By a program of its own: a copy that is open here for writing while another thread forks is 'text file busy'.
+            assert!(std::process::Command::new("cp").arg(&built).arg(&binary).status().unwrap().success());
         }
         let desk = Self { world, who, binary };
         if desk.other() {
@@ -903,8 +904,14 @@ fn a_run_whose_collecting_is_cut_off_anywhere_is_collected_as_if_it_had_not_been
         let steps = std::fs::read_to_string(&log).unwrap();
         // run.json is written by four steps, and then the command starts.
         let started = steps.lines().position(|line| line.contains("run.json")).unwrap();
-        for n in started + 5..=steps.lines().count() {
-            assert_eq!(run(&format!("kill:{n}")).status, 137, "{n}");
+        // What else goes on in the captured places (/tmp) makes a step more or less from run to run.
+        for n in started + 5.. {
+            let killed = run(&format!("kill:{n}"));
+            if killed.status == 0 {
+                assert!(n > started + 20, "only {n} of about {} steps: {killed}", steps.lines().count());
+                break;
+            }
+            assert_eq!(killed.status, 137, "{n}: {killed}");
             let id = desk.world.read("../id").lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
             let second = desk.call(["diff", &id]).env("RECANT_STEPS", format!("kill:{}", 1 + n * 7 % 40)).run();
             assert!([0, 137].contains(&second.status), "{n}: {second}");
