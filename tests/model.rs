@@ -46,6 +46,8 @@ struct Change {
     side: Side,
     /// What a rollback gives back: what was there when it was committed.
     kept: Option<Node>,
+    /// Its content was gone already when it was redone: there is nothing to give back.
+    uncovered: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -93,7 +95,7 @@ fn word() -> impl Strategy<Value = String> {
 }
 
 fn mode() -> impl Strategy<Value = u32> {
-    prop::sample::select(vec![0o600_u32, 0o644, 0o755, 0o700])
+    prop::sample::select(vec![0o711_u32, 0o744, 0o755, 0o700])
 }
 
 /// Anything in any order; or a session that is staged and committed, and then moved and meddled with.
@@ -160,7 +162,7 @@ impl Model {
         if same(before.as_ref(), after.as_ref()) {
             self.changes.remove(name);
         } else {
-            self.changes.insert(name, Change { before, after, side: Side::Never, kept: None });
+            self.changes.insert(name, Change { before, after, side: Side::Never, kept: None, uncovered: false });
         }
     }
 
@@ -209,7 +211,8 @@ impl Model {
         }
         let (Op::Write(at, _) | Op::Delete(at) | Op::Mkdir(at) | Op::Link(at, _) | Op::Chmod(at, _)) = op else { return false };
         let name = NAMES[*at];
-        if parent(name).is_some_and(|folder| !is_folder(self.current(folder).as_ref())) {
+        let above = std::iter::successors(parent(name), |folder| parent(folder));
+        if above.into_iter().any(|folder| !is_folder(self.current(folder).as_ref())) {
             return false;
         }
         let current = self.current(name);
@@ -324,6 +327,10 @@ impl Model {
                 left = true;
                 continue;
             }
+            if back && change.uncovered {
+                left = true;
+                continue;
+            }
             let pair =
                 if back { (change.after.clone(), change.kept.clone()) } else { (change.before.clone(), change.after.clone()) };
             moves.insert(name, pair);
@@ -382,19 +389,14 @@ impl Model {
                 change.side = if already.contains(name) && is_file && !in_place(change) { Side::Lost } else { Side::Out };
             } else {
                 change.side = Side::In;
+                change.uncovered = already.contains(name) && is_file && !in_place(change);
                 change.kept = if already.contains(name) { from } else { found.clone() };
             }
             if already.contains(name) {
                 continue;
             }
             match to {
-                Some(mut node) => {
-                    // Metadata is set on the inode: its mtime is the recorded one, which a staged chmod does not know.
-                    if node.mtime.is_none() && in_place(change) && !back {
-                        node.mtime = found.and_then(|node| node.mtime);
-                    }
-                    self.tree.insert(name, node);
-                }
+                Some(node) => drop(self.tree.insert(name, node)),
                 None => drop(self.tree.remove(name)),
             }
         }

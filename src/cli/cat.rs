@@ -10,7 +10,7 @@ use super::sides::{Content, Sources};
 use super::{Call, Ended};
 use crate::error::At;
 use crate::fs::path::AbsPath;
-use crate::tree::state::{What, sort_word};
+use crate::tree::state::{State, What, sort_word};
 
 /// Prints the content before or after the session; of a symlink its target.
 pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Problem> {
@@ -22,8 +22,12 @@ pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Problem> {
     let side = changes.list.iter().position(|other| other.path == path).map_or(sides[0], |i| sides[i]);
     if args.displaced {
         return match Sources::of(&session)?.displaced(&path)? {
-            Some(Content::File(file)) => stream(call, file, &path).map(|()| Ended::Done),
-            Some(Content::Gone(why)) => Err(Problem::refused(format!("{path}: {why}")).path(&path)),
+            Some((Some(State { what: What::Symlink { target }, .. }), _)) => {
+                call.out.bytes(&[&*target, b"\n"].concat());
+                Ok(Ended::Done)
+            }
+            Some((_, Content::File(file))) => stream(call, file, &path).map(|()| Ended::Done),
+            Some((_, Content::Gone(why))) => Err(Problem::refused(format!("{path}: {why}")).path(&path)),
             None => Err(Problem::refused(format!("{path}: no --force has overwritten a file there")).path(&path)),
         };
     }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::problem::Problem;
 use crate::checkpoint::manifest::{Kept, Manifest};
 use crate::error::At;
-use crate::fs::dir::{Dir, Entry, stat_of};
+use crate::fs::dir::{Dir, Entry, Sort, stat_of};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::change::Change;
@@ -17,7 +17,7 @@ use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::session::store::Session;
 use crate::tree::look;
-use crate::tree::state::{Likeness, Object, What};
+use crate::tree::state::{Likeness, Object, State, What, sort_word};
 
 /// A side's content.
 pub enum Content {
@@ -128,8 +128,8 @@ impl<'s> Sources<'s> {
         }
     }
 
-    /// What a `--force` overwrote at `path` last.
-    pub fn displaced(&self, path: &AbsPath) -> Result<Option<Content>, Problem> {
+    /// What a `--force` overwrote at `path` last, and the content of a file.
+    pub fn displaced(&self, path: &AbsPath) -> Result<Option<(Object, Content)>, Problem> {
         let folder = self.session.dir.open_below(b"displaced").at("open the folder", "displaced")?;
         let names = folder.names().at("list", folder.path().display())?;
         let mut generations: Vec<u64> = names.iter().filter_map(|name| std::str::from_utf8(name).ok()?.parse().ok()).collect();
@@ -141,8 +141,14 @@ impl<'s> Sources<'s> {
             if let Some(original) = manifest.originals.get(path)
                 && let Some(place) = original.place()
             {
-                let (dir, name) = self.session.split(&place)?;
-                return open(dir.at(name), &original.state).map(Some);
+                let content = match original.state.as_ref().map(State::sort) {
+                    Some(Sort::File) => {
+                        let (dir, name) = self.session.split(&place)?;
+                        open(dir.at(name), &original.state)?
+                    }
+                    sort => Content::Gone(format!("it was a {}, which has no content", sort.map_or("name", sort_word))),
+                };
+                return Ok(Some((original.state.clone(), content)));
             }
         }
         Ok(None)

@@ -11,7 +11,6 @@ use crate::fs::lease::{Writers, writers};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::store::Session;
-use crate::tree::digest::Digest;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Difference, Likeness, Object, State, What, sort_word};
 
@@ -292,8 +291,15 @@ impl<'s> Eye<'s> {
             return Ok(());
         }
         if let What::File { .. } = to.what {
-            let (digest, _) = self.read_held(at)?;
-            seen.set_digest(digest);
+            match look::digest(at) {
+                Ok((digest, _)) => seen.set_digest(digest),
+                Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+                    let why = format!("user {} may not read {kept} in the store; recant as root can", self.me);
+                    looked.verdict = Verdict::Refused(why);
+                    return Ok(());
+                }
+                Err(error) => return Err(error).at("read", at).map_err(Error::from),
+            }
         }
         match to.content_likeness(&seen.state) {
             Likeness::Same => {}
@@ -321,17 +327,6 @@ impl<'s> Eye<'s> {
         }
         looked.to = Some(seen);
         Ok(())
-    }
-
-    /// A held file of mode 0000 is its owner's all the same; it is read as it lies, or not at all.
-    fn read_held(&self, at: Entry<'_>) -> Result<(Digest, crate::fs::dir::Stat), Error> {
-        match look::digest(at) {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-                let why = format!("user {} may not read it; recant as root can", self.me);
-                Err(Error::Refused(vec![(at.to_string(), why)]))
-            }
-            other => Ok(other.at("read", at)?),
-        }
     }
 }
 
