@@ -30,7 +30,7 @@ impl<'j> Draft<'j, '_> {
         let folders = self.worked_in(&going)?;
         let mut names = Names::new(self.session, self.job)?;
         let mut steps: Vec<Step> = Vec::with_capacity(going.len() * 9 / 8);
-        let opened = self.open_up(&folders, &going, &mut steps);
+        let opened = self.open_up(&folders, &going, &mut steps)?;
         let mut last: Vec<Step> = Vec::new();
         let mut kept_bytes = 0;
         let (mut new_folders, mut leaves, mut gone_folders) = (Vec::new(), Vec::new(), Vec::new());
@@ -68,15 +68,17 @@ impl<'j> Draft<'j, '_> {
         folders: &BTreeMap<AbsPath, Rc<Dir>>,
         going: &[Going<'_>],
         steps: &mut Vec<Step>,
-    ) -> HashMap<AbsPath, Seen> {
+    ) -> Result<HashMap<AbsPath, Seen>, Error> {
         let mut opened = HashMap::new();
         if self.me.is_root() {
-            return opened;
+            return Ok(opened);
         }
-        let worked_in = folders.iter().filter_map(|(path, dir)| Some((path.clone(), look::folder(dir).ok()?)));
+        let mut all: BTreeMap<AbsPath, Seen> = BTreeMap::new();
+        for (path, dir) in folders {
+            all.insert(path.clone(), look::folder(dir).at("look at", path)?);
+        }
         let leaving = going.iter().filter(|going| going.leaves_folder());
         let leaving = leaving.filter_map(|going| Some((going.mv.path.clone(), going.from.clone()?)));
-        let mut all: BTreeMap<AbsPath, Seen> = worked_in.collect();
         all.extend(leaving);
         for (path, seen) in all {
             let meta = &seen.state.meta;
@@ -88,7 +90,7 @@ impl<'j> Draft<'j, '_> {
             steps.push(set_meta(&path, 0, seen.clone(), open));
             opened.insert(path, seen);
         }
-        opened
+        Ok(opened)
     }
 
     /// The opened folders that stay get their mode back, unless a step of their own does it.
