@@ -362,17 +362,15 @@ impl Session {
     }
 
     /// Where each of the `count` changes is.
+    ///
+    /// Errors: [`Error::Damaged`] where the header tells of another number of changes, or counts them otherwise.
     pub fn sides(&self, count: usize) -> Result<Vec<Side>, Error> {
-        if self.header.generation == 0 {
-            return Ok(vec![Side::Never; count]);
-        }
-        let name = sides_name(self.header.generation);
-        let at = self.dir.at(&name);
-        let damaged = |why: &str| Error::Damaged { path: at.to_string(), why: why.into() };
-        let bytes = read_small(at, 64 << 20)?.ok_or_else(|| damaged("it is missing"))?;
-        let sides = sides::from_bytes(&bytes).ok_or_else(|| damaged("its digest does not fit"))?;
-        if sides.len() != count {
-            return Err(damaged("it is of another number of changes"));
+        let damaged = |why: &str| Error::Damaged { path: self.dir.at(b"session.json").to_string(), why: why.into() };
+        let sides =
+            sides::from_text(&self.header.sides, count).ok_or_else(|| damaged("its sides are not those of its changes"))?;
+        let number = |which: fn(Side) -> bool| sides.iter().filter(|side| which(**side)).count() as u64;
+        if number(Side::is_in) != self.header.counts.inside || number(Side::was_in) != self.header.counts.ever_in {
+            return Err(damaged("its counts are not those of its sides"));
         }
         Ok(sides)
     }
@@ -393,7 +391,7 @@ impl Session {
     /// Where the content of a change's `after` lies, below the session's folder: in its upper or among the held objects.
     /// `None` where it is on the tree or lost, or where there is none (a deletion, a staged folder or link). `run` is the
     /// session's own.
-    pub fn held_at(&self, change: &Change, side: Side, run: Option<&Run>) -> Option<Vec<u8>> {
+    pub fn held_at(change: &Change, side: Side, run: Option<&Run>) -> Option<Vec<u8>> {
         match (side, run) {
             (Side::In | Side::Lost, _) => None,
             _ if change.after.is_none() || change.in_place() => None,
@@ -465,11 +463,6 @@ impl Locked {
     }
 }
 
-/// The name of the file that says where each change is.
-pub fn sides_name(generation: u64) -> Vec<u8> {
-    format!("sides.{generation}").into_bytes()
-}
-
 /// The bytes of a header's file.
 pub fn header_bytes(header: &Header) -> Vec<u8> {
     let mut bytes = json(header);
@@ -487,8 +480,9 @@ fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("recant's own types have string keys and no failing serializer")
 }
 
-/// A header has at most 4 KiB; what a later recant adds may be more.
-const HEADER_MAX: u64 = 64 << 10;
+/// A header has some hundred bytes. More come with sides that alternate (PATHs committed one by one), ten bytes a run of
+/// them, and with what a later recant adds.
+const HEADER_MAX: u64 = 4 << 20;
 
 fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
     let at = dir.at(b"session.json");
