@@ -137,6 +137,29 @@ fn a_garbled_session_never_hides_the_others() {
 }
 
 #[test]
+fn many_sessions_are_listed_in_order_with_the_damaged_ones_beside_them() {
+    let world = World::new();
+    let (first, store) = (world.begin(), world.store().join("sessions"));
+    let header = std::fs::read_to_string(world.session(&first).join("session.json")).unwrap();
+    for n in 2..=150 {
+        let id = format!("20200101-000000-{}{}aa", char::from(b'a' + n / 26), char::from(b'a' + n % 26));
+        world.mkdir(store.join(&id));
+        let header = header.replace(&first, &id).replace("\"seq\":1,", &format!("\"seq\":{n},"));
+        let damaged = n % 30 == 0;
+        world.write(store.join(&id).join("session.json"), if damaged { "{}" } else { &header });
+    }
+    let listed = world.recant("list --json").with(4).json();
+    let sessions = listed["sessions"].as_array().unwrap();
+    let listed_ids: Vec<_> = sessions.iter().map(|session| session["id"].as_str().unwrap()).collect();
+    assert_eq!((listed_ids.len(), listed_ids[144]), (145, &*first));
+    let mut names: Vec<_> = listed_ids[..144].to_vec();
+    names.sort_unstable_by(|a, b| b.cmp(a));
+    assert_eq!(names, listed_ids[..144], "the newest first");
+    let damaged: Vec<_> = listed["damaged"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert!(damaged.len() == 5 && damaged.is_sorted(), "{damaged:?}");
+}
+
+#[test]
 fn fewer_lines_than_the_header_counts_are_damage() {
     let world = World::new();
     let id = world.begin();

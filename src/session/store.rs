@@ -72,6 +72,10 @@ const SESSION_FOLDERS: [&[u8]; 8] = [
     b"displaced",
 ];
 const RUN_FOLDERS: usize = 3;
+/// From so many sessions on a second thread is sooner done than it is started.
+const WORTH_A_THREAD: usize = 100;
+/// Bytes that most headers have by far not.
+const USUAL_HEADER: usize = 16 << 10;
 
 impl Store {
     /// Opens the store at `path`; `None` where there is none yet. Changes nothing.
@@ -130,47 +134,66 @@ impl Store {
         &self.sessions
     }
 
-    /// All headers, the oldest first; what cannot be read comes beside them and hides nothing.
+    /// All headers, the oldest first; what cannot be read comes beside them and hides nothing. Of many sessions a second
+    /// thread reads half: nearly all of the time goes into the kernel's opening of files.
     pub fn headers(&self) -> Result<(Vec<Header>, Vec<Broken>), Error> {
-        let mut names = self.sessions.names().at("list the sessions", self.sessions.path().display())?;
-        names.sort_unstable();
-        let (mut headers, mut broken) = (Vec::with_capacity(names.len()), Vec::new());
-        for name in names {
-            // What is being made or removed has a name of its own kind: `.new-…`, `.gone-…`.
-            if name.starts_with(b".") {
-                continue;
+        let names = self.sessions.names().at("list the sessions", self.sessions.path().display())?;
+        let (first, second) = names.split_at(if names.len() < WORTH_A_THREAD { names.len() } else { names.len() / 2 });
+        let (mut headers, mut broken) = std::thread::scope(|scope| {
+            let other = (!second.is_empty()).then(|| scope.spawn(|| self.headers_of(second)));
+            let (mut headers, mut broken) = self.headers_of(first);
+            match other.map(std::thread::ScopedJoinHandle::join) {
+                Some(Ok((more_headers, more_broken))) => {
+                    headers.extend(more_headers);
+                    broken.extend(more_broken);
+                }
+                Some(Err(panic)) => std::panic::resume_unwind(panic),
+                None => {}
             }
-            let text = String::from_utf8_lossy(&name).into_owned();
-            let why = match Id::parse(&text) {
-                None => "its name is no session's id".to_owned(),
-                Some(id) => match self.header_of(&id) {
-                    Ok(header) => {
-                        headers.push(header);
-                        continue;
-                    }
-                    Err(Error::Damaged { why, .. }) => why,
-                    Err(error) => error.to_string(),
-                },
-            };
-            broken.push(Broken { name: text, why });
-        }
+            (headers, broken)
+        });
         headers.sort_by(|a, b| (a.seq, &a.id).cmp(&(b.seq, &b.id)));
+        broken.sort_by(|a, b| a.name.cmp(&b.name));
         Ok((headers, broken))
     }
 
-    /// Of a listing: one open, one stat, one read a session.
-    fn header_of(&self, id: &Id) -> Result<Header, Error> {
-        let path = format!("{id}/session.json");
-        let shown = self.sessions.path().join(&path).display().to_string();
-        let damaged = |why: &str| Error::Damaged { path: shown.clone(), why: why.into() };
-        match self.sessions.open_file_below(path.as_bytes()) {
-            Ok(file) => parse_header(&read_open(&file, &shown, HEADER_MAX)?, &shown, id),
-            Err(error) => match error.raw_os_error() {
-                Some(libc::ENOENT) => Err(damaged("it is missing")),
-                Some(libc::ELOOP | libc::ENOTDIR) => Err(damaged("it, or the session's folder, is not what it should be")),
-                _ => Err(error).at("open", &shown).map_err(Error::from),
-            },
+    fn headers_of(&self, names: &[Vec<u8>]) -> (Vec<Header>, Vec<Broken>) {
+        let (mut headers, mut broken) = (Vec::with_capacity(names.len()), Vec::new());
+        let mut buffer = vec![0; USUAL_HEADER];
+        // What is being made or removed has a name of its own kind: `.new-…`, `.gone-…`.
+        for name in names.iter().filter(|name| !name.starts_with(b".")) {
+            let header = match std::str::from_utf8(name).ok().and_then(Id::parse) {
+                Some(id) => self.header_of(&id, &mut buffer),
+                None => Err(Error::Damaged { path: String::new(), why: "its name is no session's id".into() }),
+            };
+            let why = match header {
+                Ok(header) => {
+                    headers.push(header);
+                    continue;
+                }
+                // Pruned since the names were read.
+                Err(Error::Unknown { .. }) => continue,
+                Err(Error::Damaged { why, .. }) => why,
+                Err(error) => error.to_string(),
+            };
+            broken.push(Broken { name: String::from_utf8_lossy(name).into_owned(), why });
         }
+        (headers, broken)
+    }
+
+    /// Of a listing: one open and one read a session, into `buffer`. A header that parses is whole; one that does not, or is
+    /// larger, is read like that of any session.
+    fn header_of(&self, id: &Id, buffer: &mut [u8]) -> Result<Header, Error> {
+        use std::io::Read;
+        let path = format!("{id}/session.json");
+        if let Ok(mut file) = self.sessions.open_file_below(path.as_bytes())
+            && let Ok(size) = file.read(buffer)
+            && size < buffer.len()
+            && let Ok(header) = parse_header(&buffer[..size], &path, id)
+        {
+            return Ok(header);
+        }
+        Ok(self.session(id)?.header)
     }
 
     fn session_dir(&self, id: &Id) -> Result<Dir, Error> {
@@ -600,4 +623,18 @@ fn nearest(key: &str, headers: &[Header]) -> Vec<String> {
     near.sort_by_key(|h| (std::cmp::Reverse(score(h)), std::cmp::Reverse(h.seq)));
     let show = |h: &Header| h.name.as_ref().map_or(h.id.to_string(), |name| format!("{} ({name})", h.id));
     near.into_iter().take(3).map(show).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_is_pruned_while_all_are_listed_is_no_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = AbsPath::parse(std::os::unix::ffi::OsStrExt::as_bytes(folder.path().as_os_str())).unwrap();
+        let store = Store::create(&Fs::new(), &path.join(b"store").unwrap()).unwrap();
+        let (headers, broken) = store.headers_of(&[b"20260301-101500-k3fa".to_vec()]);
+        assert!(headers.is_empty() && broken.is_empty(), "{broken:?}");
+    }
 }
