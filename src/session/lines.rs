@@ -117,8 +117,8 @@ impl Session {
 }
 
 impl Locked {
-    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards.
-    pub fn append(&mut self, fs: &Fs, lines: &[Line], changes: u64) -> Result<(), Error> {
+    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards, `held` the bytes of their content.
+    pub fn append(&mut self, fs: &Fs, lines: &[Line], changes: u64, held: u64) -> Result<(), Error> {
         let at = self.dir.at(b"changes.jsonl");
         let file = fs.append(at).at("open", at)?;
         self.cut_uncounted(fs, &file)?;
@@ -129,6 +129,7 @@ impl Locked {
         let mut header = self.header.clone();
         header.lines += lines.len() as u64;
         header.counts.changes = changes;
+        header.sizes.held = held;
         self.save(fs, header)
     }
 

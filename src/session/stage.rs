@@ -1,7 +1,7 @@
 //! Staging by hand: write, delete, mkdir, symlink, chmod. Each takes the next number: first the content, durable, then the
 //! line that names it, then the header that counts the line; last the object that it replaces goes (docs/ARCHITECTURE.md, By hand).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -402,49 +402,42 @@ impl<'a> Desk<'a> {
         })
     }
 
-    /// Writes the lines, counts them, and lets the objects go that no change needs any more.
+    /// Writes the lines, counts them, and lets the objects go that no change needs: what was replaced, and what a staging that
+    /// was cut off left.
     fn finish(self) -> Result<(), Error> {
         self.check_together()?;
-        let mut replaced = Vec::new();
+        let mut needed: BTreeSet<u32> = self.changes.list.iter().filter(|change| holds_content(change)).map(|c| c.n).collect();
         let mut lines = Vec::with_capacity(self.staged.len());
         let mut count = self.changes.list.len() as u64;
         for (path, change) in self.staged {
             let old = self.changes.at(&path);
-            replaced.extend(old.filter(|old| holds_content(old)).map(|old| old.n));
+            if let Some(old) = old {
+                needed.remove(&old.n);
+            }
             let none = change.is_none();
             match (old.is_some(), none) {
                 (true, true) => count -= 1,
                 (false, false) => count += 1,
-                (false, true) => {
-                    replaced.push(change.n);
-                    continue;
-                }
+                (false, true) => continue,
                 (true, false) => {}
             }
             lines.push(if none {
-                replaced.push(change.n);
                 Line::None { n: change.n, path }
             } else {
-                if !holds_content(&change) {
-                    replaced.push(change.n);
+                if holds_content(&change) {
+                    needed.insert(change.n);
                 }
                 Line::Change(Box::new(change))
             });
         }
-        if !lines.is_empty() {
-            self.session.append(self.fs, &lines, count)?;
-        }
         let objects = self.session.dir.open_below(b"held/objects").at("open", self.session.dir.path().display())?;
-        for n in replaced {
-            let name = n.to_string().into_bytes();
+        let (kept, gone) = sort_out(&objects, &needed)?;
+        if !lines.is_empty() {
+            self.session.append(self.fs, &lines, count, kept)?;
+        }
+        for name in gone {
             let at = objects.at(&name);
             self.fs.unlink_if_there(at).at("remove", at)?;
-        }
-        let held: u64 = blocks_in(&objects)?;
-        if held != self.session.header.sizes.held {
-            let mut header = self.session.header.clone();
-            header.sizes.held = held;
-            self.session.save(self.fs, header)?;
         }
         Ok(())
     }
@@ -460,12 +453,18 @@ fn holds_content(change: &Change) -> bool {
     matches!(change.after, Some(State { what: What::File { .. }, .. })) && !change.in_place()
 }
 
-fn blocks_in(dir: &Dir) -> Result<u64, Error> {
-    let mut bytes = 0;
-    for name in dir.names().at("list", dir.path().display())? {
-        bytes += dir.at(&name).stat().at("look at", dir.at(&name))?.map_or(0, |stat| stat.blocks * 512);
+/// The bytes of those objects that are needed, and the names of the others.
+fn sort_out(objects: &Dir, needed: &BTreeSet<u32>) -> Result<(u64, Vec<Vec<u8>>), Error> {
+    let (mut bytes, mut gone) = (0, Vec::new());
+    for name in objects.names().at("list", objects.path().display())? {
+        let n = std::str::from_utf8(&name).ok().and_then(|name| name.parse().ok());
+        if n.is_some_and(|n| needed.contains(&n)) {
+            bytes += objects.at(&name).stat().at("look at", objects.at(&name))?.map_or(0, |stat| stat.blocks * 512);
+        } else {
+            gone.push(name);
+        }
     }
-    Ok(bytes)
+    Ok((bytes, gone))
 }
 
 /// A file's metadata after somebody else's write to it: setuid, setgid and capabilities go (write(2), capabilities(7)).
