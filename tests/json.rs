@@ -132,6 +132,11 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("list", &run("list").with(4).json());
     shapes.check("status", &run("status").with(4).json());
     shapes.check("error", &run("show none").with(1).json_err());
+    let damaged = run("session new").ok().json()["id"].as_str().unwrap().to_owned();
+    world.stage_write(&damaged, "f", "x").write(world.session(&damaged).join("session.json"), "");
+    let pruned = run(&format!("session prune {damaged}")).ok().json();
+    assert_eq!(pruned["lost"].as_array().unwrap().len(), 1);
+    shapes.check("prune", &pruned);
 
     if common::can_run() {
         let said = world.call(["run", "--json", "--", "sh", "-c", "echo x > made; exit 3"]).run().with(3);

@@ -63,6 +63,7 @@ fn a_session_is_found_by_id_last_part_name_and_last() {
     --- stderr
     recant: the name "upgrade" is taken by session <id1>
             nothing was changed
+            take another one, or recant session rename <id1> takes it away there
     "#);
     assert_snapshot!(world.recant("session new -n last"), @r#"
     status 1
@@ -293,7 +294,7 @@ fn discard_drops_what_is_held_and_keeps_a_record() {
     assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
     status 1
     --- stderr
-    recant: cannot rollback <id1>: session <id1>: it is discarded: what it held is gone
+    recant: cannot rollback <id1>: it is discarded: what it held is gone
             nothing was changed
     "#);
     assert_snapshot!(world.call(["session", "write", &id, "g"]).run(), @r#"
@@ -355,6 +356,74 @@ fn prune_takes_what_nothing_needs_and_the_rest_only_by_name() {
 }
 
 #[test]
+fn a_session_with_a_garbled_header_is_pruned_by_its_whole_id_alone_and_all_that_it_holds_is_named() {
+    let world = World::new();
+    world.write("kept", "old");
+    let id = world.begin();
+    world.stage_write(&id, "kept", "new").stage_write(&id, "fresh", "new");
+    world.call(["commit", &id]).run().ok();
+    world.call(["rollback", &id, "fresh"]).run().ok();
+    world.write(world.session(&id).join("session.json"), "{");
+    for key in ["last", &id[16..], &id[..18]] {
+        let said = world.call(["session", "prune", key]).run();
+        assert!([1, 5].contains(&said.status) && world.session(&id).exists(), "{said}");
+    }
+    assert_eq!(world.recant("session prune --keep 0").ok().stdout(), "", "not by conditions");
+    assert_snapshot!(world.call(["discard", &id]).run(), @r#"
+    status 5
+    --- stderr
+    recant: /world/store/sessions/<id1>/session.json: the store is damaged: EOF while parsing an object at line 1 column 1
+            nothing was changed
+            recant session prune <id1> drops it with all that it holds; with --dry-run it tells what that is
+    "#);
+    assert_snapshot!(world.call(["checkpoint", "prune", &id]).run(), @r#"
+    status 5
+    --- stderr
+    recant: /world/store/sessions/<id1>/session.json: the store is damaged: EOF while parsing an object at line 1 column 1
+            nothing was changed
+            recant session prune <id1> drops it with all that it holds; with --dry-run it tells what that is
+    "#);
+    let dry = world.call(["session", "prune", &id, "--dry-run"]).run().ok();
+    assert_snapshot!(dry, @r#"
+    status 0
+    --- stdout
+    <id1>
+    --- stderr
+    recant: would be lost: /world/tree/fresh: what the session held of it
+    recant: would be lost: /world/tree/kept: what the session held of it
+    recant: would be lost: /world/tree/kept: what was there before it was committed
+    recant: 1 session would go, 8.0 KiB
+    "#);
+    assert!(world.session(&id).exists());
+    let pruned = world.call(["session", "prune", &id, "--json"]).run().ok().json();
+    assert_eq!(pruned["lost"].as_array().unwrap().len(), 3, "{pruned}");
+    assert!(!world.session(&id).exists());
+    assert_eq!(world.recant("status").ok().stderr(), "");
+    assert!(world.recant("log").ok().stdout().contains(&id));
+}
+
+#[test]
+fn of_a_garbled_session_whose_records_are_gone_too_the_folders_are_named() {
+    let world = World::new();
+    world.write("kept", "old");
+    let id = world.begin();
+    world.stage_write(&id, "kept", "new");
+    world.call(["commit", &id]).run().ok();
+    for file in ["session.json", "changes.jsonl", "checkpoint/manifest.jsonl"] {
+        world.write(world.session(&id).join(file), "garbled");
+    }
+    assert_snapshot!(world.call(["session", "prune", &id]).run(), @r#"
+    status 0
+    --- stdout
+    <id1>
+    --- stderr
+    recant: lost: /world/store/sessions/<id1>/checkpoint/blobs: 1 object, of paths that cannot be told any more
+    recant: 1 session pruned, 4.0 KiB
+    "#);
+    assert!(!world.session(&id).exists());
+}
+
+#[test]
 fn prune_keeps_the_newest_and_goes_by_age_and_by_the_settings() {
     let world = World::new();
     let ids: Vec<String> = (0..4).map(|_| world.begin()).collect();
@@ -378,7 +447,7 @@ fn checkpoint_prune_ends_a_rollback_only_by_name() {
     assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
     status 1
     --- stderr
-    recant: cannot rollback <id1>: session <id1>: its checkpoint was pruned: the originals are gone, and what is committed stays
+    recant: cannot rollback <id1>: its checkpoint was pruned: the originals are gone, and what is committed stays
             nothing was changed
     "#);
     assert_eq!(world.read("f"), "new");

@@ -223,7 +223,10 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
         _ => (Vec::new(), ""),
     };
     problem.message = match &rows[..] {
-        [] => format!("cannot {} {id}: {}", verb.word(), problem.message),
+        [] => {
+            let why = problem.message.strip_prefix(&*format!("session {id}: ")).unwrap_or(&problem.message);
+            format!("cannot {} {id}: {why}", verb.word())
+        }
         [one] => format!("cannot {} {id}: {}: {}", verb.word(), one.path, one.why),
         many => format!("cannot {} {id}: {}", verb.word(), text::count(many.len() as u64, what)),
     };

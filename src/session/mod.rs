@@ -14,6 +14,7 @@ pub mod inherit;
 mod lines;
 pub mod log;
 pub mod prune;
+pub mod remains;
 pub mod run;
 pub mod sides;
 pub mod stage;
@@ -52,6 +53,16 @@ pub enum Error {
         path: String,
         /// What is wrong with it.
         why: String,
+    },
+    /// A session's header cannot be believed.
+    #[error("{path}: the store is damaged: {why}")]
+    Garbled {
+        /// The header's file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+        /// The session.
+        id: String,
     },
     /// No session of that id or name.
     #[error("no session {key:?}{}", nearest(.near))]
@@ -126,7 +137,7 @@ impl Failure for Error {
                 Kind::Refused
             }
             Error::BadKey { .. } | Error::NameTaken { .. } | Error::NotNow { .. } | Error::NotStaged { .. } => Kind::Refused,
-            Error::Damaged { .. } => Kind::Damaged,
+            Error::Damaged { .. } | Error::Garbled { .. } => Kind::Damaged,
             Error::Busy { .. } => Kind::Busy,
         }
     }
@@ -142,6 +153,10 @@ impl Failure for Error {
         match self {
             Error::Unsafe { remedy, .. } => Some(remedy.clone()),
             Error::NotNow { remedy, .. } | Error::NotStaged { remedy, .. } => remedy.clone(),
+            Error::Garbled { id, .. } => {
+                Some(format!("recant session prune {id} drops it with all that it holds; with --dry-run it tells what that is"))
+            }
+            Error::NameTaken { by, .. } => Some(format!("take another one, or recant session rename {by} takes it away there")),
             Error::Unknown { .. } | Error::Ambiguous { .. } => Some("recant list shows all sessions".into()),
             _ => None,
         }
@@ -153,6 +168,7 @@ impl Failure for Error {
             Error::Format { path, .. }
             | Error::Unsafe { path, .. }
             | Error::Damaged { path, .. }
+            | Error::Garbled { path, .. }
             | Error::NotStaged { path, .. } => Some(path.clone()),
             _ => None,
         }

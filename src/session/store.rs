@@ -173,7 +173,7 @@ impl Store {
                 }
                 // Pruned since the names were read.
                 Err(Error::Unknown { .. }) => continue,
-                Err(Error::Damaged { why, .. }) => why,
+                Err(Error::Damaged { why, .. } | Error::Garbled { why, .. }) => why,
                 Err(error) => error.to_string(),
             };
             broken.push(Broken { name: String::from_utf8_lossy(name).into_owned(), why });
@@ -189,14 +189,14 @@ impl Store {
         if let Ok(mut file) = self.sessions.open_file_below(path.as_bytes())
             && let Ok(size) = file.read(buffer)
             && size < buffer.len()
-            && let Ok(header) = parse_header(&buffer[..size], &path, id)
+            && let Ok(header) = parse_header(&buffer[..size], id)
         {
             return Ok(header);
         }
         Ok(self.session(id)?.header)
     }
 
-    fn session_dir(&self, id: &Id) -> Result<Dir, Error> {
+    pub(super) fn session_dir(&self, id: &Id) -> Result<Dir, Error> {
         let at = self.sessions.at(id.as_str().as_bytes());
         match at.open_dir() {
             Ok(dir) => {
@@ -331,16 +331,19 @@ impl Store {
 
     /// Removes a whole session: first its name goes, durably, then its bytes (I12).
     pub fn remove_session(&self, fs: &Fs, locked: Locked) -> Result<(), Error> {
-        let id = locked.header.id.clone();
+        // One of a run that left nothing was never made durable.
+        let durable = locked.header.lines > 0 || !locked.header.uncollected;
+        self.remove(fs, locked.id(), durable)
+    }
+
+    /// Takes a session's folder away, whatever is in it. The caller holds its lock.
+    pub(super) fn remove(&self, fs: &Fs, id: &Id, durable: bool) -> Result<(), Error> {
         let gone = format!(".gone-{id}").into_bytes();
         let (at, gone) = (self.sessions.at(id.as_str().as_bytes()), self.sessions.at(&gone));
         fs.place(at, gone).at("remove the session", at)?;
-        // One of a run that left nothing was never made durable.
-        if locked.header.lines == 0 && locked.header.uncollected {
-            fs.remove_all(gone).at("remove", gone)?;
-            return Ok(());
+        if durable {
+            fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
         }
-        fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
         fs.remove_all(gone).at("remove", gone)?;
         Ok(())
     }
@@ -513,20 +516,26 @@ fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
 /// A header has at most 4 KiB; what a later recant adds may be more.
 const HEADER_MAX: u64 = 64 << 10;
 
-fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
+/// The header of the session whose folder is `dir`.
+///
+/// Errors: [`Error::Garbled`] for one that is missing or makes no sense.
+pub(super) fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
     let at = dir.at(b"session.json");
-    let bytes = read_small(at, HEADER_MAX)?;
-    let bytes = bytes.ok_or_else(|| Error::Damaged { path: at.to_string(), why: "it is missing".into() })?;
-    parse_header(&bytes, &at.to_string(), id)
+    let garbled = |why: String| Error::Garbled { path: at.to_string(), why, id: id.to_string() };
+    let bytes = match read_small(at, HEADER_MAX) {
+        Ok(bytes) => bytes.ok_or_else(|| garbled("it is missing".into()))?,
+        Err(Error::Damaged { why, .. }) => return Err(garbled(why)),
+        Err(error) => return Err(error),
+    };
+    parse_header(&bytes, id).map_err(garbled)
 }
 
-fn parse_header(bytes: &[u8], shown: &str, id: &Id) -> Result<Header, Error> {
-    let damaged = |why: String| Error::Damaged { path: shown.into(), why };
-    let header: Header = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+fn parse_header(bytes: &[u8], id: &Id) -> Result<Header, String> {
+    let header: Header = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if header.id != *id {
-        return Err(damaged(format!("it is that of session {}", header.id)));
+        return Err(format!("it is that of session {}", header.id));
     }
-    header.check().map_err(|why| damaged(why.into()))?;
+    header.check()?;
     Ok(header)
 }
 
