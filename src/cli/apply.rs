@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use globset::GlobSetBuilder;
 use serde::Serialize;
 
 use super::args;
@@ -59,13 +59,8 @@ fn ask_commit(
     accept_unsynced: bool,
 ) -> Result<(Job, Vec<String>), Problem> {
     let denied = denied(&call.config.deny.value)?;
-    let request = Request {
-        paths,
-        on_conflict: on_conflict(force),
-        limits: limits(call, on_limit),
-        denied: &|path: &AbsPath| denied.is_match(path.as_path()),
-        accept_unsynced,
-    };
+    let request =
+        Request { paths, on_conflict: on_conflict(force), limits: limits(call, on_limit), denied: &denied, accept_unsynced };
     let asked = commit::commit(session, &request).map_err(|error| refused(Verb::Commit, session.id(), error))?;
     Ok((asked.job, asked.notes))
 }
@@ -78,7 +73,7 @@ pub fn redo(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
             paths,
             on_conflict: on_conflict(args.force),
             limits: limits(call, call.config.on_limit.value),
-            denied: &|path: &AbsPath| denied.is_match(path.as_path()),
+            denied: &denied,
             accept_unsynced: true,
         };
         commit::redo(session, &request)
@@ -118,12 +113,15 @@ fn limits(call: &Call, on_limit: config::OnLimit) -> Limits {
     Limits { max_files: call.config.max_files.value, max_size: call.config.max_size.value, on_limit }
 }
 
-fn denied(globs: &[String]) -> Result<GlobSet, Problem> {
+/// Whether a path is one that `commit.deny` names, or lies under one.
+fn denied(globs: &[String]) -> Result<impl Fn(&AbsPath) -> bool, Problem> {
+    let broken = |error: globset::Error| Problem::refused(format!("commit.deny: {error}"));
     let mut set = GlobSetBuilder::new();
     for glob in globs {
-        set.add(Glob::new(glob).map_err(|error| Problem::refused(format!("commit.deny: {error}")))?);
+        set.add(config::deny_glob(glob).map_err(broken)?);
     }
-    set.build().map_err(|error| Problem::refused(format!("commit.deny: {error}")))
+    let set = set.build().map_err(broken)?;
+    Ok(move |path: &AbsPath| !set.is_empty() && path.as_path().ancestors().any(|path| set.is_match(path)))
 }
 
 fn carry_out(
