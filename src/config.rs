@@ -176,8 +176,6 @@ pub struct Config {
     pub pass: Set<Vec<PathBuf>>,
     /// `capture.hide`: paths that a run cannot see.
     pub hide: Set<Vec<PathBuf>>,
-    /// `capture.scratch`: folders whose new content goes with the end of a run.
-    pub scratch: Set<Vec<PathBuf>>,
     /// `checkpoint.max_files`: above so many files `on_limit` holds for a deleted folder.
     pub max_files: Set<u64>,
     /// `checkpoint.max_size`: likewise bytes.
@@ -198,13 +196,12 @@ pub struct Config {
 }
 
 /// Every key that the file may have.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 13] = [
     "store.path",
     "store.warn_size",
     "capture.also",
     "capture.pass",
     "capture.hide",
-    "capture.scratch",
     "checkpoint.max_files",
     "checkpoint.max_size",
     "checkpoint.on_limit",
@@ -240,7 +237,6 @@ struct CaptureTable {
     also: Option<Vec<PathBuf>>,
     pass: Option<Vec<PathBuf>>,
     hide: Option<Vec<PathBuf>>,
-    scratch: Option<Vec<PathBuf>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -328,7 +324,6 @@ impl Config {
             also: paths("capture.also", file.capture.also)?,
             pass: paths("capture.pass", file.capture.pass)?,
             hide: paths("capture.hide", file.capture.hide)?,
-            scratch: paths("capture.scratch", file.capture.scratch)?,
             max_files: Set::of(file.checkpoint.max_files, 100),
             max_size: Set::of(bytes("checkpoint.max_size", file.checkpoint.max_size)?, 50 << 20),
             on_limit: Set::of(file.checkpoint.on_limit, OnLimit::Full),

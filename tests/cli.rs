@@ -9,7 +9,7 @@ use common::World;
 use insta::assert_snapshot;
 
 /// Every verb there is, as it is called.
-const VERBS: [&str; 32] = [
+const VERBS: [&str; 33] = [
     "run",
     "shell",
     "session",
@@ -42,6 +42,7 @@ const VERBS: [&str; 32] = [
     "log",
     "config",
     "completions",
+    "man",
 ];
 
 #[test]
@@ -49,10 +50,11 @@ fn every_verb_has_help_with_examples() {
     let world = World::new();
     for verb in VERBS {
         let said = world.recant(&format!("{verb} --help")).ok();
-        let is_group = matches!(verb, "session" | "checkpoint");
         assert!(said.stdout().contains(&format!("Usage: recant {verb}")), "{said}");
-        assert!(is_group || said.stdout().contains("Examples:\n  "), "{verb} has no example");
-        assert!(said.err.is_empty());
+        assert!(said.stdout().contains("Examples:\n  ") && said.err.is_empty(), "{verb} has no example");
+        assert!(said.stdout().lines().all(|line| line.chars().count() <= 100), "{said}");
+        // Nothing is told by --help that -h leaves out: what people see first is all there is.
+        assert_eq!(said.stdout(), world.recant(&format!("{verb} -h")).ok().stdout(), "{verb}");
     }
     let whole = world.recant("--help").ok().stdout();
     assert!(["Examples:", "Exit status:", "commit", "session"].iter().all(|word| whole.contains(word)), "{whole}");
@@ -147,6 +149,22 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
+fn the_help_of_config_shows_every_setting_and_its_example_is_read() {
+    let world = World::new();
+    let help = world.recant("config --help").ok().stdout();
+    let (_, tables) = help.split_once("~/.config:\n").unwrap();
+    let (tables, top) = tables.split_once("At the top, before the first table:\n").unwrap();
+    // An example, then its explanation two blanks apart.
+    let example =
+        |text: &str| text.lines().map(|line| line.trim().split("  ").next().unwrap().to_owned() + "\n").collect::<String>();
+    world.config(&(example(top) + &example(tables)));
+    for row in world.call(["config", "--jsonl", "--store", "s"]).run().ok().json_lines() {
+        let from = row["from"].as_str().unwrap();
+        assert!(from == "file" || row["key"] == "store.path", "{row}");
+    }
+}
+
+#[test]
 fn config_prints_what_is_in_force_and_where_it_comes_from() {
     let mut world = World::new();
     world.set("PAGER", "more");
@@ -162,7 +180,6 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     capture.also none default
     capture.pass none default
     capture.hide none default
-    capture.scratch none default
     checkpoint.max_files 100 default
     checkpoint.max_size 1.0 MiB file
     checkpoint.on_limit partial file
