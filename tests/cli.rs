@@ -140,12 +140,73 @@ fn a_reader_that_goes_away_is_no_error() {
         let status = child.wait().unwrap();
         assert!(status.success() && said.is_empty(), "{args:?}: {status}: {said}");
     }
-    let full = common::full();
-    let out = world.call(["diff", &id]).command().stdout(full).output().unwrap();
-    assert_eq!(
-        (out.status.code(), &*String::from_utf8(out.stderr).unwrap()),
-        (Some(1), "recant: standard output: cannot write: no space left on device\n        nothing was changed\n")
-    );
+}
+
+#[test]
+fn a_standard_output_that_is_full_is_an_error_which_says_whether_something_was_done() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    let say = |args: &[&str]| {
+        let out = world.call(args).command().stdout(common::full()).output().unwrap();
+        (out.status.code().unwrap(), String::from_utf8(out.stderr).unwrap())
+    };
+    let unwritten = "recant: standard output: cannot write: no space left on device\n        ";
+    let reading = [&["diff", &*id][..], &["list"], &["status"], &["man"], &["--help"], &["commit", "-h"], &["--version"]];
+    for args in reading.iter().chain(&[&["commit", &*id, "--dry-run"][..]]) {
+        let (status, said) = say(args);
+        assert!(status == 1 && said.contains(&format!("{unwritten}nothing was changed\n")), "{args:?}: {status}: {said}");
+    }
+    for args in [&["session", "new", "-n", "new"][..], &["commit", &id], &["rollback", &id]] {
+        let (status, said) = say(args);
+        assert!(status == 4 && said.contains(&format!("{unwritten}what was asked for is done; ")), "{args:?}: {status}: {said}");
+    }
+    let sessions = world.recant("list --json").ok().json()["sessions"].clone();
+    assert_eq!((&sessions[0]["name"], &sessions[1]["status"]), (&"new".into(), &"rolled_back".into()));
+}
+
+/// What a program asks for in JSON it gets, also where there is nothing to tell.
+#[test]
+fn every_verb_that_succeeds_prints_one_document_in_json() {
+    let world = World::new();
+    let mut words: Vec<String> = ["list", "status", "recover", "log", "checkpoint list", "checkpoint verify", "config"]
+        .into_iter()
+        .chain(["session prune --keep 0", "checkpoint prune --keep 0"])
+        .map(String::from)
+        .collect();
+    for round in 0..2 {
+        for words in &words {
+            let said = world.recant(&format!("{words} --json")).ok();
+            assert_eq!(said.json()["schema"], 1, "{words}");
+            assert_eq!(said.stdout().lines().count(), 1, "{words}, round {round}: {said}");
+        }
+        if round == 0 {
+            let (id, gone) = (world.begin(), world.begin());
+            world.stage_write(&id, "f", "x");
+            let with_id = ["commit ID", "commit ID", "diff ID --stat", "show ID", "checkpoint show ID", "checkpoint verify ID"];
+            let more = ["rollback ID", "rollback ID", "redo ID --dry-run", "redo ID", "rollback ID", "discard ID", "discard ID"];
+            words = with_id.into_iter().chain(more).map(|words| words.replace("ID", &id)).collect();
+            words.extend([format!("session rename {gone} some"), "session rename some".into(), format!("session prune {gone}")]);
+            words.push(format!("log {id}"));
+        }
+    }
+}
+
+#[test]
+fn an_id_that_nothing_has_is_refused_by_every_verb_that_takes_one() {
+    let world = World::new();
+    for _ in 0..2 {
+        for verb in
+            ["show", "diff", "commit", "rollback", "redo", "discard", "recover", "log", "checkpoint show", "checkpoint verify"]
+                .into_iter()
+                .chain(["checkpoint prune", "session prune", "session rename", "cat ID"])
+        {
+            let words = verb.replace(" ID", "") + " nothing" + if verb == "cat ID" { " f" } else { "" };
+            let said = world.recant(&words).with(1);
+            assert!(said.stderr().starts_with("recant: no session \"nothing\"") && said.stdout().is_empty(), "{words}: {said}");
+        }
+        world.begin();
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ fn a_key_that_can_be_no_id_is_refused() {
     --- stderr
     recant: "../x" can be no session's id or name: it is empty, starts with '.' or holds '/'
             nothing was changed
+            ids and names have letters, digits, '.', '_' and '-'; recant list shows all sessions
     "#);
 }
 
@@ -70,12 +71,14 @@ fn a_session_is_found_by_id_last_part_name_and_last() {
     --- stderr
     recant: "last" can be no session's id or name: 'last' always means the newest session
             nothing was changed
+            ids and names have letters, digits, '.', '_' and '-'; recant list shows all sessions
     "#);
     assert_snapshot!(world.recant("session new -n 1st"), @r#"
     status 1
     --- stderr
     recant: "1st" can be no session's id or name: it does not start with a letter
             nothing was changed
+            ids and names have letters, digits, '.', '_' and '-'; recant list shows all sessions
     "#);
 }
 
@@ -158,6 +161,18 @@ fn many_sessions_are_listed_in_order_with_the_damaged_ones_beside_them() {
     assert_eq!(names, listed_ids[..144], "the newest first");
     let damaged: Vec<_> = listed["damaged"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
     assert!(damaged.len() == 5 && damaged.is_sorted(), "{damaged:?}");
+}
+
+#[test]
+fn a_run_whose_record_is_garbled_hides_no_other_session() {
+    let world = World::new();
+    let (good, bad) = (world.begin(), world.begin());
+    let header = std::fs::read_to_string(world.session(&bad).join("session.json")).unwrap();
+    let header = header.replace("\"staged\"", "\"captured\"").replace("\"lines\"", "\"uncollected\":true,\"lines\"");
+    world.write(world.session(&bad).join("session.json"), header).write(world.session(&bad).join("run.json"), "{");
+    let listed = world.recant("list --json").with(4).json();
+    assert_eq!((&listed["sessions"][0]["id"], &listed["damaged"][0]["id"]), (&good.into(), &bad.into()), "{listed}");
+    world.recant("status").ok();
 }
 
 #[test]
@@ -569,7 +584,7 @@ fn the_log_tells_what_was_done_also_of_sessions_that_are_gone() {
     status 4
     --- stderr
     recant: nothing was done yet
-    recant: log.jsonl: 1 line cannot be read
+    recant: /world/store/log.jsonl: 1 line cannot be read
     "#);
 }
 

@@ -131,6 +131,26 @@ fn a_write_then_a_delete_is_a_deletion_and_of_something_new_nothing() {
 }
 
 #[test]
+fn a_path_longer_than_the_kernel_takes_at_once_is_staged_committed_and_taken_back() {
+    let world = World::new();
+    let tree = world.manifest();
+    let (id, long) = (world.begin(), vec!["d".repeat(250); 20].join("/"));
+    assert!(long.len() > 4096);
+    world.call(["session", "write", &id, &format!("{long}/f"), "-p"]).stdin("deep").run().ok();
+    assert_eq!(world.call(["cat", &id, &format!("{long}/f")]).run().ok().stdout(), "deep");
+    world.call(["commit", &id]).run().ok();
+    let again = world.begin();
+    world.call(["session", "write", &again, &format!("{long}/f")]).stdin("other").run().ok();
+    assert_eq!(world.call(["cat", &again, &format!("{long}/f"), "--before"]).run().ok().stdout(), "deep");
+    world.call(["session", "delete", &again, &"d".repeat(250), "-r"]).run().ok();
+    world.call(["commit", &again]).run().ok();
+    assert!(!world.exists("d".repeat(250)));
+    world.call(["rollback", &again]).run().ok();
+    world.call(["rollback", &id]).run().ok();
+    tree.assert_same(&world.manifest(), "after both rollbacks");
+}
+
+#[test]
 fn a_delete_then_a_write_is_a_modification() {
     let world = World::new();
     world.write("f", "old");

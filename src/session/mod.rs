@@ -157,6 +157,9 @@ impl Failure for Error {
                 Some(format!("recant session prune {id} drops it with all that it holds; with --dry-run it tells what that is"))
             }
             Error::NameTaken { by, .. } => Some(format!("take another one, or recant session rename {by} takes it away there")),
+            Error::BadKey { .. } => {
+                Some("ids and names have letters, digits, '.', '_' and '-'; recant list shows all sessions".into())
+            }
             Error::Unknown { .. } | Error::Ambiguous { .. } => Some("recant list shows all sessions".into()),
             _ => None,
         }

@@ -58,7 +58,8 @@ impl<'a> Desk<'a> {
             return Err(not_now("it came from a run; changes are staged by hand only in sessions that 'session new' began"));
         }
         if session.header.status() != Status::Pending {
-            return Err(not_now(&format!("it is {}; only a pending one can be added to", session.header.status().word())));
+            let word = session.header.status().word().replace('_', " ");
+            return Err(not_now(&format!("it is {word}; only a pending one can be added to")));
         }
         let changes = session.changes()?;
         let next = changes.list.iter().map(|change| change.n).max().unwrap_or(0) + 1;
@@ -242,7 +243,7 @@ impl<'a> Desk<'a> {
             return Ok(Some(root.at("look at", path)?));
         };
         let parent = Path::new(std::ffi::OsStr::from_bytes(parent));
-        match Dir::open(parent) {
+        match open_folder(parent) {
             Ok(dir) => Ok(look::look(dir.at(name)).at("look at", path)?),
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => Ok(None),
             Err(error) => Err(error).at("open the folder", parent.display()).map_err(Error::from),
@@ -254,7 +255,7 @@ impl<'a> Desk<'a> {
         let Some(mut seen) = self.look(path)? else { return Ok(Before { object: None, print: None }) };
         if matches!(seen.state.what, What::File { .. }) {
             let parent = path.parent().unwrap_or_else(|| path.clone());
-            let dir = Dir::open(parent.as_path()).at("open the folder", &parent)?;
+            let dir = open_folder(parent.as_path()).at("open the folder", &parent)?;
             let (digest, stat) = look::digest(dir.at(path.name())).at("read", path)?;
             if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
                 return Err(refuse("stage", path, "it changes while it is looked at", Some("try again".into())));
@@ -268,7 +269,7 @@ impl<'a> Desk<'a> {
     fn clear_folder(&mut self, act: &'static str, path: &AbsPath, allowed: bool) -> Result<(), Error> {
         let mut under: Vec<AbsPath> = Vec::new();
         if self.look(path)?.is_some_and(|seen| seen.state.is_folder()) {
-            let dir = Rc::new(Dir::open(path.as_path()).at("open the folder", path)?);
+            let dir = Rc::new(open_folder(path.as_path()).at("open the folder", path)?);
             let walk = Walk::under(dir)?;
             let mount = walk.mount();
             for found in walk {
@@ -476,6 +477,16 @@ fn rewritten(mut meta: Meta) -> Meta {
 
 fn refuse(act: &'static str, path: &AbsPath, why: &str, remedy: Option<String>) -> Error {
     Error::NotStaged { act, path: path.to_string(), why: why.into(), remedy }
+}
+
+/// Opens a folder by a path without links, which may be longer than PATH_MAX: such a one is opened a piece at a time.
+fn open_folder(path: &Path) -> std::io::Result<Dir> {
+    match Dir::open(path) {
+        Err(error) if error.raw_os_error() == Some(libc::ENAMETOOLONG) => {
+            Dir::open(Path::new("/"))?.open_across(path.as_os_str().as_bytes().strip_prefix(b"/").unwrap_or_default())
+        }
+        opened => opened,
+    }
 }
 
 /// As many links as the kernel follows in one path: path_resolution(7).

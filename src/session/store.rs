@@ -226,7 +226,11 @@ impl Store {
         let (headers, broken) = self.headers()?;
         if key == "last" {
             let usable = |h: &&Header| h.counts.changes > 0 && !matches!(h.status(), Status::Discarded | Status::Capturing);
-            let none = || Error::NotNow { id: "last".into(), why: "there is no session that has a change".into(), remedy: None };
+            let none = || Error::NotNow {
+                id: "last".into(),
+                why: "there is no session that has a change".into(),
+                remedy: Some("recant list shows all sessions".into()),
+            };
             return headers.iter().rev().find(usable).map(|h| h.id.clone()).ok_or_else(none);
         }
         if let Some(header) = headers.iter().find(|h| h.name.as_deref() == Some(key)) {
