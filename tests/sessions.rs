@@ -164,6 +164,53 @@ fn many_sessions_are_listed_in_order_with_the_damaged_ones_beside_them() {
 }
 
 #[test]
+fn many_that_come_first_at_once_make_one_store() {
+    let world = World::new();
+    let begin = || world.call(["session", "new"]).command().stdout(Stdio::null()).spawn().unwrap();
+    let children: Vec<_> = (0..8).map(|_| begin()).collect();
+    assert!(children.into_iter().all(|mut child| child.wait().unwrap().success()));
+    assert_eq!(world.recant("list --jsonl").ok().json_lines().len(), 8);
+}
+
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_store_whose_making_was_cut_off_anywhere_is_made_by_the_next() {
+    for n in 1.. {
+        let world = World::new();
+        let killed = world.call(["session", "new"]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        if killed.status == 0 {
+            assert!(n > 10, "{n} steps");
+            return;
+        }
+        world.recant("list").ok();
+        let id = world.begin();
+        world.stage_write(&id, "f", "x").call(["commit", &id]).run().ok();
+        world.recant("recover").ok();
+        let names = std::fs::read_dir(world.store().join("sessions")).unwrap().map(|name| name.unwrap().file_name());
+        let left: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with(".new-")).collect();
+        assert!(left.is_empty(), "killed before step {n}: {left:?}");
+    }
+}
+
+#[test]
+fn of_many_that_take_a_name_at_once_one_gets_it_and_no_two_sessions_have_a_number() {
+    let world = World::new();
+    for name in ["one", "two", "three"] {
+        let begin =
+            || world.call(["session", "new", "-n", name]).command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let children: Vec<_> = (0..8).map(|_| begin()).collect();
+        let ended: Vec<_> = children.into_iter().map(|mut child| child.wait().unwrap().code().unwrap()).collect();
+        assert_eq!((ended.iter().filter(|code| **code == 0).count(), ended.iter().sum::<i32>()), (1, 7), "{ended:?}");
+    }
+    let number = |id: &str| -> serde_json::Value {
+        serde_json::from_slice::<serde_json::Value>(&std::fs::read(world.session(id).join("session.json")).unwrap()).unwrap()["seq"].clone()
+    };
+    let listed = world.recant("list --json").ok().json();
+    let numbers: Vec<_> = listed["sessions"].as_array().unwrap().iter().map(|row| number(row["id"].as_str().unwrap())).collect();
+    assert_eq!(numbers, [3, 2, 1]);
+}
+
+#[test]
 fn a_run_whose_record_is_garbled_hides_no_other_session() {
     let world = World::new();
     let (good, bad) = (world.begin(), world.begin());
@@ -216,6 +263,7 @@ fn a_store_of_another_format_is_refused_untouched() {
     --- stderr
     recant: /world/store: the store's format is "recant-store 2"; this recant knows recant-store 1
             nothing was changed
+            take the recant that made it, or another store: --store DIR, RECANT_STORE
     "#);
     assert_eq!(world.recant("list").status, 1);
     before.assert_same(&common::manifest(&world.store()), "the store was touched");

@@ -393,6 +393,8 @@ impl Standing {
 
 /// The working folder.
 fn cwd() -> Result<PathBuf, Problem> {
-    std::env::current_dir()
-        .map_err(|error| Problem::refused(format!("the working folder cannot be told: {}", crate::error::reason(&error))))
+    std::env::current_dir().map_err(|error| {
+        let problem = Problem::refused(format!("the working folder cannot be told: {}", crate::error::reason(&error)));
+        problem.remedy("go to a folder that is there, or give absolute paths")
+    })
 }

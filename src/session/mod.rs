@@ -36,6 +36,12 @@ pub enum Error {
         /// The first line of `format`.
         found: String,
     },
+    /// A folder with something in it, but no store.
+    #[error("{path}: this folder is no store of recant's, and not empty")]
+    NoStore {
+        /// The folder.
+        path: String,
+    },
     /// The store's folder belongs to somebody else, or others may write to it.
     #[error("{path}: {why}")]
     Unsafe {
@@ -133,9 +139,12 @@ fn nearest(near: &[String]) -> String {
 impl Failure for Error {
     fn kind(&self) -> Kind {
         match self {
-            Error::Io(_) | Error::Format { .. } | Error::Unsafe { .. } | Error::Unknown { .. } | Error::Ambiguous { .. } => {
-                Kind::Refused
-            }
+            Error::Io(_)
+            | Error::NoStore { .. }
+            | Error::Format { .. }
+            | Error::Unsafe { .. }
+            | Error::Unknown { .. }
+            | Error::Ambiguous { .. } => Kind::Refused,
             Error::BadKey { .. } | Error::NameTaken { .. } | Error::NotNow { .. } | Error::NotStaged { .. } => Kind::Refused,
             Error::Damaged { .. } | Error::Garbled { .. } => Kind::Damaged,
             Error::Busy { .. } => Kind::Busy,
@@ -152,6 +161,8 @@ impl Failure for Error {
     fn remedy(&self) -> Option<String> {
         match self {
             Error::Unsafe { remedy, .. } => Some(remedy.clone()),
+            Error::NoStore { .. } => Some("name a folder that is a store, empty, or not there: --store DIR, RECANT_STORE".into()),
+            Error::Format { .. } => Some("take the recant that made it, or another store: --store DIR, RECANT_STORE".into()),
             Error::NotNow { remedy, .. } | Error::NotStaged { remedy, .. } => remedy.clone(),
             Error::Garbled { id, .. } => {
                 Some(format!("recant session prune {id} drops it with all that it holds; with --dry-run it tells what that is"))
@@ -170,6 +181,7 @@ impl Failure for Error {
             Error::Io(error) => Some(error.path.clone()),
             Error::Format { path, .. }
             | Error::Unsafe { path, .. }
+            | Error::NoStore { path }
             | Error::Damaged { path, .. }
             | Error::Garbled { path, .. }
             | Error::NotStaged { path, .. } => Some(path.clone()),

@@ -60,6 +60,8 @@ impl std::ops::Deref for Locked {
 
 const FORMAT: &str = "recant-store 1\n";
 const FOLDERS: [&[u8]; 2] = [b"sessions", b"journals"];
+/// What a store has before it has its format: it is being made, or that was cut off.
+const BEGINNINGS: [&[u8]; 4] = [b"lock", b"sessions", b"journals", b"format.new"];
 /// The folders of a session, in the order in which they are made; the first ones are all that a run needs.
 const SESSION_FOLDERS: [&[u8]; 8] = [
     b"held",
@@ -85,10 +87,14 @@ impl Store {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).at("open the store", path).map_err(Error::from),
         };
+        let format = read_small(dir.at(b"format"), 4096);
+        // Before anything is said of who may write to it: another folder's rights are nothing to be mended for recant.
+        if matches!(format, Ok(None)) && dir.names().is_ok_and(|names| names.iter().any(|name| !BEGINNINGS.contains(&&**name))) {
+            return Err(Error::NoStore { path: path.to_string() });
+        }
         check_owner(&dir, path)?;
-        match read_small(dir.at(b"format"), 4096)? {
-            None if dir.is_empty().at("list the store", path)? => return Ok(None),
-            None => return Err(Error::Format { path: path.to_string(), found: String::new() }),
+        match format? {
+            None => return Ok(None),
             Some(text) if text == FORMAT.as_bytes() => {}
             Some(text) => {
                 let found = String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned();
@@ -96,7 +102,12 @@ impl Store {
             }
         }
         let sub = |name: &[u8]| -> Result<Dir, Error> {
-            let dir = dir.open_below(name).at("open the store's folder", dir.at(name))?;
+            let dir = match dir.open_below(name) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    return Err(Error::Damaged { path: dir.at(name).to_string(), why: "the folder is missing".into() });
+                }
+                opened => opened.at("open the store's folder", dir.at(name))?,
+            };
             check_owner(&dir, path)?;
             Ok(dir)
         };
@@ -111,6 +122,13 @@ impl Store {
         }
         let dir = make_folders(fs, path)?;
         check_owner(&dir, path)?;
+        let at = dir.at(b"lock");
+        let lock = Lock::wait(fs, at, Hold::Exclusive, Duration::from_secs(10), || ()).at("lock", at)?;
+        let _lock = lock.ok_or_else(|| Error::Busy { what: format!("the store {path}") })?;
+        // Another recant may have made it while this one waited.
+        if let Some(store) = Self::open(path)? {
+            return Ok(store);
+        }
         for name in FOLDERS {
             mkdir_if_missing(fs, dir.at(name))?;
         }
@@ -275,9 +293,12 @@ impl Store {
 
     /// Begins a session: its folder is made under another name and appears whole. `command` is the start of that of a run.
     pub fn begin(&self, fs: &Fs, origin: Origin, name: Option<&str>, command: Option<String>) -> Result<Locked, Error> {
-        let (headers, _) = self.headers()?;
         if let Some(name) = name {
             id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
+        }
+        let _numbering = self.numbering(fs)?;
+        let (headers, _) = self.headers()?;
+        if let Some(name) = name {
             name_is_free(&headers, name)?;
         }
         let seq = headers.iter().map(|h| h.seq).max().unwrap_or(0) + 1;
@@ -321,10 +342,19 @@ impl Store {
         }
     }
 
+    /// Taken by whoever gives a session its number or a name: two at once would both find it free. Held for some ms.
+    fn numbering(&self, fs: &Fs) -> Result<Lock, Error> {
+        let at = self.sessions.at(b".numbering");
+        let lock = Lock::wait(fs, at, Hold::Exclusive, Duration::from_secs(10), || ()).at("lock", at)?;
+        lock.ok_or_else(|| Error::Busy { what: format!("the list of sessions of {}", self.path) })
+    }
+
     /// Gives a session another name, or none.
     pub fn rename(&self, fs: &Fs, locked: &mut Locked, name: Option<&str>) -> Result<(), Error> {
+        let _numbering;
         if let Some(name) = name {
             id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
+            _numbering = self.numbering(fs)?;
             let (headers, _) = self.headers()?;
             name_is_free(headers.iter().filter(|h| h.id != locked.header.id), name)?;
         }
