@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 
-use globset::{Glob, GlobSetBuilder};
+use globset::GlobSetBuilder;
 use serde::Serialize;
 
 use super::args;
@@ -103,13 +103,16 @@ fn limits(call: &Call, on_limit: config::OnLimit) -> Limits {
     Limits { max_files: call.config.max_files.value, max_size: call.config.max_size.value, on_limit }
 }
 
+/// Whether a path is one that `commit.deny` names, or lies under one.
 fn denied(globs: &[String]) -> Result<Denied, Problem> {
+    let broken = |error: globset::Error| Problem::refused(format!("commit.deny: {error}"));
     let mut set = GlobSetBuilder::new();
     for glob in globs {
-        set.add(Glob::new(glob).map_err(|error| Problem::refused(format!("commit.deny: {error}")))?);
+        set.add(config::deny_glob(glob).map_err(broken)?);
     }
-    let set = set.build().map_err(|error| Problem::refused(format!("commit.deny: {error}")))?;
-    Ok(std::rc::Rc::new(move |path| set.is_match(path.as_path())))
+    let set = set.build().map_err(broken)?;
+    let denied = move |path: &AbsPath| !set.is_empty() && path.as_path().ancestors().any(|path| set.is_match(path));
+    Ok(std::rc::Rc::new(denied))
 }
 
 fn carry_out(call: &Call, key: &str, paths: &[PathBuf], dry_run: bool, verb: Verb, ask: &Ask<'_>) -> Result<Ended, Problem> {
@@ -191,7 +194,10 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
         _ => (Vec::new(), ""),
     };
     problem.message = match &rows[..] {
-        [] => format!("cannot {} {id}: {}", verb.word(), problem.message),
+        [] => {
+            let why = problem.message.strip_prefix(&*format!("session {id}: ")).unwrap_or(&problem.message);
+            format!("cannot {} {id}: {why}", verb.word())
+        }
         [one] => format!("cannot {} {id}: {}: {}", verb.word(), one.path, one.why),
         many => format!("cannot {} {id}: {}", verb.word(), text::count(many.len() as u64, what)),
     };

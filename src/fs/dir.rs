@@ -162,9 +162,12 @@ impl Dir {
     /// Never waits for the other end of a FIFO.
     pub fn open_file_below(&self, below: &[u8]) -> io::Result<std::fs::File> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        // As in Entry::open_file; of a thousand headers it is a tenth of the time.
+        let mut more = OFlags::NOATIME;
         loop {
-            match rustix::fs::openat2(&self.fd, below, flags, Mode::empty(), BENEATH) {
+            match rustix::fs::openat2(&self.fd, below, flags | more, Mode::empty(), BENEATH) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(Errno::PERM) if !more.is_empty() => more = OFlags::empty(),
                 other => return Ok(other?.into()),
             }
         }

@@ -187,8 +187,8 @@ fn first_line(lines: u64, follow: u64) -> Vec<u8> {
 }
 
 impl Locked {
-    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards.
-    pub fn append(&mut self, fs: &Fs, lines: &[Line], changes: u64) -> Result<(), Error> {
+    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards, `held` the bytes of their content.
+    pub fn append(&mut self, fs: &Fs, lines: &[Line], changes: u64, held: u64) -> Result<(), Error> {
         let at = self.dir.at(b"changes.jsonl");
         let file = fs.append(at).at("open", at)?;
         self.cut_uncounted(fs, &file)?;
@@ -199,6 +199,7 @@ impl Locked {
         let mut header = self.header.clone();
         header.lines += lines.len() as u64;
         header.counts.changes = changes;
+        header.sizes.held = held;
         self.save(fs, header)
     }
 
