@@ -74,6 +74,7 @@ fn attempt() -> Result<Exit, Error> {
         hide: Vec::new(),
         program: argv.first().cloned().unwrap_or_default(),
         tag: "20260101-000000-test".into(),
+        since: recant::fs::exact_now(),
     };
     if let Some(id) = recant::capture::inside::inside() {
         eprintln!("inside {id}");

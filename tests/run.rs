@@ -349,9 +349,11 @@ fn a_name_given_to_a_run_names_its_session() {
     each(|desk| {
         desk.held("-n first", "echo new > new").run().ok();
         assert_eq!(desk.status("first"), "pending");
-        let said = desk.held("-n first", "echo started; echo other > other").run().with(1);
-        assert_eq!(said.stdout(), "", "not started: {said}");
-        desk.held("-n 1st", "echo started").run().with(1);
+        for (name, why) in [("first", "taken"), ("1st", "letter"), ("last", "last")] {
+            let said = desk.held(&format!("-n {name}"), "echo started; echo other > other").run().with(125);
+            assert_eq!(said.stdout(), "", "not started: {said}");
+            assert!(said.stderr().contains("the command was not started") && said.stderr().contains(why), "{name}: {said}");
+        }
         desk.recant("commit first").ok();
         assert_eq!(desk.world.read("new"), "new\n");
     });
@@ -375,7 +377,7 @@ fn a_second_run_in_a_session_adds_to_the_net_change() {
         assert!(!desk.world.exists("new") && !desk.world.exists("d/d") && desk.world.exists("d"));
         desk.recant(&format!("rollback {id}")).ok();
         desk.world.manifest().assert_same(&before, "rolled back");
-        let said = desk.held(&format!("--session {id}"), "echo started").run().with(1);
+        let said = desk.held(&format!("--session {id}"), "echo started").run().with(125);
         assert!(said.stderr().contains("rolled back"), "{said}");
     });
 }
@@ -404,12 +406,12 @@ fn a_run_goes_on_in_no_session_that_was_on_the_tree_or_was_staged_by_hand() {
         desk.run("echo 1 > one; echo 2 > two").ok();
         let id = desk.id();
         desk.recant(&format!("commit {id} one")).ok();
-        let said = desk.held(&format!("--session {id}"), "echo started").run().with(1);
+        let said = desk.held(&format!("--session {id}"), "echo started").run().with(125);
         assert!(said.stderr().contains("partial") && said.stdout().is_empty(), "{said}");
         desk.recant(&format!("commit {id}")).ok();
-        desk.held(&format!("--session {id}"), "echo started").run().with(1);
+        desk.held(&format!("--session {id}"), "echo started").run().with(125);
         let staged = desk.recant("session new").ok().id();
-        let said = desk.held(&format!("--session {staged}"), "echo started").run().with(1);
+        let said = desk.held(&format!("--session {staged}"), "echo started").run().with(125);
         assert!(said.stderr().contains("by hand"), "{said}");
         assert_eq!(desk.status(&id), "committed");
     });

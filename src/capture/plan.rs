@@ -32,6 +32,9 @@ pub struct Request {
     pub program: OsString,
     /// A word that marks the run's mounts: the session's id. Letters, digits and `-`.
     pub tag: String,
+    /// When the run begins to count, [`exact_now`](crate::fs::exact_now): what changes on the tree later is foreign to it. The
+    /// earlier the better, as the command waits for the clock that files are stamped with to pass it.
+    pub since: Time,
 }
 
 /// A path that stays real in a run: a socket, a file, or a folder with all in it.
@@ -63,9 +66,8 @@ pub struct Plan {
     pub(super) tag: String,
     pub(super) uid: u32,
     pub(super) gid: u32,
-    /// When it was made. The run counts from here: the set-up is longer than a tick of the clock that files are stamped
-    /// with, so the command need not wait for one.
-    pub(super) made: Time,
+    /// When the run begins to count.
+    pub(super) since: Time,
     coverage: Vec<Coverage>,
     warnings: Vec<String>,
 }
@@ -157,7 +159,6 @@ pub fn project_of(cwd: &AbsPath) -> AbsPath {
 impl Plan {
     /// Decides what is mounted where. Errors: what would let the command write past the capture, or can't work.
     pub fn make(request: &Request) -> Result<Self, Error> {
-        let made = crate::fs::exact_now();
         let route = route();
         refuse_gainer(route, &request.program)?;
         let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
@@ -186,7 +187,7 @@ impl Plan {
             tag: request.tag.clone(),
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
-            made,
+            since: request.since,
             coverage,
             warnings,
         };
@@ -316,7 +317,7 @@ impl Laid {
 
     /// From when on a change of the real tree is one during the run.
     pub fn started(&self) -> Time {
-        self.plan.made
+        self.plan.since
     }
 
     /// What happens to changes where.

@@ -96,7 +96,7 @@ pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Resul
     let listened = Signals::of(&[init::FORWARDED, &[libc::SIGCONT]].concat());
     let mask = listened.block();
     let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
-        let started = laid.plan.made;
+        let started = laid.plan.since;
         let mut run = Running { laid, command, signals: signals.as_fd(), hear };
         let orders = |own_pids| Orders {
             laid,
