@@ -51,7 +51,9 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     let _before = Signals::all().block();
     let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD]].concat());
     let signals = signals.descriptor().at("listen to signals", "signalfd").map_err(failed)?;
-    space::build(orders.laid, orders.own_pids)?;
+    for (path, why) in space::build(orders.laid, orders.own_pids)? {
+        say(recant, &Word::Uncovered(path.as_bytes().to_vec(), why));
+    }
     close_off()?;
     let _named = rustix::thread::set_name(c"recant-init");
     die_with_recant(orders, recant)?;

@@ -22,7 +22,7 @@ use super::sys::{self, New, Signals};
 use super::words::{Failed, Word, Words};
 use crate::error::At;
 use crate::fs::dir::Time;
-use crate::fs::path::Shown;
+use crate::fs::path::{AbsPath, Shown};
 use crate::session::run::Place;
 
 /// What to run.
@@ -75,6 +75,8 @@ pub struct Ended {
 pub enum Event {
     /// The command ended two seconds ago, and children of it go on: their names.
     Lingering(Vec<String>),
+    /// A place could not be captured, for this reason: it is read-only. The command is not started yet.
+    Uncovered(AbsPath, String),
 }
 
 /// When background children are spoken of.
@@ -190,6 +192,11 @@ impl Running<'_> {
             match words.next() {
                 None => break,
                 Some(Word::Ready) => {}
+                Some(Word::Uncovered(path, why)) => {
+                    if let Ok(path) = AbsPath::parse(path) {
+                        (self.hear)(Event::Uncovered(path, why));
+                    }
+                }
                 Some(Word::Failed(failed)) => outcome = Some(Outcome::Failed(failed)),
                 Some(Word::NoProc) => outcome = Some(Outcome::NoProc),
                 Some(Word::NoExec(errno)) => outcome = Some(Outcome::NoExec(errno)),

@@ -117,7 +117,7 @@ fn start(
     since: Time,
     id_file: &mut Option<IdFile>,
 ) -> Result<Held, NotHeld> {
-    let plan = plan(call, store, session.id(), args, since)?;
+    let plan = plan(call, store, session, args, since)?;
     for warning in plan.warnings() {
         call.out.warn(warning);
     }
@@ -128,6 +128,7 @@ fn start(
     let command = Command { argv: args.command.clone(), env: Vec::new(), linger };
     let mut hear = |event| match event {
         Event::Lingering(names) => call.out.note(format_args!("waiting for what the command left running: {}", names.join(", "))),
+        Event::Uncovered(path, why) => call.out.warn(format_args!("{path}: {why}; it is read-only for the command")),
     };
     let cwd = working_folder().map_err(Problem::from)?;
     hold(&call.fs, store, session, plan, &command, &cwd, &mut hear).map_err(|error| {
@@ -192,15 +193,14 @@ fn exec(command: &[OsString]) -> Result<Ended, Problem> {
     Err(Problem::new(kind, format!("{}: {}", program.to_string_lossy(), crate::error::reason(&error))))
 }
 
-fn plan(call: &Call, store: &Store, id: &Id, args: &args::Run, since: Time) -> Result<Plan, Problem> {
+fn plan(call: &Call, store: &Store, session: &Session, args: &args::Run, since: Time) -> Result<Plan, Problem> {
     let absolute = |path: &PathBuf| super::cwd().map(|cwd| cwd.join(path));
     let mut passes = Vec::new();
     for path in &args.pass {
         passes.push(Pass { path: absolute(path)?, why: "--pass".into() });
     }
     passes.extend(call.config.pass.value.iter().map(|path| Pass { path: path.clone(), why: "capture.pass".into() }));
-    let agent = std::env::var_os("SSH_AUTH_SOCK").filter(|path| Path::new(path).exists());
-    passes.extend(agent.map(|path| Pass { path: path.into(), why: "$SSH_AUTH_SOCK".into() }));
+    passes.extend(usual_passes());
     let mut hide = args.hide.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
     hide.extend(call.config.hide.value.iter().cloned());
     let request = Request {
@@ -211,10 +211,27 @@ fn plan(call: &Call, store: &Store, id: &Id, args: &args::Run, since: Time) -> R
         passes,
         hide,
         program: args.command.first().cloned().unwrap_or_default(),
-        tag: id.to_string(),
+        known: session.run()?.map(|run| run.places.into_iter().map(|place| place.path).collect()).unwrap_or_default(),
+        tag: session.id().to_string(),
         since,
     };
     Ok(Plan::make(&request)?)
+}
+
+/// What stays real unasked, where it is there: sockets that programs are lost without.
+fn usual_passes() -> impl Iterator<Item = Pass> {
+    let names = [("/run/nscd/socket", "name service"), ("/run/systemd/resolve/io.systemd.Resolve", "name service")];
+    let named = names.map(|(path, why)| (PathBuf::from(path), why));
+    let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let agent = var("SSH_AUTH_SOCK").map(|path| (path.into(), "$SSH_AUTH_SOCK"));
+    let display = var("DISPLAY").and_then(|display| {
+        let number = display.to_str()?.strip_prefix(':')?.split('.').next()?.to_owned();
+        Some((PathBuf::from(format!("/tmp/.X11-unix/X{number}")), "$DISPLAY"))
+    });
+    let wayland = var("WAYLAND_DISPLAY")
+        .map(|name| (PathBuf::from(var("XDG_RUNTIME_DIR").unwrap_or_default()).join(name), "$WAYLAND_DISPLAY"));
+    let all = named.into_iter().chain(agent).chain(display).chain(wayland);
+    all.filter(|(path, _)| path.is_absolute() && path.exists()).map(|(path, why)| Pass { path, why: why.into() })
 }
 
 /// A session to go on in: pending, and from a run.
