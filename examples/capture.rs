@@ -94,6 +94,7 @@ fn attempt() -> Result<Exit, Error> {
     let before = recant::fs::now();
     write(&store, "started", &[(before.s, before.ns)]);
     let ended = run(&laid, &Command { argv, env: Vec::new(), linger }, &mut |event| match event {
+        Event::SettingUp => {}
         Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),
         Event::Uncovered(path, why) => eprintln!("uncovered: {path}: {why}"),
     })?;

@@ -73,6 +73,8 @@ pub struct Ended {
 /// What happens while a run lasts that a person may want to hear.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
+    /// The set-up is under way in another process, and there is time for something else.
+    SettingUp,
     /// The command ended two seconds ago, and children of it go on: their names.
     Lingering(Vec<String>),
     /// A place could not be captured, for this reason: it is read-only. The command is not started yet.
@@ -164,6 +166,7 @@ impl Running<'_> {
             init::live(orders, &theirs)
         };
         drop(theirs);
+        (self.hear)(Event::SettingUp);
         let outcome = self.follow(init, Words::of(ours));
         sys::wait_for(init).at("wait for", "the init")?;
         match outcome {

@@ -127,6 +127,11 @@ fn start(
     let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
     let command = Command { argv: args.command.clone(), env: Vec::new(), linger };
     let mut hear = |event| match event {
+        Event::SettingUp => {
+            if let Err(error) = store.sweep_removed(&call.fs) {
+                call.out.warn(error);
+            }
+        }
         Event::Lingering(names) => call.out.note(format_args!("waiting for what the command left running: {}", names.join(", "))),
         Event::Uncovered(path, why) => call.out.warn(format_args!("{path}: {why}; it is read-only for the command")),
     };
