@@ -84,7 +84,7 @@ pub enum Event {
 /// When background children are spoken of.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs the command and comes back when nothing of the run is left (C3). Forks, so the process must have one thread.
+/// Runs the command and comes back when nothing of the run is left (H3). Forks, so the process must have one thread.
 /// On an error the command was not started, with one exception: it could not be executed ([`Error::NotFound`],
 /// [`Error::NotExecutable`]).
 pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {

@@ -2,7 +2,7 @@
 //!
 //! The order matters. The overlays come first, detached: an overlay keeps its own writable clone of the mount that its
 //! upper lies on, and an upper on a mount that is read-only already is refused. Then everything becomes read-only. Then
-//! the overlays take their places, root's of `/` by pivot_root(2), with the other mounts moved into it. What the kernel made of it all is read back at the end (C1).
+//! the overlays take their places, root's of `/` by pivot_root(2), with the other mounts moved into it. What the kernel made of it all is read back at the end (H1).
 
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -470,7 +470,7 @@ fn hide(path: &AbsPath, tag: &str) -> Result<(), IoError> {
     attach(&tmpfs, path).at("hide the folder", path)
 }
 
-/// C1: reads back what is mounted. Each captured place is our overlay with our options, each hidden one our tmpfs, and
+/// H1: reads back what is mounted. Each captured place is our overlay with our options, each hidden one our tmpfs, and
 /// nothing else is writable.
 fn verify(plan: &Plan, attached: &[&Target]) -> Result<(), Unbuilt> {
     let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
