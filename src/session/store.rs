@@ -363,7 +363,8 @@ impl Store {
         locked.save(fs, header)
     }
 
-    /// Removes a whole session: first its name goes, durably, then its bytes (I12).
+    /// Removes a whole session: first its name goes, durably, then its bytes (I12). Of a run that left nothing the name alone
+    /// goes: its empty folders are for [`Store::sweep_removed`], when there is time.
     pub fn remove_session(&self, fs: &Fs, locked: Locked) -> Result<(), Error> {
         // One of a run that left nothing was never made durable.
         let durable = locked.header.lines > 0 || !locked.header.uncollected;
@@ -375,27 +376,34 @@ impl Store {
         let gone = format!(".gone-{id}").into_bytes();
         let (at, gone) = (self.sessions.at(id.as_str().as_bytes()), self.sessions.at(&gone));
         fs.place(at, gone).at("remove the session", at)?;
-        if durable {
-            fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
+        if !durable {
+            return Ok(());
         }
+        fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
         fs.remove_all(gone).at("remove", gone)?;
         Ok(())
     }
 
     /// Removes what a crash left half made or half removed in `sessions/`. Under the store's lock.
     pub fn sweep(&self, fs: &Fs) -> Result<(), Error> {
+        self.sweep_names(fs, &[b".new-", b".gone-"])
+    }
+
+    /// Removes what lost its name before: needs no lock, as nobody looks for it any more.
+    pub fn sweep_removed(&self, fs: &Fs) -> Result<(), Error> {
+        self.sweep_names(fs, &[b".gone-"])
+    }
+
+    fn sweep_names(&self, fs: &Fs, prefixes: &[&[u8]]) -> Result<(), Error> {
         for name in self.sessions.names().at("list", self.sessions.path().display())? {
             let at = self.sessions.at(&name);
-            let made = name.starts_with(b".new-");
-            if !made && !name.starts_with(b".gone-") {
-                continue;
+            if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+                match sweep_one(fs, at) {
+                    // Another recant sweeps, too.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    swept => swept.at("remove", at)?,
+                }
             }
-            // One that is just being made is locked.
-            let dir = at.open_dir().at("open", at)?;
-            if Lock::is_held(dir.at(b"lock")).at("look at the lock", at)? {
-                continue;
-            }
-            fs.remove_all(at).at("remove", at)?;
         }
         Ok(())
     }
@@ -521,6 +529,11 @@ impl Locked {
         fs.replace(at, &json(run)).at("write", at)?;
         Ok(())
     }
+}
+
+/// Removes a folder of `sessions/` without a name, but one that is just being made or removed: it is locked.
+fn sweep_one(fs: &Fs, at: Entry<'_>) -> std::io::Result<()> {
+    if Lock::is_held(at.open_dir()?.at(b"lock"))? { Ok(()) } else { fs.remove_all(at) }
 }
 
 /// The bytes of a header's file.
