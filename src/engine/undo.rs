@@ -203,6 +203,12 @@ fn undo_place(
     let Some(to_at) = &step.to_at else { return Ok(None) };
     let spot = open(reach.spot(to_at), "open the folder of", to_at)?;
     if holds(spot.as_ref(), step.to.as_ref())? {
+        // F13: after a cut a file system may show it under both names. The path was free: the name there is ours, and goes.
+        if let Some(target) = target.filter(|_| !step.becomes_folder())
+            && holds(Some(&target), step.to.as_ref())?
+        {
+            fs.unlink(target.at()).at("take back", &step.path)?;
+        }
         return Ok(None);
     }
     // What Prepare made is removed once it is taken back: an undo that was cut off after that finds it nowhere.
