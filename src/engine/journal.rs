@@ -152,8 +152,9 @@ impl Journal {
         fs.write(&file, &buffer, dir.path()).at("write", new)?;
         fs.sync(&file, dir.path()).at("sync", new)?; // D1, D6: whole before it has its name
         fs.rename_over(new, at).at("rename", new)?;
-        fs.unlink_if_there(draft).at("remove", draft)?;
         fs.sync_dir(dir).at("sync", dir.path().display())?; // D2: its name, before the first step
+        // Not before: with neither of the two after a cut, nobody would know what was made ready.
+        fs.unlink_if_there(draft).at("remove", draft)?;
         Ok(())
     }
 
@@ -207,7 +208,9 @@ impl Journal {
             let at = store.journals().at(name);
             fs.unlink_if_there(at).at("remove", at)?;
         }
-        fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?; // D2
+        // D2: one that came back after a cut would be undone or settled again, and name what somebody has changed since. If nobody
+        // has, it changes nothing (folder: not caught here).
+        fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?;
         Ok(())
     }
 }

@@ -99,7 +99,11 @@ fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begu
 
 /// Removes what is only half of something: a draft, a journal without its name.
 pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id: &Id) -> Result<(), Error> {
-    if let (Some(draft), Some(session)) = (Draft::read(store.journals(), id)?, session) {
+    let draft = Draft::read(store.journals(), id)?;
+    // One that a cut has left behind when its operation had ended lists what is in use now.
+    if let (Some(draft), Some(session)) = (draft, session)
+        && session.header.generation < draft.generation
+    {
         clean(fs, session, &draft.made, &draft.times, draft.generation)?;
     }
     Journal::remove(fs, store, id)
