@@ -1,6 +1,6 @@
 //! Prepare and intend: what is wanted is made ready and durable, then the journal that names every step.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::journal::{Draft, Head, Journal};
@@ -207,6 +207,8 @@ impl Hands<'_, '_> {
             let source = Spot::Tree(step.path.clone());
             self.copy(&source, home, from, true)?;
             touched.push(Touched::Object(home.clone()));
+            // D3: once what was copied is let go, this name is the only way to the original.
+            touched.push(Touched::Folder(self.reach.spot(home).at("open the folder of", home)?.dir));
         }
         let (Some(to), Some(to_at)) = (&mut step.to, &step.to_at) else { return Ok(()) };
         let fresh = to.print.identity.ino == 0 || step.spare.is_some();
@@ -325,7 +327,12 @@ impl Hands<'_, '_> {
 
     /// D1 to D3: what goes as well as what comes, with the folders in which anything was made. An exchange of unsynced
     /// content leaves an empty target after a cut; an original that was still dirty would become an empty blob.
-    fn sync(&mut self, steps: &[Step], touched: Vec<Touched>, file_systems: &[Dir]) -> Result<(), Error> {
+    fn sync(&mut self, steps: &[Step], mut touched: Vec<Touched>, file_systems: &[Dir]) -> Result<(), Error> {
+        let mut folders = HashSet::new();
+        touched.retain(|touched| match touched {
+            Touched::Folder(dir) => folders.insert(Rc::as_ptr(dir)),
+            Touched::Object(_) => true,
+        });
         let leaving = |step: &&Step| {
             step.act != Act::SetMeta && step.from.as_ref().is_some_and(|from| matches!(from.state.what, What::File { .. }))
         };
@@ -350,6 +357,7 @@ impl Hands<'_, '_> {
             match touched {
                 Touched::Object(spot) => {
                     let named = self.reach.spot(&spot).at("open the folder of", &spot)?;
+                    // D1, D10; D3: a new folder itself, which has nothing yet but an owner (folder: not caught here).
                     match self.fs.sync_at(named.at()) {
                         Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
                             self.fs.sync_fs(&named.dir).at("sync the file system of", named.at())?;
