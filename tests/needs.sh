@@ -15,6 +15,7 @@ getcap      libcap2-bin  file capabilities
 mkfs.ext4   e2fsprogs    ext4 in a loop device
 mkfs.xfs    xfsprogs     xfs in a loop device
 mkfs.btrfs  btrfs-progs  btrfs in a loop device
+bindfs      bindfs       a file system without RENAME_EXCHANGE
 losetup     mount        loop devices
 unshare     util-linux   user namespaces from outside
 script      bsdutils     the terminal's shape

@@ -14,13 +14,14 @@ use crate::checkpoint::manifest::Kept;
 use crate::fs::path::AbsPath;
 use crate::session::store::Session;
 
-/// How content is to move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Roads {
-    /// Renamed within a mount, copied between two.
-    ByMount,
-    /// Copied everywhere: the kernel refused a rename that looked possible.
-    CopyAll,
+/// How content is to move, by what the kernel has refused so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roads {
+    /// Copied everywhere, not only between two mounts: a rename that looked possible was refused.
+    pub copy_all: bool,
+    /// Two names could not swap here, RENAME_EXCHANGE being unknown to the file system: on these paths' mounts what is there
+    /// goes out before what is wanted comes.
+    pub parted: Vec<AbsPath>,
 }
 
 /// All that will be done.
@@ -37,7 +38,7 @@ impl Plan {
     ///
     /// Errors: every conflict ([`Error::Conflicts`]), everything that could not be done ([`Error::Refused`]), all content that
     /// is not what it was ([`Error::Damaged`]); in the reverse order of these where there are several kinds.
-    pub fn look(session: &Session, mut job: Job, roads: Roads, progress: &dyn Progress) -> Result<Self, Error> {
+    pub fn look(session: &Session, mut job: Job, roads: &Roads, progress: &dyn Progress) -> Result<Self, Error> {
         let mut draft = Draft::new(session, job.verb, job.sides.clone(), roads)?;
         let mut reach = Reach::new(&session.dir)?;
         look_at_all(session, &mut job, &mut reach, progress, &mut |looked| {
