@@ -34,6 +34,14 @@ fn run(program: &str, args: &[&str]) -> Result<(), String> {
 impl Mount {
     /// A file system of its own in a loop image; says the skip and gives none where that cannot be had.
     fn image(kind: &str, megabytes: u64) -> Option<Self> {
+        match kind {
+            "ext4" => Self::made(kind, megabytes, &["mkfs.ext4", "-q", "-m", "0"]),
+            _ => Self::made(kind, megabytes, &[&format!("mkfs.{kind}"), "-q"]),
+        }
+    }
+
+    /// The same, made by a command to which the image's name is added.
+    fn made(kind: &str, megabytes: u64, mkfs: &[&str]) -> Option<Self> {
         let what = format!("{kind} in an image");
         if !is_root(&what) {
             return None;
@@ -43,11 +51,8 @@ impl Mount {
         std::fs::create_dir(&point).expect("a mount point");
         std::fs::File::create(&image).and_then(|file| file.set_len(megabytes << 20)).expect("an image");
         let (image, at) = (image.display().to_string(), point.display().to_string());
-        let made = match kind {
-            "ext4" => run("mkfs.ext4", &["-q", "-m", "0", &image]),
-            "xfs" => run("mkfs.xfs", &["-q", &image]),
-            _ => run(&format!("mkfs.{kind}"), &["-q", &image]),
-        };
+        let args: Vec<&str> = mkfs[1..].iter().copied().chain([&*image]).collect();
+        let made = run(mkfs[0], &args);
         match made.and_then(|()| run("mount", &["-o", "loop", &image, &at])) {
             Ok(()) => Some(Self { point, _dir: dir }),
             Err(why) => {
@@ -397,26 +402,68 @@ fn a_full_disk_of_the_store_is_refused_or_undone_and_then_it_works() {
     before.assert_same(&world.manifest(), "with room again");
 }
 
+/// Uses up what a file system has.
+type Exhaust = fn(&Path);
+
+/// Takes every inode, then every byte.
+fn exhaust(folder: &Path) {
+    for n in 0.. {
+        if std::fs::File::create(folder.join(format!("inode-{n}"))).is_err() {
+            break;
+        }
+    }
+    fill(folder);
+}
+
 #[test]
-fn without_a_free_byte_a_rollback_on_one_file_system_is_done_or_refused_and_never_half() {
-    for kind in ["ext4", "xfs", "btrfs"] {
-        let Some(mount) = (if kind == "ext4" { Mount::image(kind, 24) } else { image(kind) }) else { continue };
+fn without_a_free_byte_or_inode_a_rollback_on_one_file_system_works() {
+    let ext4 = |inodes: &str| Mount::made("ext4", 24, &["mkfs.ext4", "-q", "-m", "0", "-N", inodes]);
+    let kinds: [(&str, Option<Mount>, Exhaust); 6] = [
+        ("ext4 without a byte", Mount::image("ext4", 24), fill),
+        ("ext4 without an inode", ext4("256"), exhaust),
+        ("xfs without a byte", image("xfs"), fill),
+        ("xfs without an inode", image("xfs"), exhaust),
+        ("tmpfs without a byte", Mount::tmpfs("4m"), fill),
+        ("tmpfs without an inode", Mount::tmpfs("64m,nr_inodes=256"), exhaust),
+    ];
+    for (kind, mount, exhaust) in kinds {
+        let Some(mount) = mount else { continue };
         let world = World::on(&mount.point);
         let (id, before) = scene(&world, false);
-        world.recant(&format!("commit {id}")).ok();
-        let after = world.manifest();
-        let ballast = mount.point.join("ballast");
-        std::fs::create_dir(&ballast).expect("a folder");
-        fill(&ballast);
-        let said = world.recant(&format!("rollback {id}"));
-        println!("{kind}: a rollback without a free byte ended with {}", said.status);
-        match said.status {
-            0 => before.assert_same(&world.manifest(), kind),
-            1 => after.assert_same(&world.manifest(), &format!("{kind}: {said}")),
-            _ => panic!("{kind}: {said}"),
+        for verb in ["commit", "redo"] {
+            world.recant(&format!("{verb} {id}")).ok();
+            let ballast = mount.point.join("ballast");
+            std::fs::create_dir(&ballast).expect("a folder");
+            exhaust(&ballast);
+            let spare =
+                |name: &str| std::fs::write(ballast.join(name), "").and_then(|()| std::fs::write(ballast.join(name), "x"));
+            spare("more").expect_err("a full disk");
+            world.recant(&format!("rollback {id}")).ok();
+            before.assert_same(&world.manifest(), &format!("{kind}, {verb}"));
+            std::fs::remove_dir_all(&ballast).expect("room again");
         }
-        std::fs::remove_dir_all(&ballast).expect("room again");
-        world.recant(&format!("rollback {id}")).ok();
-        before.assert_same(&world.manifest(), kind);
+        // A rolled-back session keeps nothing for a rollback.
+        assert!(!world.session(&id).join("reserve").exists(), "{kind}");
     }
+}
+
+#[test]
+fn on_btrfs_without_a_free_byte_a_rollback_is_refused_or_done_and_never_half() {
+    let Some(mount) = image("btrfs") else { return };
+    let world = World::on(&mount.point);
+    let (id, before) = scene(&world, false);
+    world.recant(&format!("commit {id}")).ok();
+    let after = world.manifest();
+    let ballast = mount.point.join("ballast");
+    std::fs::create_dir(&ballast).expect("a folder");
+    fill(&ballast);
+    let said = world.recant(&format!("rollback {id}"));
+    match said.status {
+        0 => before.assert_same(&world.manifest(), "btrfs"),
+        1 => after.assert_same(&world.manifest(), &format!("btrfs: {said}")),
+        _ => panic!("btrfs: {said}"),
+    }
+    std::fs::remove_dir_all(&ballast).expect("room again");
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "btrfs");
 }

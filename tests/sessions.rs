@@ -674,3 +674,18 @@ fn an_interrupted_commit_is_shown_by_status_and_settled_by_the_next_change() {
     assert!(!world.recant("status").ok().stdout().contains("interrupted"));
     assert!(["old", "new"].contains(&&*world.read("f")));
 }
+
+#[test]
+fn a_commit_keeps_room_for_its_rollback_as_long_as_there_can_be_one() {
+    for (verb, kept) in [("rollback", false), ("checkpoint prune", false), ("rename", true)] {
+        let world = World::new();
+        world.write("file", "old");
+        let id = world.begin();
+        world.stage_write(&id, "file", "new").recant(&format!("commit {id}")).ok();
+        let reserve = world.session(&id).join("reserve");
+        assert!(reserve.metadata().is_ok_and(|meta| meta.len() > 64 << 10), "{verb}");
+        let words = if verb == "rename" { format!("session rename {id} named") } else { format!("{verb} {id}") };
+        world.recant(&words).ok();
+        assert_eq!(reserve.exists(), kept, "{verb}");
+    }
+}

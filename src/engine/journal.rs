@@ -245,6 +245,11 @@ impl Journal {
 }
 
 impl Written {
+    /// Bytes.
+    pub fn size(&self, store: &Store) -> Result<u64, Error> {
+        Ok(crate::fs::dir::stat_of(&self.0).at("look at", store.journals().path().display())?.size)
+    }
+
     /// fsync, where one file alone is synced.
     pub fn sync(&self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let names = names(id);

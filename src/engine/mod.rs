@@ -32,6 +32,7 @@ pub mod prepare;
 pub mod reach;
 pub mod recover;
 pub mod report;
+mod reserve;
 mod rights;
 pub mod settle;
 pub mod step;
@@ -41,6 +42,7 @@ use crate::error::{Failure, IoError, Kind};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::session::store::Locked;
+use crate::session::store::Session;
 use crate::session::store::Store;
 use conflict::Conflict;
 use job::Job;
@@ -239,13 +241,29 @@ pub fn carry_out(
 ) -> Result<Report, Error> {
     let mut roads = plan::Roads::default();
     loop {
-        let tried = once(fs, store, session, ask, effect, progress, &roads);
+        let mut tried = once(fs, store, session, ask, effect, progress, &roads);
+        keep_reserve_again(fs, session, effect, &mut tried);
         let Err(Error::Undone { why }) = &tried else { return tried };
         match &**why {
             Error::Io(error) if error.errno() == Some(libc::EXDEV) && !roads.copy_all => roads.copy_all = true,
             Error::NoExchange { at, .. } if !roads.parted.contains(at) => roads.parted.push(at.clone()),
             _ => return tried,
         }
+    }
+}
+
+/// A rollback that came to nothing, or left something in, has freed the reserve.
+fn keep_reserve_again(fs: &Fs, session: &Session, effect: Effect, tried: &mut Result<Report, Error>) {
+    let freed = match tried {
+        Ok(report) => effect == Effect::Apply && report.verb == job::Verb::Rollback,
+        Err(Error::Undone { .. }) => true,
+        Err(_) => false,
+    };
+    if let Err(error) = if freed { reserve::keep_again(fs, session) } else { Ok(()) }
+        && let Ok(report) = tried
+    {
+        // Beside an error it would be the smaller one.
+        report.notes.push(format!("no room could be kept for the rollback of what is still in: {error}"));
     }
 }
 
@@ -262,6 +280,9 @@ fn once(
     refuse_held(store, session, &plan)?;
     if effect == Effect::Print || plan.is_nothing() {
         return Ok(plan.report());
+    }
+    if !plan.is_inward() {
+        reserve::free(fs, session)?;
     }
     let prepared = plan.prepare(fs, store, session)?;
     let intended = prepared.intend(fs, store, session)?; // E1: from here to the seal a crash is undone

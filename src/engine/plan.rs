@@ -60,6 +60,11 @@ impl Plan {
         self.journal.items.is_empty() && self.journal.head.times.is_empty()
     }
 
+    /// Whether it puts changes on the tree.
+    pub(super) fn is_inward(&self) -> bool {
+        self.journal.head.verb.inward()
+    }
+
     /// The paths that it touches, in path order.
     pub fn paths(&self) -> impl Iterator<Item = &AbsPath> {
         self.journal.items.iter().map(|item| &item.path)

@@ -8,7 +8,7 @@ use super::journal::{Draft, Journal, Written, displaced};
 use super::plan::{Plan, Told};
 use super::reach::{Named, Reach};
 use super::step::Spot;
-use super::{Error, meta, undo};
+use super::{Error, meta, reserve, undo};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort};
@@ -312,6 +312,9 @@ fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Tou
     let learned = journal.head.verb.inward() && journal.items.iter().any(|item| item.planning.learned);
     let changes = if learned { Some(write_digests(fs, session, &journal.items)?) } else { None };
     let written: Written = journal.write_new(fs, store)?;
+    if journal.head.verb.inward() {
+        reserve::keep(fs, session, written.size(store)?)?;
+    }
     touched.sync(fs, &mut plan.reach, || {
         if let Some(changes) = &changes {
             fs.sync(&changes.file, session.dir.path()).at("sync", session.dir.at(b"changes.jsonl"))?; // D1

@@ -1,6 +1,5 @@
 //! Recovery: what a journal says of an operation that was cut off is undone or settled, by the journal alone.
 
-use super::Error;
 use super::decide::{self, Decided, Decision};
 use super::item::Turn;
 use super::journal::{Journal, names};
@@ -8,6 +7,7 @@ use super::reach::Reach;
 use super::settle::{When, settle};
 use super::step::{Act, Step};
 use super::undo::{self, Left, holds, open, undo};
+use super::{Error, reserve};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
@@ -245,7 +245,11 @@ fn take_back(fs: &Fs, store: &Store, session: &Session, journal: Journal, choice
     }
     let left = undo(fs, store, session, &journal)?;
     match (asked, left.is_empty()) {
-        (_, true) => Ok(Outcome::Undone),
+        (_, true) => {
+            // A rollback had freed it. Without room for it now, what was recovered is recovered all the same.
+            let _kept = reserve::keep_again(fs, session);
+            Ok(Outcome::Undone)
+        }
         (None, false) => Ok(Outcome::Left(left)),
         (Some(how), false) => {
             // What is left has a journal of its own by now.

@@ -6,7 +6,7 @@ use super::item::Turn;
 use super::journal::{Draft, Head, Journal, made_for};
 use super::reach::{Named, Reach};
 use super::step::{Act, FolderTime, Spot, Step};
-use super::{Error, meta};
+use super::{Error, meta, reserve};
 use crate::error::{At, Failure, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::leads_nowhere;
@@ -139,6 +139,9 @@ pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTi
     }
     for name in [&b"session.json.new"[..], b"changes.jsonl.new"] {
         fs.unlink_if_there(session.dir.at(name)).at("remove", session.dir.at(name))?;
+    }
+    if session.header.counts.inside == 0 {
+        reserve::drop_all(fs, session)?;
     }
     fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?;
     Ok(())

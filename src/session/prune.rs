@@ -42,6 +42,16 @@ pub fn choose<'h>(headers: &[&'h Header], which: Which, now: Time, size: impl Fn
     chosen
 }
 
+/// Room on disk, and names, that a commit keeps for its rollback, in the session's folder.
+pub const RESERVE: [&[u8]; 3] = [b"reserve", b"reserve.1", b"reserve.2"];
+
+fn drop_reserve(fs: &Fs, dir: &Dir) -> Result<(), Error> {
+    for name in RESERVE {
+        fs.unlink_if_there(dir.at(name)).at("remove", dir.at(name))?;
+    }
+    Ok(())
+}
+
 /// Drops what a session holds; its header stays as a record. Only a pending or rolled-back session can be discarded.
 pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     let status = session.header.status();
@@ -80,7 +90,7 @@ pub fn drop_checkpoint(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     for folder in [&b"checkpoint/blobs"[..], b"checkpoint/objects", b"displaced"] {
         empty(fs, &session.dir, folder)?;
     }
-    Ok(())
+    drop_reserve(fs, &session.dir)
 }
 
 fn empty(fs: &Fs, dir: &Dir, below: &[u8]) -> Result<(), Error> {

@@ -1,0 +1,98 @@
+//! The reserve: room on disk, and names, that a commit leaves in the session's folder, so that its rollback works on a full disk
+//! (I28). Rollback frees it before it writes its journal, header and manifest; content needs no room, as it is moved.
+//!
+//! The first of its files holds the room. All of them hold inodes: at most two new files are there at once beside those that they
+//! replace, and one is to spare.
+//!
+//! On btrfs freed blocks are no promise of room for metadata: there none is kept, and a rollback is refused before its first
+//! effect where too little is free.
+
+use super::Error;
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::Entry;
+use crate::session::prune::RESERVE;
+use crate::session::store::Session;
+
+/// For a header, what is said in the log, and blocks that are used in part.
+const SLACK: u64 = 96 << 10;
+/// Bytes that a change takes in a journal, about.
+const A_CHANGE: u64 = 2 << 10;
+/// BTRFS_SUPER_MAGIC: statfs(2).
+const BTRFS: i64 = 0x9123_683e;
+
+/// Keeps room for the rollback of a commit whose journal has so many bytes: that of the rollback has about as many.
+pub(super) fn keep(fs: &Fs, session: &Session, journal: u64) -> Result<(), Error> {
+    keep_bytes(fs, session, journal + journal / 4 + session.header.counts.inside * A_CHANGE + SLACK)
+}
+
+/// Keeps it again, for what is in, where a rollback came to nothing or left some of it.
+pub(super) fn keep_again(fs: &Fs, session: &Session) -> Result<(), Error> {
+    let inside = session.header.counts.inside;
+    if inside == 0 { Ok(()) } else { keep_bytes(fs, session, inside * A_CHANGE + SLACK) }
+}
+
+fn keep_bytes(fs: &Fs, session: &Session, bytes: u64) -> Result<(), Error> {
+    if is_btrfs(session)? {
+        return Ok(());
+    }
+    for (i, name) in RESERVE.iter().enumerate() {
+        let at = session.dir.at(name);
+        let stat = at.stat().at("look at", at)?;
+        if i > 0 {
+            if stat.is_none() {
+                fs.create(at, 0o600).at("make", at)?;
+            }
+            continue;
+        }
+        if stat.is_some_and(|stat| stat.size >= bytes) {
+            continue;
+        }
+        let file = fs.append(at).at("make", at)?;
+        match fs.allocate(&file, bytes, session.dir.path()) {
+            // FUSE, NFS and others have no fallocate(2), and nothing to promise.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => {}
+            kept => kept.at("keep room for a rollback in", at)?,
+        }
+    }
+    Ok(())
+}
+
+/// Frees it for a rollback that is about to write.
+pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
+    let needed = session.header.counts.inside * A_CHANGE + SLACK;
+    let low = is_low(session, needed)?;
+    if is_btrfs(session)? {
+        let why = format!("{needed} bytes are needed there for a rollback, and fewer are free");
+        return if low { Err(Error::Refused(vec![(session.dir.path().display().to_string(), why)])) } else { Ok(()) };
+    }
+    drop_all(fs, session)?;
+    if low {
+        // ext4 and xfs give freed blocks away again once the transaction that freed them is on disk (folder: not caught here).
+        fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?;
+    }
+    Ok(())
+}
+
+/// Takes it away: nothing of the session is in.
+pub(super) fn drop_all(fs: &Fs, session: &Session) -> Result<(), Error> {
+    for name in RESERVE {
+        let at: Entry<'_> = session.dir.at(name);
+        if at.stat().at("look at", at)?.is_some() {
+            fs.unlink_if_there(at).at("remove", at)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_btrfs(session: &Session) -> Result<bool, Error> {
+    let found = rustix::fs::fstatfs(&session.dir).at("ask for the file system of", session.dir.path().display())?;
+    Ok(found.f_type == BTRFS)
+}
+
+/// Whether so many bytes, or some inodes, may not be there.
+fn is_low(session: &Session, bytes: u64) -> Result<bool, Error> {
+    let found = rustix::fs::fstatvfs(&session.dir).at("ask for the free room of", session.dir.path().display())?;
+    let few_inodes = found.f_files > 0 && found.f_favail < 64;
+    Ok(few_inodes || found.f_bavail.saturating_mul(found.f_frsize) < bytes + (1 << 20))
+}
