@@ -404,6 +404,58 @@ fn what_somebody_changed_between_two_runs_of_a_session_is_a_conflict() {
     });
 }
 
+/// A folder that the first run left alone was seen by the second as it is, whoever changed it in between.
+#[test]
+fn what_a_later_run_saw_and_then_took_away_renamed_or_replaced_is_no_conflict() {
+    each(|desk| {
+        let rename = if desk.who == Who::Root && has("perl") { "perl -e 'rename \"d\", \"e\" or die'" } else { "mv d e" };
+        for (n, second) in
+            [rename, "rm -r d", "rm d/f d/new", "echo mine > d/f; mv d/f d/new", "rm d/f; mv -T d/new d/f"].iter().enumerate()
+        {
+            desk.made(&format!("mkdir -p {n}/d/sub; cd {n}; echo f > d/f; echo g > d/sub/g; echo other > other"));
+            desk.run(&format!("cd {n}; echo first > other; cat d/f")).ok();
+            let id = desk.ids().pop().unwrap();
+            desk.made(&format!("cd {n}; echo theirs >> d/f; echo new > d/new; chmod 700 d/sub; echo h > d/sub/h"));
+            let changed = desk.world.manifest();
+            desk.held(&format!("--session {id}"), &format!("cd {n}; {second}")).run().ok();
+            desk.recant(&format!("commit {id}")).ok();
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&changed, second);
+        }
+    });
+}
+
+/// What the first run left in its upper hides the tree from the second without being a change.
+#[test]
+fn what_a_later_run_could_not_see_and_took_away_is_a_conflict() {
+    each(|desk| {
+        for (n, (first, outside, second)) in [
+            ("rmdir d; mkdir d", "echo theirs > d/x", "rmdir d"),
+            ("rmdir d; mkdir d", "echo theirs > d/x", "rmdir d; mkdir d; echo mine > d/x"),
+            ("true <> f", "echo theirs > f", "rm f"),
+            ("true <> f", "echo theirs > f", "mv g f"),
+            ("echo x > f; echo f > f; touch -d 2001-01-01 f", "echo theirs > f", "rm f"),
+            ("rm -r full", "echo theirs > full/x", "mkdir full; echo mine > full/x"),
+            ("ln f h; rm h", "echo theirs > f", "rm f"),
+        ]
+        .iter()
+        .enumerate()
+        {
+            desk.made(&format!(
+                "mkdir -p {n}/d {n}/full; cd {n}; echo f > f; echo g > g; echo in > full/in; touch -d 2001-01-01 f"
+            ));
+            desk.run(&format!("cd {n}; {first}; echo first > other")).ok();
+            let id = desk.ids().pop().unwrap();
+            desk.made(&format!("cd {n}; {outside}"));
+            let now = desk.world.manifest();
+            desk.held(&format!("--session {id}"), &format!("cd {n}; {second}")).run().ok();
+            let said = desk.recant(&format!("commit {id}"));
+            assert_eq!(said.status, 3, "{first} / {outside} / {second}: {said}");
+            desk.world.manifest().assert_same(&now, "a conflict changes nothing");
+        }
+    });
+}
+
 #[test]
 fn a_run_goes_on_in_no_session_that_was_on_the_tree_or_was_staged_by_hand() {
     each(|desk| {
@@ -547,6 +599,17 @@ fn what_was_made_right_before_the_run_is_no_conflict_and_what_changes_right_afte
             let mut outside = outside;
             outside.wait().unwrap();
         }
+    });
+}
+
+#[test]
+fn what_somebody_does_to_the_mode_of_a_folder_during_the_run_is_not_put_back() {
+    each(|desk| {
+        desk.made("mkdir d; echo f > d/f");
+        let id = desk.meanwhile("echo mine > d/new", "chmod 700 d; echo theirs > d/theirs");
+        let now = desk.world.manifest();
+        desk.recant(&format!("commit {id}")).with(3);
+        desk.world.manifest().assert_same(&now, "a conflict changes nothing");
     });
 }
 
@@ -883,11 +946,30 @@ fn a_renamed_folder_that_somebody_took_away_or_changed_during_the_run_is_a_confl
     }
 }
 
+/// This thread's programs see no mount that comes or goes from now on, and a /tmp of their own: what is there takes a run some
+/// steps. The folder that is to be kept meanwhile.
+#[cfg(feature = "crash-points")]
+fn hold_still() -> Option<tempfile::TempDir> {
+    use rustix::mount::MountPropagationFlags;
+    if !is_root() {
+        return None;
+    }
+    #[expect(unsafe_code, reason = "no descriptor table is unshared")]
+    // SAFETY: unshare(2) with CLONE_NEWNS alone takes nothing away from this thread but its sharing of working folder and root.
+    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }.unwrap();
+    rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+    let own = tempfile::Builder::new().prefix("recant-still-").tempdir_in("/var/tmp").unwrap();
+    std::fs::set_permissions(own.path(), std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
+    rustix::mount::mount_bind(own.path(), "/tmp").unwrap();
+    Some(own)
+}
+
 /// recant is killed before each step that it takes once the command has ended; the next verb collects all the same, and
 /// is killed itself somewhere the first time.
 #[cfg(feature = "crash-points")]
 #[test]
 fn a_run_whose_collecting_is_cut_off_anywhere_is_collected_as_if_it_had_not_been() {
+    let _still = hold_still();
     each(|desk| {
         desk.made("mkdir -p d/e/f c; echo a > d/a; ln d/a d/e/a; ln -s a d/l; mkfifo d/e/p; echo b > d/e/f/b; echo c > c/c; touch -d 2001-01-01 d d/e d/e/f d/a");
         let mut script = "echo 1 >> c/c; rm -rf c/none; echo new > new; chmod 700 c; mkdir m; echo m > m/m".to_owned();
@@ -901,8 +983,9 @@ fn a_run_whose_collecting_is_cut_off_anywhere_is_collected_as_if_it_had_not_been
         let run = |steps: &str| desk.held("--id-file ../id", &script).env("RECANT_STEPS", steps).run();
         let since = SystemTime::now();
         std::thread::sleep(Duration::from_millis(25));
-        // The store is made by the first run of all.
+        // The store is made by the first run of all, and what that leaves is swept by the second.
         desk.run("true").ok();
+        desk.held("--discard", "echo new > new").run().ok();
         run(&format!("log:{}", log.display())).ok();
         desk.recant("commit last").ok();
         let after = settled(desk.world.manifest(), since);
@@ -966,6 +1049,7 @@ fn a_second_run_from_another_folder_keeps_what_the_first_held_elsewhere() {
 #[cfg(feature = "crash-points")]
 #[test]
 fn a_run_that_can_not_be_collected_keeps_its_session() {
+    let _still = hold_still();
     each(|desk| {
         // The second sweeps what the first, which left nothing, had no time for.
         desk.run("true").ok();
