@@ -27,7 +27,7 @@ test-all: test ## test, and what takes longer: the ignored tests, and everything
 	@tests/run.sh --release --features crash-points -- --include-ignored
 	@tests/as-user.sh
 
-lint: lint-commits ## rustfmt, clippy, rustdoc, cargo-deny where it is installed, commit messages
+lint: lint-commits ## rustfmt, clippy, rustdoc, cargo-deny, commit messages
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --locked --no-deps --document-private-items
