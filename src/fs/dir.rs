@@ -11,7 +11,9 @@ use rustix::io::Errno;
 
 use super::path::Shown;
 
-/// A point in time as the file system has it: seconds since 1970 and ns, `ns` always counted forward.
+/// A point in time as the file system has it: seconds since 1970 and ns, `ns` always counted forward. Packed to 12 bytes, as
+/// a plan has six for each path.
+#[repr(C, packed(4))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time {
     /// Seconds since 1970-01-01T00:00:00Z; negative before.

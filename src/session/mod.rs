@@ -11,7 +11,7 @@ pub mod change;
 pub mod header;
 pub mod id;
 pub mod inherit;
-mod lines;
+pub mod lines;
 pub mod log;
 pub mod prune;
 pub mod remains;

@@ -397,7 +397,7 @@ impl<'a> Desk<'a> {
         all.extend(self.staged.iter());
         let list = all.into_values().filter(|change| !change.is_none()).cloned().collect();
         let together = Changes { list, folder_times: Vec::new() };
-        together.contradiction().map_or(Ok(()), |path| {
+        together.contradiction().map_or(Ok(()), |(path, _)| {
             let why = "what is on the tree has changed since other changes of this session were staged, and does not fit them";
             Err(refuse("stage", path, why, Some("begin another session with recant session new".into())))
         })

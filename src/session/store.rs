@@ -363,7 +363,8 @@ impl Store {
         locked.save(fs, header)
     }
 
-    /// Removes a whole session: first its name goes, durably, then its bytes (I12).
+    /// Removes a whole session: first its name goes, durably, then its bytes (I12). Of a run that left nothing the name alone
+    /// goes: its empty folders are for [`Store::sweep_removed`], when there is time.
     pub fn remove_session(&self, fs: &Fs, locked: Locked) -> Result<(), Error> {
         // One of a run that left nothing was never made durable.
         let durable = locked.header.lines > 0 || !locked.header.uncollected;
@@ -375,27 +376,34 @@ impl Store {
         let gone = format!(".gone-{id}").into_bytes();
         let (at, gone) = (self.sessions.at(id.as_str().as_bytes()), self.sessions.at(&gone));
         fs.place(at, gone).at("remove the session", at)?;
-        if durable {
-            fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
+        if !durable {
+            return Ok(());
         }
+        fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
         fs.remove_all(gone).at("remove", gone)?;
         Ok(())
     }
 
     /// Removes what a crash left half made or half removed in `sessions/`. Under the store's lock.
     pub fn sweep(&self, fs: &Fs) -> Result<(), Error> {
+        self.sweep_names(fs, &[b".new-", b".gone-"])
+    }
+
+    /// Removes what lost its name before: needs no lock, as nobody looks for it any more.
+    pub fn sweep_removed(&self, fs: &Fs) -> Result<(), Error> {
+        self.sweep_names(fs, &[b".gone-"])
+    }
+
+    fn sweep_names(&self, fs: &Fs, prefixes: &[&[u8]]) -> Result<(), Error> {
         for name in self.sessions.names().at("list", self.sessions.path().display())? {
             let at = self.sessions.at(&name);
-            let made = name.starts_with(b".new-");
-            if !made && !name.starts_with(b".gone-") {
-                continue;
+            if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+                match sweep_one(fs, at) {
+                    // Another recant sweeps, too.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    swept => swept.at("remove", at)?,
+                }
             }
-            // One that is just being made is locked.
-            let dir = at.open_dir().at("open", at)?;
-            if Lock::is_held(dir.at(b"lock")).at("look at the lock", at)? {
-                continue;
-            }
-            fs.remove_all(at).at("remove", at)?;
         }
         Ok(())
     }
@@ -422,17 +430,15 @@ impl Session {
     }
 
     /// Where each of the `count` changes is.
+    ///
+    /// Errors: [`Error::Damaged`] where the header tells of another number of changes, or counts them otherwise.
     pub fn sides(&self, count: usize) -> Result<Vec<Side>, Error> {
-        if self.header.generation == 0 {
-            return Ok(vec![Side::Never; count]);
-        }
-        let name = sides_name(self.header.generation);
-        let at = self.dir.at(&name);
-        let damaged = |why: &str| Error::Damaged { path: at.to_string(), why: why.into() };
-        let bytes = read_small(at, 64 << 20)?.ok_or_else(|| damaged("it is missing"))?;
-        let sides = sides::from_bytes(&bytes).ok_or_else(|| damaged("its digest does not fit"))?;
-        if sides.len() != count {
-            return Err(damaged("it is of another number of changes"));
+        let damaged = |why: &str| Error::Damaged { path: self.dir.at(b"session.json").to_string(), why: why.into() };
+        let sides =
+            sides::from_text(&self.header.sides, count).ok_or_else(|| damaged("its sides are not those of its changes"))?;
+        let number = |which: fn(Side) -> bool| sides.iter().filter(|side| which(**side)).count() as u64;
+        if number(Side::is_in) != self.header.counts.inside || number(Side::was_in) != self.header.counts.ever_in {
+            return Err(damaged("its counts are not those of its sides"));
         }
         Ok(sides)
     }
@@ -453,7 +459,7 @@ impl Session {
     /// Where the content of a change's `after` lies, below the session's folder: in its upper or among the held objects.
     /// `None` where it is on the tree or lost, or where there is none (a deletion, a staged folder or link). `run` is the
     /// session's own.
-    pub fn held_at(&self, change: &Change, side: Side, run: Option<&Run>) -> Option<Vec<u8>> {
+    pub fn held_at(change: &Change, side: Side, run: Option<&Run>) -> Option<Vec<u8>> {
         match (side, run) {
             (Side::In | Side::Lost, _) => None,
             _ if change.after.is_none() || change.in_place() => None,
@@ -525,9 +531,9 @@ impl Locked {
     }
 }
 
-/// The name of the file that says where each change is.
-pub fn sides_name(generation: u64) -> Vec<u8> {
-    format!("sides.{generation}").into_bytes()
+/// Removes a folder of `sessions/` without a name, but one that is just being made or removed: it is locked.
+fn sweep_one(fs: &Fs, at: Entry<'_>) -> std::io::Result<()> {
+    if Lock::is_held(at.open_dir()?.at(b"lock"))? { Ok(()) } else { fs.remove_all(at) }
 }
 
 /// The bytes of a header's file.
@@ -547,8 +553,9 @@ fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("recant's own types have string keys and no failing serializer")
 }
 
-/// A header has at most 4 KiB; what a later recant adds may be more.
-const HEADER_MAX: u64 = 64 << 10;
+/// A header has some hundred bytes. More come with sides that alternate (PATHs committed one by one), ten bytes a run of
+/// them, and with what a later recant adds.
+const HEADER_MAX: u64 = 4 << 20;
 
 /// The header of the session whose folder is `dir`.
 ///
