@@ -7,6 +7,7 @@
 
 mod apply;
 pub mod args;
+mod bar;
 mod cat;
 mod checkpoint;
 mod config;
