@@ -5,7 +5,7 @@ use std::fs::File;
 use std::rc::Rc;
 
 use super::conflict::Conflict;
-use super::item::Turn;
+use super::item::{Item, Turn};
 use super::job::Verb;
 use super::journal::Journal;
 use super::plan::Told;
@@ -263,8 +263,7 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Res
     for path in &folders {
         match reach.roots.folder(path) {
             Ok(dir) => sync_folder(fs, reach, path, dir)?,
-            // It went with one of the steps: its name is in a folder that is synced.
-            Err(error) if leads_nowhere(&error) => {}
+            Err(error) if leads_nowhere(&error) => sync_where_it_went(fs, reach, journal, path)?,
             Err(error) => return Err(error).at("open the folder", path).map_err(Error::from),
         }
     }
@@ -308,6 +307,23 @@ fn sync_folder(fs: &Fs, reach: &mut Reach, path: &AbsPath, dir: Rc<Dir>) -> Resu
         fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
     }
     Ok(())
+}
+
+/// A folder that went with one of the steps has lost names before. D4: unsynced it might show them again beside the ones that
+/// they have now, and could not be filled at rollback.
+fn sync_where_it_went(fs: &Fs, reach: &mut Reach, journal: &Journal, path: &AbsPath) -> Result<(), Error> {
+    let went = |item: &&Item| item.path == *path && item.moves() && item.was_folder();
+    let Some(out) = journal.items.iter().find(went).and_then(|item| journal.frame().places(item).out) else { return Ok(()) };
+    let named = match reach.spot(&out) {
+        Err(error) if leads_nowhere(&error) => return Ok(()),
+        other => other.at("open the folder of", &out)?,
+    };
+    match fs.sync_at(named.at()) {
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+            Ok(fs.sync_fs(&named.dir).at("sync the file system of", named.at())?)
+        }
+        other => Ok(other.at("sync", named.at())?),
+    }
 }
 
 impl Verb {

@@ -65,6 +65,8 @@ pub struct Draft {
     pub made: Vec<Spot>,
     /// Folders whose times that changes.
     pub times: Vec<FolderTime>,
+    /// The generation that the operation leads to: once that is sealed, the list counts no more.
+    pub generation: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -228,7 +230,9 @@ impl Journal {
             let at = store.journals().at(name);
             fs.unlink_if_there(at).at("remove", at)?;
         }
-        fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?; // D2
+        // D2: one that came back after a cut would be undone or settled again, and name what somebody has changed since. If nobody
+        // has, it changes nothing (folder: not caught here).
+        fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?;
         Ok(())
     }
 }
@@ -247,8 +251,10 @@ impl Written {
         let dir = store.journals();
         let (new, at, draft) = (dir.at(&names.new), dir.at(&names.journal), dir.at(&names.draft));
         fs.rename_over(new, at).at("rename", new)?;
+        fs.sync_dir(dir).at("sync", dir.path().display())?; // D2: its name, before the first step
+        // Not before: with neither of the two after a cut, nobody would know what was made ready.
         fs.unlink_if_there(draft).at("remove", draft)?;
-        Ok(fs.sync_dir(dir).at("sync", dir.path().display())?) // D2: its name, before the first step
+        Ok(())
     }
 }
 

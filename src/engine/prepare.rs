@@ -36,7 +36,8 @@ pub(super) const MANY: usize = 16;
 impl Plan {
     /// Makes every `to` ready on its target's mount and copies what cannot be moved. A failure takes all of it away again.
     pub fn prepare(mut self, fs: &Fs, store: &Store, session: &Locked) -> Result<Prepared, Error> {
-        let draft = Draft { made: self.journal.made(), times: self.journal.head.times.clone() };
+        let head = &self.journal.head;
+        let draft = Draft { made: self.journal.made(), times: head.times.clone(), generation: head.generation + 1 };
         let begun = if draft.made.is_empty() { Ok(()) } else { draft.write(fs, store, session.id()) };
         match begun.and_then(|()| self.make_ready(fs, session, &draft)) {
             Ok(touched) => Ok(Prepared { plan: self, draft, touched }),
@@ -115,6 +116,7 @@ impl Touched {
         }
         for spot in &self.objects {
             let named = reach.spot(spot).at("open the folder of", spot)?;
+            // D1, D10; D3: a new folder itself, which has nothing yet but an owner (folder: not caught here).
             match fs.sync_at(named.at()) {
                 // Not readable for us, so not to be opened: all of its file system then.
                 Err(error) if error.raw_os_error() == Some(libc::EACCES) => match spot {
@@ -153,6 +155,8 @@ impl Hands<'_> {
             if let Some(home) = places.home.as_ref().filter(|_| places.copied) {
                 self.copy(&Spot::Tree(item.path.clone()), home, from, true)?;
                 touched.object(home.clone());
+                // D3: once what was copied is let go, this name is the only way to the original.
+                touched.folder(&self.reach.spot(home).at("open the folder of", home)?.dir);
             }
             if matches!(from.state.what, What::File { .. }) {
                 touched.object(Spot::Tree(item.path.clone()));

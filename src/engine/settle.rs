@@ -143,7 +143,11 @@ fn bring_home(fs: &Fs, reach: &mut Reach, step: &Step<'_>, when: When<'_>, notes
     if home == out {
         return Ok(());
     }
-    let there = reach.spot(out).at("open the folder of", out)?;
+    let there = match reach.spot(out) {
+        // Settled before a crash: not even the upper that it lay in is there any more.
+        Err(error) if when == When::Recovering && leads_nowhere(&error) => return Ok(()),
+        other => other.at("open the folder of", out)?,
+    };
     if when == When::Recovering {
         let stat = there.at().stat().at("look at", out)?;
         // Settled before a crash: it is at home already, and the name is free or has another use.

@@ -108,7 +108,11 @@ fn leave_remnant(fs: &Fs, store: &Store, session: &Session, journal: &Journal, l
 
 /// Removes what is only half of something: a draft, a journal without its name.
 pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id: &Id) -> Result<(), Error> {
-    if let (Some(draft), Some(session)) = (Draft::read(store.journals(), id)?, session) {
+    let draft = Draft::read(store.journals(), id)?;
+    // One that a cut has left behind when its operation had ended lists what is in use now.
+    if let (Some(draft), Some(session)) = (draft, session)
+        && session.header.generation < draft.generation
+    {
         clean(fs, session, &draft.made, &draft.times)?;
     }
     Journal::remove(fs, store, id)
@@ -211,6 +215,13 @@ fn undo_place(
     let Some(to_at) = &step.at.to else { return Ok(None) };
     let spot = open(reach.spot(to_at), "open the folder of", to_at)?;
     if holds(spot.as_ref(), step.to.as_deref())? {
+        // F13: after a cut a file system may show it under both names. The path was free: the name there is ours, and goes.
+        let is_folder = step.to.as_ref().is_some_and(|to| to.state.is_folder());
+        if let Some(target) = target.filter(|_| !is_folder)
+            && holds(Some(&target), step.to.as_deref())?
+        {
+            fs.unlink(target.at()).at("take back", step.path)?;
+        }
         return Ok(None);
     }
     // What Prepare made is removed once it is taken back: an undo that was cut off after that finds it nowhere.

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::fs::SeekFrom;
@@ -26,7 +27,7 @@ impl Fs {
     /// Copies all content of `from` (read from its start) to the empty file `to`. Memory does not depend on the size.
     /// A file that is shorter than its size says when it is read ends the copy early; the caller compares digests.
     pub fn copy(&self, from: &File, to: &File, path: &Path) -> io::Result<Copied> {
-        self.before("copy", On::Open(path))?;
+        self.before("copy", On::Open(to.as_fd(), path))?;
         if rustix::fs::ioctl_ficlone(to, from).is_ok() {
             return Ok(Copied::Reflink);
         }

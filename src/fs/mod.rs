@@ -43,14 +43,16 @@ impl Fs {
     }
 
     #[cfg(feature = "crash-points")]
+    #[track_caller]
     fn before(&self, call: &'static str, on: On<'_>) -> io::Result<()> {
-        self.watch.as_ref().map_or(Ok(()), |watch| watch.before(&Step { call, on }))
+        let site = std::panic::Location::caller();
+        self.watch.as_ref().map_or(Ok(()), |watch| watch.before(&Step { call, on, site }))
     }
 
     #[cfg(not(feature = "crash-points"))]
     #[inline(always)]
     fn before(&self, call: &'static str, on: On<'_>) -> io::Result<()> {
-        let _unused = Step { call, on };
+        let _unused = Step { call, on, site: std::panic::Location::caller() };
         Ok(())
     }
 
@@ -166,25 +168,25 @@ impl Fs {
 
     /// Writes all of `bytes`. `path` is for messages and the log of steps.
     pub fn write(&self, mut file: &File, bytes: &[u8], path: &Path) -> io::Result<()> {
-        self.before("write", On::Open(path))?;
+        self.before("write", On::Open(file.as_fd(), path))?;
         io::Write::write_all(&mut file, bytes)
     }
 
     /// Writes all of `bytes` from the byte `at` on, over what is there.
     pub fn write_at(&self, file: &File, bytes: &[u8], at: u64, path: &Path) -> io::Result<()> {
-        self.before("pwrite", On::Open(path))?;
+        self.before("pwrite", On::Open(file.as_fd(), path))?;
         std::os::unix::fs::FileExt::write_all_at(file, bytes, at)
     }
 
     /// Cuts or extends a file to `size` bytes.
     pub fn set_size(&self, file: &File, size: u64, path: &Path) -> io::Result<()> {
-        self.before("ftruncate", On::Open(path))?;
+        self.before("ftruncate", On::Open(file.as_fd(), path))?;
         Ok(rustix::fs::ftruncate(file, size)?)
     }
 
     /// Gives a file blocks for `size` bytes, its size included.
     pub fn allocate(&self, file: &File, size: u64, path: &Path) -> io::Result<()> {
-        self.before("fallocate", On::Open(path))?;
+        self.before("fallocate", On::Open(file.as_fd(), path))?;
         Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size)?)
     }
 
@@ -233,20 +235,23 @@ impl Fs {
     }
 
     /// fsync of a file: its content and metadata. An error is final: never called again for the same file (D8).
+    #[track_caller]
     pub fn sync(&self, file: &File, path: &Path) -> io::Result<()> {
-        self.before("fsync", On::Open(path))?;
+        self.before("fsync", On::Open(file.as_fd(), path))?;
         Ok(rustix::fs::fsync(file)?)
     }
 
     /// fsync of a folder: its names (D2). Where the caller may not open it for reading, syncfs of its file system is not
     /// possible either through it: the caller has to hold another folder of the same file system.
+    #[track_caller]
     pub fn sync_dir(&self, dir: &Dir) -> io::Result<()> {
-        self.before("fsync", On::Open(dir.path()))?;
+        self.before("fsync", On::Open(dir.as_fd(), dir.path()))?;
         Ok(rustix::fs::fsync(dir)?)
     }
 
     /// fsync of the object at `at`: a file or folder by its own descriptor, EACCES where it may not be opened for reading; any
     /// other kind lasts with its folder.
+    #[track_caller]
     pub fn sync_at(&self, at: Entry<'_>) -> io::Result<()> {
         self.before("fsync", On::One(at))?;
         match at.stat()?.map(|stat| stat.sort) {
@@ -261,12 +266,14 @@ impl Fs {
 
     /// syncfs: all that is dirty on the folder's file system (D7). The descriptor must be older than the first write that
     /// counts: the error is remembered for each open descriptor.
+    #[track_caller]
     pub fn sync_fs(&self, dir: &Dir) -> io::Result<()> {
-        self.before("syncfs", On::Open(dir.path()))?;
+        self.before("syncfs", On::Open(dir.as_fd(), dir.path()))?;
         Ok(rustix::fs::syncfs(dir)?)
     }
 
     /// Replaces one of recant's own files as a whole, durably: after a crash it is the old one or the new one. Mode 0600.
+    #[track_caller]
     pub fn replace(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
         let temp = [at.name, b".new"].concat();
         let temp = at.dir.at(&temp);

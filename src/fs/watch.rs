@@ -6,12 +6,15 @@
 //! - `kill:N` kills recant with SIGKILL right before step N (the first is 1);
 //! - `fail:N:ERRNO` lets step N fail with that error number, undone;
 //! - `run:N:COMMAND` runs a shell command right before step N and goes on;
+//! - `record:DIR` writes to DIR/steps.jsonl what each step touches, as it is before and after, and keeps a second name
+//!   of each file that loses one in DIR/kept: enough for a model of power cuts (`tests/replay`);
 //! - several, separated by `;`.
 //!
 //! "Before step n", for every n up to the end, is every kill point there is: after a step is before the next.
 
 use std::fmt;
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use super::dir::Entry;
 
@@ -21,6 +24,8 @@ pub struct Step<'a> {
     pub call: &'static str,
     /// What it is done to.
     pub on: On<'a>,
+    /// The line outside this room that asked for it: it tells one sync from another.
+    pub site: &'static std::panic::Location<'static>,
 }
 
 /// What a step is done to.
@@ -29,8 +34,8 @@ pub enum On<'a> {
     One(Entry<'a>),
     /// Two names: from, to.
     Two(Entry<'a>, Entry<'a>),
-    /// Something open: its path as it was when it was opened, for messages only.
-    Open(&'a std::path::Path),
+    /// Something open, and the path of its folder as it was when it was opened: for messages only.
+    Open(BorrowedFd<'a>, &'a std::path::Path),
 }
 
 impl fmt::Display for Step<'_> {
@@ -38,7 +43,7 @@ impl fmt::Display for Step<'_> {
         match &self.on {
             On::One(a) => write!(f, "{} {a}", self.call),
             On::Two(a, b) => write!(f, "{} {a} {b}", self.call),
-            On::Open(path) => write!(f, "{} {}", self.call, path.display()),
+            On::Open(_, path) => write!(f, "{} {}", self.call, path.display()),
         }
     }
 }
@@ -48,6 +53,9 @@ pub trait Watch: Send + Sync {
     /// Called before `step`.
     fn before(&self, step: &Step<'_>) -> io::Result<()>;
 }
+
+#[cfg(feature = "crash-points")]
+mod record;
 
 #[cfg(feature = "crash-points")]
 pub use scripted::Scripted;
@@ -64,6 +72,7 @@ mod scripted {
         Kill(u64),
         Fail(u64, i32),
         Run(u64, String),
+        Record(super::record::Recorder),
     }
 
     /// What `RECANT_STEPS` asks for.
@@ -95,6 +104,7 @@ mod scripted {
                 let (n, command) = rest.split_once(':')?;
                 Order::Run(n.parse().ok()?, command.into())
             }
+            "record" => Order::Record(super::record::Recorder::new(rest.into())),
             _ => return None,
         })
     }
@@ -109,6 +119,7 @@ mod scripted {
                         let mut log = std::fs::OpenOptions::new().create(true).append(true).open(file)?;
                         writeln!(log, "{n} {step}")?;
                     }
+                    Order::Record(recorder) => recorder.before(n, step)?,
                     Order::Kill(at) if *at == n => {
                         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)?;
                     }

@@ -57,6 +57,7 @@ pub fn append(fs: &Fs, store: &Store, entry: &Entry) -> Result<(), Error> {
     serde_json::to_writer(&mut bytes, &line).expect("recant's own types have string keys and no failing serializer");
     bytes.push(b'\n');
     fs.write(&file, &bytes, store.path.as_path()).at("write", at)?;
+    // I2: what is said to be done stands in the log. Nothing else rests on it (file: not caught here).
     fs.sync(&file, store.path.as_path()).at("sync", at)?;
     Ok(())
 }

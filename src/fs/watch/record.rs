@@ -1,0 +1,146 @@
+//! The record of a run for a model of power cuts: what each step touches, as it is before and after it, a line of JSON each.
+//!
+//! A record changes nothing that the run sees, but that a file which loses a name keeps another one in `kept/<inode>` of
+//! the record's folder until the model has used it. So the model can put any earlier state back with the very objects,
+//! whose identity recovery goes by.
+#![expect(clippy::disallowed_methods, reason = "the record of a test, not a file of the user's")]
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use serde_json::{Value, json};
+
+use super::{On, Step};
+use crate::fs::dir::Entry;
+
+/// Where the record goes: folders, one a file system, of which the first has the lines.
+pub(super) struct Recorder {
+    folders: Vec<PathBuf>,
+    /// What the last step touched: it is looked at once more when the next one comes.
+    last: Mutex<Vec<Touched>>,
+    /// Folders that went, held so that their inode numbers are not given to others.
+    gone: Mutex<Vec<OwnedFd>>,
+}
+
+/// What a step touches, held so that it can be looked at after the step.
+enum Touched {
+    Name { folder: OwnedFd, path: String, name: Vec<u8> },
+    Open(OwnedFd),
+}
+
+impl Recorder {
+    pub(super) fn new(folders: String) -> Self {
+        Self { folders: folders.split(',').map(PathBuf::from).collect(), last: Mutex::default(), gone: Mutex::default() }
+    }
+
+    pub(super) fn before(&self, n: u64, step: &Step<'_>) -> io::Result<()> {
+        let touched = match step.on {
+            On::One(a) => vec![Touched::name(a)?],
+            On::Two(a, b) => vec![Touched::name(a)?, Touched::name(b)?],
+            On::Open(fd, _) => vec![Touched::Open(fd.try_clone_to_owned()?)],
+        };
+        match (step.call, &step.on) {
+            ("unlinkat", On::One(gone)) | ("renameat", On::Two(_, gone)) => self.keep(*gone)?,
+            ("unlinkat REMOVEDIR", On::One(gone)) => {
+                let held = rustix::fs::openat(gone.dir, gone.name, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty());
+                self.gone.lock().expect("nothing panics while it is held").extend(held.ok());
+            }
+            _ => {}
+        }
+        let mut last = self.last.lock().expect("nothing panics while it is held");
+        let mut lines = String::new();
+        let site = format!("{}:{}", step.site.file(), step.site.line());
+        if n > 1 {
+            lines.push_str(&format!("{}\n", json!({ "after": n - 1, "on": look(&last)? })));
+        }
+        lines.push_str(&format!("{}\n", json!({ "n": n, "call": step.call, "site": site, "on": look(&touched)? })));
+        *last = touched;
+        let file = self.folders[0].join("steps.jsonl");
+        std::fs::OpenOptions::new().create(true).append(true).open(file)?.write_all(lines.as_bytes())
+    }
+
+    /// A second name for what is about to lose its own.
+    fn keep(&self, gone: Entry<'_>) -> io::Result<()> {
+        let Some(stat) = gone.stat()? else { return Ok(()) };
+        for folder in &self.folders {
+            let kept = folder.join("kept").join(stat.ino.to_string());
+            match rustix::fs::linkat(gone.dir, gone.name, rustix::fs::CWD, &kept, AtFlags::empty()) {
+                // Another file system; a folder, which unlinkat(2) will refuse.
+                Err(Errno::XDEV | Errno::PERM) => {}
+                Ok(()) | Err(Errno::EXIST) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Touched {
+    fn name(entry: Entry<'_>) -> io::Result<Self> {
+        let folder = entry.dir.as_fd().try_clone_to_owned()?;
+        let path = entry.dir.path().to_str().ok_or(Errno::ILSEQ)?.to_owned();
+        Ok(Self::Name { folder, path, name: entry.name.to_vec() })
+    }
+}
+
+fn look(touched: &[Touched]) -> io::Result<Vec<Value>> {
+    touched
+        .iter()
+        .map(|touched| match touched {
+            Touched::Open(fd) => Ok(json!({ "object": object(fd, b"", AtFlags::EMPTY_PATH)? })),
+            Touched::Name { folder, path, name } => Ok(json!({
+                "folder": object(folder, b"", AtFlags::EMPTY_PATH)?,
+                "path": path,
+                "name": std::str::from_utf8(name).map_err(io::Error::other)?,
+                "object": object(folder, name, AtFlags::SYMLINK_NOFOLLOW)?,
+            })),
+        })
+        .collect()
+}
+
+/// An object by its inode, with all that a cut can lose of it but its content.
+fn object(folder: &OwnedFd, name: &[u8], flags: AtFlags) -> io::Result<Value> {
+    let stat = match rustix::fs::statat(folder, name, flags) {
+        Err(Errno::NOENT) => return Ok(Value::Null),
+        other => other?,
+    };
+    let kind = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => "file",
+        FileType::Directory => "folder",
+        _ => "other",
+    };
+    Ok(json!({
+        "dev": stat.st_dev, "ino": stat.st_ino, "kind": kind, "mode": stat.st_mode & 0o7777, "uid": stat.st_uid, "gid": stat.st_gid,
+        "mtime": [stat.st_mtime, stat.st_mtime_nsec], "size": stat.st_size, "xattrs": xattrs(folder, name)?,
+    }))
+}
+
+fn xattrs(folder: &OwnedFd, name: &[u8]) -> io::Result<Vec<(String, Vec<u8>)>> {
+    // A path descriptor through /proc: it works for anything, and follows no link at the end.
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let held = match name {
+        b"" => folder.try_clone()?,
+        name => rustix::fs::openat(folder, name, flags, Mode::empty())?,
+    };
+    if FileType::from_raw_mode(rustix::fs::fstat(&held)?.st_mode) == FileType::Symlink {
+        return Ok(Vec::new());
+    }
+    let path = crate::fs::of_fd(held.as_fd());
+    let mut names = vec![0; 64 << 10];
+    let length = match rustix::fs::listxattr(&path, &mut names) {
+        Err(Errno::NOTSUP) => 0,
+        other => other?,
+    };
+    let mut found = Vec::new();
+    for name in names[..length].split(|b| *b == 0).filter(|name| !name.is_empty()) {
+        let mut value = vec![0; 64 << 10];
+        let length = rustix::fs::getxattr(&path, name, &mut value)?;
+        value.truncate(length);
+        found.push((String::from_utf8_lossy(name).into_owned(), value));
+    }
+    Ok(found)
+}
