@@ -95,7 +95,7 @@ fn a_misuse_is_told_in_three_lines_and_2() {
     status 2
     --- stderr
     recant: invalid value '3y' for '--older-than <AGE>': "3y" is no age: a number and s, m, h, d or w, as in 30d
-            recant --help shows the verbs
+            recant session prune --help shows what it takes
     "#);
     let error = world.recant("dif --json").with(2).json_err();
     assert_eq!((&error["kind"], &error["schema"]), (&"usage".into(), &1.into()));

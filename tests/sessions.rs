@@ -631,7 +631,6 @@ fn the_log_tells_what_was_done_also_of_sessions_that_are_gone() {
     assert_snapshot!(world.recant("log -n 0"), @r#"
     status 4
     --- stderr
-    recant: nothing was done yet
     recant: /world/store/log.jsonl: 1 line cannot be read
     "#);
 }
