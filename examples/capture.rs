@@ -16,6 +16,7 @@ use recant::fs::Fs;
 use recant::fs::dir::{Dir, Time};
 use recant::fs::path::AbsPath;
 use recant::session::change::Changes;
+use recant::session::run::Place;
 
 fn main() -> ExitCode {
     match attempt() {
@@ -73,7 +74,9 @@ fn attempt() -> Result<Exit, Error> {
         passes,
         hide: Vec::new(),
         program: argv.first().cloned().unwrap_or_default(),
+        known: read::<Place>(&store, "places").into_iter().map(|place| place.path).collect(),
         tag: "20260101-000000-test".into(),
+        since: recant::fs::exact_now(),
     };
     if let Some(id) = recant::capture::inside::inside() {
         eprintln!("inside {id}");
@@ -90,8 +93,10 @@ fn attempt() -> Result<Exit, Error> {
     write(&store, "places", &laid.places());
     let before = recant::fs::now();
     write(&store, "started", &[(before.s, before.ns)]);
-    let ended = run(&laid, &Command { argv, env: Vec::new(), linger }, &mut |Event::Lingering(names)| {
-        eprintln!("still running: {}", names.join(" "));
+    let ended = run(&laid, &Command { argv, env: Vec::new(), linger }, &mut |event| match event {
+        Event::SettingUp => {}
+        Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),
+        Event::Uncovered(path, why) => eprintln!("uncovered: {path}: {why}"),
     })?;
     if !ended.own_pids {
         eprintln!("without own PIDs");

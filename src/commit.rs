@@ -4,14 +4,16 @@
 //! [`Job`]; the checkpoint of each path is what the engine moved out.
 
 use std::collections::BTreeMap;
+use std::iter::Peekable;
 
-use crate::checkpoint::limits::{Limits, OnLimit, large_deletions};
-use crate::checkpoint::manifest::Manifest;
+use crate::checkpoint::limits::{Large, Limits, OnLimit, Tally};
+use crate::checkpoint::manifest;
 use crate::engine::Error;
-use crate::engine::choose::{Rules, choose, may_begin};
-use crate::engine::job::{Asked, Job, Move, OnConflict, Verb, WantedTime};
+use crate::engine::choose::{Choice, Rules, choose, may_begin};
+use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes, FolderTime};
+use crate::session::change::{Change, FolderTime};
+use crate::session::lines::Reading;
 use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::session::store::Session;
@@ -26,44 +28,28 @@ pub struct Request<'a> {
     /// What to keep of large deletions.
     pub limits: Limits,
     /// Whether a path may never be committed.
-    pub denied: &'a dyn Fn(&AbsPath) -> bool,
+    pub denied: Denied,
     /// Content of a run of another boot may be missing: commit it all the same.
     pub accept_unsynced: bool,
 }
+
+/// Whether a path may never be committed.
+pub type Denied = std::rc::Rc<dyn Fn(&AbsPath) -> bool>;
 
 /// The job of committing a session.
 ///
 /// Errors: paths that are denied, that the session does not hold, a large deletion where the policy is to refuse; a session
 /// in no state to be committed.
-pub fn commit(session: &Session, request: &Request<'_>) -> Result<Asked, Error> {
+pub fn commit(session: &Session, request: &Request<'_>) -> Result<Job, Error> {
     may_begin(session, Verb::Commit)?;
     refuse_unsynced(session, request.accept_unsynced)?;
-    asked(session, request, Verb::Commit, |side| !side.is_in())
+    job(session, request, Verb::Commit, |side| !side.is_in())
 }
 
 /// The job of putting what was committed before onto the tree again.
-pub fn redo(session: &Session, request: &Request<'_>) -> Result<Asked, Error> {
+pub fn redo(session: &Session, request: &Request<'_>) -> Result<Job, Error> {
     may_begin(session, Verb::Redo)?;
-    asked(session, request, Verb::Redo, |side| matches!(side, Side::Out | Side::Lost))
-}
-
-fn asked(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) -> bool) -> Result<Asked, Error> {
-    let changes = session.changes()?;
-    let sides = session.sides(changes.list.len())?;
-    let run = session.run()?;
-    let choice = {
-        let rules = Rules {
-            may: &|i| starts(sides[i]),
-            // A folder that the session makes is needed by what lies under it.
-            needed: &|i| !sides[i].is_in() && changes.list[i].after.as_ref().is_some_and(State::is_folder),
-            lies: &|i| session.held_at(&changes.list[i], sides[i], run.as_ref()),
-        };
-        choose(session, &changes, request.paths, &rules)?
-    };
-    refuse_denied(&changes, &choice.chosen, request.denied)?;
-    let mut asked = job(session, changes, sides, &choice.chosen, verb, request, run.as_ref())?;
-    asked.notes.extend(choice.notes);
-    Ok(asked)
+    job(session, request, Verb::Redo, |side| matches!(side, Side::Out | Side::Lost))
 }
 
 /// A run that a restart of the machine cut off may have left empty files: it is committed only on request.
@@ -77,54 +63,140 @@ fn refuse_unsynced(session: &Session, accept_unsynced: bool) -> Result<(), Error
     Err(Error::Session(crate::session::Error::NotNow { id, why, remedy }))
 }
 
-fn refuse_denied(changes: &Changes, chosen: &[usize], denied: &dyn Fn(&AbsPath) -> bool) -> Result<(), Error> {
-    let paths = chosen.iter().map(|i| &changes.list[*i].path).filter(|path| denied(path));
-    let why = "commit.deny in the configuration forbids it; leave it out by naming the paths to commit";
-    let rows: Vec<_> = paths.map(|path| (path.to_string(), why.to_owned())).collect();
-    if rows.is_empty() { Ok(()) } else { Err(Error::Refused(rows)) }
+fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) -> bool) -> Result<Job, Error> {
+    let sides = session.sides(usize::try_from(session.header.counts.changes).unwrap_or(usize::MAX))?;
+    let run = session.run()?;
+    let choice = chosen(session, request.paths, &sides, starts, run.as_ref())?;
+    let Limited { partial, notes } = apply_limits(session, &sides, &choice, starts, &request.limits)?;
+    let inward = Inward {
+        changes: session.read_changes()?,
+        index: 0,
+        sides: sides.clone(),
+        starts,
+        chosen: choice.map(|choice| choice.chosen.into_iter().peekable()),
+        run,
+        partial,
+        denied: request.denied.clone(),
+        refused: Vec::new(),
+        paths: request.paths.to_vec(),
+        originals: manifest::Reading::open(&session.dir)?,
+        rest: Rest { notes, ..Rest::default() },
+    };
+    let limits = (request.limits.on_limit == OnLimit::Full).then_some(request.limits);
+    Ok(Job { verb, moves: Box::new(inward), sides, on_conflict: request.on_conflict, limits })
 }
 
-fn job(
+/// Which changes are asked for where paths are named.
+fn chosen(
     session: &Session,
-    changes: Changes,
-    sides: Vec<Side>,
-    chosen: &[usize],
-    verb: Verb,
-    request: &Request<'_>,
+    paths: &[AbsPath],
+    sides: &[Side],
+    starts: fn(Side) -> bool,
     run: Option<&Run>,
-) -> Result<Asked, Error> {
-    let manifest = Manifest::read(&session.dir)?;
-    let (large, notes) = apply_limits(&changes, chosen, &request.limits)?;
-    let mut left = Vec::new();
-    let folder_times = changes.folder_times;
-    let mut list: Vec<Option<Change>> = changes.list.into_iter().map(Some).collect();
-    let mut moves = Vec::with_capacity(chosen.len());
-    for i in chosen {
-        let Some(change) = list[*i].take() else { continue };
-        if sides[*i] == Side::Lost && matches!(change.after, Some(State { what: What::File { .. }, .. })) && !change.in_place() {
-            left.push((change.path, "what was committed here is lost: it had been changed when it was taken back".into()));
-            continue;
-        }
-        let partial =
-            large.iter().any(|top| change.path.is_under(top)) && change.before.object.as_ref().is_some_and(|b| !b.is_folder());
-        let uncovered =
-            partial.then(|| "left out of the checkpoint: over checkpoint.max_files or checkpoint.max_size".to_owned());
-        moves.push(inward(session, change, *i, sides[*i], run, uncovered));
+) -> Result<Option<Choice>, Error> {
+    if paths.is_empty() {
+        return Ok(None);
     }
-    let times = wanted_times(folder_times, manifest, request.paths);
-    let job = Job { verb, moves, times, sides, on_conflict: request.on_conflict, left };
-    Ok(Asked { job, notes })
+    let changes = session.changes()?;
+    let rules = Rules {
+        may: &|i| starts(sides[i]),
+        // A folder that the session makes is needed by what lies under it.
+        needed: &|i| !sides[i].is_in() && changes.list[i].after.as_ref().is_some_and(State::is_folder),
+        lies: &|i| Session::held_at(&changes.list[i], sides[i], run),
+    };
+    choose(session, &changes, paths, &rules).map(Some)
+}
+
+/// The moves of a commit or redo.
+struct Inward {
+    changes: Reading,
+    index: usize,
+    sides: Vec<Side>,
+    starts: fn(Side) -> bool,
+    /// Those of named paths, in order; all that start on the right side where none is named.
+    chosen: Option<Peekable<std::vec::IntoIter<usize>>>,
+    run: Option<Run>,
+    /// Topmost deleted folders whose content is not kept.
+    partial: Vec<AbsPath>,
+    denied: Denied,
+    refused: Vec<(String, String)>,
+    paths: Vec<AbsPath>,
+    originals: manifest::Reading,
+    rest: Rest,
+}
+
+impl Moves for Inward {
+    fn next(&mut self) -> Result<Option<Move>, Error> {
+        while let Some(change) = self.changes.next()? {
+            let (index, side) = (self.index, self.sides[self.index]);
+            self.index += 1;
+            let wanted = match &mut self.chosen {
+                Some(chosen) => chosen.next_if(|next| *next == index).is_some(),
+                None => (self.starts)(side),
+            };
+            if !wanted {
+                continue;
+            }
+            if (self.denied)(&change.path) {
+                let why = "commit.deny in the configuration forbids it; leave it out by naming the paths to commit";
+                self.refused.push((change.path.to_string(), why.to_owned()));
+            } else if side == Side::Lost && is_file(change.after.as_ref()) && !change.in_place() {
+                let why = "what was committed here is lost: it had been changed when it was taken back".to_owned();
+                self.rest.left.push((change.path, why));
+            } else {
+                return Ok(Some(self.inward(change, index, side)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn rest(self: Box<Self>) -> Result<Rest, Error> {
+        let Inward { changes, refused, paths, originals, mut rest, .. } = *self;
+        if !refused.is_empty() {
+            return Err(Error::Refused(refused));
+        }
+        rest.times = wanted_times(changes.folder_times(), originals.folder_times()?, &paths);
+        Ok(rest)
+    }
+}
+
+fn is_file(state: Option<&State>) -> bool {
+    state.is_some_and(|state| matches!(state.what, What::File { .. }))
+}
+
+impl Inward {
+    fn inward(&self, change: Change, index: usize, side: Side) -> Move {
+        let never_folder = side == Side::Never && change.after.as_ref().is_some_and(State::is_folder);
+        // A folder of an upper stays there, with what is still to come out of it: a new one is made.
+        let to_at = if never_folder { None } else { Session::held_at(&change, side, self.run.as_ref()) };
+        let partial = change.before.object.as_ref().is_some_and(|before| !before.is_folder())
+            && self.partial.iter().any(|top| change.path.is_under(top));
+        Move {
+            index: u32::try_from(index).expect("a session has fewer than 2^32 changes"),
+            n: change.n,
+            in_place: change.in_place(),
+            foreign: change.marks.foreign && side == Side::Never,
+            from: change.before.object,
+            // What is out again was put back by a rollback, as a new act: its fingerprint is another.
+            from_print: change.before.print.filter(|_| side == Side::Never),
+            to: change.after,
+            to_at: to_at.map(Into::into),
+            uncovered: partial.then_some("left out of the checkpoint: over checkpoint.max_files or checkpoint.max_size"),
+            side: Side::In,
+            path: change.path,
+        }
+    }
 }
 
 /// The mtimes of folders: as the last commit left them, else as the command did.
-fn wanted_times(held: Vec<FolderTime>, manifest: Manifest, paths: &[AbsPath]) -> Vec<WantedTime> {
+fn wanted_times(held: Vec<FolderTime>, left: BTreeMap<AbsPath, manifest::FolderTime>, paths: &[AbsPath]) -> Vec<WantedTime> {
     let asked = |path: &AbsPath| paths.is_empty() || paths.iter().any(|asked| path.is_under(asked));
     let mut times: BTreeMap<AbsPath, WantedTime> = BTreeMap::new();
     for time in held {
         let (mtime, only_if, always) = (time.after, Some(time.before), asked(&time.path));
         times.insert(time.path.clone(), WantedTime { path: time.path, mtime, only_if, original: None, always });
     }
-    for time in manifest.folder_times.into_values() {
+    for time in left.into_values() {
         let always = times.get(&time.path).is_some_and(|held| held.always);
         let (only_if, original) = (Some(time.left), Some(time.old));
         times.insert(time.path.clone(), WantedTime { path: time.path, mtime: time.committed, only_if, original, always });
@@ -132,47 +204,49 @@ fn wanted_times(held: Vec<FolderTime>, manifest: Manifest, paths: &[AbsPath]) ->
     times.into_values().collect()
 }
 
-fn inward(session: &Session, change: Change, index: usize, side: Side, run: Option<&Run>, uncovered: Option<String>) -> Move {
-    let never_folder = side == Side::Never && change.after.as_ref().is_some_and(State::is_folder);
-    // A folder of an upper stays there, with what is still to come out of it: a new one is made.
-    let to_at = if never_folder { None } else { session.held_at(&change, side, run) };
-    Move {
-        index,
-        n: change.n,
-        in_place: change.in_place(),
-        foreign: change.marks.foreign && side == Side::Never,
-        from: change.before.object,
-        // What is out again was put back by a rollback, as a new act: its fingerprint is another.
-        from_print: change.before.print.filter(|_| side == Side::Never),
-        to: change.after,
-        to_at,
-        uncovered,
-        side: Side::In,
-        path: change.path,
-    }
+/// What a policy for large deletions makes of a session.
+#[derive(Default)]
+struct Limited {
+    partial: Vec<AbsPath>,
+    notes: Vec<String>,
 }
 
-/// The topmost deleted folders whose content is not kept, and what is to be said.
-fn apply_limits(changes: &Changes, chosen: &[usize], limits: &Limits) -> Result<(Vec<AbsPath>, Vec<String>), Error> {
-    let large = large_deletions(chosen.iter().map(|i| &changes.list[*i]), limits);
-    let say =
-        |what: &str| large.iter().map(|l| format!("{}: {} files, {} bytes {what}", l.path, l.files, l.size)).collect::<Vec<_>>();
-    match limits.on_limit {
-        OnLimit::Full => Ok((Vec::new(), say("deleted, kept in full for a rollback"))),
-        OnLimit::Partial => {
-            let notes = say("deleted and NOT kept: a rollback will not bring them back");
-            Ok((large.into_iter().map(|large| large.path).collect(), notes))
-        }
-        OnLimit::Refuse if large.is_empty() => Ok((Vec::new(), Vec::new())),
-        OnLimit::Refuse => {
-            let why = |l: &crate::checkpoint::limits::Large| {
-                let limit = format!("checkpoint.max_files {}, checkpoint.max_size {}", limits.max_files, limits.max_size);
-                format!(
-                    "deleting {} files of {} bytes is over the limit ({limit}); --on-limit full keeps them all",
-                    l.files, l.size
-                )
-            };
-            Err(Error::Refused(large.iter().map(|l| (l.path.to_string(), why(l))).collect()))
+/// The topmost deleted folders whose content is not kept, and what is to be said. Where all is kept the engine says how much
+/// that is, once it has seen it.
+fn apply_limits(
+    session: &Session,
+    sides: &[Side],
+    choice: &Option<Choice>,
+    starts: fn(Side) -> bool,
+    limits: &Limits,
+) -> Result<Limited, Error> {
+    let mut limited = Limited { notes: choice.as_ref().map_or(Vec::new(), |choice| choice.notes.clone()), partial: Vec::new() };
+    if limits.on_limit == OnLimit::Full {
+        return Ok(limited);
+    }
+    let mut tally = Tally::new(limits);
+    let mut changes = session.read_changes()?;
+    for (index, side) in sides.iter().enumerate() {
+        let Some(change) = changes.next()? else { break };
+        let asked = choice.as_ref().map_or_else(|| starts(*side), |choice| choice.chosen.binary_search(&index).is_ok());
+        if asked {
+            tally.count(&change.path, change.before.object.as_ref(), change.after.as_ref());
         }
     }
+    let large = tally.over();
+    if limits.on_limit == OnLimit::Refuse && !large.is_empty() {
+        return Err(Error::Refused(large.iter().map(|large| (large.path.to_string(), over(large, limits))).collect()));
+    }
+    let say = |l: &Large| {
+        let what = "deleted and NOT kept: a rollback will not bring them back";
+        format!("{}: {} files, {} bytes {what}", l.path, l.files, l.size)
+    };
+    limited.notes.extend(large.iter().map(say));
+    limited.partial = large.into_iter().map(|large| large.path).collect();
+    Ok(limited)
+}
+
+fn over(large: &Large, limits: &Limits) -> String {
+    let limit = format!("checkpoint.max_files {}, checkpoint.max_size {}", limits.max_files, limits.max_size);
+    format!("deleting {} files of {} bytes is over the limit ({limit}); --on-limit full keeps them all", large.files, large.size)
 }

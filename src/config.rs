@@ -176,15 +176,14 @@ pub struct Config {
     pub pass: Set<Vec<PathBuf>>,
     /// `capture.hide`: paths that a run cannot see.
     pub hide: Set<Vec<PathBuf>>,
-    /// `capture.scratch`: folders whose new content goes with the end of a run.
-    pub scratch: Set<Vec<PathBuf>>,
     /// `checkpoint.max_files`: above so many files `on_limit` holds for a deleted folder.
     pub max_files: Set<u64>,
     /// `checkpoint.max_size`: likewise bytes.
     pub max_size: Set<u64>,
     /// `checkpoint.on_limit`.
     pub on_limit: Set<OnLimit>,
-    /// `commit.deny`: globs of paths that are never committed.
+    /// `commit.deny`: globs of paths that are never committed, with all that lies under them. `*` and `?` stay in one part of a
+    /// path, `**` does not; one without a '/' is for names at any depth, another is of a whole path.
     pub deny: Set<Vec<String>>,
     /// `retention.keep`: a prune without conditions keeps so many of the newest.
     pub keep: Set<Option<usize>>,
@@ -197,13 +196,12 @@ pub struct Config {
 }
 
 /// Every key that the file may have.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 13] = [
     "store.path",
     "store.warn_size",
     "capture.also",
     "capture.pass",
     "capture.hide",
-    "capture.scratch",
     "checkpoint.max_files",
     "checkpoint.max_size",
     "checkpoint.on_limit",
@@ -239,7 +237,6 @@ struct CaptureTable {
     also: Option<Vec<PathBuf>>,
     pass: Option<Vec<PathBuf>>,
     hide: Option<Vec<PathBuf>>,
-    scratch: Option<Vec<PathBuf>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -316,6 +313,8 @@ impl Config {
             let list = list.map(|list| list.into_iter().map(|path| whole(key, path)).collect()).transpose()?;
             Ok(Set::of(list, Vec::new()))
         };
+        let deny = |glob: String| deny(&glob, home).map_err(|why| value("commit.deny", format!("{glob:?}: {why}")));
+        let deny = file.commit.deny.map(|globs| globs.into_iter().map(deny).collect()).transpose()?;
         let older_than = file.retention.older_than.map(|text| age(&text)).transpose();
         Ok(Self {
             file: Some(path.to_path_buf()),
@@ -325,11 +324,10 @@ impl Config {
             also: paths("capture.also", file.capture.also)?,
             pass: paths("capture.pass", file.capture.pass)?,
             hide: paths("capture.hide", file.capture.hide)?,
-            scratch: paths("capture.scratch", file.capture.scratch)?,
             max_files: Set::of(file.checkpoint.max_files, 100),
             max_size: Set::of(bytes("checkpoint.max_size", file.checkpoint.max_size)?, 50 << 20),
             on_limit: Set::of(file.checkpoint.on_limit, OnLimit::Full),
-            deny: Set::of(file.commit.deny, Vec::new()),
+            deny: Set::of(deny, Vec::new()),
             keep: Set::of(file.retention.keep.map(Some), None),
             older_than: Set::of(older_than.map_err(|why| value("retention.older_than", why))?.map(Some), None),
             color: Set::of(file.color, Color::Auto),
@@ -380,6 +378,33 @@ pub fn edits(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
+}
+
+/// A glob of `commit.deny` as it holds: `~/` replaced, without a slash at its end.
+fn deny(glob: &str, home: Option<&Path>) -> Result<String, String> {
+    let plain = glob.trim_end_matches('/');
+    let whole = match (plain.strip_prefix("~/"), home.and_then(Path::to_str)) {
+        (Some(below), Some(home)) => format!("{}/{below}", globset::escape(home)),
+        (Some(_), None) => return Err("no home folder is known".into()),
+        (None, _) => plain.to_owned(),
+    };
+    if whole.is_empty() {
+        return Err("nothing could be committed".into());
+    }
+    if whole.starts_with('!') {
+        return Err("'!' takes nothing out here: name what is never to be committed".into());
+    }
+    if whole.contains('/') && !whole.starts_with('/') && !whole.starts_with("**/") {
+        return Err("with a '/' in it, a glob starts with '/', '~/' or '**/'".into());
+    }
+    deny_glob(&whole).map_err(|error| error.kind().to_string())?;
+    Ok(whole)
+}
+
+/// Matches whole paths by a glob of [`Config::deny`].
+pub fn deny_glob(glob: &str) -> Result<globset::Glob, globset::Error> {
+    let anywhere = if glob.contains('/') { glob.to_owned() } else { format!("**/{glob}") };
+    globset::GlobBuilder::new(&anywhere).literal_separator(true).backslash_escape(true).build()
 }
 
 /// Bytes from `500`, `50M`, `1.5G`: binary units K, M, G.
@@ -491,6 +516,10 @@ mod tests {
             ("[checkpoint]\n\non_limit = 'some'", "line 3"),
             ("a b", "line 1"),
             ("[checkpoint]\nmax_files = -1", "line 2"),
+            ("[commit]\ndeny = ['src/*.key']", "commit.deny: \"src/*.key\": with a '/' in it"),
+            ("[commit]\ndeny = ['!a']", "commit.deny: \"!a\": '!' takes nothing out"),
+            ("[commit]\ndeny = ['/']", "nothing could be committed"),
+            ("[commit]\ndeny = ['a[']", "unclosed character class"),
             ("store = 3", "line 1"),
         ] {
             let error = read(text).unwrap_err();

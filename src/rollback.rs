@@ -1,10 +1,14 @@
 //! Rollback: the same the other way, `after` to `before`.
 
-use crate::checkpoint::manifest::{Kept, Manifest, Original};
+use std::iter::Peekable;
+
+use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
 use crate::engine::Error;
 use crate::engine::choose::{Choice, Rules, choose, may_begin};
-use crate::engine::job::{Asked, Job, Move, OnConflict, Verb, WantedTime};
+use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::fs::path::AbsPath;
+use crate::session::change::Change;
+use crate::session::lines::Reading;
 use crate::session::sides::Side;
 use crate::session::store::Session;
 use crate::tree::state::State;
@@ -13,54 +17,120 @@ use crate::tree::state::State;
 ///
 /// Errors: a session that was never committed, was discarded, or whose checkpoint was pruned; paths that it does not hold;
 /// a checkpoint that does not fit the session.
-pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -> Result<Asked, Error> {
+pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -> Result<Job, Error> {
     may_begin(session, Verb::Rollback)?;
+    let sides = session.sides(usize::try_from(session.header.counts.changes).unwrap_or(usize::MAX))?;
+    let choice = chosen(session, paths, &sides)?;
+    let (chosen, notes) = choice.map_or((None, Vec::new()), |choice| (Some(choice.chosen.into_iter().peekable()), choice.notes));
+    let outward = Outward {
+        changes: session.read_changes()?,
+        originals: manifest::Reading::open(&session.dir)?,
+        next: None,
+        index: 0,
+        sides: sides.clone(),
+        chosen,
+        paths: paths.to_vec(),
+        rest: Rest { notes, ..Rest::default() },
+    };
+    Ok(Job { verb: Verb::Rollback, moves: Box::new(outward), sides, on_conflict, limits: None })
+}
+
+/// Which changes are asked for where paths are named.
+fn chosen(session: &Session, paths: &[AbsPath], sides: &[Side]) -> Result<Option<Choice>, Error> {
+    if paths.is_empty() {
+        return Ok(None);
+    }
     let changes = session.changes()?;
-    let sides = session.sides(changes.list.len())?;
     let manifest = Manifest::read(&session.dir)?;
     let rules = Rules {
         may: &|i| sides[i].is_in(),
         needed: &|i| sides[i].is_in() && changes.list[i].before.object.as_ref().is_some_and(State::is_folder),
         lies: &|i| manifest.originals.get(&changes.list[i].path).and_then(Original::place),
     };
-    let Choice { chosen, notes } = choose(session, &changes, paths, &rules)?;
-    let (mut moves, mut left) = (Vec::with_capacity(chosen.len()), Vec::new());
-    for i in chosen {
-        let change = &changes.list[i];
-        let original = manifest.originals.get(&change.path).filter(|original| original.n == change.n);
-        let Some(original) = original else {
-            let why = "the checkpoint's manifest has no line for it".to_owned();
-            return Err(Error::Damaged(vec![(change.path.to_string(), why)]));
-        };
-        if let Kept::Uncovered { why } = &original.kept {
-            left.push((change.path.clone(), format!("not taken back: {why}")));
-            continue;
+    choose(session, &changes, paths, &rules).map(Some)
+}
+
+/// The moves of a rollback: changes and originals, both in path order, side by side.
+struct Outward {
+    changes: Reading,
+    originals: manifest::Reading,
+    next: Option<Original>,
+    index: usize,
+    sides: Vec<Side>,
+    /// Those of named paths, in order; all that are in where none is named.
+    chosen: Option<Peekable<std::vec::IntoIter<usize>>>,
+    paths: Vec<AbsPath>,
+    rest: Rest,
+}
+
+impl Moves for Outward {
+    fn next(&mut self) -> Result<Option<Move>, Error> {
+        while let Some(change) = self.changes.next()? {
+            let (index, side) = (self.index, self.sides[self.index]);
+            self.index += 1;
+            let wanted = match &mut self.chosen {
+                Some(chosen) => chosen.next_if(|next| *next == index).is_some(),
+                None => side.is_in(),
+            };
+            if !wanted {
+                continue;
+            }
+            let Some(original) = self.original_of(&change)? else {
+                let why = "the checkpoint's manifest has no line for it".to_owned();
+                return Err(Error::Damaged(vec![(change.path.to_string(), why)]));
+            };
+            if let Kept::Uncovered { why } = &original.kept {
+                self.rest.left.push((change.path, format!("not taken back: {why}")));
+                continue;
+            }
+            if let Kept::Blob { unlinked: true, .. } = original.kept {
+                let why =
+                    "taken back as a file of its own: its other names, which are not in the session, are not linked with it";
+                self.rest.left.push((change.path.clone(), why.to_owned()));
+            }
+            return Ok(Some(outward(change, original, index)));
         }
-        if let Kept::Blob { unlinked: true, .. } = original.kept {
-            let why = "taken back as a file of its own: its other names, which are not in the session, are not linked with it";
-            left.push((change.path.clone(), why.to_owned()));
-        }
-        moves.push(Move {
-            index: i,
-            n: change.n,
-            path: change.path.clone(),
-            from: change.after.clone(),
-            from_print: original.put,
-            to: original.state.clone(),
-            to_at: original.place(),
-            in_place: original.kept == Kept::Metadata,
-            foreign: false,
-            uncovered: None,
-            side: Side::Out,
-        });
+        Ok(None)
     }
-    let times = manifest.folder_times.into_values().map(|time| WantedTime {
-        mtime: time.old,
-        only_if: Some(time.left),
-        original: Some(time.old),
-        always: paths.is_empty() || paths.iter().any(|path| time.path.is_under(path)),
-        path: time.path,
-    });
-    let job = Job { verb: Verb::Rollback, moves, times: times.collect(), sides, on_conflict, left };
-    Ok(Asked { job, notes })
+
+    fn rest(self: Box<Self>) -> Result<Rest, Error> {
+        let Outward { originals, paths, mut rest, .. } = *self;
+        let times = originals.folder_times()?.into_values().map(|time| WantedTime {
+            mtime: time.old,
+            only_if: Some(time.left),
+            original: Some(time.old),
+            always: paths.is_empty() || paths.iter().any(|path| time.path.is_under(path)),
+            path: time.path,
+        });
+        rest.times = times.collect();
+        Ok(rest)
+    }
+}
+
+impl Outward {
+    fn original_of(&mut self, change: &Change) -> Result<Option<Original>, Error> {
+        while self.next.as_ref().is_none_or(|next| next.path < change.path) {
+            self.next = self.originals.next()?;
+            if self.next.is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(self.next.take_if(|next| next.path == change.path && next.n == change.n))
+    }
+}
+
+fn outward(change: Change, original: Original, index: usize) -> Move {
+    Move {
+        index: u32::try_from(index).expect("a session has fewer than 2^32 changes"),
+        n: change.n,
+        path: change.path,
+        from: change.after,
+        from_print: original.put,
+        to_at: original.place().map(Into::into),
+        in_place: original.kept == Kept::Metadata,
+        to: original.state,
+        foreign: false,
+        uncovered: None,
+        side: Side::Out,
+    }
 }

@@ -9,7 +9,7 @@ use common::World;
 use insta::assert_snapshot;
 
 /// Every verb there is, as it is called.
-const VERBS: [&str; 32] = [
+const VERBS: [&str; 33] = [
     "run",
     "shell",
     "session",
@@ -42,6 +42,7 @@ const VERBS: [&str; 32] = [
     "log",
     "config",
     "completions",
+    "man",
 ];
 
 #[test]
@@ -49,10 +50,11 @@ fn every_verb_has_help_with_examples() {
     let world = World::new();
     for verb in VERBS {
         let said = world.recant(&format!("{verb} --help")).ok();
-        let is_group = matches!(verb, "session" | "checkpoint");
         assert!(said.stdout().contains(&format!("Usage: recant {verb}")), "{said}");
-        assert!(is_group || said.stdout().contains("Examples:\n  "), "{verb} has no example");
-        assert!(said.err.is_empty());
+        assert!(said.stdout().contains("Examples:\n  ") && said.err.is_empty(), "{verb} has no example");
+        assert!(said.stdout().lines().all(|line| line.chars().count() <= 100), "{said}");
+        // Nothing is told by --help that -h leaves out: what people see first is all there is.
+        assert_eq!(said.stdout(), world.recant(&format!("{verb} -h")).ok().stdout(), "{verb}");
     }
     let whole = world.recant("--help").ok().stdout();
     assert!(["Examples:", "Exit status:", "commit", "session"].iter().all(|word| whole.contains(word)), "{whole}");
@@ -138,12 +140,136 @@ fn a_reader_that_goes_away_is_no_error() {
         let status = child.wait().unwrap();
         assert!(status.success() && said.is_empty(), "{args:?}: {status}: {said}");
     }
-    let full = common::full();
-    let out = world.call(["diff", &id]).command().stdout(full).output().unwrap();
-    assert_eq!(
-        (out.status.code(), &*String::from_utf8(out.stderr).unwrap()),
-        (Some(1), "recant: standard output: cannot write: no space left on device\n        nothing was changed\n")
-    );
+}
+
+#[test]
+fn a_standard_output_that_is_full_is_an_error_which_says_whether_something_was_done() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "x");
+    let say = |args: &[&str]| {
+        let out = world.call(args).command().stdout(common::full()).output().unwrap();
+        (out.status.code().unwrap(), String::from_utf8(out.stderr).unwrap())
+    };
+    let unwritten = "recant: standard output: cannot write: no space left on device\n        ";
+    let reading = [&["diff", &*id][..], &["list"], &["status"], &["man"], &["--help"], &["commit", "-h"], &["--version"]];
+    for args in reading.iter().chain(&[&["commit", &*id, "--dry-run"][..]]) {
+        let (status, said) = say(args);
+        assert!(status == 1 && said.contains(&format!("{unwritten}nothing was changed\n")), "{args:?}: {status}: {said}");
+    }
+    for args in [&["session", "new", "-n", "new"][..], &["commit", &id], &["rollback", &id]] {
+        let (status, said) = say(args);
+        assert!(status == 4 && said.contains(&format!("{unwritten}what was asked for is done; ")), "{args:?}: {status}: {said}");
+    }
+    let sessions = world.recant("list --json").ok().json()["sessions"].clone();
+    assert_eq!((&sessions[0]["name"], &sessions[1]["status"]), (&"new".into(), &"rolled_back".into()));
+}
+
+#[test]
+fn a_folder_that_is_no_store_is_refused_without_a_word_on_its_rights() {
+    let world = World::new();
+    world.write("folder/file", "x").chmod("folder", 0o777).write("file", "x");
+    assert_snapshot!(world.recant("list --store folder"), @r#"
+    status 1
+    --- stderr
+    recant: /world/tree/folder: this folder is no store of recant's, and not empty
+            nothing was changed
+            name a folder that is a store, empty, or not there: --store DIR, RECANT_STORE
+    "#);
+    for verb in ["list", "session new"] {
+        assert!(world.recant(&format!("{verb} --store folder")).with(1).stderr().contains("is no store of recant's"));
+        assert!(world.recant(&format!("{verb} --store file")).with(1).stderr().contains("/file: cannot open the store"));
+    }
+    world.begin();
+    world.remove(world.store().join("journals"));
+    assert!(world.recant("list").with(5).stderr().contains("/journals: the store is damaged: the folder is missing"));
+}
+
+#[test]
+fn without_a_working_folder_absolute_paths_do() {
+    let world = World::new();
+    let id = world.begin();
+    let file = world.path("f").to_string_lossy().into_owned();
+    let shell = |words: &str| {
+        let script = format!("mkdir gone && cd gone && rmdir ../gone && {} {words}", env!("CARGO_BIN_EXE_recant"));
+        world.program("sh", ["-c", &script]).stdin("x").run()
+    };
+    shell(&format!("session write {id} {file}")).ok();
+    shell(&format!("diff {id} {file}")).ok();
+    shell(&format!("commit {id} {file}")).ok();
+    assert_eq!(world.read("f"), "x");
+    assert_snapshot!(shell(&format!("rollback {id} f")), @r#"
+    status 1
+    --- stderr
+    recant: the working folder cannot be told: no such file or directory
+            nothing was changed
+            go to a folder that is there, or give absolute paths
+    "#);
+    let said = world.recant("list").ok();
+    assert!(said.stdout().contains(&id), "{said}");
+    let mut world = world;
+    world.unset("RECANT_STORE").unset("XDG_DATA_HOME").set("HOME", "relative");
+    assert!(world.recant("list").with(1).stderr().contains("HOME=relative: the store's path has to be absolute"));
+}
+
+/// What a program asks for in JSON it gets, also where there is nothing to tell.
+#[test]
+fn every_verb_that_succeeds_prints_one_document_in_json() {
+    let world = World::new();
+    let mut words: Vec<String> = ["list", "status", "recover", "log", "checkpoint list", "checkpoint verify", "config"]
+        .into_iter()
+        .chain(["session prune --keep 0", "checkpoint prune --keep 0"])
+        .map(String::from)
+        .collect();
+    for round in 0..2 {
+        for words in &words {
+            let said = world.recant(&format!("{words} --json")).ok();
+            assert_eq!(said.json()["schema"], 1, "{words}");
+            assert_eq!(said.stdout().lines().count(), 1, "{words}, round {round}: {said}");
+        }
+        if round == 0 {
+            let (id, gone) = (world.begin(), world.begin());
+            world.stage_write(&id, "f", "x");
+            let with_id = ["commit ID", "commit ID", "diff ID --stat", "show ID", "checkpoint show ID", "checkpoint verify ID"];
+            let more = ["rollback ID", "rollback ID", "redo ID --dry-run", "redo ID", "rollback ID", "discard ID", "discard ID"];
+            words = with_id.into_iter().chain(more).map(|words| words.replace("ID", &id)).collect();
+            words.extend([format!("session rename {gone} some"), "session rename some".into(), format!("session prune {gone}")]);
+            words.push(format!("log {id}"));
+        }
+    }
+}
+
+#[test]
+fn an_id_that_nothing_has_is_refused_by_every_verb_that_takes_one() {
+    let world = World::new();
+    for _ in 0..2 {
+        for verb in
+            ["show", "diff", "commit", "rollback", "redo", "discard", "recover", "log", "checkpoint show", "checkpoint verify"]
+                .into_iter()
+                .chain(["checkpoint prune", "session prune", "session rename", "cat ID"])
+        {
+            let words = verb.replace(" ID", "") + " nothing" + if verb == "cat ID" { " f" } else { "" };
+            let said = world.recant(&words).with(1);
+            assert!(said.stderr().starts_with("recant: no session \"nothing\"") && said.stdout().is_empty(), "{words}: {said}");
+        }
+        world.begin();
+    }
+}
+
+#[test]
+fn the_help_of_config_shows_every_setting_and_its_example_is_read() {
+    let world = World::new();
+    let help = world.recant("config --help").ok().stdout();
+    let (_, tables) = help.split_once("~/.config:\n").unwrap();
+    let (tables, top) = tables.split_once("At the top, before the first table:\n").unwrap();
+    // An example, then its explanation two blanks apart.
+    let example =
+        |text: &str| text.lines().map(|line| line.trim().split("  ").next().unwrap().to_owned() + "\n").collect::<String>();
+    world.config(&(example(top) + &example(tables)));
+    for row in world.call(["config", "--jsonl", "--store", "s"]).run().ok().json_lines() {
+        let from = row["from"].as_str().unwrap();
+        assert!(from == "file" || row["key"] == "store.path", "{row}");
+    }
 }
 
 #[test]
@@ -162,7 +288,6 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     capture.also none default
     capture.pass none default
     capture.hide none default
-    capture.scratch none default
     checkpoint.max_files 100 default
     checkpoint.max_size 1.0 MiB file
     checkpoint.on_limit partial file
@@ -313,18 +438,4 @@ fn errors_in_json_are_one_object_on_standard_error() {
         assert_eq!((&error["schema"], &error["kind"]), (&1.into(), &kind.into()), "{said}");
         assert!(error["message"].is_string() && error.get("state").is_some() && error.get("remedy").is_some(), "{said}");
     }
-}
-
-#[test]
-fn a_working_folder_that_is_gone_is_told() {
-    let world = World::new();
-    let id = world.begin();
-    world.mkdir("gone");
-    let said = world.program("sh", ["-c", &format!("rmdir ../gone; exec {} session write {id} f", env!("CARGO_BIN_EXE_recant"))]);
-    assert_snapshot!(said.cwd(world.path("gone")).run(), @r#"
-    status 1
-    --- stderr
-    recant: the working folder cannot be told: no such file or directory
-            nothing was changed
-    "#);
 }

@@ -284,32 +284,53 @@ fn changes_that_are_cut_doubled_or_contradict_each_other_are_refused() {
 }
 
 #[test]
-fn a_manifest_or_sides_that_are_cut_or_garbled_are_refused_or_say_the_same() {
+fn a_manifest_that_is_cut_garbled_or_missing_is_refused() {
     let scene = Scene::committed();
     let before = scene.world.manifest();
-    for name in ["checkpoint/manifest.jsonl", "sides.1"] {
-        let file = scene.session(name);
-        let whole = std::fs::read(&file).expect("a file of the session");
-        for cut in cuts(whole.len()) {
-            // Behind a whole line only those of folders' times may be missing: all paths go back then.
-            let what = format!("{name} cut at {cut}");
-            let status = garbled(&scene, &file, &whole[..cut], &before, "rollback", &what);
-            let whole_lines = name.starts_with("checkpoint") && (whole[cut] == b'\n' || cut > 0 && whole[cut - 1] == b'\n');
-            assert!(status == 5 || whole_lines, "{what}: {status}");
-        }
-        std::fs::remove_file(&file).expect("a removal");
-        let said = scene.world.recant(&format!("rollback {}", scene.id));
-        decent(&said, name);
-        assert_eq!(said.status, 5, "{name} missing: {said}");
-        before.assert_same(&scene.world.manifest(), name);
-        std::fs::write(&file, whole).expect("the file");
+    let name = "checkpoint/manifest.jsonl";
+    let file = scene.session(name);
+    let whole = std::fs::read(&file).expect("a file of the session");
+    let lines = (0..whole.len()).filter(|i| whole[*i] == b'\n').map(|i| i + 1).filter(|end| *end < whole.len());
+    for cut in cuts(whole.len()).into_iter().chain(lines) {
+        let what = format!("{name} cut at {cut}");
+        assert_eq!(garbled(&scene, &file, &whole[..cut], &before, "rollback", &what), 5, "{what}");
     }
+    for at in cuts(whole.len()) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 1;
+        let what = format!("{name} with another byte at {at}");
+        assert_eq!(garbled(&scene, &file, &flipped, &before, "rollback", &what), 5, "{what}");
+    }
+    std::fs::remove_file(&file).expect("a removal");
+    let said = scene.world.recant(&format!("rollback {}", scene.id));
+    decent(&said, name);
+    assert_eq!(said.status, 5, "{name} missing: {said}");
+    before.assert_same(&scene.world.manifest(), name);
+    std::fs::write(&file, whole).expect("the file");
+    scene.world.recant(&format!("rollback {}", scene.id)).ok();
+}
+
+#[test]
+fn sides_that_are_not_those_of_the_changes_are_refused() {
+    let scene = Scene::committed();
+    let before = scene.world.manifest();
+    let file = scene.session("session.json");
+    let whole = std::fs::read_to_string(&file).expect("the header");
+    let start = whole.find("\"sides\":\"i").expect("all are in") + 9;
+    let end = start + whole[start..].find('"').expect("its end");
+    let all = &whole[start..end];
+    for sides in ["", "i1", "x1", &all.replace('i', "o"), &all.replace('i', "n"), &format!("{all}i1"), "i99999999999999999999"] {
+        let garbled_header = [&whole[..start], sides, &whole[end..]].concat();
+        let what = format!("sides {sides:?} in place of {all:?}");
+        assert_eq!(garbled(&scene, &file, garbled_header.as_bytes(), &before, "rollback", &what), 5, "{what}");
+    }
+    std::fs::write(&file, whole).expect("the header");
     scene.world.recant(&format!("rollback {}", scene.id)).ok();
 }
 
 #[test]
 fn other_kinds_in_place_of_the_sessions_files_never_hang() {
-    for name in ["session.json", "changes.jsonl", "sides.1", "checkpoint/manifest.jsonl", "lock"] {
+    for name in ["session.json", "changes.jsonl", "checkpoint/manifest.jsonl", "lock"] {
         for kind in ["a fifo", "a symlink", "a folder"] {
             let scene = Scene::committed();
             let before = scene.world.manifest();

@@ -207,6 +207,7 @@ fn only_named_paths_are_shown_and_a_path_that_is_not_in_the_session_names_the_ne
     --- stderr
     recant: /world/tree/src/mian.rs: not in the session; the nearest: /world/tree/src/main.rs, /world/tree/src/lib.rs, /world/tree/src
             nothing was changed
+            recant show ID lists what is in it
     "#);
     assert_snapshot!(world.mkdir("elsewhere").call(["diff", "elsewhere"]).run().masked_err().lines().last().unwrap(), @r#"        the first word is a session; for the path: recant diff last elsewhere"#);
     assert_eq!(world.call(["diff", &id, "/"]).run().ok().out, world.call(["diff", &id]).run().ok().out);
@@ -372,5 +373,6 @@ fn cat_prints_links_too_and_says_what_has_no_content() {
     --- stderr
     recant: /world/tree/other: not in the session; the nearest: /world/tree/gone, /world/tree/d, /world/tree/l
             nothing was changed
+            recant show ID lists what is in it
     "#);
 }

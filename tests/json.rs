@@ -132,6 +132,11 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("list", &run("list").with(4).json());
     shapes.check("status", &run("status").with(4).json());
     shapes.check("error", &run("show none").with(1).json_err());
+    let damaged = run("session new").ok().json()["id"].as_str().unwrap().to_owned();
+    world.stage_write(&damaged, "f", "x").write(world.session(&damaged).join("session.json"), "");
+    let pruned = run(&format!("session prune {damaged}")).ok().json();
+    assert_eq!(pruned["lost"].as_array().unwrap().len(), 1);
+    shapes.check("prune", &pruned);
 
     if common::can_run() {
         let said = world.call(["run", "--json", "--", "sh", "-c", "echo x > made; exit 3"]).run().with(3);
@@ -157,7 +162,7 @@ fn a_list_comes_as_one_document_a_line_where_asked() {
     let id = world.begin();
     world.stage_write(&id, "a", "x").stage_write(&id, "b", "x");
     for (words, lines) in
-        [("list", 1), ("show", 2), ("diff", 2), ("diff last --name-only", 2), ("config", 14), ("log", 0), ("checkpoint list", 0)]
+        [("list", 1), ("show", 2), ("diff", 2), ("diff last --name-only", 2), ("config", 13), ("log", 0), ("checkpoint list", 0)]
     {
         let said = world.call(words.split(' ').chain(["--jsonl"])).run().ok();
         let documents = said.json_lines();

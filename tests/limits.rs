@@ -1,4 +1,5 @@
-//! Large deletions: what a checkpoint keeps of a deleted folder that is over checkpoint.max_files or checkpoint.max_size.
+//! Limits of the settings: what a checkpoint keeps of a deleted folder that is over checkpoint.max_files or
+//! checkpoint.max_size, and what commit.deny keeps off the tree.
 
 mod common;
 
@@ -54,4 +55,35 @@ fn refuse_touches_nothing() {
     before.assert_same(&world.manifest(), "after a refusal");
     let dry = world.call(["commit", &id, "--on-limit", "refuse", "--dry-run"]).run();
     assert_eq!(dry.status, 1, "{dry}");
+}
+
+#[test]
+fn commit_deny_matches_as_gitignore_does_and_force_does_not_help() {
+    let world = World::new();
+    let id = world.begin();
+    for path in ["a.key", "deep/in/b.key", "secret/x", "secret/y/z", "keys"] {
+        world.stage_write(&id, path, "x");
+    }
+    let tree = world.tree().to_string_lossy().into_owned();
+    for (glob, denied) in [
+        ("*.key", &["a.key", "deep/in/b.key"][..]),
+        ("TREE/*.key", &["a.key"]),
+        ("TREE/**/*.key", &["a.key", "deep/in/b.key"]),
+        ("**/in/*", &["deep/in/b.key"]),
+        ("secret/", &["secret", "secret/x", "secret/y", "secret/y/z"]),
+        ("TREE/secret/*", &["secret/x", "secret/y", "secret/y/z"]),
+        ("~/tree/secret/y", &["secret/y", "secret/y/z"]),
+        ("ke?s", &["keys"]),
+        ("TREE?keys", &[]),
+        ("TREE/nothing", &[]),
+    ] {
+        world.config(&format!("[commit]\ndeny = ['{}']\n", glob.replace("TREE", &tree)));
+        let said = world.call(["commit", &id, "--dry-run", "--force", "--json"]).env("HOME", world.root()).run();
+        let want: Vec<String> = denied.iter().map(|path| format!("{tree}/{path}")).collect();
+        let against = if said.status == 0 { Vec::new() } else { said.against() };
+        assert_eq!((said.status, against), (i32::from(!want.is_empty()), want), "{glob}: {said}");
+    }
+    world.config(&format!("[commit]\ndeny = ['{tree}/secret']\n"));
+    world.call(["commit", &id, "keys"]).run().ok();
+    assert!(world.exists("keys") && !world.exists("secret"));
 }

@@ -20,6 +20,7 @@ fn a_key_that_can_be_no_id_is_refused() {
     --- stderr
     recant: "../x" can be no session's id or name: it is empty, starts with '.' or holds '/'
             nothing was changed
+            ids and names have letters, digits, '.', '_' and '-'; recant list shows all sessions
     "#);
 }
 
@@ -63,18 +64,21 @@ fn a_session_is_found_by_id_last_part_name_and_last() {
     --- stderr
     recant: the name "upgrade" is taken by session <id1>
             nothing was changed
+            take another one, or recant session rename <id1> takes it away there
     "#);
     assert_snapshot!(world.recant("session new -n last"), @r#"
     status 1
     --- stderr
     recant: "last" can be no session's id or name: 'last' always means the newest session
             nothing was changed
+            ids and names have letters, digits, '.', '_' and '-'; recant list shows all sessions
     "#);
     assert_snapshot!(world.recant("session new -n 1st"), @r#"
     status 1
     --- stderr
     recant: "1st" can be no session's id or name: it does not start with a letter
             nothing was changed
+            ids and names have letters, digits, '.', '_' and '-'; recant list shows all sessions
     "#);
 }
 
@@ -137,6 +141,88 @@ fn a_garbled_session_never_hides_the_others() {
 }
 
 #[test]
+fn many_sessions_are_listed_in_order_with_the_damaged_ones_beside_them() {
+    let world = World::new();
+    let (first, store) = (world.begin(), world.store().join("sessions"));
+    let header = std::fs::read_to_string(world.session(&first).join("session.json")).unwrap();
+    for n in 2..=150 {
+        let id = format!("20200101-000000-{}{}aa", char::from(b'a' + n / 26), char::from(b'a' + n % 26));
+        world.mkdir(store.join(&id));
+        let header = header.replace(&first, &id).replace("\"seq\":1,", &format!("\"seq\":{n},"));
+        let damaged = n % 30 == 0;
+        world.write(store.join(&id).join("session.json"), if damaged { "{}" } else { &header });
+    }
+    let listed = world.recant("list --json").with(4).json();
+    let sessions = listed["sessions"].as_array().unwrap();
+    let listed_ids: Vec<_> = sessions.iter().map(|session| session["id"].as_str().unwrap()).collect();
+    assert_eq!((listed_ids.len(), listed_ids[144]), (145, &*first));
+    let mut names: Vec<_> = listed_ids[..144].to_vec();
+    names.sort_unstable_by(|a, b| b.cmp(a));
+    assert_eq!(names, listed_ids[..144], "the newest first");
+    let damaged: Vec<_> = listed["damaged"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap()).collect();
+    assert!(damaged.len() == 5 && damaged.is_sorted(), "{damaged:?}");
+}
+
+#[test]
+fn many_that_come_first_at_once_make_one_store() {
+    let world = World::new();
+    let begin = || world.call(["session", "new"]).command().stdout(Stdio::null()).spawn().unwrap();
+    let children: Vec<_> = (0..8).map(|_| begin()).collect();
+    assert!(children.into_iter().all(|mut child| child.wait().unwrap().success()));
+    assert_eq!(world.recant("list --jsonl").ok().json_lines().len(), 8);
+}
+
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_store_whose_making_was_cut_off_anywhere_is_made_by_the_next() {
+    for n in 1.. {
+        let world = World::new();
+        let killed = world.call(["session", "new"]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        if killed.status == 0 {
+            assert!(n > 10, "{n} steps");
+            return;
+        }
+        world.recant("list").ok();
+        let id = world.begin();
+        world.stage_write(&id, "f", "x").call(["commit", &id]).run().ok();
+        world.recant("recover").ok();
+        let names = std::fs::read_dir(world.store().join("sessions")).unwrap().map(|name| name.unwrap().file_name());
+        let left: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with(".new-")).collect();
+        assert!(left.is_empty(), "killed before step {n}: {left:?}");
+    }
+}
+
+#[test]
+fn of_many_that_take_a_name_at_once_one_gets_it_and_no_two_sessions_have_a_number() {
+    let world = World::new();
+    for name in ["one", "two", "three"] {
+        let begin =
+            || world.call(["session", "new", "-n", name]).command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let children: Vec<_> = (0..8).map(|_| begin()).collect();
+        let ended: Vec<_> = children.into_iter().map(|mut child| child.wait().unwrap().code().unwrap()).collect();
+        assert_eq!((ended.iter().filter(|code| **code == 0).count(), ended.iter().sum::<i32>()), (1, 7), "{ended:?}");
+    }
+    let number = |id: &str| -> serde_json::Value {
+        serde_json::from_slice::<serde_json::Value>(&std::fs::read(world.session(id).join("session.json")).unwrap()).unwrap()["seq"].clone()
+    };
+    let listed = world.recant("list --json").ok().json();
+    let numbers: Vec<_> = listed["sessions"].as_array().unwrap().iter().map(|row| number(row["id"].as_str().unwrap())).collect();
+    assert_eq!(numbers, [3, 2, 1]);
+}
+
+#[test]
+fn a_run_whose_record_is_garbled_hides_no_other_session() {
+    let world = World::new();
+    let (good, bad) = (world.begin(), world.begin());
+    let header = std::fs::read_to_string(world.session(&bad).join("session.json")).unwrap();
+    let header = header.replace("\"staged\"", "\"captured\"").replace("\"lines\"", "\"uncollected\":true,\"lines\"");
+    world.write(world.session(&bad).join("session.json"), header).write(world.session(&bad).join("run.json"), "{");
+    let listed = world.recant("list --json").with(4).json();
+    assert_eq!((&listed["sessions"][0]["id"], &listed["damaged"][0]["id"]), (&good.into(), &bad.into()), "{listed}");
+    world.recant("status").ok();
+}
+
+#[test]
 fn fewer_lines_than_the_header_counts_are_damage() {
     let world = World::new();
     let id = world.begin();
@@ -177,6 +263,7 @@ fn a_store_of_another_format_is_refused_untouched() {
     --- stderr
     recant: /world/store: the store's format is "recant-store 2"; this recant knows recant-store 1
             nothing was changed
+            take the recant that made it, or another store: --store DIR, RECANT_STORE
     "#);
     assert_eq!(world.recant("list").status, 1);
     before.assert_same(&common::manifest(&world.store()), "the store was touched");
@@ -270,7 +357,7 @@ fn discard_drops_what_is_held_and_keeps_a_record() {
     assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
     status 1
     --- stderr
-    recant: cannot rollback <id1>: session <id1>: it is discarded: what it held is gone
+    recant: cannot rollback <id1>: it is discarded: what it held is gone
             nothing was changed
     "#);
     assert_snapshot!(world.call(["session", "write", &id, "g"]).run(), @r#"
@@ -332,6 +419,74 @@ fn prune_takes_what_nothing_needs_and_the_rest_only_by_name() {
 }
 
 #[test]
+fn a_session_with_a_garbled_header_is_pruned_by_its_whole_id_alone_and_all_that_it_holds_is_named() {
+    let world = World::new();
+    world.write("kept", "old");
+    let id = world.begin();
+    world.stage_write(&id, "kept", "new").stage_write(&id, "fresh", "new");
+    world.call(["commit", &id]).run().ok();
+    world.call(["rollback", &id, "fresh"]).run().ok();
+    world.write(world.session(&id).join("session.json"), "{");
+    for key in ["last", &id[16..], &id[..18]] {
+        let said = world.call(["session", "prune", key]).run();
+        assert!([1, 5].contains(&said.status) && world.session(&id).exists(), "{said}");
+    }
+    assert_eq!(world.recant("session prune --keep 0").ok().stdout(), "", "not by conditions");
+    assert_snapshot!(world.call(["discard", &id]).run(), @r#"
+    status 5
+    --- stderr
+    recant: /world/store/sessions/<id1>/session.json: the store is damaged: EOF while parsing an object at line 1 column 1
+            nothing was changed
+            recant session prune <id1> drops it with all that it holds; with --dry-run it tells what that is
+    "#);
+    assert_snapshot!(world.call(["checkpoint", "prune", &id]).run(), @r#"
+    status 5
+    --- stderr
+    recant: /world/store/sessions/<id1>/session.json: the store is damaged: EOF while parsing an object at line 1 column 1
+            nothing was changed
+            recant session prune <id1> drops it with all that it holds; with --dry-run it tells what that is
+    "#);
+    let dry = world.call(["session", "prune", &id, "--dry-run"]).run().ok();
+    assert_snapshot!(dry, @r#"
+    status 0
+    --- stdout
+    <id1>
+    --- stderr
+    recant: would be lost: /world/tree/fresh: what the session held of it
+    recant: would be lost: /world/tree/kept: what the session held of it
+    recant: would be lost: /world/tree/kept: what was there before it was committed
+    recant: 1 session would go, 8.0 KiB
+    "#);
+    assert!(world.session(&id).exists());
+    let pruned = world.call(["session", "prune", &id, "--json"]).run().ok().json();
+    assert_eq!(pruned["lost"].as_array().unwrap().len(), 3, "{pruned}");
+    assert!(!world.session(&id).exists());
+    assert_eq!(world.recant("status").ok().stderr(), "");
+    assert!(world.recant("log").ok().stdout().contains(&id));
+}
+
+#[test]
+fn of_a_garbled_session_whose_records_are_gone_too_the_folders_are_named() {
+    let world = World::new();
+    world.write("kept", "old");
+    let id = world.begin();
+    world.stage_write(&id, "kept", "new");
+    world.call(["commit", &id]).run().ok();
+    for file in ["session.json", "changes.jsonl", "checkpoint/manifest.jsonl"] {
+        world.write(world.session(&id).join(file), "garbled");
+    }
+    assert_snapshot!(world.call(["session", "prune", &id]).run(), @r#"
+    status 0
+    --- stdout
+    <id1>
+    --- stderr
+    recant: lost: /world/store/sessions/<id1>/checkpoint/blobs: 1 object, of paths that cannot be told any more
+    recant: 1 session pruned, 4.0 KiB
+    "#);
+    assert!(!world.session(&id).exists());
+}
+
+#[test]
 fn prune_keeps_the_newest_and_goes_by_age_and_by_the_settings() {
     let world = World::new();
     let ids: Vec<String> = (0..4).map(|_| world.begin()).collect();
@@ -355,7 +510,7 @@ fn checkpoint_prune_ends_a_rollback_only_by_name() {
     assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
     status 1
     --- stderr
-    recant: cannot rollback <id1>: session <id1>: its checkpoint was pruned: the originals are gone, and what is committed stays
+    recant: cannot rollback <id1>: its checkpoint was pruned: the originals are gone, and what is committed stays
             nothing was changed
     "#);
     assert_eq!(world.read("f"), "new");
@@ -477,7 +632,7 @@ fn the_log_tells_what_was_done_also_of_sessions_that_are_gone() {
     status 4
     --- stderr
     recant: nothing was done yet
-    recant: log.jsonl: 1 line cannot be read
+    recant: /world/store/log.jsonl: 1 line cannot be read
     "#);
 }
 

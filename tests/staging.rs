@@ -82,6 +82,42 @@ fn writing_twice_is_one_change_with_the_true_original() {
 }
 
 #[test]
+#[cfg(feature = "crash-points")]
+fn a_staging_killed_before_any_step_leaves_the_first_content_or_the_second_and_the_next_one_clears_up() {
+    for n in 1.. {
+        let world = World::new();
+        let id = world.begin();
+        world.stage_write(&id, "f", "first");
+        let step = format!("kill:{n}");
+        let killed = world.call(["session", "write", &id, "f"]).stdin("second").env("RECANT_STEPS", step).run();
+        if killed.status == 0 {
+            assert!(n > 10, "{n} steps");
+            return;
+        }
+        assert_eq!(killed.status, 137, "killed before step {n}: {killed}");
+        let content = world.call(["cat", &id, "f"]).run().ok().stdout();
+        assert!(["first", "second"].contains(&&*content), "killed before step {n}: {content}");
+        world.stage_write(&id, "g", "third");
+        let held = std::fs::read_dir(world.session(&id).join("held/objects")).unwrap().count();
+        assert_eq!(held, 2, "killed before step {n}: what no change needs is let go");
+    }
+}
+
+/// Effort counted in steps: a sync takes longer than all the rest of a staging.
+#[test]
+#[cfg(feature = "crash-points")]
+fn staging_a_file_syncs_its_content_the_line_and_the_header_once_with_their_folders() {
+    let world = World::new();
+    let (id, log) = (world.begin(), world.root().join("steps"));
+    let steps = format!("log:{}", log.display());
+    world.call(["session", "write", &id, "f"]).stdin("x").env("RECANT_STEPS", steps).run().ok();
+    let steps = std::fs::read_to_string(log).unwrap();
+    assert_eq!(steps.lines().filter(|line| line.contains("sync")).count(), 5, "{steps}");
+    let held = world.recant("list --json").ok().json()["sessions"][0]["held_bytes"].clone();
+    assert!(held.as_u64().unwrap() > 0, "what it holds is counted with it");
+}
+
+#[test]
 fn a_write_then_a_delete_is_a_deletion_and_of_something_new_nothing() {
     let world = World::new();
     world.write("old", "x");
@@ -92,6 +128,26 @@ fn a_write_then_a_delete_is_a_deletion_and_of_something_new_nothing() {
     }
     assert_eq!(net(&world, &id), rows(&[("old", "deleted")]));
     assert_eq!(std::fs::read_dir(world.session(&id).join("held/objects")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_path_longer_than_the_kernel_takes_at_once_is_staged_committed_and_taken_back() {
+    let world = World::new();
+    let tree = world.manifest();
+    let (id, long) = (world.begin(), vec!["d".repeat(250); 20].join("/"));
+    assert!(long.len() > 4096);
+    world.call(["session", "write", &id, &format!("{long}/f"), "-p"]).stdin("deep").run().ok();
+    assert_eq!(world.call(["cat", &id, &format!("{long}/f")]).run().ok().stdout(), "deep");
+    world.call(["commit", &id]).run().ok();
+    let again = world.begin();
+    world.call(["session", "write", &again, &format!("{long}/f")]).stdin("other").run().ok();
+    assert_eq!(world.call(["cat", &again, &format!("{long}/f"), "--before"]).run().ok().stdout(), "deep");
+    world.call(["session", "delete", &again, &"d".repeat(250), "-r"]).run().ok();
+    world.call(["commit", &again]).run().ok();
+    assert!(!world.exists("d".repeat(250)));
+    world.call(["rollback", &again]).run().ok();
+    world.call(["rollback", &id]).run().ok();
+    tree.assert_same(&world.manifest(), "after both rollbacks");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::header::{Counts, Sizes};
-use crate::session::run::{Arg, Ending, Run, boot_id};
+use crate::session::run::{Arg, Ending, How, Run, boot_id};
 use crate::session::store::{Locked, Store};
 use crate::tree::state::State;
 
@@ -73,7 +73,13 @@ pub fn hold(
         session.save_later(fs, header)?;
     }
 
-    let ended = run(&laid, command, hear)?;
+    let ended = run(&laid, command, &mut |event| {
+        if let Event::Uncovered(path, why) = &event {
+            let rows = record.coverage.iter_mut().filter(|row| row.path == *path);
+            rows.for_each(|row| (row.how, row.why) = (How::Uncovered, Some(why.clone())));
+        }
+        hear(event);
+    })?;
     record.ending = Some(match ended.exit {
         Exit::Code(code) => Ending::Exited(code.into()),
         Exit::Signal(signal) => Ending::Signaled(signal),

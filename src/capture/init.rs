@@ -51,7 +51,9 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     let _before = Signals::all().block();
     let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD]].concat());
     let signals = signals.descriptor().at("listen to signals", "signalfd").map_err(failed)?;
-    space::build(orders.laid, orders.own_pids)?;
+    for (path, why) in space::build(orders.laid, orders.own_pids)? {
+        say(recant, &Word::Uncovered(path.as_bytes().to_vec(), why));
+    }
     close_off()?;
     let _named = rustix::thread::set_name(c"recant-init");
     die_with_recant(orders, recant)?;
@@ -77,7 +79,7 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
         let mut ready = [PollFd::new(&signals, PollFlags::IN), PollFd::new(recant, PollFlags::IN)];
         let _interrupted = poll(&mut ready, None);
         if !ready[1].revents().is_empty() {
-            // C2: recant is gone, or wants the rest ended.
+            // H2: recant is gone, or wants the rest ended.
             end_all(orders.own_pids);
             return Ok(());
         }
@@ -104,7 +106,7 @@ fn close_off() -> Result<(), Word> {
         .map_err(failed)
 }
 
-/// C2. Set last: changes of rights clear it (PR_SET_PDEATHSIG(2const)). recant may have died before that; its end of the
+/// H2. Set last: changes of rights clear it (PR_SET_PDEATHSIG(2const)). recant may have died before that; its end of the
 /// socket tells.
 fn die_with_recant(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     if orders.own_pids {

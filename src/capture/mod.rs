@@ -6,13 +6,13 @@
 //! [`collect::finish`] → `Collected`.
 //!
 //! What always holds:
-//! - **C1** Fail closed: what can't be mounted as planned ends the run before the command starts, and what the kernel
+//! - **H1** Fail closed: what can't be mounted as planned ends the run before the command starts, and what the kernel
 //!   mounted is read back from mountinfo. A mount that is neither planned nor read-only ends it too.
-//! - **C2** The command dies with recant: its init has PDEATHSIG and a socket that ends with recant.
-//! - **C3** When [`run::run`] returns, no process of the run is left and its mounts are gone, so the uppers are still.
-//! - **C4** Folders on the tree are never touched here: all that is made lies in the store or in a mount of the run's own.
+//! - **H2** The command dies with recant: its init has PDEATHSIG and a socket that ends with recant.
+//! - **H3** When [`run::run`] returns, no process of the run is left and its mounts are gone, so the uppers are still.
+//! - **H4** Folders on the tree are never touched here: all that is made lies in the store or in a mount of the run's own.
 //!
-//! Files: `plan` is the checked list of mounts; `space` builds them inside the namespace; `init` is the small pid 1;
+//! Files: `plan` is the checked list of mounts, `places` chooses what is on it; `space` builds them inside the namespace; `init` is the small pid 1;
 //! `run` forks and waits; `collect` reads the uppers, once
 //! `redirect` has filled in the folders that were renamed; `sys` holds the unsafe calls.
 
@@ -22,6 +22,7 @@ pub mod error;
 pub mod hold;
 mod init;
 pub mod inside;
+mod places;
 pub mod plan;
 mod redirect;
 pub mod run;

@@ -5,13 +5,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
+use super::places::{Places, may_write, stat};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
-use crate::fs::mounts::{self, Mount};
+use crate::fs::dir::{Dir, Entry, Stat, Time};
 use crate::fs::path::{AbsPath, Shown};
-use crate::session::run::{Coverage, How, Place};
-use rustix::fs::Access;
+use crate::session::run::{Coverage, Place};
 
 /// What a run is asked for.
 #[derive(Debug, Clone)]
@@ -30,8 +29,13 @@ pub struct Request {
     pub hide: Vec<PathBuf>,
     /// The program that will be run, to tell at once of one that can't work.
     pub program: OsString,
+    /// The places that the session captured in earlier runs.
+    pub known: Vec<AbsPath>,
     /// A word that marks the run's mounts: the session's id. Letters, digits and `-`.
     pub tag: String,
+    /// When the run begins to count, [`exact_now`](crate::fs::exact_now): what changes on the tree later is foreign to it. The
+    /// earlier the better, as the command waits for the clock that files are stamped with to pass it.
+    pub since: Time,
 }
 
 /// A path that stays real in a run: a socket, a file, or a folder with all in it.
@@ -59,13 +63,14 @@ pub struct Plan {
     pub(super) targets: Vec<Target>,
     pub(super) passes: Vec<AbsPath>,
     pub(super) hidden: Vec<AbsPath>,
+    /// Sockets of processes outside: masked where they do not lie in an overlay, in which they are dead.
+    pub(super) sockets: Vec<AbsPath>,
     pub(super) cwd: AbsPath,
     pub(super) tag: String,
     pub(super) uid: u32,
     pub(super) gid: u32,
-    /// When it was made. The run counts from here: the set-up is longer than a tick of the clock that files are stamped
-    /// with, so the command need not wait for one.
-    pub(super) made: Time,
+    /// When the run begins to count.
+    pub(super) since: Time,
     coverage: Vec<Coverage>,
     warnings: Vec<String>,
 }
@@ -74,14 +79,25 @@ pub struct Plan {
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub path: AbsPath,
-    /// The topmost mounts below it: attached again, read-only (root alone: a user's target has none).
+    /// The topmost mounts below it: moved into it, read-only (root alone: a user's target has none).
     pub nested: Vec<AbsPath>,
     /// Whether its mount is `nosuid`, and `noexec`: the overlay is then too.
     pub nosuid: bool,
     /// See `nosuid`.
     pub noexec: bool,
+    /// What its failing means.
+    pub need: Need,
+}
+
+/// What it means that a place can't be captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    /// The command is not started.
+    Must,
     /// One of many folders of a place that is captured by its folders: it may vanish meanwhile, and the run does without.
-    pub may_vanish: bool,
+    WhileThere,
+    /// A mount that nobody asked for: it stays read-only, which is said.
+    OrReadOnly,
 }
 
 /// A plan whose uppers are there.
@@ -99,31 +115,6 @@ pub(super) struct Layer {
     pub work: Dir,
 }
 
-/// File systems of which an overlay makes no sense: their files are the kernel's.
-const PSEUDO: &[&str] = &[
-    "proc",
-    "sysfs",
-    "cgroup",
-    "cgroup2",
-    "devtmpfs",
-    "devpts",
-    "debugfs",
-    "tracefs",
-    "securityfs",
-    "pstore",
-    "bpf",
-    "configfs",
-    "mqueue",
-    "autofs",
-    "hugetlbfs",
-    "efivarfs",
-    "fusectl",
-    "binfmt_misc",
-];
-
-/// What marks the top folder of a project.
-const PROJECT: &[&[u8]] = &[b".git", b".hg", b".jj", b".svn", b".bzr"];
-
 /// Programs that are of no use without the right to change the user.
 const GAINERS: &[&[u8]] = &[b"sudo", b"su", b"doas"];
 
@@ -140,55 +131,25 @@ pub fn working_folder() -> Result<AbsPath, Error> {
     }
 }
 
-/// The top folder of the project that `cwd` lies in: the nearest one upward with a repository, else `cwd`.
-pub fn project_of(cwd: &AbsPath) -> AbsPath {
-    let mut at = Some(cwd.clone());
-    while let Some(folder) = at {
-        let is_top =
-            Dir::open(folder.as_path()).is_ok_and(|dir| PROJECT.iter().any(|mark| matches!(dir.at(mark).stat(), Ok(Some(_)))));
-        if is_top && folder.depth() > 0 {
-            return folder;
-        }
-        at = folder.parent();
-    }
-    cwd.clone()
-}
-
 impl Plan {
     /// Decides what is mounted where. Errors: what would let the command write past the capture, or can't work.
     pub fn make(request: &Request) -> Result<Self, Error> {
-        let made = crate::fs::exact_now();
         let route = route();
         refuse_gainer(route, &request.program)?;
-        let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
-        let mut making = Making {
-            request,
-            route,
-            mounts: &mounts,
-            targets: Vec::new(),
-            coverage: Vec::new(),
-            warnings: Vec::new(),
-            opened: Vec::new(),
-        };
-        making.choose();
-        making.say_rest();
-        let passes = making.passes();
-        let hidden = making.hidden()?;
-        let Making { mut targets, mut coverage, warnings, .. } = making;
-        targets.retain(|target| !passes.iter().any(|pass| target.path.is_under(pass)));
-        coverage.sort_by(|a, b| a.path.cmp(&b.path));
+        let places = Places::choose(request, route)?;
         let plan = Self {
             route,
-            targets,
-            passes,
-            hidden,
+            targets: places.targets,
+            passes: places.passes,
+            hidden: places.hidden,
+            sockets: places.sockets,
             cwd: request.cwd.clone(),
             tag: request.tag.clone(),
             uid: rustix::process::geteuid().as_raw(),
             gid: rustix::process::getegid().as_raw(),
-            made,
-            coverage,
-            warnings,
+            since: request.since,
+            coverage: places.coverage,
+            warnings: places.warnings,
         };
         plan.check_cwd()?;
         Ok(plan)
@@ -222,7 +183,7 @@ impl Plan {
         let mut free = known.iter().map(|place| place.k + 1).max().unwrap_or(0);
         let mut layers = Vec::with_capacity(self.targets.len());
         let mut targets = std::mem::take(&mut self.targets);
-        targets.retain(|target| !target.may_vanish || stat(&target.path).is_some());
+        targets.retain(|target| target.need != Need::WhileThere || stat(&target.path).is_some());
         self.targets = targets;
         for target in &self.targets {
             let place = known.iter().find(|place| place.path == target.path).cloned().unwrap_or_else(|| {
@@ -316,7 +277,7 @@ impl Laid {
 
     /// From when on a change of the real tree is one during the run.
     pub fn started(&self) -> Time {
-        self.plan.made
+        self.plan.since
     }
 
     /// What happens to changes where.
@@ -351,16 +312,6 @@ fn refuse_gainer(route: Route, program: &OsString) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether the caller may write in a folder, the mount's being read-only included: access(2).
-fn may_write(path: &AbsPath) -> bool {
-    rustix::fs::access(path.as_path(), Access::WRITE_OK | Access::EXEC_OK).is_ok()
-}
-
-/// The real path of a folder that was asked for. `None` where there is none.
-fn real(path: &Path) -> Option<AbsPath> {
-    AbsPath::parse(std::fs::canonicalize(path).ok()?.as_os_str().as_encoded_bytes()).ok()
-}
-
 /// A folder of the store's, made where it is missing.
 fn folder(fs: &Fs, at: Entry<'_>) -> Result<Dir, Error> {
     match fs.mkdir(at, 0o700) {
@@ -368,238 +319,4 @@ fn folder(fs: &Fs, at: Entry<'_>) -> Result<Dir, Error> {
         other => other.at("make the folder", at)?,
     }
     Ok(at.open_dir().at("open the folder", at)?)
-}
-
-/// A plan in the making.
-struct Making<'a> {
-    request: &'a Request,
-    route: Route,
-    mounts: &'a [Mount],
-    targets: Vec<Target>,
-    coverage: Vec<Coverage>,
-    warnings: Vec<String>,
-    /// Folders whose folders are captured one by one.
-    opened: Vec<AbsPath>,
-}
-
-impl Making<'_> {
-    fn say(&mut self, path: &AbsPath, how: How, why: impl Into<String>, warn: bool) {
-        let why = why.into();
-        if warn {
-            self.warnings.push(format!("{path}: {why}"));
-        }
-        self.coverage.push(Coverage { path: path.clone(), how, why: (!why.is_empty()).then_some(why) });
-    }
-
-    /// The places that are wanted, those that another one covers left out, each turned into targets.
-    fn choose(&mut self) {
-        let mut wanted: Vec<(AbsPath, &str)> = Vec::new();
-        let project = project_of(&self.request.cwd);
-        let why = if project == self.request.cwd { "the working folder" } else { "the working folder's project" };
-        wanted.extend(self.request.home.as_deref().and_then(real).map(|home| (home, "home")));
-        wanted.push((project, why));
-        wanted.extend(["/tmp", "/var/tmp"].into_iter().filter_map(|path| Some((real(Path::new(path))?, "temporary files"))));
-        for also in &self.request.also {
-            match real(also) {
-                Some(path) => wanted.push((path, "capture.also")),
-                None => {
-                    if let Ok(path) = AbsPath::parse(also.as_os_str().as_encoded_bytes()) {
-                        self.say(&path, How::Uncovered, "capture.also: no such folder", true);
-                    }
-                }
-            }
-        }
-        // Stable: of two reasons for one path the first stays.
-        wanted.sort_by(|a, b| a.0.cmp(&b.0));
-        wanted.dedup_by(|a, b| a.0 == b.0);
-        let mut kept: Vec<(AbsPath, u64)> = Vec::new();
-        for (path, why) in wanted {
-            let Some(mount) = mounts::containing(self.mounts, &path) else { continue };
-            if kept.iter().any(|(above, id)| path.is_under(above) && *id == mount.id && self.reaches(above, &path)) {
-                continue;
-            }
-            if self.fits(&path, mount, why) {
-                kept.push((path.clone(), mount.id));
-                self.take(&path, mount, why);
-            }
-        }
-        self.targets.sort_by(|a, b| a.path.cmp(&b.path));
-    }
-
-    /// Whether an overlay of `above` can take changes at `path` below it. Each folder on the way down is copied up with them,
-    /// which in a user namespace fails (EOVERFLOW) for one of another's: /var/tmp/theirs/mine needs an overlay of its own.
-    fn reaches(&self, above: &AbsPath, path: &AbsPath) -> bool {
-        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        let own = |path: &AbsPath| stat(path).is_some_and(|stat| (stat.uid, stat.gid) == (uid, gid));
-        self.route == Route::Root
-            || std::iter::successors(Some(path.clone()), AbsPath::parent).take_while(|at| at != above).all(|at| own(&at))
-    }
-
-    /// Whether an overlay of this folder is of use; says why where it is not.
-    fn fits(&mut self, path: &AbsPath, mount: &Mount, why: &str) -> bool {
-        let asked = why == "capture.also";
-        let refuse = if path.depth() == 0 {
-            Some("the root folder itself is not captured: only the places listed are")
-        } else if path.is_under(&self.request.store) {
-            Some("it lies in recant's store")
-        } else if PSEUDO.contains(&mount.fs_type.as_str()) {
-            Some("its files are the kernel's own")
-        } else if mount.read_only() {
-            Some("its file system is mounted read-only")
-        } else if !stat(path).is_some_and(|stat| stat.sort == Sort::Folder) {
-            Some("it is no folder")
-        } else if self.route == Route::User && !may_write(path) {
-            Some("it is not writable for you")
-        } else {
-            None
-        };
-        if let Some(refuse) = refuse {
-            self.say(path, How::ReadOnly, format!("{why}: {refuse}"), asked);
-        }
-        refuse.is_none()
-    }
-
-    /// Captures a folder with what lies below it; where a mount lies below and the kernel can't have that (a user
-    /// namespace), its folders one by one.
-    fn take(&mut self, path: &AbsPath, mount: &Mount, why: &str) {
-        match self.route {
-            Route::Root => {
-                let nested = self.topmost_below(path);
-                for point in &nested {
-                    self.say(point, How::ReadOnly, format!("a mount below {path}"), false);
-                }
-                self.target(path, mount, nested, why, false);
-            }
-            Route::User if self.locked_below(path, mount.id).is_empty() => {
-                self.target(path, mount, Vec::new(), why, false);
-            }
-            Route::User => self.take_siblings(path, mount, why),
-        }
-    }
-
-    fn target(&mut self, path: &AbsPath, mount: &Mount, nested: Vec<AbsPath>, why: &str, may_vanish: bool) {
-        if self.targets.iter().any(|target| target.path == *path) {
-            return;
-        }
-        self.say(path, How::Captured, why, false);
-        let has = |option| mounts::has(&mount.options, option);
-        self.targets.push(Target { path: path.clone(), nested, nosuid: has("nosuid"), noexec: has("noexec"), may_vanish });
-    }
-
-    /// A user namespace locks inherited mounts in place; the kernel clones no mount whose locked children would be
-    /// uncovered, so a folder with a mount below it can't be a lower. Its folders can, where none lies below them.
-    fn take_siblings(&mut self, path: &AbsPath, mount: &Mount, why: &str) {
-        // Both a place and one below it can come here.
-        if self.opened.contains(path) {
-            return;
-        }
-        self.opened.push(path.clone());
-        let points = self.locked_below(path, mount.id);
-        let first = points.first().map(ToString::to_string).unwrap_or_default();
-        let says = format!("{why}: {first} is a mount below it, so new names directly in it, and its files, are refused");
-        self.say(path, How::ReadOnly, says, true);
-        for point in points.iter().filter(|point| point.parent().as_ref() == Some(path)) {
-            self.say(point, How::ReadOnly, format!("a mount below {path}"), false);
-        }
-        let Ok(dir) = Dir::open(path.as_path()) else { return };
-        let Ok(mut names) = dir.names() else { return };
-        names.sort();
-        for name in names {
-            let Ok(child) = path.join(&name) else { continue };
-            let Ok(Some(stat)) = dir.at(&name).stat() else { continue };
-            let is_own = stat.sort == Sort::Folder && !stat.mount_root && child != self.request.store;
-            if !is_own {
-                continue;
-            }
-            if !self.locked_below(&child, mount.id).is_empty() {
-                self.take_siblings(&child, mount, why);
-            } else if may_write(&child) {
-                self.target(&child, mount, Vec::new(), why, true);
-            }
-        }
-    }
-
-    /// The mounts below `path` that hang in the mount `mount`, hidden ones included: the kernel counts them all.
-    fn locked_below(&self, path: &AbsPath, mount: u64) -> Vec<AbsPath> {
-        let below = self.mounts.iter().filter(|m| m.parent == mount && m.point != *path && m.point.is_under(path));
-        let mut points: Vec<_> = below.map(|m| m.point.clone()).collect();
-        points.sort();
-        points.dedup();
-        points
-    }
-
-    /// The topmost mounts below `path` that can be seen.
-    fn topmost_below(&self, path: &AbsPath) -> Vec<AbsPath> {
-        let mut points: Vec<_> = self.mounts.iter().map(|m| m.point.clone()).filter(|p| p != path && p.is_under(path)).collect();
-        points.sort();
-        points.dedup();
-        let mut topmost: Vec<AbsPath> = Vec::new();
-        for point in points {
-            let covered = topmost.last().is_some_and(|last| point.is_under(last));
-            if !covered && stat(&point).is_some_and(|stat| stat.mount_root) {
-                topmost.push(point);
-            }
-        }
-        topmost
-    }
-
-    fn say_rest(&mut self) {
-        let parse = |path: &str| AbsPath::parse(path).ok();
-        let (rest, dev) = match self.route {
-            Route::Root => ("everything else", "harmless nodes only"),
-            Route::User => ("everything else: a user's capture has home, project, /tmp, /var/tmp and capture.also", ""),
-        };
-        if let Some(path) = parse("/") {
-            self.say(&path, How::ReadOnly, rest, false);
-        }
-        if let (Some(path), Route::Root) = (parse("/dev"), self.route) {
-            self.say(&path, How::Private, dev, false);
-        }
-        if let Some(path) = parse("/dev/shm") {
-            self.say(&path, How::Private, "shared memory, gone at the end", false);
-        }
-    }
-
-    fn passes(&mut self) -> Vec<AbsPath> {
-        let mut passes = Vec::new();
-        for pass in &self.request.passes {
-            match real(&pass.path) {
-                Some(path) if path.is_under(&self.request.store) || self.request.store.is_under(&path) => {
-                    self.say(&path, How::Hidden, format!("{}: it holds recant's store", pass.why), true);
-                }
-                Some(path) => {
-                    self.say(&path, How::Passed, pass.why.clone(), false);
-                    passes.push(path);
-                }
-                None => {
-                    if let Ok(path) = AbsPath::parse(pass.path.as_os_str().as_encoded_bytes()) {
-                        self.say(&path, How::Uncovered, format!("{}: nothing there to pass", pass.why), true);
-                    }
-                }
-            }
-        }
-        passes.sort();
-        passes.dedup();
-        passes
-    }
-
-    fn hidden(&mut self) -> Result<Vec<AbsPath>, Error> {
-        let store = self.request.store.clone();
-        self.say(&store, How::Hidden, "recant's store", false);
-        let mut hidden = vec![store];
-        for hide in &self.request.hide {
-            let path = std::fs::canonicalize(hide).at("find what is to be hidden", hide.display())?;
-            if let Ok(path) = AbsPath::parse(path.as_os_str().as_encoded_bytes()) {
-                self.say(&path, How::Hidden, "asked for", false);
-                hidden.push(path);
-            }
-        }
-        Ok(hidden)
-    }
-}
-
-fn stat(path: &AbsPath) -> Option<Stat> {
-    let (parent, name) = path.split()?;
-    let parent = AbsPath::parse(parent).ok()?;
-    Dir::open(parent.as_path()).ok()?.at(name).stat().ok()?
 }

@@ -126,7 +126,7 @@ impl Filling<'_> {
         if !missing.is_empty() && upper.xattrs().at("read the extended attributes of", own)?.iter().all(|(name, _)| name != MTIME)
         {
             let mtime = upper.stat().at("look at", own)?.mtime;
-            self.fs.set_xattr(own, MTIME, format!("{}.{}", mtime.s, mtime.ns).as_bytes()).at("note the time of", own)?;
+            self.fs.set_xattr(own, MTIME, format!("{}.{}", { mtime.s }, mtime.ns).as_bytes()).at("note the time of", own)?;
         }
         for name in missing {
             let path = joined(lower, &name);

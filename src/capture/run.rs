@@ -22,7 +22,7 @@ use super::sys::{self, New, Signals};
 use super::words::{Failed, Word, Words};
 use crate::error::At;
 use crate::fs::dir::Time;
-use crate::fs::path::Shown;
+use crate::fs::path::{AbsPath, Shown};
 use crate::session::run::Place;
 
 /// What to run.
@@ -73,14 +73,18 @@ pub struct Ended {
 /// What happens while a run lasts that a person may want to hear.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
+    /// The set-up is under way in another process, and there is time for something else.
+    SettingUp,
     /// The command ended two seconds ago, and children of it go on: their names.
     Lingering(Vec<String>),
+    /// A place could not be captured, for this reason: it is read-only. The command is not started yet.
+    Uncovered(AbsPath, String),
 }
 
 /// When background children are spoken of.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs the command and comes back when nothing of the run is left (C3). Forks, so the process must have one thread.
+/// Runs the command and comes back when nothing of the run is left (H3). Forks, so the process must have one thread.
 /// On an error the command was not started, with one exception: it could not be executed ([`Error::NotFound`],
 /// [`Error::NotExecutable`]).
 pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
@@ -96,7 +100,7 @@ pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Resul
     let listened = Signals::of(&[init::FORWARDED, &[libc::SIGCONT]].concat());
     let mask = listened.block();
     let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
-        let started = laid.plan.made;
+        let started = laid.plan.since;
         let mut run = Running { laid, command, signals: signals.as_fd(), hear };
         let orders = |own_pids| Orders {
             laid,
@@ -162,6 +166,7 @@ impl Running<'_> {
             init::live(orders, &theirs)
         };
         drop(theirs);
+        (self.hear)(Event::SettingUp);
         let outcome = self.follow(init, Words::of(ours));
         sys::wait_for(init).at("wait for", "the init")?;
         match outcome {
@@ -190,6 +195,11 @@ impl Running<'_> {
             match words.next() {
                 None => break,
                 Some(Word::Ready) => {}
+                Some(Word::Uncovered(path, why)) => {
+                    if let Ok(path) = AbsPath::parse(path) {
+                        (self.hear)(Event::Uncovered(path, why));
+                    }
+                }
                 Some(Word::Failed(failed)) => outcome = Some(Outcome::Failed(failed)),
                 Some(Word::NoProc) => outcome = Some(Outcome::NoProc),
                 Some(Word::NoExec(errno)) => outcome = Some(Outcome::NoExec(errno)),

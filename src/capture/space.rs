@@ -2,7 +2,7 @@
 //!
 //! The order matters. The overlays come first, detached: an overlay keeps its own writable clone of the mount that its
 //! upper lies on, and an upper on a mount that is read-only already is refused. Then everything becomes read-only. Then
-//! the overlays take their places. What the kernel made of it all is read back at the end (C1).
+//! the overlays take their places, root's of `/` by pivot_root(2), with the other mounts moved into it. What the kernel made of it all is read back at the end (H1).
 
 use std::collections::HashSet;
 use std::ffi::CString;
@@ -12,15 +12,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 use super::inside::MARK;
-use super::plan::{Laid, Layer, Plan, Route, Target};
+use super::plan::{Laid, Layer, Need, Plan, Route, Target};
 use super::sys;
 use super::words::{Failed, Word};
-use crate::error::{At, IoError};
+use crate::error::{At, IoError, reason};
 use crate::fs::dir::{Dir, Sort, stat_of};
 use crate::fs::mounts::{self, Mount, has};
 use crate::fs::path::AbsPath;
@@ -79,7 +79,8 @@ const DROPPED: CapabilitySet = CapabilitySet::SYS_ADMIN
     .union(CapabilitySet::CHECKPOINT_RESTORE);
 
 /// Builds it all; afterwards this process has the rights that the command will have, and stands in its working folder.
-pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<(), Unbuilt> {
+/// Gives the places that could not be captured and are read-only, with the reason.
+pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<Vec<Uncovered>, Unbuilt> {
     let plan = &laid.plan;
     if plan.route == Route::User {
         map_ids((0, plan.uid), (0, plan.gid))?;
@@ -89,27 +90,25 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<(), Unbuilt> {
 
     // First, as it may be refused, and an overlay that was made leaves its mark in the work folder.
     let proc = if own_pids { Some(new_proc(plan.route)?) } else { None };
-    let mut overlays = Vec::with_capacity(plan.targets.len());
-    for (layer, target) in laid.layers.iter().zip(&plan.targets) {
-        match overlay(plan, layer, target) {
-            // Nothing can be written where it was, nor in what somebody makes there: all that is no overlay is read-only.
-            Err(_) if target.may_vanish && at_path(&target.path).is_err() => {}
-            made => overlays.push((target, made?)),
-        }
-    }
+    let (overlays, uncovered) = overlays(laid)?;
     let passes: Vec<OwnedFd> = plan.passes.iter().map(clone_of).collect::<Result<_, _>>()?;
     let devices = if plan.route == Route::Root { Some(Devices::take()?) } else { None };
     sys::close_all_mounts(plan.route == Route::Root).at("make everything else read-only", "/")?;
 
+    let mut overlays = overlays.into_iter().peekable();
+    let mut attached = Vec::with_capacity(plan.targets.len());
+    if let Some((target, overlay)) = overlays.next_if(|(target, _)| target.path.depth() == 0) {
+        become_root(target, &overlay, &plan.hidden)?;
+        attached.push(target);
+    }
     processes(plan.route, proc)?;
     match devices {
         Some(devices) => devices.attach()?,
         None => user_devices()?,
     }
-    let mut attached = Vec::with_capacity(overlays.len());
     for (target, overlay) in overlays {
         match attach_target(target, &overlay) {
-            Err(_) if target.may_vanish && at_path(&target.path).is_err() => {}
+            Err(_) if target.need == Need::WhileThere && at_path(&target.path).is_err() => {}
             done => done.map(|()| attached.push(target))?,
         }
     }
@@ -119,6 +118,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<(), Unbuilt> {
     for path in &plan.hidden {
         hide(path, &plan.tag)?;
     }
+    mask(&plan.sockets, &attached)?;
     // By path: the inherited working folder still lies on the real, writable mount.
     rustix::process::chdir(plan.cwd.as_path()).at("enter the working folder", &plan.cwd)?;
     verify(plan, &attached)?;
@@ -135,7 +135,31 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<(), Unbuilt> {
             drop_rights(DROPPED).at("drop the capabilities", "capset")?;
         }
     }
-    Ok(())
+    Ok(uncovered)
+}
+
+/// A place that could not be captured, and why.
+pub(super) type Uncovered = (AbsPath, String);
+
+/// An overlay that is not yet anywhere.
+type Detached<'a> = (&'a Target, OwnedFd);
+
+/// The overlays of a plan, in path order.
+fn overlays(laid: &Laid) -> Result<(Vec<Detached<'_>>, Vec<Uncovered>), IoError> {
+    let (mut made, mut uncovered) = (Vec::with_capacity(laid.layers.len()), Vec::new());
+    for (layer, target) in laid.layers.iter().zip(&laid.plan.targets) {
+        match overlay(&laid.plan, layer, target) {
+            Ok(overlay) => made.push((target, overlay)),
+            // Nothing can be written where it was, nor in what somebody makes there: all that is no overlay is read-only.
+            Err(_) if target.need == Need::WhileThere && at_path(&target.path).is_err() => {}
+            Err(error) if target.need == Need::OrReadOnly => {
+                let why = format!("cannot {}: {}", error.act, reason(&error.source));
+                uncovered.push((target.path.clone(), why));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((made, uncovered))
 }
 
 /// Maps one user and one group: (inside, outside). user_namespaces(7).
@@ -227,15 +251,46 @@ fn attach_to(mount: &OwnedFd, path: &str) -> Result<(), IoError> {
     attach(mount, &parsed).at("put a mount", path)
 }
 
-/// Puts an overlay over its folder, and the mounts below back into it. These were made read-only with all the rest.
+/// Puts an overlay over its folder, and the mounts below it into it. These were made read-only with all the rest.
 fn attach_target(target: &Target, overlay: &OwnedFd) -> Result<(), IoError> {
-    let nested: Vec<OwnedFd> = target.nested.iter().map(clone_of).collect::<Result<_, _>>()?;
+    let nested = nested(target)?;
     make_in_shm(&target.path).at("make the folder again", &target.path)?;
     attach(overlay, &target.path).at("put the overlay", &target.path)?;
-    for (path, clone) in target.nested.iter().zip(nested) {
-        attach(&clone, path).at("put back the mount", path)?;
+    move_in(&nested)
+}
+
+/// Makes the overlay of `/` the root of this namespace, with the mounts below in it; the old root goes. It is put on a folder
+/// of the old tree for a moment, since pivot_root(2) takes mount points alone: on one that will be hidden.
+fn become_root(target: &Target, overlay: &OwnedFd, hidden: &[AbsPath]) -> Result<(), IoError> {
+    let nested = nested(target)?;
+    let store = hidden.first().unwrap_or(&target.path);
+    attach(overlay, store).at("put the overlay of /", store)?;
+    rustix::process::fchdir(overlay).at("enter the overlay of", &target.path)?;
+    // pivot_root(2), "pivot_root(".", ".")": the old root lies on the new one until it is unmounted.
+    rustix::process::pivot_root(".", ".").at("make the overlay the root", &target.path)?;
+    move_in(&nested)?;
+    rustix::mount::unmount(".", UnmountFlags::DETACH).at("unmount the old root", &target.path)
+}
+
+/// The mounts below a target, held before it is covered. One that is gone by now is left out.
+fn nested(target: &Target) -> Result<Vec<(&AbsPath, OwnedFd)>, IoError> {
+    let mut held = Vec::with_capacity(target.nested.len());
+    for path in &target.nested {
+        match at_path(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            mount => {
+                let mount = mount.at("find the mount", path)?;
+                if stat_of(&mount).at("look at the mount", path)?.mount_root {
+                    held.push((path, mount));
+                }
+            }
+        }
     }
-    Ok(())
+    Ok(held)
+}
+
+fn move_in(nested: &[(&AbsPath, OwnedFd)]) -> Result<(), IoError> {
+    nested.iter().try_for_each(|(path, mount)| attach(mount, path).at("move the mount into the overlay", path))
 }
 
 /// /dev/shm is the run's own and empty: a captured folder in it needs its mount point made.
@@ -376,13 +431,34 @@ fn mount_tmpfs(path: &str, options: &str, flags: MountFlags) -> Result<(), IoErr
     rustix::mount::mount("recant", path, "tmpfs", flags, options.as_c_str()).at("mount a tmpfs", path)
 }
 
+/// Puts /dev/null over sockets that are not dead by lying in an overlay: connect(2) then answers ECONNREFUSED. One that this
+/// user can't get at needs nothing.
+fn mask(sockets: &[AbsPath], attached: &[&Target]) -> Result<(), IoError> {
+    if sockets.is_empty() {
+        return Ok(());
+    }
+    let mount_of = |path: &AbsPath| stat_of(at_path(path).ok()?).ok();
+    let overlays: HashSet<u64> = attached.iter().filter_map(|target| Some(mount_of(&target.path)?.mount)).collect();
+    for path in sockets {
+        if mount_of(path).is_some_and(|stat| stat.sort == Sort::Socket && !overlays.contains(&stat.mount)) {
+            cover_file(path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts /dev/null over a file.
+fn cover_file(path: &AbsPath) -> Result<(), IoError> {
+    let null = clone_at("/dev/null".as_ref(), false).at("clone the device node", "/dev/null")?;
+    sys::set_read_only_held(null.as_fd()).at("make it read-only", path)?;
+    attach(&null, path).at("hide the file", path)
+}
+
 /// Hides a folder behind an empty tmpfs, a file behind /dev/null.
 fn hide(path: &AbsPath, tag: &str) -> Result<(), IoError> {
     let target = at_path(path).at("find what is to be hidden", path)?;
     if stat_of(&target).at("look at what is to be hidden", path)?.sort != Sort::Folder {
-        let null = clone_at("/dev/null".as_ref(), false).at("clone the device node", "/dev/null")?;
-        sys::set_read_only_held(null.as_fd()).at("make it read-only", path)?;
-        return attach(&null, path).at("hide the file", path);
+        return cover_file(path);
     }
     let making = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).at("open a tmpfs", path)?;
     for (key, value) in [("source", format!("{MARK}{tag}")), ("size", "4k".into()), ("mode", "0".into())] {
@@ -394,7 +470,7 @@ fn hide(path: &AbsPath, tag: &str) -> Result<(), IoError> {
     attach(&tmpfs, path).at("hide the folder", path)
 }
 
-/// C1: reads back what is mounted. Each captured place is our overlay with our options, each hidden one our tmpfs, and
+/// H1: reads back what is mounted. Each captured place is our overlay with our options, each hidden one our tmpfs, and
 /// nothing else is writable.
 fn verify(plan: &Plan, attached: &[&Target]) -> Result<(), Unbuilt> {
     let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;

@@ -1,9 +1,6 @@
 //! Large deletions: how much of a deleted folder a checkpoint keeps.
 
-use std::collections::HashMap;
-
 use crate::fs::path::AbsPath;
-use crate::session::change::Change;
 use crate::tree::state::State;
 
 /// What to do where a deleted folder is over a limit.
@@ -46,39 +43,54 @@ pub struct Large {
     pub size: u64,
 }
 
-/// The topmost deleted folders among `changes` (in path order) that are over a limit.
-pub fn large_deletions<'c>(changes: impl Iterator<Item = &'c Change>, limits: &Limits) -> Vec<Large> {
-    let mut totals: HashMap<AbsPath, Large> = HashMap::new();
-    let mut top: Option<AbsPath> = None;
-    for change in changes {
-        let Some(before) = &change.before.object else { continue };
-        let deleted = change.after.as_ref().is_none_or(|after| !after.is_folder());
-        if top.as_ref().is_none_or(|top| !change.path.is_under(top)) {
-            top = (before.is_folder() && deleted).then(|| change.path.clone());
-        }
-        let Some(top) = &top else { continue };
-        let total = totals.entry(top.clone()).or_insert_with(|| Large { path: top.clone(), files: 0, size: 0 });
-        total.files += u64::from(!before.is_folder());
-        total.size += State::size(before);
+/// Counts deletions, in path order, over each topmost deleted folder.
+pub struct Tally<'l> {
+    limits: &'l Limits,
+    top: Option<Large>,
+    over: Vec<Large>,
+}
+
+impl<'l> Tally<'l> {
+    /// With nothing counted.
+    pub fn new(limits: &'l Limits) -> Self {
+        Self { limits, top: None, over: Vec::new() }
     }
-    let over = |large: &Large| large.files > limits.max_files || large.size > limits.max_size;
-    let mut large: Vec<Large> = totals.into_values().filter(over).collect();
-    large.sort_by(|a, b| a.path.cmp(&b.path));
-    large
+
+    /// Counts one change: what was at the path, and what is to be there.
+    pub fn count(&mut self, path: &AbsPath, before: Option<&State>, after: Option<&State>) {
+        let Some(before) = before else { return };
+        if self.top.as_ref().is_none_or(|top| !path.is_under(&top.path)) {
+            self.close();
+            let deleted = after.is_none_or(|after| !after.is_folder());
+            self.top = (before.is_folder() && deleted).then(|| Large { path: path.clone(), files: 0, size: 0 });
+        }
+        if let Some(top) = &mut self.top {
+            top.files += u64::from(!before.is_folder());
+            top.size += before.size();
+        }
+    }
+
+    fn close(&mut self) {
+        let over = |large: &Large| large.files > self.limits.max_files || large.size > self.limits.max_size;
+        self.over.extend(self.top.take().filter(over));
+    }
+
+    /// The folders that are over a limit, in path order.
+    pub fn over(mut self) -> Vec<Large> {
+        self.close();
+        self.over
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::change::{Before, Marks};
     use crate::tree::state::{Meta, What};
 
-    fn deleted(path: &str, size: Option<u64>) -> Change {
+    fn deleted(path: &str, size: Option<u64>) -> (AbsPath, State) {
         let meta = Meta { mode: 0o644, uid: 0, gid: 0, mtime: Default::default(), xattrs: Default::default() };
         let what = size.map_or(What::Folder, |size| What::File { size, digest: None });
-        let before = Before { object: Some(State { what, meta }), print: None };
-        let path = AbsPath::parse(path).unwrap();
-        Change { n: 1, path, before, after: None, marks: Marks::default(), extra: Default::default() }
+        (AbsPath::parse(path).unwrap(), State { what, meta })
     }
 
     #[test]
@@ -94,8 +106,9 @@ mod tests {
         ];
         let count = |max_files, max_size| {
             let limits = Limits { max_files, max_size, on_limit: OnLimit::Partial };
-            let large = large_deletions(changes.iter(), &limits);
-            large.iter().map(|l| (l.path.to_string(), l.files, l.size)).collect::<Vec<_>>()
+            let mut tally = Tally::new(&limits);
+            changes.iter().for_each(|(path, before)| tally.count(path, Some(before), None));
+            tally.over().iter().map(|l| (l.path.to_string(), l.files, l.size)).collect::<Vec<_>>()
         };
         assert_eq!(count(1, 100), [("/a".to_owned(), 2, 20)]);
         assert_eq!(count(9, 15), [("/a".to_owned(), 2, 20)]);

@@ -1,8 +1,10 @@
-//! `checkpoint/manifest.jsonl`: a line for each path that is in, and one for each folder whose mtime was set.
+//! `checkpoint/manifest.jsonl`: a line for each path that is in, one for each folder whose mtime was set, and an end line with
+//! the digest of all before it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::collections::HashSet;
-use std::io::{BufRead, BufReader};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +13,7 @@ use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
-use crate::tree::digest::Digest;
+use crate::tree::digest::{Digest, Hasher};
 use crate::tree::state::{Fingerprint, Object, What};
 use crate::tree::time;
 
@@ -43,7 +45,7 @@ pub enum Kept {
     /// Not kept, and why.
     Uncovered {
         /// Why, for people.
-        why: String,
+        why: Cow<'static, str>,
     },
 }
 
@@ -85,6 +87,8 @@ pub struct FolderTime {
 enum Line {
     Original(Original),
     FolderTime(FolderTime),
+    /// Of all lines before it: a manifest that was cut or garbled is never taken for another one.
+    End(Digest),
 }
 
 #[derive(Serialize)]
@@ -92,6 +96,7 @@ enum Line {
 enum LineRef<'a> {
     Original(&'a Original),
     FolderTime(&'a FolderTime),
+    End(Digest),
 }
 
 /// A whole manifest.
@@ -126,77 +131,176 @@ impl Original {
 impl Manifest {
     /// Reads the manifest of the session whose folder is `dir`; an empty one where there is none.
     pub fn read(dir: &Dir) -> Result<Self, Error> {
-        let folder = dir.open_below(b"checkpoint").at("open the folder", dir.at(b"checkpoint"))?;
-        Self::read_in(&folder)
+        Self::collect(Reading::open(dir)?)
     }
 
     /// The same in the folder that holds `manifest.jsonl`.
     pub fn read_in(folder: &Dir) -> Result<Self, Error> {
+        Self::collect(Reading::open_in(folder)?)
+    }
+
+    fn collect(mut reading: Reading) -> Result<Self, Error> {
+        let mut originals = BTreeMap::new();
+        while let Some(original) = reading.next()? {
+            originals.insert(original.path.clone(), original);
+        }
+        Ok(Self { originals, folder_times: reading.folder_times()? })
+    }
+}
+
+/// The originals of a manifest, one by one in path order. Only the end tells that it is whole.
+pub struct Reading {
+    reader: Option<BufReader<File>>,
+    text: Vec<u8>,
+    hasher: Hasher,
+    shown: String,
+    number: usize,
+    last: Option<AbsPath>,
+    ahead: Option<FolderTime>,
+}
+
+impl Reading {
+    /// Of the session whose folder is `dir`; of an empty one where there is no manifest.
+    pub fn open(dir: &Dir) -> Result<Self, Error> {
+        let folder = dir.open_below(b"checkpoint").at("open the folder", dir.at(b"checkpoint"))?;
+        Self::open_in(&folder)
+    }
+
+    fn open_in(folder: &Dir) -> Result<Self, Error> {
         let at = folder.at(b"manifest.jsonl");
-        let damaged = |why: String| Error::Manifest { path: at.to_string(), why };
-        let file = match at.open_file() {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+        let reader = match at.open_file() {
+            Ok(file) => Some(BufReader::with_capacity(64 << 10, file)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(error).at("open", at).map_err(Error::from),
         };
-        let mut manifest = Self::default();
-        for (i, line) in BufReader::with_capacity(64 << 10, file).split(b'\n').enumerate() {
-            let line = line.at("read", at)?;
-            let line = serde_json::from_slice(&line).map_err(|error| damaged(format!("line {}: {error}", i + 1)))?;
-            let twice = match line {
-                Line::Original(original) => {
-                    let file = matches!(original.state, Some(ref state) if matches!(state.what, What::File { .. }));
-                    if file != matches!(original.kept, Kept::Blob { .. })
-                        && !matches!(original.kept, Kept::Metadata | Kept::Uncovered { .. } | Kept::Displaced { .. })
-                    {
-                        return Err(damaged(format!("line {}: a blob is kept of files, and of nothing else", i + 1)));
-                    }
-                    manifest.originals.insert(original.path.clone(), original).is_some()
-                }
-                Line::FolderTime(time) => manifest.folder_times.insert(time.path.clone(), time).is_some(),
-            };
-            if twice {
-                return Err(damaged(format!("line {}: its path stands there twice", i + 1)));
+        let (text, hasher) = (Vec::new(), Hasher::default());
+        Ok(Self { reader, text, hasher, shown: at.to_string(), number: 0, last: None, ahead: None })
+    }
+
+    /// The next original.
+    ///
+    /// Errors: [`Error::Manifest`] for a line that cannot be read, or that does not stand in its place.
+    #[expect(clippy::should_implement_trait, reason = "an Iterator of results goes on after an error; this must not")]
+    pub fn next(&mut self) -> Result<Option<Original>, Error> {
+        let original = match self.line()? {
+            Some(Line::Original(original)) => original,
+            Some(Line::FolderTime(time)) => {
+                self.ahead = Some(time);
+                return Ok(None);
             }
+            Some(Line::End(_)) | None => return Ok(None),
+        };
+        let file = matches!(original.state, Some(ref state) if matches!(state.what, What::File { .. }));
+        if file != matches!(original.kept, Kept::Blob { .. })
+            && !matches!(original.kept, Kept::Metadata | Kept::Uncovered { .. } | Kept::Displaced { .. })
+        {
+            return Err(self.damaged("a blob is kept of files, and of nothing else"));
         }
-        Ok(manifest)
+        if self.last.as_ref().is_some_and(|last| *last >= original.path) {
+            return Err(self.damaged("its path stands there twice, or not in path order"));
+        }
+        self.last = Some(original.path.clone());
+        Ok(Some(original))
     }
 
-    /// Replaces the manifest, durably.
-    pub fn write(&self, fs: &Fs, dir: &Dir) -> Result<(), Error> {
-        let folder = dir.open_below(b"checkpoint").at("open the folder", dir.at(b"checkpoint"))?;
-        self.write_in(fs, &folder)
+    /// What is said of folders, behind all originals.
+    pub fn folder_times(mut self) -> Result<BTreeMap<AbsPath, FolderTime>, Error> {
+        while self.ahead.is_none() && self.next()?.is_some() {}
+        let mut times = BTreeMap::new();
+        let mut next = self.ahead.take();
+        while let Some(time) = next {
+            if times.insert(time.path.clone(), time).is_some() {
+                return Err(self.damaged("its path stands there twice"));
+            }
+            next = match self.line()? {
+                Some(Line::FolderTime(time)) => Some(time),
+                Some(Line::Original(_)) => return Err(self.damaged("an original behind the folders")),
+                Some(Line::End(_)) | None => None,
+            };
+        }
+        Ok(times)
     }
 
-    /// The same in the folder that is to hold `manifest.jsonl`.
-    pub fn write_in(&self, fs: &Fs, folder: &Dir) -> Result<(), Error> {
-        let (at, temp) = (folder.at(b"manifest.jsonl"), folder.at(b"manifest.jsonl.new"));
+    fn line(&mut self) -> Result<Option<Line>, Error> {
+        let Some(reader) = &mut self.reader else { return Ok(None) };
+        self.number += 1;
+        self.text.clear();
+        reader.read_until(b'\n', &mut self.text).at("read", &self.shown)?;
+        if self.text.last() != Some(&b'\n') {
+            return Err(self.damaged("its end is missing"));
+        }
+        let line = serde_json::from_slice(&self.text).map_err(|error| self.damaged(error))?;
+        if let Line::End(digest) = line {
+            let mut more = Vec::new();
+            if let Some(reader) = self.reader.take() {
+                reader.take(1).read_to_end(&mut more).at("read", &self.shown)?;
+            }
+            if !more.is_empty() || digest != std::mem::take(&mut self.hasher).finish() {
+                return Err(self.damaged("its digest is wrong"));
+            }
+        } else {
+            self.hasher.update(&self.text);
+        }
+        Ok(Some(line))
+    }
+
+    fn damaged(&self, why: impl std::fmt::Display) -> Error {
+        Error::Manifest { path: self.shown.clone(), why: format!("line {}: {why}", self.number) }
+    }
+}
+
+/// A manifest while it is written anew: originals in path order, then what is said of folders.
+pub struct Writing<'a> {
+    fs: &'a Fs,
+    folder: &'a Dir,
+    file: File,
+    buffer: Vec<u8>,
+    hasher: Hasher,
+}
+
+const NEW: &[u8] = b"manifest.jsonl.new";
+
+impl<'a> Writing<'a> {
+    /// In the folder that is to hold `manifest.jsonl`.
+    pub fn begin(fs: &'a Fs, folder: &'a Dir) -> Result<Self, Error> {
+        let temp = folder.at(NEW);
         fs.unlink_if_there(temp).at("remove", temp)?;
         let file = fs.create(temp, 0o600).at("make", temp)?;
-        let lines = self.originals.values().map(LineRef::Original).chain(self.folder_times.values().map(LineRef::FolderTime));
-        let mut buffer = Vec::new();
-        for line in lines {
-            serde_json::to_writer(&mut buffer, &line).expect("recant's own types have string keys and no failing serializer");
-            buffer.push(b'\n');
-            if buffer.len() > 1 << 20 {
-                fs.write(&file, &buffer, folder.path()).at("write", temp)?;
-                buffer.clear();
-            }
-        }
-        fs.write(&file, &buffer, folder.path()).at("write", temp)?;
-        // D1: the lines before their name; D2: the name.
-        fs.sync(&file, folder.path()).at("sync", temp)?;
-        fs.rename_over(temp, at).at("rename", temp)?;
-        fs.sync_dir(folder).at("sync", folder.path().display())?;
+        Ok(Self { fs, folder, file, buffer: Vec::new(), hasher: Hasher::default() })
+    }
+
+    /// Adds an original.
+    pub fn original(&mut self, original: &Original) -> Result<(), Error> {
+        self.line(&LineRef::Original(original))
+    }
+
+    fn line(&mut self, line: &LineRef<'_>) -> Result<(), Error> {
+        serde_json::to_writer(&mut self.buffer, line).expect("recant's own types have string keys and no failing serializer");
+        self.buffer.push(b'\n');
+        if self.buffer.len() > 1 << 18 { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.hasher.update(&self.buffer);
+        self.fs.write(&self.file, &self.buffer, self.folder.path()).at("write", self.folder.at(NEW))?;
+        self.buffer.clear();
         Ok(())
     }
 
-    /// The names of blobs that are taken without a number behind them.
-    pub fn plain_blobs(&self) -> HashSet<Digest> {
-        let plain = self.originals.values().filter_map(|original| match original.kept {
-            Kept::Blob { digest, numbered: false, .. } => Some(digest),
-            _ => None,
-        });
-        plain.collect()
+    /// Adds what is said of folders. The file is whole then, and the caller syncs it before it gives it its name.
+    pub fn end<'t>(mut self, times: impl Iterator<Item = &'t FolderTime>) -> Result<File, Error> {
+        for time in times {
+            self.line(&LineRef::FolderTime(time))?;
+        }
+        self.flush()?;
+        let digest = std::mem::take(&mut self.hasher).finish();
+        self.line(&LineRef::End(digest))?;
+        self.flush()?;
+        Ok(self.file)
     }
+}
+
+/// Gives a manifest that was written and synced its name in `folder`; the caller syncs the folder.
+pub fn name_written(fs: &Fs, folder: &Dir) -> Result<(), Error> {
+    Ok(fs.rename_over(folder.at(NEW), folder.at(b"manifest.jsonl")).at("rename", folder.at(NEW))?)
 }

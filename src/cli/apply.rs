@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use globset::GlobSetBuilder;
 use serde::Serialize;
 
 use super::args;
 use super::problem::{Against, Problem};
 use super::{Call, Ended, place, recover, text};
 use crate::checkpoint::limits::{self, Limits};
-use crate::commit::{self, Request};
+use crate::commit::{self, Denied, Request};
 use crate::config;
 use crate::engine;
 use crate::engine::job::{Job, OnConflict, Verb};
@@ -46,55 +46,40 @@ struct Left<'a> {
 /// Makes a session's changes real.
 pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
-    let ask = |session: &Locked, paths: &[AbsPath]| ask_commit(call, session, paths, on_limit, args.force, args.accept_unsynced);
-    carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Commit, ask)
+    let ask = ask_commit(call, on_limit, args.force, args.accept_unsynced)?;
+    carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Commit, &ask)
 }
 
-fn ask_commit(
-    call: &Call,
-    session: &Locked,
-    paths: &[AbsPath],
+/// What asks for the job, once the session is locked and the paths are known.
+type Ask<'c> = dyn Fn(&Locked, &[AbsPath]) -> Result<Job, engine::Error> + 'c;
+
+fn ask_commit<'c>(
+    call: &'c Call,
     on_limit: config::OnLimit,
     force: bool,
     accept_unsynced: bool,
-) -> Result<(Job, Vec<String>), Problem> {
+) -> Result<Box<Ask<'c>>, Problem> {
     let denied = denied(&call.config.deny.value)?;
-    let request = Request {
-        paths,
-        on_conflict: on_conflict(force),
-        limits: limits(call, on_limit),
-        denied: &|path: &AbsPath| denied.is_match(path.as_path()),
-        accept_unsynced,
-    };
-    let asked = commit::commit(session, &request).map_err(|error| refused(Verb::Commit, session.id(), error))?;
-    Ok((asked.job, asked.notes))
+    Ok(Box::new(move |session, paths| {
+        let (on_conflict, limits) = (on_conflict(force), limits(call, on_limit));
+        commit::commit(session, &Request { paths, on_conflict, limits, denied: denied.clone(), accept_unsynced })
+    }))
 }
 
 /// Puts a rolled-back session onto the tree again.
 pub fn redo(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
+    let denied = denied(&call.config.deny.value)?;
     let ask = |session: &Locked, paths: &[AbsPath]| {
-        let denied = denied(&call.config.deny.value)?;
-        let request = Request {
-            paths,
-            on_conflict: on_conflict(args.force),
-            limits: limits(call, call.config.on_limit.value),
-            denied: &|path: &AbsPath| denied.is_match(path.as_path()),
-            accept_unsynced: true,
-        };
-        commit::redo(session, &request)
-            .map(|asked| (asked.job, asked.notes))
-            .map_err(|error| refused(Verb::Redo, session.id(), error))
+        let (on_conflict, limits) = (on_conflict(args.force), limits(call, call.config.on_limit.value));
+        commit::redo(session, &Request { paths, on_conflict, limits, denied: denied.clone(), accept_unsynced: true })
     };
-    carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Redo, ask)
+    carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Redo, &ask)
 }
 
 /// Takes a session back.
 pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
-    let ask = |session: &Locked, paths: &[AbsPath]| {
-        let asked = crate::rollback::rollback(session, paths, on_conflict(args.force));
-        asked.map(|asked| (asked.job, asked.notes)).map_err(|error| refused(Verb::Rollback, session.id(), error))
-    };
-    carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Rollback, ask)
+    let ask = |session: &Locked, paths: &[AbsPath]| crate::rollback::rollback(session, paths, on_conflict(args.force));
+    carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Rollback, &ask)
 }
 
 fn on_conflict(force: bool) -> OnConflict {
@@ -118,22 +103,19 @@ fn limits(call: &Call, on_limit: config::OnLimit) -> Limits {
     Limits { max_files: call.config.max_files.value, max_size: call.config.max_size.value, on_limit }
 }
 
-fn denied(globs: &[String]) -> Result<GlobSet, Problem> {
+/// Whether a path is one that `commit.deny` names, or lies under one.
+fn denied(globs: &[String]) -> Result<Denied, Problem> {
+    let broken = |error: globset::Error| Problem::refused(format!("commit.deny: {error}"));
     let mut set = GlobSetBuilder::new();
     for glob in globs {
-        set.add(Glob::new(glob).map_err(|error| Problem::refused(format!("commit.deny: {error}")))?);
+        set.add(config::deny_glob(glob).map_err(broken)?);
     }
-    set.build().map_err(|error| Problem::refused(format!("commit.deny: {error}")))
+    let set = set.build().map_err(broken)?;
+    let denied = move |path: &AbsPath| !set.is_empty() && path.as_path().ancestors().any(|path| set.is_match(path));
+    Ok(std::rc::Rc::new(denied))
 }
 
-fn carry_out(
-    call: &Call,
-    key: &str,
-    paths: &[PathBuf],
-    dry_run: bool,
-    verb: Verb,
-    ask: impl Fn(&Locked, &[AbsPath]) -> Result<(Job, Vec<String>), Problem>,
-) -> Result<Ended, Problem> {
+fn carry_out(call: &Call, key: &str, paths: &[PathBuf], dry_run: bool, verb: Verb, ask: &Ask<'_>) -> Result<Ended, Problem> {
     let (store, mut session) = if dry_run { to_look_at(call, key)? } else { call.locked(key)? };
     let changes = if paths.is_empty() { Changes::default() } else { session.changes()? };
     let paths = paths.iter().map(|path| place::named(path, &changes)).collect::<Result<Vec<_>, _>>()?;
@@ -151,8 +133,8 @@ pub fn commit_run(
     on_limit: Option<args::OnLimit>,
 ) -> Result<(Report, Ended), Problem> {
     let on_limit = on_limit.map_or(call.config.on_limit.value, policy);
-    let ask = |session: &Locked, paths: &[AbsPath]| ask_commit(call, session, paths, on_limit, false, false);
-    carry_out_in(call, store, session, &[], false, Verb::Commit, ask)
+    let ask = ask_commit(call, on_limit, false, false)?;
+    carry_out_in(call, store, session, &[], false, Verb::Commit, &ask)
 }
 
 fn carry_out_in(
@@ -162,33 +144,22 @@ fn carry_out_in(
     paths: &[AbsPath],
     dry_run: bool,
     verb: Verb,
-    ask: impl Fn(&Locked, &[AbsPath]) -> Result<(Job, Vec<String>), Problem>,
+    ask: &Ask<'_>,
 ) -> Result<(Report, Ended), Problem> {
     // Two operations of one store could undo each other.
     let _lock = if dry_run { None } else { Some(call.store_lock(store)?) };
     let id = session.id().clone();
-    let (job, notes) = ask(session, paths)?;
-    let moving: Vec<&AbsPath> = job.moves.iter().map(|mv| &mv.path).collect();
-    if let Some((other, path)) = engine::recover::holds_any(store, &id, &moving)? {
-        let problem = Problem::refused(format!(
-            "cannot {} {id}: {path}: an interrupted operation of session {other} holds it",
-            verb.word()
-        ));
-        return Err(Problem { kind: Kind::Stuck, ..problem }.path(path).remedy(format!("recant recover {other}")));
-    }
-    let uncovered = job.moves.iter().any(|mv| mv.uncovered.is_some());
     let effect = if dry_run { Effect::Print } else { Effect::Apply };
     let bar = Bar { wanted: call.out.is_text() && !call.out.is_quiet(), ..Bar::default() };
-    let report = engine::carry_out(&call.fs, store, session, &job, effect, &bar);
+    let report = engine::carry_out(&call.fs, store, session, &|session| ask(session, paths), effect, &bar);
     bar.end();
-    let mut report = report.map_err(|mut error| {
+    let report = report.map_err(|mut error| {
         if let engine::Error::Conflicts(conflicts) = &mut error {
             engine::conflict::attribute(store, &id, conflicts);
         }
         refused(verb, &id, error)
     })?;
-    report.notes.splice(0..0, notes);
-    let ended = if report.left.is_empty() && !uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) };
+    let ended = if report.left.is_empty() && !report.uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) };
     Ok((report, ended))
 }
 
@@ -223,7 +194,10 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
         _ => (Vec::new(), ""),
     };
     problem.message = match &rows[..] {
-        [] => format!("cannot {} {id}: {}", verb.word(), problem.message),
+        [] => {
+            let why = problem.message.strip_prefix(&*format!("session {id}: ")).unwrap_or(&problem.message);
+            format!("cannot {} {id}: {why}", verb.word())
+        }
         [one] => format!("cannot {} {id}: {}: {}", verb.word(), one.path, one.why),
         many => format!("cannot {} {id}: {}", verb.word(), text::count(many.len() as u64, what)),
     };

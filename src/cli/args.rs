@@ -15,15 +15,19 @@ use crate::config;
     disable_help_subcommand = true,
     propagate_version = false,
     after_help = "Examples:
-  recant run -- make install               every file change is held; the real tree is untouched
-  recant diff                              look at it
-  recant commit last                       make it real, with a checkpoint of what was there
-  recant rollback last                     exactly as before
-  recant list                              all sessions
-  recant status                            what is there, and what to do about it
+  recant run -- make install      every file change is held
+  recant diff                     look at it
+  recant commit last              make it real, with a checkpoint
+  recant rollback last            exactly as before
+  recant list                     all sessions
+  recant status                   how things stand, and what to do about it
 
-Exit status: 0 done, 1 refused or failed, 2 usage, 3 conflict, 4 something named was left out, 5 damaged store, 6 busy,
-7 stuck; 125 to 127 and 128+n as in env(1) and sh(1)."
+Exit status:
+  0 done, 1 refused or failed: nothing changed, 2 usage, 3 conflict: nothing
+  changed, 4 done, but something named was left out, 5 the store is damaged,
+  6 busy: another recant holds it, 7 stuck: an operation can be neither
+  finished nor undone now; run: 125 not set up, 126 not executable, 127 not
+  found, 128+n ended by signal n, else as the command"
 )]
 pub struct Cli {
     /// Options of all verbs.
@@ -38,7 +42,7 @@ pub struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of all verbs")]
 pub struct Global {
-    /// The store; else $RECANT_STORE, the settings, $XDG_DATA_HOME/recant, ~/.local/share/recant
+    /// The store; else $RECANT_STORE, store.path, $XDG_DATA_HOME/recant
     #[arg(long, global = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub store: Option<PathBuf>,
     /// Print one JSON document; errors are one JSON object on stderr
@@ -47,8 +51,8 @@ pub struct Global {
     /// Lists: one JSON document a line
     #[arg(long, global = true)]
     pub jsonl: bool,
-    /// When to colour
-    #[arg(long, global = true, value_name = "WHEN")]
+    /// When to colour: auto (on a terminal), always, never
+    #[arg(long, global = true, value_name = "WHEN", hide_possible_values = true)]
     pub color: Option<When>,
     /// Say only what must not be missed
     #[arg(short, long, global = true, conflicts_with = "verbose")]
@@ -82,6 +86,31 @@ impl From<When> for config::Color {
     }
 }
 
+const CONFIG: &str = "Examples:
+  recant config
+  recant config --json | jq -r .file
+
+Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
+  [store]
+  path = '/srv/recant'         the store; --store and $RECANT_STORE go first
+  warn_size = '5G'             status warns when it is larger
+  [capture]
+  also = ['/srv/www']          folders whose changes run holds beside the usual
+  pass = ['~/.cache']          paths that stay real in a run
+  hide = ['~/.ssh']            paths that a run cannot see
+  [checkpoint]
+  max_files = 100              a deleted folder with more files is large
+  max_size = '50M'             so is one with more bytes
+  on_limit = 'full'            of a large one: full, partial, refuse
+  [commit]
+  deny = ['*.key', '/etc/']    never committed; globs as in .gitignore
+  [retention]
+  keep = 50                    a prune without conditions keeps the newest 50
+  older_than = '30d'           and takes what is older than that
+At the top, before the first table:
+  color = 'auto'               auto, always, never
+  pager = 'less'               '' for none; else $PAGER";
+
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
@@ -90,6 +119,11 @@ pub enum Verb {
     /// Your shell, with its file changes held
     Shell(Shell),
     /// Stage changes by hand, and look after sessions
+    #[command(after_help = "Examples:
+  id=$(recant session new)
+  echo 'port = 80' | recant session write $id app.conf
+  recant session delete $id old.conf
+  recant diff $id && recant commit $id")]
     Session {
         /// What to do.
         #[command(subcommand)]
@@ -109,10 +143,25 @@ pub enum Verb {
     /// Make a session's changes real; what was there goes into its checkpoint
     Commit(Commit),
     /// Take back what was committed: everything as it was before
+    #[command(after_help = "Examples:
+  recant rollback last --dry-run
+  recant rollback last
+  recant rollback k3fa etc/app.conf      this path alone
+
+What somebody has changed since the commit is a conflict: nothing is done, and
+every such path is named. --force goes on, and keeps what it overwrites:
+recant cat ID PATH --displaced.")]
     Rollback(Back),
     /// Commit again what was rolled back
+    #[command(after_help = "Examples:
+  recant redo last --dry-run
+  recant redo k3fa etc/app.conf          this path alone")]
     Redo(Back),
     /// Look after checkpoints: what commits took off the tree
+    #[command(after_help = "Examples:
+  recant checkpoint list
+  recant checkpoint verify               are all originals as they were taken?
+  recant checkpoint prune k3fa           ends its rollback, frees its bytes")]
     Checkpoint {
         /// What to do.
         #[command(subcommand)]
@@ -130,9 +179,7 @@ pub enum Verb {
     /// Show what was done: commits, rollbacks, prunes
     Log(Log),
     /// Print the settings in force, and where each comes from
-    #[command(after_help = "Examples:
-  recant config
-  recant config --json | jq -r .file")]
+    #[command(after_help = CONFIG)]
     Config,
     /// Print a shell's completions
     Completions(Completions),
@@ -166,6 +213,15 @@ pub enum SessionVerb {
     /// Give a session another name, or none
     Rename(Rename),
     /// Remove sessions that are not needed any more
+    #[command(after_help = "Examples:
+  recant session prune --older-than 30d --dry-run
+  recant session prune --keep 50
+  recant session prune k3fa              by name: whatever it holds
+
+Conditions that are given together all have to hold; without any, those of the
+settings do (retention.keep, retention.older_than). Only sessions that are named
+lose what a commit or a rollback still needs; a damaged one goes by its whole
+id alone.")]
     Prune(Prune),
 }
 
@@ -302,7 +358,7 @@ pub struct Discard {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant session rename k3fa upgrade
-  recant session rename upgrade            takes the name away")]
+  recant session rename upgrade          takes the name away")]
 pub struct Rename {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
@@ -312,16 +368,8 @@ pub struct Rename {
 
 /// `session prune` and `checkpoint prune`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  recant session prune --older-than 30d --dry-run
-  recant session prune --keep 50
-  recant session prune k3fa                by name: also what a rollback or a commit would need
-  recant checkpoint prune k3fa             keeps the session, but ends its rollback
-
-Conditions that are given together all have to hold; without any, those of the settings (retention.keep, retention.older_than).
-Only named sessions lose what a commit or a rollback still needs.")]
 pub struct Prune {
-    /// These sessions, whatever they hold
+    /// Ids or names of sessions: these, whatever a commit or rollback needs
     pub ids: Vec<String>,
     /// What last changed longer ago: a number and s, m, h, d or w
     #[arg(long, value_name = "AGE", value_parser = age, conflicts_with = "ids")]
@@ -349,6 +397,12 @@ pub enum CheckpointVerb {
     /// Read every original, and tell those that are not as they were taken
     Verify(CheckpointVerify),
     /// Drop checkpoints that no rollback needs, or those that are named
+    #[command(after_help = "Examples:
+  recant checkpoint prune --older-than 30d --dry-run
+  recant checkpoint prune k3fa           by name: this ends its rollback
+
+Conditions that are given together all have to hold; without any, those of the
+settings do (retention.keep, retention.older_than). The sessions stay.")]
     Prune(Prune),
 }
 
@@ -376,11 +430,12 @@ pub struct CheckpointVerify {
 #[command(after_help = "Examples:
   recant diff
   recant diff k3fa src --stat
-  recant diff last | git apply --directory=/ --check      where / is the work tree; or: patch -p1 -d /")]
+  recant diff last --name-only
+  recant diff last > /tmp/last.patch && patch -p1 -d / < /tmp/last.patch")]
 pub struct Diff {
     /// Id, its last part, a unique prefix, a name, or 'last'; else the last session
     pub id: Option<String>,
-    /// These paths and what lies under them
+    /// Only these paths, and what lies under them
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
     /// Count lines instead of showing them
@@ -420,12 +475,13 @@ pub struct Cat {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant run -- make install
-  recant run --commit -- ./migrate.sh      committed if it exits with 0
-  recant run -n upgrade npm install        '--' may be left out
+  recant run --commit -- ./migrate.sh    committed if it exits with 0
+  recant run -n upgrade npm install      '--' may be left out
   recant run --session upgrade -- npm test
 
-What is written in your home folder, the project of the working folder, /tmp, /var/tmp and capture.also is held; everything
-else is read-only for the command. recant exits as the command does.")]
+What is written in your home folder, the project of the working folder, /tmp,
+/var/tmp and capture.also is held; everything else is read-only for the command.
+recant exits as the command does.")]
 pub struct Run {
     /// A name to call the session by
     #[arg(short, long, conflicts_with = "session")]
@@ -439,8 +495,8 @@ pub struct Run {
     /// Drop what the command changed
     #[arg(long)]
     pub discard: bool,
-    /// What --commit keeps of a large deleted folder; else checkpoint.on_limit
-    #[arg(long, value_name = "POLICY", requires = "commit")]
+    /// Of a large deleted folder keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
+    #[arg(long, value_name = "POLICY", requires = "commit", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
     /// Write 'id=…' into FILE before the command starts, and 'result=…' at the end
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -463,7 +519,7 @@ pub struct Run {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant shell
-  recant shell k3fa                        goes on in a pending session that came from a run")]
+  recant shell k3fa                      goes on in a pending session of a run")]
 pub struct Shell {
     /// A pending session that came from a run; else a new one
     pub id: Option<String>,
@@ -472,13 +528,17 @@ pub struct Shell {
 /// `commit`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  recant commit last --dry-run
   recant commit last
-  recant commit k3fa src/main.rs docs      these paths and what lies under them
-  recant commit last --dry-run")]
+  recant commit k3fa src/main.rs docs    these paths and what lies under them
+
+What stands on the tree otherwise than the session found it is a conflict:
+nothing is done, and every such path is named. --force goes on; what it finds is
+what a rollback gives back.")]
 pub struct Commit {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
-    /// These paths and what lies under them alone
+    /// Only these paths, and what lies under them
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
     /// Say what would be done, and change nothing
@@ -487,8 +547,8 @@ pub struct Commit {
     /// Go on over conflicts: what is found is kept, and a rollback gives it back
     #[arg(long)]
     pub force: bool,
-    /// What to keep of a large deleted folder; else checkpoint.on_limit
-    #[arg(long, value_name = "POLICY")]
+    /// Of a large deleted folder keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
+    #[arg(long, value_name = "POLICY", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
     /// Commit what a restart of the machine may have left incomplete
     #[arg(long)]
@@ -497,14 +557,10 @@ pub struct Commit {
 
 /// `rollback` and `redo`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  recant rollback last
-  recant rollback k3fa etc/app.conf        this path alone
-  recant redo last --dry-run")]
 pub struct Back {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
-    /// These paths and what lies under them alone
+    /// Only these paths, and what lies under them
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
     /// Say what would be done, and change nothing
@@ -518,7 +574,8 @@ pub struct Back {
 /// `recover`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant recover                           undo or settle whatever was interrupted")]
+  recant recover                         undo or settle all that was interrupted
+  recant recover k3fa                    this session's alone")]
 pub struct Recover {
     /// This session alone; else all
     pub id: Option<String>,

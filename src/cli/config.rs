@@ -39,7 +39,6 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         paths("capture.also", &config.also),
         paths("capture.pass", &config.pass),
         paths("capture.hide", &config.hide),
-        paths("capture.scratch", &config.scratch),
         plain("checkpoint.max_files", &config.max_files, |n| json!(n)),
         bytes("checkpoint.max_size", &config.max_size),
         plain("checkpoint.on_limit", &config.on_limit, |on_limit| json!(on_limit.word())),

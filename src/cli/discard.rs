@@ -24,7 +24,11 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
     let (store, mut session) = call.locked(&args.id)?;
     let before = session.header.clone();
     if before.discarded.is_some() {
-        call.out.note(format_args!("session {} is discarded already: nothing", before.id));
+        if call.out.is_text() {
+            call.out.note(format_args!("session {} is discarded already: nothing", before.id));
+        } else {
+            call.out.document(&Discarded { session: &before.id, changes: 0, bytes: 0 });
+        }
         return Ok(Ended::Done);
     }
     if before.counts.changes > 0 && matches!(before.status(), Status::Pending | Status::RolledBack) {

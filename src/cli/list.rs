@@ -102,12 +102,19 @@ pub fn list(call: &Call) -> Result<Ended, Problem> {
     let (headers, broken, standings) = match call.store()? {
         None => Default::default(),
         Some(store) => {
-            let (mut headers, broken) = store.headers()?;
+            let (headers, mut broken) = store.headers()?;
             let journaled = store.journaled()?;
-            headers.reverse();
-            let standings =
-                headers.iter().map(|header| Standing::of(store, header, &journaled)).collect::<Result<Vec<_>, _>>()?;
-            (headers, broken, standings)
+            let (mut shown, mut standings) = (Vec::with_capacity(headers.len()), Vec::with_capacity(headers.len()));
+            for header in headers.into_iter().rev() {
+                match Standing::of(store, &header, &journaled) {
+                    Ok(standing) => {
+                        standings.push(standing);
+                        shown.push(header);
+                    }
+                    Err(problem) => broken.push(Broken { name: header.id.to_string(), why: problem.message }),
+                }
+            }
+            (shown, broken, standings)
         }
     };
     let damaged = Damaged::say_all(call, &broken);

@@ -19,14 +19,22 @@ struct Whole<'a> {
 /// Shows the log.
 pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Problem> {
     let Some(store) = call.store()? else {
-        return print(call, &[], 0);
+        args.id.as_deref().map(|key| call.store_with(key)).transpose()?;
+        return print(call, &[], None);
     };
     let (entries, bad) = log::read(store)?;
     let of = args.id.as_deref().map(|key| log_key(call, &entries, key)).transpose()?;
     let lines = args.lines.unwrap_or(usize::MAX);
     let chosen: Vec<&Entry> =
         entries.iter().rev().filter(|entry| of.as_ref().is_none_or(|id| entry.session == *id)).take(lines).collect();
-    print(call, &chosen, bad)
+    let torn = (bad > 0).then(|| Torn { file: store.dir.at(b"log.jsonl").to_string(), lines: bad });
+    print(call, &chosen, torn)
+}
+
+/// Lines of the log that cannot be read.
+struct Torn {
+    file: String,
+    lines: usize,
 }
 
 /// A session that is pruned is still in the log: its whole id, or the last part of it, names it there.
@@ -39,7 +47,7 @@ fn log_key(call: &Call, entries: &[Entry], key: &str) -> Result<crate::session::
     }
 }
 
-fn print(call: &Call, entries: &[&Entry], bad: usize) -> Result<Ended, Problem> {
+fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>) -> Result<Ended, Problem> {
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
         let rows: Vec<[String; 5]> = entries
@@ -60,10 +68,10 @@ fn print(call: &Call, entries: &[&Entry], bad: usize) -> Result<Ended, Problem> 
             call.out.note("nothing was done yet");
         }
     } else {
-        call.out.list(&Whole { entries, unreadable: bad }, entries);
+        call.out.list(&Whole { entries, unreadable: torn.as_ref().map_or(0, |torn| torn.lines) }, entries);
     }
-    if bad > 0 {
-        call.out.warn(format_args!("log.jsonl: {} cannot be read", text::count(bad as u64, "line")));
+    if let Some(Torn { file, lines }) = torn {
+        call.out.warn(format_args!("{file}: {} cannot be read", text::count(lines as u64, "line")));
         return Ok(Ended::With(Kind::LeftOut));
     }
     Ok(Ended::Done)

@@ -38,7 +38,9 @@ pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Problem> {
 fn page(command: &clap::Command) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut bytes).at("write", "the manual page")?;
-    Ok(bytes)
+    // What comes after the options begins with examples everywhere: man-pages(7) has a name for that section.
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.replacen(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n", 1).into_bytes())
 }
 
 /// `recant.1`, `recant-diff.1`, …: a page a verb, replaced where they are there.

@@ -78,7 +78,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         Ok(found) => found,
         // These two need no settings, and are run where none are right yet.
         Err(_) if matches!(cli.verb, Verb::Completions(_) | Verb::Man(_)) => place::nowhere(),
-        Err(problem) => return finish(&early(Color::Auto), Err(problem)),
+        Err(problem) => return finish(&early(Color::Auto), Err(problem), Effects::None),
     };
     let color = match global.color {
         Some(color) => color.into(),
@@ -91,13 +91,44 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         None => place,
     };
     let call = Call { fs: Fs::new(), config, place, out: early(color), yes: global.yes, store: OnceCell::new() };
+    let effects = effects(&cli.verb);
     let ended = call.carry_out(cli.verb);
-    finish(&call.out, ended)
+    finish(&call.out, ended, effects)
 }
 
-fn finish(out: &Out, ended: Result<Ended, Problem>) -> Ended {
+/// Whether a verb that ended well may have changed something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effects {
+    None,
+    Some,
+}
+
+fn effects(verb: &Verb) -> Effects {
+    let only_reads = match verb {
+        Verb::Commit(args) => args.dry_run,
+        Verb::Rollback(args) | Verb::Redo(args) => args.dry_run,
+        Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } | Verb::Session { verb: SessionVerb::Prune(args) } => args.dry_run,
+        Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_)),
+        Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) => false,
+        Verb::List | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
+        Verb::Log(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
+    };
+    if only_reads { Effects::None } else { Effects::Some }
+}
+
+fn finish(out: &Out, ended: Result<Ended, Problem>, effects: Effects) -> Ended {
     // What was printed so far comes before what is said about the end.
-    let ended = out.finish().and(ended);
+    let ended = match (out.finish(), ended) {
+        (Ok(()), ended) | (Err(_), ended @ Err(_)) => ended,
+        // A run's result is its command's.
+        (Err(_), Ok(Ended::Command(status))) => Ok(Ended::Command(status)),
+        (Err(unprinted), Ok(_)) if effects == Effects::None => Err(unprinted),
+        (Err(unprinted), Ok(_)) => {
+            let state = Some("what was asked for is done; only the report is lost".into());
+            let remedy = Some("recant status and recant show ID tell how things stand".into());
+            Err(Problem { kind: Kind::LeftOut, state, remedy, ..unprinted })
+        }
+    };
     ended.unwrap_or_else(|problem| {
         out.problem(&problem);
         Ended::With(problem.kind)
@@ -108,9 +139,11 @@ fn finish(out: &Out, ended: Result<Ended, Problem>) -> Ended {
 fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
     use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     if matches!(error.kind(), DisplayHelp | DisplayVersion) {
-        // A closed pipe is no failure.
-        drop(error.print());
-        return Ended::Done;
+        let never =
+            args.windows(2).any(|two| two[0] == "--color" && two[1] == "never") || args.iter().any(|arg| arg == "--color=never");
+        let out = Out::new(Form::Text, if never { Color::Never } else { Color::Auto }, false, false);
+        out.rich(&error.render().ansi());
+        return finish(&out, Ok(Ended::Done), Effects::None);
     }
     if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand {
         drop(error.print());
@@ -360,6 +393,8 @@ impl Standing {
 
 /// The working folder.
 fn cwd() -> Result<PathBuf, Problem> {
-    std::env::current_dir()
-        .map_err(|error| Problem::refused(format!("the working folder cannot be told: {}", crate::error::reason(&error))))
+    std::env::current_dir().map_err(|error| {
+        let problem = Problem::refused(format!("the working folder cannot be told: {}", crate::error::reason(&error)));
+        problem.remedy("go to a folder that is there, or give absolute paths")
+    })
 }

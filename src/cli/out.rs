@@ -96,6 +96,16 @@ impl Out {
         self.line(self.paint(style, text));
     }
 
+    /// Text with styles in it as ANSI escapes, which go where colour is not wanted.
+    pub fn rich(&self, text: &impl Display) {
+        let text = text.to_string();
+        if self.color {
+            self.bytes(text.as_bytes());
+        } else {
+            self.bytes(anstream::adapter::strip_str(&text).to_string().as_bytes());
+        }
+    }
+
     /// `text` in a style, where colour is wanted on standard output.
     pub fn paint(&self, style: Style, text: impl Display) -> String {
         if self.color { format!("{style}{text}{style:#}") } else { text.to_string() }

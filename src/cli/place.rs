@@ -48,13 +48,20 @@ impl Place {
             return Err(Problem::refused("no home folder is known, so that the store has no place")
                 .remedy("set HOME, or name the store: recant --store DIR …, or RECANT_STORE=DIR"));
         }
-        if path.is_relative() && self.from == From::Environment("RECANT_STORE") {
-            return Err(Problem::refused(format!("RECANT_STORE={}: the store's path has to be absolute", path.display()))
+        if path.is_relative() && self.from != From::Option("--store") {
+            let variable = if self.from == From::Environment("RECANT_STORE") { "RECANT_STORE" } else { "HOME" };
+            let value = std::env::var_os(variable).unwrap_or_default();
+            let value = Shown(std::os::unix::ffi::OsStrExt::as_bytes(&*value));
+            return Err(Problem::refused(format!("{variable}={value}: the store's path has to be absolute"))
                 .remedy("a relative one would be another store in each working folder; --store DIR may be relative"));
         }
-        let whole = if path.is_absolute() { path.clone() } else { super::cwd()?.join(path) };
-        absolute(&whole)
+        absolute(&whole(path)?)
     }
+}
+
+/// A path as it is meant in the working folder, which an absolute one does not need.
+pub fn whole(path: &Path) -> Result<PathBuf, Problem> {
+    if path.is_absolute() { Ok(path.to_path_buf()) } else { Ok(super::cwd()?.join(path)) }
 }
 
 /// An absolute path without links, `.` and `..`: the part that is there by realpath(3), the rest as it stands.
@@ -81,7 +88,7 @@ pub fn absolute(path: &Path) -> Result<AbsPath, Problem> {
 /// A path of a session: as it stands, where the session holds something there or below (what was a folder may be a link by
 /// now, or lead nowhere); else as staging has it: absolute, the parent resolved, the last component not.
 pub fn named(path: &Path, changes: &Changes) -> Result<AbsPath, Problem> {
-    let whole = super::cwd()?.join(path);
+    let whole = whole(path)?;
     let plain: PathBuf = whole.components().collect();
     if let Ok(plain) = AbsPath::parse(std::os::unix::ffi::OsStrExt::as_bytes(plain.as_os_str()))
         && !changes.under(&plain).is_empty()

@@ -7,19 +7,48 @@ use super::discard::note_in_log;
 use super::list::Damaged;
 use super::problem::Problem;
 use super::{Call, Ended, text};
+use crate::checkpoint::manifest::Manifest;
 use crate::error::{Failure, Kind};
+use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
+use crate::session::log;
 use crate::session::prune::{self, Which};
+use crate::session::remains::Remains;
 use crate::session::store::{Locked, Store};
 
-/// `{"schema":1,"dry_run":…,"pruned":[…],"skipped":[…],"bytes":n}`.
+/// `{"schema":1,"dry_run":…,"pruned":[…],"skipped":[…],"lost":[…],"bytes":n}`.
 #[derive(Serialize)]
 struct Whole {
     dry_run: bool,
     pruned: Vec<Id>,
     skipped: Vec<Skipped>,
+    /// What goes with sessions whose header cannot be read.
+    lost: Vec<Lost>,
     bytes: u64,
+}
+
+/// Something that a damaged session holds.
+#[derive(Serialize)]
+struct Lost {
+    session: Id,
+    /// A path on the tree, or a folder of the store.
+    path: AbsPath,
+    what: Loss,
+    /// How many objects; 1 but for a folder of the store.
+    count: u64,
+}
+
+/// What of a path is lost with a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Loss {
+    /// A change that it held, committed or not.
+    Change,
+    /// What a commit took off the tree.
+    Original,
+    /// Objects whose paths cannot be told any more.
+    Unnamed,
 }
 
 /// A session that should have gone and did not.
@@ -59,9 +88,9 @@ pub fn checkpoints(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
 
 fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Problem> {
     let chosen = |store: &Store| -> Result<Vec<Header>, Problem> {
-        if args.ids.is_empty() { by_conditions(call, args, target, store) } else { by_name(call, args, store) }
+        if args.ids.is_empty() { by_conditions(call, args, target, store) } else { by_name(call, args, target, store) }
     };
-    let mut done = Whole { dry_run: args.dry_run, pruned: Vec::new(), skipped: Vec::new(), bytes: 0 };
+    let mut done = Whole { dry_run: args.dry_run, pruned: Vec::new(), skipped: Vec::new(), lost: Vec::new(), bytes: 0 };
     let Some(store) = call.store()? else {
         if let Some(key) = args.ids.first() {
             call.store_with(key)?;
@@ -73,14 +102,21 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
             done.bytes += (target.size)(&header);
             done.pruned.push(header.id);
         }
+        for remains in garbled(args, target, store)? {
+            done.take_along(store, &remains)?;
+        }
         return say(call, target, &done);
     }
     if !args.ids.is_empty() {
         ask(call, target, &chosen(store)?)?;
+        for remains in garbled(args, target, store)? {
+            call.confirm(&format!("Prune session {}, which is damaged, with all that is in it?", remains.id))?;
+        }
     }
     let lock = call.store_lock(store)?;
     call.recover_under(store, &lock)?;
     let journaled = store.journaled()?;
+    let garbled = garbled(args, target, store)?;
     for header in chosen(store)? {
         if journaled.contains(&header.id) {
             done.skipped.push(Skipped { id: header.id, why: "an operation of it was interrupted" });
@@ -104,17 +140,90 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
         done.bytes += (target.size)(&header);
         done.pruned.push(header.id);
     }
+    for remains in garbled {
+        remove_garbled(call, store, remains, &journaled, &mut done)?;
+    }
     say(call, target, &done)
+}
+
+/// Those of the named sessions whose header cannot be read. Only their whole id names them: nothing else of them is sure.
+fn garbled(args: &args::Prune, target: &Target, store: &Store) -> Result<Vec<Remains>, Problem> {
+    let mut found: Vec<Remains> = Vec::new();
+    for id in args.ids.iter().filter_map(|key| Id::parse(key)) {
+        if target.what == "session"
+            && !found.iter().any(|known| known.id == id)
+            && let Some(remains) = store.remains(&id)?
+        {
+            found.push(remains);
+        }
+    }
+    Ok(found)
+}
+
+fn remove_garbled(call: &Call, store: &Store, remains: Remains, journaled: &[Id], done: &mut Whole) -> Result<(), Problem> {
+    let id = remains.id.clone();
+    if journaled.contains(&id) {
+        done.skipped.push(Skipped { id, why: "an operation of it was interrupted" });
+        return Ok(());
+    }
+    let known = (done.lost.len(), done.bytes);
+    done.take_along(store, &remains)?;
+    match store.remove_remains(&call.fs, remains) {
+        Err(error) if error.kind() == Kind::Busy => {
+            done.pruned.pop();
+            done.lost.truncate(known.0);
+            done.bytes = known.1;
+            done.skipped.push(Skipped { id, why: "another recant holds it" });
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+        Ok(()) => {
+            let paths = (done.lost.len() - known.0) as u64;
+            let (time, result) = (crate::fs::now(), "done".into());
+            let entry = log::Entry { time, verb: "prune".into(), session: id, generation: 0, result, paths };
+            Ok(log::append(&call.fs, store, &entry)?)
+        }
+    }
+}
+
+impl Whole {
+    /// Counts a damaged session as pruned, and names what goes with it: by what its own records tell, else by number.
+    fn take_along(&mut self, store: &Store, remains: &Remains) -> Result<(), Problem> {
+        let changes: Vec<AbsPath> =
+            remains.changes().into_iter().flat_map(|changes| changes.list).map(|change| change.path).collect();
+        let manifest = Manifest::read(&remains.dir).unwrap_or_default();
+        let originals: Vec<AbsPath> = manifest.originals.into_keys().collect();
+        for (folder, told) in [("held", changes.len()), ("checkpoint/blobs", originals.len()), ("displaced", 0)] {
+            let (count, bytes) = remains.objects_below(folder);
+            self.bytes += bytes;
+            if count > 0 && told == 0 {
+                let below = format!("/sessions/{}/{folder}", remains.id);
+                let path = [store.path.as_bytes(), below.as_bytes()].concat();
+                let path = AbsPath::parse(path).map_err(|error| Problem::refused(error.to_string()))?;
+                self.lost.push(Lost { session: remains.id.clone(), path, what: Loss::Unnamed, count });
+            }
+        }
+        for (what, paths) in [(Loss::Change, changes), (Loss::Original, originals)] {
+            self.lost.extend(paths.into_iter().map(|path| Lost { session: remains.id.clone(), path, what, count: 1 }));
+        }
+        self.pruned.push(remains.id.clone());
+        Ok(())
+    }
 }
 
 fn is_prunable(header: &Header) -> bool {
     !prune::is_needed(header) && !is_awaited(header) && header.status() != Status::Capturing
 }
 
-fn by_name(call: &Call, args: &args::Prune, store: &Store) -> Result<Vec<Header>, Problem> {
+fn by_name(call: &Call, args: &args::Prune, target: &Target, store: &Store) -> Result<Vec<Header>, Problem> {
+    let garbled = garbled(args, target, store)?;
     let mut headers: Vec<Header> = Vec::new();
     for key in &args.ids {
-        let header = store.session(&call.find(store, Some(key))?)?.header;
+        let id = call.find(store, Some(key))?;
+        if id.as_str() == key && garbled.iter().any(|remains| remains.id == id) {
+            continue;
+        }
+        let header = store.session(&id)?.header;
         if !headers.iter().any(|known| known.id == header.id) {
             headers.push(header);
         }
@@ -164,6 +273,14 @@ fn say(call: &Call, target: &Target, done: &Whole) -> Result<Ended, Problem> {
         return Ok(ended);
     }
     done.pruned.iter().for_each(|id| call.out.line(id));
+    for Lost { path, what, count, .. } in &done.lost {
+        let what = match what {
+            Loss::Change => "what the session held of it".into(),
+            Loss::Original => "what was there before it was committed".into(),
+            Loss::Unnamed => format!("{}, of paths that cannot be told any more", text::count(*count, "object")),
+        };
+        call.out.warn(format_args!("{}: {path}: {what}", if done.dry_run { "would be lost" } else { "lost" }));
+    }
     for Skipped { id, why } in &done.skipped {
         call.out.warn(format_args!("session {id} stays: {why}"));
     }

@@ -32,14 +32,15 @@ struct Recovery<'a> {
 
 /// Recovers one session, or all.
 pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
-    let Some(store) = call.store()? else {
-        call.out.note("nothing was interrupted");
-        return Ok(Ended::Done);
-    };
-    let _lock = call.store_lock(store)?;
-    let recovered = match &args.id {
-        None => recover::all(&call.fs, store)?,
-        Some(key) => {
+    let recovered = match (&args.id, call.store()?) {
+        (None, None) => Vec::new(),
+        (None, Some(store)) => {
+            let _lock = call.store_lock(store)?;
+            recover::all(&call.fs, store)?
+        }
+        (Some(key), _) => {
+            let store = call.store_with(key)?;
+            let _lock = call.store_lock(store)?;
             let id = call.find(store, Some(key))?;
             let there = recover::finding(store, &id)?.is_some();
             if there { vec![recover::one(&call.fs, store, &id)] } else { Vec::new() }

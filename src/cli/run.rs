@@ -16,6 +16,7 @@ use crate::capture::inside::inside;
 use crate::capture::plan::{Pass, Plan, Request, working_folder};
 use crate::capture::run::{Command, Event, Exit, Linger};
 use crate::error::{At, Kind};
+use crate::fs::dir::Time;
 use crate::session::change::Sort;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
@@ -40,31 +41,69 @@ pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
         call.out.note(format_args!("this runs inside the run of session {id} already, which holds its changes"));
         return exec(&args.command);
     }
+    match attempt(call, args) {
+        Ok(ended) => Ok(ended),
+        Err(NotHeld { problem, ran: true }) => Err(*problem),
+        Err(NotHeld { problem, ran: false }) => Ok(not_started(call, *problem)),
+    }
+}
+
+/// A script must be able to tell recant's own failure from the command's status: whatever stood against it before the command
+/// was there gives 125 (docs/ARCHITECTURE.md, A run). What it was is said, and stands in the JSON.
+fn not_started(call: &Call, mut problem: Problem) -> Ended {
+    if !problem.state.as_ref().is_some_and(|state| state.contains("not started")) {
+        let rest = problem.state.map(|state| format!("; {state}")).unwrap_or_default();
+        problem.state = Some(format!("the command was not started{rest}"));
+    }
+    call.out.problem(&problem);
+    Ended::With(match problem.kind {
+        kind @ (Kind::NotFound | Kind::NotExecutable) => kind,
+        _ => Kind::NoCapture,
+    })
+}
+
+fn attempt(call: &Call, args: &args::Run) -> Result<Ended, NotHeld> {
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
+    // After a recovery, which changes the tree; before all else, so that the clock of files ticks while there is work to do.
+    let since = crate::fs::exact_now();
     let mut session = match &args.session {
         Some(key) => pending(call, &store, key)?,
-        None => store.begin(&call.fs, Origin::Captured, args.name.as_deref(), Some(start_of(&args.command)))?,
+        None => {
+            store.begin(&call.fs, Origin::Captured, args.name.as_deref(), Some(start_of(&args.command))).map_err(Problem::from)?
+        }
     };
     let fresh = args.session.is_none();
     let mut id_file = None;
-    let held = match start(call, &store, &mut session, args, &mut id_file) {
+    let held = match start(call, &store, &mut session, args, since, &mut id_file) {
         Ok(held) => held,
-        Err(NotHeld { problem, ran }) => {
-            if fresh && !ran {
-                store.remove_session(&call.fs, session)?;
+        Err(not_held) => {
+            if fresh && !not_held.ran {
+                store.remove_session(&call.fs, session).map_err(Problem::from)?;
             }
             if let Some(file) = &mut id_file {
-                file.result(if ran { "uncollected" } else { "failed" })?;
+                file.result(if not_held.ran { "uncollected" } else { "failed" })?;
             }
-            return Err(*problem);
+            return Err(not_held);
         }
     };
+    Ok(finish(call, &store, session, &held, args, id_file)?)
+}
+
+/// From here on the command has run.
+fn finish(
+    call: &Call,
+    store: &Store,
+    session: Locked,
+    held: &Held,
+    args: &args::Run,
+    id_file: Option<IdFile>,
+) -> Result<Ended, Ran> {
     for warning in &held.warnings {
         call.out.warn(warning);
     }
-    let (result, ended) = end(call, &store, session, &held, args, fresh)?;
-    if let Some(file) = &mut id_file {
+    let (result, ended) = end(call, store, session, held, args)?;
+    if let Some(mut file) = id_file {
         file.result(result)?;
     }
     Ok(ended)
@@ -75,19 +114,26 @@ fn start(
     store: &Store,
     session: &mut Locked,
     args: &args::Run,
+    since: Time,
     id_file: &mut Option<IdFile>,
 ) -> Result<Held, NotHeld> {
-    let plan = plan(call, store, session.id(), args)?;
+    let plan = plan(call, store, session, args, since)?;
     for warning in plan.warnings() {
         call.out.warn(warning);
     }
     if let Some(path) = &args.id_file {
-        *id_file = Some(IdFile::make(call, path, session.id()).map_err(|problem| Problem { kind: Kind::NoCapture, ..problem })?);
+        *id_file = Some(IdFile::make(call, path, session.id())?);
     }
     let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
     let command = Command { argv: args.command.clone(), env: Vec::new(), linger };
     let mut hear = |event| match event {
+        Event::SettingUp => {
+            if let Err(error) = store.sweep_removed(&call.fs) {
+                call.out.warn(error);
+            }
+        }
         Event::Lingering(names) => call.out.note(format_args!("waiting for what the command left running: {}", names.join(", "))),
+        Event::Uncovered(path, why) => call.out.warn(format_args!("{path}: {why}; it is read-only for the command")),
     };
     let cwd = working_folder().map_err(Problem::from)?;
     hold(&call.fs, store, session, plan, &command, &cwd, &mut hear).map_err(|error| {
@@ -106,6 +152,21 @@ struct NotHeld {
 impl From<Problem> for NotHeld {
     fn from(problem: Problem) -> Self {
         Self { problem: Box::new(problem), ran: false }
+    }
+}
+
+/// A problem after the command's end.
+struct Ran(Problem);
+
+impl<E: Into<Problem>> From<E> for Ran {
+    fn from(problem: E) -> Self {
+        Self(problem.into())
+    }
+}
+
+impl From<Ran> for NotHeld {
+    fn from(Ran(problem): Ran) -> Self {
+        Self { problem: Box::new(problem), ran: true }
     }
 }
 
@@ -137,15 +198,14 @@ fn exec(command: &[OsString]) -> Result<Ended, Problem> {
     Err(Problem::new(kind, format!("{}: {}", program.to_string_lossy(), crate::error::reason(&error))))
 }
 
-fn plan(call: &Call, store: &Store, id: &Id, args: &args::Run) -> Result<Plan, Problem> {
+fn plan(call: &Call, store: &Store, session: &Session, args: &args::Run, since: Time) -> Result<Plan, Problem> {
     let absolute = |path: &PathBuf| super::cwd().map(|cwd| cwd.join(path));
     let mut passes = Vec::new();
     for path in &args.pass {
         passes.push(Pass { path: absolute(path)?, why: "--pass".into() });
     }
     passes.extend(call.config.pass.value.iter().map(|path| Pass { path: path.clone(), why: "capture.pass".into() }));
-    let agent = std::env::var_os("SSH_AUTH_SOCK").filter(|path| Path::new(path).exists());
-    passes.extend(agent.map(|path| Pass { path: path.into(), why: "$SSH_AUTH_SOCK".into() }));
+    passes.extend(usual_passes());
     let mut hide = args.hide.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
     hide.extend(call.config.hide.value.iter().cloned());
     let request = Request {
@@ -156,9 +216,27 @@ fn plan(call: &Call, store: &Store, id: &Id, args: &args::Run) -> Result<Plan, P
         passes,
         hide,
         program: args.command.first().cloned().unwrap_or_default(),
-        tag: id.to_string(),
+        known: session.run()?.map(|run| run.places.into_iter().map(|place| place.path).collect()).unwrap_or_default(),
+        tag: session.id().to_string(),
+        since,
     };
     Ok(Plan::make(&request)?)
+}
+
+/// What stays real unasked, where it is there: sockets that programs are lost without.
+fn usual_passes() -> impl Iterator<Item = Pass> {
+    let names = [("/run/nscd/socket", "name service"), ("/run/systemd/resolve/io.systemd.Resolve", "name service")];
+    let named = names.map(|(path, why)| (PathBuf::from(path), why));
+    let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let agent = var("SSH_AUTH_SOCK").map(|path| (path.into(), "$SSH_AUTH_SOCK"));
+    let display = var("DISPLAY").and_then(|display| {
+        let number = display.to_str()?.strip_prefix(':')?.split('.').next()?.to_owned();
+        Some((PathBuf::from(format!("/tmp/.X11-unix/X{number}")), "$DISPLAY"))
+    });
+    let wayland = var("WAYLAND_DISPLAY")
+        .map(|name| (PathBuf::from(var("XDG_RUNTIME_DIR").unwrap_or_default()).join(name), "$WAYLAND_DISPLAY"));
+    let all = named.into_iter().chain(agent).chain(display).chain(wayland);
+    all.filter(|(path, _)| path.is_absolute() && path.exists()).map(|(path, why)| Pass { path, why: why.into() })
 }
 
 /// A session to go on in: pending, and from a run.
@@ -181,14 +259,7 @@ fn pending(call: &Call, store: &Store, key: &str) -> Result<Locked, Problem> {
 }
 
 /// What becomes of the session, and what is said of it.
-fn end(
-    call: &Call,
-    store: &Store,
-    mut session: Locked,
-    held: &Held,
-    args: &args::Run,
-    fresh: bool,
-) -> Result<(&'static str, Ended), Problem> {
+fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args::Run) -> Result<(&'static str, Ended), Problem> {
     let exit = match held.exit {
         Exit::Code(code) => code,
         Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
@@ -204,7 +275,7 @@ fn end(
     };
     let mut gone = false;
     let (result, ended) = if held.changes == 0 {
-        if fresh {
+        if args.session.is_none() {
             store.remove_session(&call.fs, session)?;
             gone = true;
         }

@@ -99,7 +99,7 @@ impl<'s> Sources<'s> {
         if side == Side::Lost {
             return Ok(Content::Gone("what was committed was edited since, and is lost".into()));
         }
-        match self.session.held_at(change, side, self.run.as_ref()) {
+        match Session::held_at(change, side, self.run.as_ref()) {
             Some(held) => {
                 let (dir, name) = self.session.split(&held)?;
                 open(dir.at(name), &change.after)

@@ -2,12 +2,13 @@
 
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::args;
 use super::problem::Problem;
-use super::{Call, Ended, cwd};
+use super::{Call, Ended};
 use crate::error::At;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::Sort;
@@ -57,29 +58,29 @@ pub fn write(call: &Call, args: &args::Write) -> Result<Ended, Problem> {
     };
     at_desk(call, &args.id, args.parents, |desk| {
         let write = Write { content: &mut *content, source: &source, mode: args.mode, over_folder: args.recursive };
-        Ok(desk.write(&args.path, &cwd()?, write)?)
+        Ok(desk.write(&args.path, &cwd_for(&args.path)?, write)?)
     })
 }
 
 /// Stages a deletion.
 pub fn delete(call: &Call, args: &args::Delete) -> Result<Ended, Problem> {
-    at_desk(call, &args.id, false, |desk| Ok(desk.delete(&args.path, &cwd()?, args.recursive)?))
+    at_desk(call, &args.id, false, |desk| Ok(desk.delete(&args.path, &cwd_for(&args.path)?, args.recursive)?))
 }
 
 /// Stages a folder.
 pub fn mkdir(call: &Call, args: &args::Mkdir) -> Result<Ended, Problem> {
-    at_desk(call, &args.id, args.parents, |desk| Ok(desk.mkdir(&args.path, &cwd()?, args.mode)?))
+    at_desk(call, &args.id, args.parents, |desk| Ok(desk.mkdir(&args.path, &cwd_for(&args.path)?, args.mode)?))
 }
 
 /// Stages a symlink.
 pub fn symlink(call: &Call, args: &args::Symlink) -> Result<Ended, Problem> {
     let target = args.target.as_bytes();
-    at_desk(call, &args.id, args.parents, |desk| Ok(desk.symlink(target, &args.path, &cwd()?, args.recursive)?))
+    at_desk(call, &args.id, args.parents, |desk| Ok(desk.symlink(target, &args.path, &cwd_for(&args.path)?, args.recursive)?))
 }
 
 /// Stages permission bits.
 pub fn chmod(call: &Call, args: &args::Chmod) -> Result<Ended, Problem> {
-    at_desk(call, &args.id, false, |desk| Ok(desk.chmod(args.mode, &args.path, &cwd()?)?))
+    at_desk(call, &args.id, false, |desk| Ok(desk.chmod(args.mode, &args.path, &cwd_for(&args.path)?)?))
 }
 
 /// Gives a session another name, or none.
@@ -90,6 +91,11 @@ pub fn rename(call: &Call, args: &args::Rename) -> Result<Ended, Problem> {
         call.out.document(&Begun { id: session.id(), name: args.name.as_deref() });
     }
     Ok(Ended::Done)
+}
+
+/// What a path is relative to; an absolute one needs no working folder.
+fn cwd_for(path: &Path) -> Result<PathBuf, Problem> {
+    if path.is_absolute() { Ok(PathBuf::from("/")) } else { super::cwd() }
 }
 
 fn at_desk(

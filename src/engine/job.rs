@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Error;
+use crate::checkpoint::limits::Limits;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::sides::Side;
@@ -49,7 +51,7 @@ pub enum OnConflict {
 #[derive(Debug, Clone)]
 pub struct Move {
     /// Which of the session's changes it is, in path order.
-    pub index: usize,
+    pub index: u32,
     /// The change's number.
     pub n: u32,
     /// Where.
@@ -61,13 +63,13 @@ pub struct Move {
     /// What is wanted there.
     pub to: Object,
     /// Where `to` lies below the session's folder; `None` where it is absent, made from the record, or an inode that stays.
-    pub to_at: Option<Vec<u8>>,
+    pub to_at: Option<Box<[u8]>>,
     /// The inode stays: only metadata changes.
     pub in_place: bool,
     /// The tree changed here while the command ran.
     pub foreign: bool,
-    /// The original was not kept, by policy, and is not kept now.
-    pub uncovered: Option<String>,
+    /// The original was not kept, by policy, and is not kept now: why.
+    pub uncovered: Option<&'static str>,
     /// On which side the change is afterwards.
     pub side: Side,
 }
@@ -87,27 +89,36 @@ pub struct WantedTime {
     pub always: bool,
 }
 
+/// The moves of a job, read from the session one by one: 100,000 of them are never in memory beside the plan.
+pub trait Moves {
+    /// The next one, in path order, one a path.
+    fn next(&mut self) -> Result<Option<Move>, Error>;
+
+    /// What is known once all were given.
+    fn rest(self: Box<Self>) -> Result<Rest, Error>;
+}
+
+/// What belongs to a job beside its moves.
+#[derive(Debug, Default)]
+pub struct Rest {
+    /// In path order.
+    pub times: Vec<WantedTime>,
+    /// What is left out from the start, and why.
+    pub left: Vec<(AbsPath, String)>,
+    /// What is to be said, for people.
+    pub notes: Vec<String>,
+}
+
 /// All of it.
-#[derive(Debug, Clone)]
 pub struct Job {
     /// For which verb.
     pub verb: Verb,
-    /// In path order, one a path.
-    pub moves: Vec<Move>,
-    /// In path order.
-    pub times: Vec<WantedTime>,
+    /// The moves.
+    pub moves: Box<dyn Moves>,
     /// On which side each of the session's changes is now, in path order: moves and others.
     pub sides: Vec<Side>,
     /// What to do about conflicts.
     pub on_conflict: OnConflict,
-    /// What is left out from the start, and why.
-    pub left: Vec<(AbsPath, String)>,
-}
-
-/// The job, and what is to be said of it.
-pub struct Asked {
-    /// For the engine.
-    pub job: Job,
-    /// E.g. how much a large deletion keeps.
-    pub notes: Vec<String>,
+    /// Above which size the deletion of a whole folder is said to be kept in full.
+    pub limits: Option<Limits>,
 }

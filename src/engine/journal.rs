@@ -1,16 +1,17 @@
 //! The journal: a durable record of an operation under way, by which alone it can be undone or settled.
 //!
-//! `journals/<id>` is whole before it has its name (D6): a header line, a line a step, a line an outcome, and an end line
-//! with the SHA-256 of all before it. `journals/<id>.tmp` comes first and lists what Prepare makes.
+//! `journals/<id>` is whole before it has its name (D6): a header line, a line an item, and an end line with the SHA-256 of all
+//! before it. `journals/<id>.tmp` comes first where Prepare makes anything, and lists what.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 
 use serde::{Deserialize, Serialize};
 
 use super::Error;
+use super::item::{Frame, Item, Opened, Turn, turns};
 use super::job::Verb;
-use super::plan::Outcome;
-use super::step::{FolderTime, RootRecord, Spot, Step};
+use super::step::{Act, FolderTime, RootRecord, Spot, Step};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -19,7 +20,7 @@ use crate::session::id::Id;
 use crate::session::store::Store;
 use crate::tree::digest::{Digest, Hasher};
 
-/// What the steps have in common.
+/// What the items have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
     /// The version of this form.
@@ -36,8 +37,9 @@ pub struct Head {
     pub roots: Vec<RootRecord>,
     /// Folders whose times change.
     pub times: Vec<FolderTime>,
-    /// What Prepare made.
-    pub made: Vec<Spot>,
+    /// Folders that are opened up for the work, in path order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opened: Vec<Opened>,
     /// The header to be sealed.
     pub header: Header,
     /// What undo could not bring back: this journal is what is left of a larger one.
@@ -48,12 +50,12 @@ pub struct Head {
 /// A whole journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Journal {
-    /// What the steps have in common.
+    /// What the items have in common.
     pub head: Head,
-    /// In the order in which they are done.
-    pub steps: Vec<Step>,
-    /// What settling writes down.
-    pub outcomes: Vec<Outcome>,
+    /// In path order.
+    pub items: Vec<Item>,
+    /// The order of the steps.
+    pub turns: Vec<Turn>,
 }
 
 /// `journals/<id>.tmp`.
@@ -63,23 +65,21 @@ pub struct Draft {
     pub made: Vec<Spot>,
     /// Folders whose times that changes.
     pub times: Vec<FolderTime>,
-    /// The sides that will be written.
+    /// The generation that the operation leads to: once that is sealed, the list counts no more.
     pub generation: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
-    Step(Step),
-    Outcome(Outcome),
+    Item(Box<Item>),
     End(Digest),
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum LineRef<'a> {
-    Step(&'a Step),
-    Outcome(&'a Outcome),
+    Item(&'a Item),
     End(Digest),
 }
 
@@ -120,42 +120,65 @@ impl Draft {
     }
 }
 
+/// A journal written whole under a temporary name; not durable yet.
+pub struct Written(File);
+
 impl Journal {
-    /// Writes it under a temporary name, synced, then gives it its name and takes the draft away. E1.
-    pub fn write(&self, fs: &Fs, store: &Store) -> Result<(), Error> {
+    /// Of its parts; the order of the steps follows from them.
+    pub fn new(head: Head, items: Vec<Item>) -> Self {
+        let turns = turns(&items, &head.opened);
+        Self { head, items, turns }
+    }
+
+    /// What decides where objects lie.
+    pub fn frame(&self) -> Frame<'_> {
+        Frame { session: &self.head.session, verb: self.head.verb, generation: self.head.generation + 1 }
+    }
+
+    /// The step that a turn is.
+    pub fn step(&self, turn: Turn) -> Step<'_> {
+        self.frame().step(turn, &self.items, &self.head.opened)
+    }
+
+    /// The steps in the order in which they are done; taken back they are from the end.
+    pub fn steps(&self) -> impl DoubleEndedIterator<Item = Step<'_>> + ExactSizeIterator {
+        self.turns.iter().map(|turn| self.step(*turn))
+    }
+
+    /// All that Prepare makes, sorted.
+    pub fn made(&self) -> Vec<Spot> {
+        let frame = self.frame();
+        let mut made: Vec<Spot> = self.items.iter().flat_map(|item| made_for(&frame, item)).collect();
+        if self.items.iter().any(|item| item.displaces(self.head.verb)) {
+            made.push(displaced(frame.generation));
+        }
+        made.sort();
+        made.dedup();
+        made
+    }
+
+    /// Writes it under a temporary name. The caller syncs it before it gets its own.
+    pub fn write_new(&self, fs: &Fs, store: &Store) -> Result<Written, Error> {
         let names = names(&self.head.session);
         let dir = store.journals();
-        let (new, at, draft) = (dir.at(&names.new), dir.at(&names.journal), dir.at(&names.draft));
+        let new = dir.at(&names.new);
         fs.unlink_if_there(new).at("remove", new)?;
         let file = fs.create(new, 0o600).at("make", new)?;
         let mut hasher = Hasher::default();
         let mut buffer = Vec::new();
-        let mut put = |line: &mut Vec<u8>, last: bool| -> Result<(), Error> {
-            if last || line.len() > 1 << 20 {
-                hasher.update(line);
-                fs.write(&file, line, dir.path()).at("write", new)?;
-                line.clear();
-            }
-            Ok(())
-        };
         push(&mut buffer, &self.head);
-        for step in &self.steps {
-            push(&mut buffer, &LineRef::Step(step));
-            put(&mut buffer, false)?;
+        for item in &self.items {
+            push(&mut buffer, &LineRef::Item(item));
+            if buffer.len() > 1 << 18 {
+                hasher.update(&buffer);
+                fs.write(&file, &buffer, dir.path()).at("write", new)?;
+                buffer.clear();
+            }
         }
-        for outcome in &self.outcomes {
-            push(&mut buffer, &LineRef::Outcome(outcome));
-            put(&mut buffer, false)?;
-        }
-        put(&mut buffer, true)?;
+        hasher.update(&buffer);
         push(&mut buffer, &LineRef::End(hasher.finish()));
         fs.write(&file, &buffer, dir.path()).at("write", new)?;
-        fs.sync(&file, dir.path()).at("sync", new)?; // D1, D6: whole before it has its name
-        fs.rename_over(new, at).at("rename", new)?;
-        fs.sync_dir(dir).at("sync", dir.path().display())?; // D2: its name, before the first step
-        // Not before: with neither of the two after a cut, nobody would know what was made ready.
-        fs.unlink_if_there(draft).at("remove", draft)?;
-        Ok(())
+        Ok(Written(file))
     }
 
     /// Reads a session's journal; `None` where there is none.
@@ -171,7 +194,7 @@ impl Journal {
         }
         let mut reader = BufReader::with_capacity(64 << 10, at.open_file().at("open", at)?);
         let (mut hasher, mut text) = (Hasher::default(), Vec::new());
-        let (mut head, mut steps, mut outcomes) = (None::<Head>, Vec::new(), Vec::new());
+        let (mut head, mut items) = (None::<Head>, Vec::new());
         loop {
             text.clear();
             reader.read_until(b'\n', &mut text).at("read", at)?;
@@ -184,8 +207,7 @@ impl Journal {
                 continue;
             }
             match serde_json::from_slice(&text).map_err(|_| damaged("a line cannot be read"))? {
-                Line::Step(step) => steps.push(step),
-                Line::Outcome(outcome) => outcomes.push(outcome),
+                Line::Item(item) => items.push(*item),
                 Line::End(digest) if digest == hasher.finish() => break,
                 Line::End(_) => return Err(damaged("its digest is wrong")),
             }
@@ -198,7 +220,7 @@ impl Journal {
         if head.session != *id || head.journal != 1 {
             return Err(damaged("it is another session's, or of a later recant"));
         }
-        Ok(Some(Self { head, steps, outcomes }))
+        Ok(Some(Self::new(head, items)))
     }
 
     /// Takes the journal away, durably: the operation has ended.
@@ -213,6 +235,41 @@ impl Journal {
         fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?;
         Ok(())
     }
+}
+
+impl Written {
+    /// fsync, where one file alone is synced.
+    pub fn sync(&self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
+        let names = names(id);
+        let new = store.journals().at(&names.new);
+        Ok(fs.sync(&self.0, store.journals().path()).at("sync", new)?)
+    }
+
+    /// Gives it its name and takes the draft away, durably: E1. What it holds has been synced.
+    pub fn name(self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
+        let names = names(id);
+        let dir = store.journals();
+        let (new, at, draft) = (dir.at(&names.new), dir.at(&names.journal), dir.at(&names.draft));
+        fs.rename_over(new, at).at("rename", new)?;
+        fs.sync_dir(dir).at("sync", dir.path().display())?; // D2: its name, before the first step
+        // Not before: with neither of the two after a cut, nobody would know what was made ready.
+        fs.unlink_if_there(draft).at("remove", draft)?;
+        Ok(())
+    }
+}
+
+/// What Prepare makes for one item.
+pub(super) fn made_for(frame: &Frame<'_>, item: &Item) -> impl Iterator<Item = Spot> {
+    let places = if item.moves() { frame.places(item) } else { Default::default() };
+    let to = places.to.filter(|_| item.fresh);
+    let home = places.home.filter(|_| places.copied);
+    let out = places.out.filter(|spot| item.act == Act::Remove && matches!(spot, Spot::Tree(_)));
+    [to, home, out].into_iter().flatten()
+}
+
+/// The folder of what a forced operation overwrites.
+pub(super) fn displaced(generation: u64) -> Spot {
+    Spot::Session(format!("displaced/{generation}").into_bytes())
 }
 
 fn push<T: Serialize>(buffer: &mut Vec<u8>, line: &T) {

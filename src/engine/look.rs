@@ -1,24 +1,30 @@
 //! Looking at the moves of a job: what is at each path, what is wanted there, and what that means. Reads only.
 
+use std::fs::File;
+use std::io;
 use std::rc::Rc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use super::conflict::Conflict;
+use super::item::{Item, Planning};
 use super::job::{Job, Move, OnConflict, Verb};
+use super::reach::{Reach, split};
+use super::step::Act;
 use super::{Error, Progress};
-use crate::error::{At, IoError};
+use crate::checkpoint::manifest::Kept;
+use crate::error::At;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
 use crate::fs::lease::{Writers, writers};
 use crate::fs::path::AbsPath;
-use crate::fs::roots::Roots;
+use crate::session::sides::Side;
 use crate::session::store::Session;
+use crate::tree::digest::Digest;
 use crate::tree::look::{self, Seen};
-use crate::tree::state::{Difference, Likeness, Object, State, What, sort_word};
+use crate::tree::state::{Difference, Fingerprint, Identity, Likeness, Object, State, What, sort_word};
 
 /// What looking at one move told.
 pub(super) struct Looked {
-    pub found: Option<Seen>,
-    pub to: Option<Seen>,
-    pub parent_mount: Option<u64>,
+    pub item: Item,
     pub verdict: Verdict,
     pub note: Option<String>,
 }
@@ -33,68 +39,122 @@ pub(super) enum Verdict {
     Damaged(String),
 }
 
-/// So many moves are worth a second thread.
-const WORTH_A_THREAD: usize = 64;
+/// So many moves go to a thread at once, and are worth a second one.
+const BATCH: usize = 64;
 
-pub(super) fn look_at_all(session: &Session, job: &Job, progress: &dyn Progress) -> Result<Vec<Looked>, Error> {
-    let look_part = |moves: &[Move], told: bool| -> Result<Vec<Looked>, Error> {
-        let mut eye = Eye::new(session, job)?;
-        let mut looked = Vec::with_capacity(moves.len());
-        for (done, mv) in moves.iter().enumerate() {
-            if told {
-                progress.at("looking", done * (job.moves.len() / moves.len().max(1)), job.moves.len());
-            }
-            looked.push(eye.look(mv)?);
-        }
-        Ok(looked)
-    };
-    if job.moves.len() < WORTH_A_THREAD {
-        return look_part(&job.moves, true);
+/// Looks at all moves of a job, in two threads where there are many; each comes out by `take`, in path order.
+pub(super) fn look_at_all(
+    session: &Session,
+    job: &mut Job,
+    reach: &mut Reach,
+    progress: &dyn Progress,
+    take: &mut dyn FnMut(Looked) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let of = job.sides.len();
+    let rules = Looking { verb: job.verb, on_conflict: job.on_conflict };
+    let Some(first) = batch(job)? else { return Ok(()) };
+    let mut own = Eye::new(rules, reach);
+    if first.len() < BATCH {
+        return own.look_at(first)?.into_iter().try_for_each(take);
     }
-    let (first, second) = job.moves.split_at(job.moves.len() / 2);
     std::thread::scope(|scope| {
-        let other = scope.spawn(|| look_part(second, false));
-        let mut looked = look_part(first, true)?;
-        match other.join() {
-            Ok(more) => looked.extend(more?),
-            Err(panic) => std::panic::resume_unwind(panic),
+        // Each batch is looked at by the other thread if it is free, else here, so that neither waits.
+        let (to_other, from_here) = sync_channel::<Vec<Move>>(1);
+        let (to_here, from_other) = sync_channel::<Result<Vec<Looked>, Error>>(1);
+        let other = scope.spawn(move || elsewhere(session, rules, &from_here, &to_here));
+        let mut done = 0;
+        let mut ours = Some(first);
+        while let Some(moves) = ours.take() {
+            let theirs = batch(job)?;
+            let given = theirs.is_some_and(|moves| to_other.send(moves).is_ok());
+            let looked = own.look_at(moves)?;
+            done += looked.len();
+            looked.into_iter().try_for_each(&mut *take)?;
+            if given {
+                // The other thread has ended without an answer only by a panic, which is passed on below.
+                let Ok(looked) = from_other.recv() else { break };
+                let looked = looked?;
+                done += looked.len();
+                looked.into_iter().try_for_each(&mut *take)?;
+            }
+            progress.at("looking", done, of);
+            ours = batch(job)?;
         }
-        Ok(looked)
+        drop(to_other);
+        other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok(())
     })
 }
 
+fn batch(job: &mut Job) -> Result<Option<Vec<Move>>, Error> {
+    let mut moves = Vec::with_capacity(BATCH);
+    while moves.len() < BATCH
+        && let Some(mv) = job.moves.next()?
+    {
+        moves.push(mv);
+    }
+    Ok(if moves.is_empty() { None } else { Some(moves) })
+}
+
+/// The other thread. What it cannot send nobody waits for any more.
+fn elsewhere(session: &Session, rules: Looking, batches: &Receiver<Vec<Move>>, answers: &SyncSender<Result<Vec<Looked>, Error>>) {
+    let mut reach = match Reach::new(&session.dir) {
+        Ok(reach) => reach,
+        Err(error) => {
+            let _nobody_waits = answers.send(Err(error.into()));
+            return;
+        }
+    };
+    let mut eye = Eye::new(rules, &mut reach);
+    while let Ok(moves) = batches.recv() {
+        if answers.send(eye.look_at(moves)).is_err() {
+            return;
+        }
+    }
+}
+
+/// What decides the verdicts.
+#[derive(Clone, Copy)]
+struct Looking {
+    verb: Verb,
+    on_conflict: OnConflict,
+}
+
+/// An open folder, and what it is; `None` where it is missing.
+type Folder = Option<(Rc<Dir>, Stat)>;
+
 /// Looks at single moves; each thread has its own.
-struct Eye<'s> {
-    roots: Roots,
-    session: &'s Session,
+struct Eye<'r> {
+    reach: &'r mut Reach,
     verb: Verb,
     on_conflict: OnConflict,
     me: u32,
-    held: Option<(Vec<u8>, Rc<Dir>)>,
-    parent: Option<(AbsPath, Stat)>,
+    parent: Option<(AbsPath, Folder)>,
 }
 
-impl<'s> Eye<'s> {
-    fn new(session: &'s Session, job: &Job) -> Result<Self, IoError> {
-        let roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
+impl<'r> Eye<'r> {
+    fn new(rules: Looking, reach: &'r mut Reach) -> Self {
         let me = rustix::process::geteuid().as_raw();
-        Ok(Self { roots, session, verb: job.verb, on_conflict: job.on_conflict, me, held: None, parent: None })
+        Self { reach, verb: rules.verb, on_conflict: rules.on_conflict, me, parent: None }
     }
 
-    fn look(&mut self, mv: &Move) -> Result<Looked, Error> {
-        let mut looked = Looked { found: None, to: None, parent_mount: None, verdict: Verdict::Go, note: None };
+    fn look_at(&mut self, moves: Vec<Move>) -> Result<Vec<Looked>, Error> {
+        moves.into_iter().map(|mv| self.look(mv)).collect()
+    }
+
+    fn look(&mut self, mv: Move) -> Result<Looked, Error> {
+        let mut looked = Looked { item: unlooked(&mv), verdict: Verdict::Go, note: None };
         let Some(parent) = mv.path.parent() else {
             looked.verdict = Verdict::Refused("it is the root folder".into());
             return Ok(looked);
         };
-        match self.roots.folder(&parent) {
-            Ok(dir) => {
-                let stat = self.parent_stat(&parent, &dir)?;
-                looked.parent_mount = Some(stat.mount);
-                self.look_in(&dir, &stat, mv, &mut looked)?;
+        match self.folder(parent) {
+            Ok(Some((dir, stat))) => {
+                looked.item.planning.in_folder = true;
+                self.look_in(&dir, &stat, &mv, &mut looked)?;
             }
-            Err(error) => match error.raw_os_error() {
-                _ if leads_nowhere(&error) => looked.verdict = self.judge_absent(mv),
+            Ok(None) => looked.verdict = self.judge_absent(&mv),
+            Err((parent, error)) => match error.raw_os_error() {
                 Some(libc::EXDEV) => {
                     looked.verdict = Verdict::Refused("a file system was mounted on the way to it meanwhile".into());
                 }
@@ -103,19 +163,67 @@ impl<'s> Eye<'s> {
             },
         }
         if matches!(looked.verdict, Verdict::Go | Verdict::Keep) {
-            self.look_at_wanted(mv, &mut looked)?;
+            self.look_at_wanted(&mv, &mut looked)?;
         }
+        self.conclude(mv, &mut looked);
         Ok(looked)
     }
 
-    /// Changes come sorted: the folder is that of the change before, most times.
-    fn parent_stat(&mut self, parent: &AbsPath, dir: &Dir) -> Result<Stat, Error> {
-        if let Some((_, stat)) = self.parent.as_ref().filter(|(path, _)| path == parent) {
-            return Ok(*stat);
+    /// A path's folder; `None` where it is missing. Changes come sorted: it is that of the change before, most times.
+    fn folder(&mut self, parent: AbsPath) -> Result<Folder, (AbsPath, std::io::Error)> {
+        if let Some((_, known)) = self.parent.as_ref().filter(|(path, _)| *path == parent) {
+            return Ok(known.clone());
         }
-        let stat = dir.stat().at("look at", parent)?;
-        self.parent = Some((parent.clone(), stat));
-        Ok(stat)
+        let opened = self.reach.roots.folder(&parent).and_then(|dir| dir.stat().map(|stat| (dir, stat)));
+        let known = match opened {
+            Ok(found) => Some(found),
+            Err(error) if leads_nowhere(&error) => None,
+            Err(error) => return Err((parent, error)),
+        };
+        self.parent = Some((parent, known.clone()));
+        Ok(known)
+    }
+
+    /// What is to be done, from what was expected, found and wanted.
+    fn conclude(&self, mv: Move, looked: &mut Looked) {
+        let item = &mut looked.item;
+        item.forced = matches!(looked.verdict, Verdict::Keep);
+        match looked.verdict {
+            Verdict::Go | Verdict::Keep => {}
+            Verdict::AlreadySo => return stays(mv, item),
+            _ => return,
+        }
+        item.whole = item.forced && item.was_folder();
+        let held = item.to.take();
+        let unread = self.verb.inward() && !item.forced;
+        if let (Some(found), Some(digest)) = (&mut item.from, mv.from.as_ref().and_then(State::digest).filter(|_| unread))
+            && found.state.digest().is_none()
+        {
+            found.set_digest(digest);
+        }
+        item.planning.learned = learned(&mv.from, item.from.as_ref()) || learned(&mv.to, held.as_ref());
+        if mv.in_place {
+            item.act = Act::SetMeta;
+            item.kept = Kept::Metadata;
+            item.to = item.from.as_ref().zip(mv.to).map(|(from, to)| staying(from, to, item.forced));
+            return;
+        }
+        item.act = match (&item.from, &mv.to) {
+            (None, None) => Act::Stay,
+            (None, Some(_)) => Act::Place,
+            (Some(_), Some(_)) => Act::Replace,
+            (Some(_), None) => Act::Remove,
+        };
+        item.planning.as_recorded = held.as_ref().zip(mv.to.as_ref()).is_some_and(|(held, to)| held.state.meta == to.meta);
+        item.held = mv.to_at.filter(|_| held.is_some());
+        item.to = mv.to.map(|to| as_recorded(to, held));
+        if let Some(why) = mv.uncovered {
+            item.kept = Kept::Uncovered { why: why.into() };
+        }
+        // By force something else than the `after` came off the tree: the `after` is lost, unless the record can make it again.
+        if item.forced && item.side == Side::Out && mv.from.is_some() {
+            item.side = Side::Lost;
+        }
     }
 
     /// The folder itself is missing: so is what is in it.
@@ -150,55 +258,41 @@ impl<'s> Eye<'s> {
             looked.verdict = Verdict::Refused(why.into());
             return Ok(());
         }
-        let (found, likeness) = match look::compare_stat(at, stat.as_ref(), &mv.from, mv.from_print.as_ref()) {
-            Ok(compared) => compared,
+        let found = Found::open(at, stat, mv)?;
+        let mut seen = found.seen().at("look at", &mv.path)?;
+        let likeness = look::judge(&mut seen, &mv.from, mv.from_print.as_ref(), || found.digest());
+        let likeness = match likeness {
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-                looked.verdict = Verdict::Refused("you may not read it, so that no checkpoint can be made of it".into());
+                looked.verdict = Verdict::Refused(UNREADABLE.into());
                 return Ok(());
             }
-            Err(error) => return Err(error).at("read", &mv.path).map_err(Error::from),
+            other => other.at("read", &mv.path)?,
         };
-        looked.found = found;
+        looked.item.from = seen;
+        let seen = &mut looked.item.from;
         looked.verdict = match likeness {
             Likeness::Same if mv.foreign => {
                 self.conflict(Conflict::said(&mv.path, "nobody else at work while the command ran", "a change made meanwhile"))
             }
             Likeness::Same => Verdict::Go,
-            _ if self.is_as_wanted(at, mv, looked.found.as_mut())? && !self.is_commit() => Verdict::AlreadySo,
+            _ if is_as_wanted(&found, mv, seen.as_mut())? && !self.is_commit() => Verdict::AlreadySo,
             Likeness::Differs(difference) => {
-                let found = looked.found.as_ref().map(|seen| seen.state.clone());
-                self.conflict(Conflict::of(&mv.path, &mv.from, &found, difference))
+                let state = seen.as_ref().map(|seen| seen.state.clone());
+                self.conflict(Conflict::of(&mv.path, &mv.from, &state, difference))
             }
             Likeness::ReadToTell => {
                 self.conflict(Conflict::said(&mv.path, "content that is known", "content that cannot be told"))
             }
         };
-        if matches!(looked.verdict, Verdict::Keep) && self.cannot_keep(mv, looked.found.as_ref()) {
-            let found = looked.found.as_ref().map(|seen| seen.state.clone());
-            looked.verdict = Verdict::Conflict(Conflict::of(&mv.path, &mv.from, &found, Difference::Kind));
+        if matches!(looked.verdict, Verdict::Keep) && self.cannot_keep(mv, seen.as_ref()) {
+            let state = seen.as_ref().map(|seen| seen.state.clone());
+            looked.verdict = Verdict::Conflict(Conflict::of(&mv.path, &mv.from, &state, Difference::Kind));
         }
         match looked.verdict {
-            Verdict::Keep if mv.in_place => learn_content(at, mv, looked),
-            Verdict::Go | Verdict::Keep => self.look_at_leaving(at, mv, looked),
+            Verdict::Keep if mv.in_place => learn_content(&found, mv, looked),
+            Verdict::Go | Verdict::Keep => self.look_at_leaving(&found, mv, looked),
             _ => Ok(()),
         }
-    }
-
-    /// Whether the tree holds `to` already.
-    fn is_as_wanted(&self, at: Entry<'_>, mv: &Move, found: Option<&mut Seen>) -> Result<bool, Error> {
-        Ok(match (&mv.to, found) {
-            (None, None) => true,
-            (Some(to), Some(found)) => match to.likeness(&found.state) {
-                Likeness::Same => true,
-                Likeness::ReadToTell if to.digest().is_some() => {
-                    let (digest, _) = look::digest(at).at("read", &mv.path)?;
-                    found.set_digest(digest);
-                    to.likeness(&found.state) == Likeness::Same
-                }
-                _ => false,
-            },
-            _ => false,
-        })
     }
 
     /// Metadata can be set on what is there only if it is of the same kind; a folder that is to go has to be one that is emptied.
@@ -210,36 +304,32 @@ impl<'s> Eye<'s> {
     }
 
     /// What is on the tree and goes: nobody writes to it, and its digest names the blob.
-    fn look_at_leaving(&mut self, at: Entry<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
-        let Some(found) = &mut looked.found else { return Ok(()) };
-        if !matches!(found.state.what, What::File { .. }) {
+    fn look_at_leaving(&mut self, found: &Found<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
+        let Some(seen) = &mut looked.item.from else { return Ok(()) };
+        if !matches!(seen.state.what, What::File { .. }) {
             return Ok(());
         }
         if mv.in_place {
             // It stays, but a later rollback has to tell whether it is still the same content.
             if self.verb.inward() && mv.from.as_ref().is_some_and(|from| from.digest().is_none()) {
-                let (digest, _) = look::digest(at).at("read", &mv.path)?;
-                found.set_digest(digest);
+                seen.set_digest(found.digest().at("read", &mv.path)?);
             }
             return Ok(());
         }
-        if found.state.digest().is_none()
+        if seen.state.digest().is_none()
             && let (Some(from), Some(print)) = (&mv.from, &mv.from_print)
-            && let Some(digest) = from.digest().filter(|_| found.unchanged_since(from, print))
+            && let Some(digest) = from.digest().filter(|_| seen.unchanged_since(from, print))
         {
-            found.set_digest(digest);
+            seen.set_digest(digest);
         }
-        let file = match at.open_file() {
-            Ok(file) => file,
+        let Some(file) = &found.file else {
             // It is only moved, not kept, and needs no reading then.
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) && !self.verb.inward() => return Ok(()),
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-                looked.verdict = Verdict::Refused("you may not read it, so that no checkpoint can be made of it".into());
-                return Ok(());
+            if self.verb.inward() {
+                looked.verdict = Verdict::Refused(UNREADABLE.into());
             }
-            Err(error) => return Err(error).at("open", &mv.path).map_err(Error::from),
+            return Ok(());
         };
-        if writers(&file).at("ask for a lease on", &mv.path)? == Writers::Some {
+        if writers(file).at("ask for a lease on", &mv.path)? == Writers::Some {
             let conflict = Conflict::said(&mv.path, "a file that nobody writes to", "one that a process has open for writing");
             match self.conflict(conflict) {
                 Verdict::Keep => looked.note = Some(format!("{}: a process has it open for writing", mv.path)),
@@ -249,12 +339,12 @@ impl<'s> Eye<'s> {
                 }
             }
         }
-        if found.state.digest().is_none() && mv.uncovered.is_none() {
-            let (digest, stat) = look::digest_of(&file).at("read", &mv.path)?;
-            if look::identity(&stat) != found.print.identity || stat.ctime != found.print.ctime {
+        if seen.state.digest().is_none() && mv.uncovered.is_none() {
+            let (digest, stat) = found.read().at("read", &mv.path)?;
+            if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
                 looked.verdict = Verdict::Conflict(Conflict::said(&mv.path, "a file that stands still", "one that changes"));
             }
-            found.set_digest(digest);
+            seen.set_digest(digest);
         }
         Ok(())
     }
@@ -262,45 +352,37 @@ impl<'s> Eye<'s> {
     /// What is wanted: whether it is there in the store, and is what was put there (C1, I11).
     fn look_at_wanted(&mut self, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
         let (Some(place), Some(to)) = (&mv.to_at, &mv.to) else { return Ok(()) };
-        let (parent, name) =
-            place.iter().rposition(|b| *b == b'/').map_or((&b""[..], &place[..]), |cut| (&place[..cut], &place[cut + 1..]));
-        if self.held.as_ref().is_none_or(|(held, _)| held != parent) {
-            let dir = match self.session.dir.open_below(parent) {
-                Ok(dir) => Rc::new(dir),
-                Err(error) => {
-                    looked.verdict =
-                        Verdict::Damaged(format!("its content cannot be reached in the store: {}", crate::error::reason(&error)));
-                    return Ok(());
-                }
-            };
-            self.held = Some((parent.to_vec(), dir));
-        }
-        let Some((_, dir)) = &self.held else { return Ok(()) };
-        let at = dir.at(name);
-        let kept = if self.verb.inward() { "the held content" } else { "the kept original" };
-        let Some(mut seen) = look::look(at).at("look at", at)? else {
-            if !matches!(to.what, What::File { .. }) {
-                // Made from the record.
+        let (parent, name) = split(place);
+        let dir = match self.reach.held(parent) {
+            Ok(dir) => dir,
+            Err(error) => {
+                looked.verdict =
+                    Verdict::Damaged(format!("its content cannot be reached in the store: {}", crate::error::reason(&error)));
                 return Ok(());
             }
-            looked.verdict = Verdict::Damaged(format!("{kept} is missing from the store"));
+        };
+        let at = dir.at(name);
+        let kept = if self.verb.inward() { "the held content" } else { "the kept original" };
+        let Some(stat) = at.stat().at("look at", at)? else {
+            // Anything but a file is made from the record.
+            if matches!(to.what, What::File { .. }) {
+                looked.verdict = Verdict::Damaged(format!("{kept} is missing from the store"));
+            }
             return Ok(());
         };
-        if seen.state.sort() != to.sort() {
-            looked.verdict = Verdict::Damaged(format!("{kept} is a {} in the store", sort_word(seen.state.sort())));
+        if stat.sort != to.sort() {
+            looked.verdict = Verdict::Damaged(format!("{kept} is a {} in the store", sort_word(stat.sort)));
             return Ok(());
         }
-        if let What::File { .. } = to.what {
-            match look::digest(at) {
-                Ok((digest, _)) => seen.set_digest(digest),
-                Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-                    let why = format!("user {} may not read {kept} in the store; recant as root can", self.me);
-                    looked.verdict = Verdict::Refused(why);
-                    return Ok(());
-                }
-                Err(error) => return Err(error).at("read", at).map_err(Error::from),
+        let seen = if stat.sort == Sort::File { look_at_content(at, stat) } else { look::seen(at, &stat) };
+        let seen = match seen {
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+                let why = format!("user {} may not read {kept} in the store; recant as root can", self.me);
+                looked.verdict = Verdict::Refused(why);
+                return Ok(());
             }
-        }
+            other => other.at("read", at)?,
+        };
         match to.content_likeness(&seen.state) {
             Likeness::Same => {}
             Likeness::ReadToTell if to.digest().is_none() => {}
@@ -325,17 +407,146 @@ impl<'s> Eye<'s> {
                 return Ok(());
             }
         }
-        looked.to = Some(seen);
+        looked.item.to = Some(seen);
         Ok(())
     }
 }
 
+const UNREADABLE: &str = "you may not read it, so that no checkpoint can be made of it";
+
+/// What is at a path now. A file that is to go is open, so that all that is asked of it is asked of one object.
+struct Found<'a> {
+    at: Entry<'a>,
+    stat: Option<Stat>,
+    file: Option<File>,
+}
+
+impl<'a> Found<'a> {
+    fn open(at: Entry<'a>, stat: Option<Stat>, mv: &Move) -> Result<Self, Error> {
+        let goes = stat.is_some_and(|stat| stat.sort == Sort::File) && !mv.in_place;
+        let file = match goes.then(|| at.open_file()).transpose() {
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) => None,
+            other => other.at("open", &mv.path)?,
+        };
+        Ok(Self { at, stat, file })
+    }
+
+    fn seen(&self) -> io::Result<Option<Seen>> {
+        match (&self.stat, &self.file) {
+            (None, _) => Ok(None),
+            (Some(stat), Some(file)) => look::seen_open(file, stat).map(Some),
+            (Some(stat), None) => look::seen(self.at, stat).map(Some),
+        }
+    }
+
+    fn read(&self) -> io::Result<(Digest, Stat)> {
+        match (&self.file, &self.stat) {
+            (Some(file), Some(stat)) => look::digest_since(file, *stat),
+            _ => look::digest(self.at),
+        }
+    }
+
+    fn digest(&self) -> io::Result<Digest> {
+        self.read().map(|(digest, _)| digest)
+    }
+}
+
+/// A file in the store, with its digest.
+fn look_at_content(at: Entry<'_>, stat: Stat) -> io::Result<Seen> {
+    let file = at.open_file()?;
+    let mut seen = look::seen_open(&file, &stat)?;
+    seen.set_digest(look::digest_since(&file, stat)?.0);
+    Ok(seen)
+}
+
+/// Whether the tree holds `to` already.
+fn is_as_wanted(found: &Found<'_>, mv: &Move, seen: Option<&mut Seen>) -> Result<bool, Error> {
+    Ok(match (&mv.to, seen) {
+        (None, None) => true,
+        (Some(to), Some(seen)) => match to.likeness(&seen.state) {
+            Likeness::Same => true,
+            Likeness::ReadToTell if to.digest().is_some() => {
+                seen.set_digest(found.digest().at("read", &mv.path)?);
+                to.likeness(&seen.state) == Likeness::Same
+            }
+            _ => false,
+        },
+        _ => false,
+    })
+}
+
 /// Another content than was expected stays, by `--force`, under other metadata: what it is has to be known.
-fn learn_content(at: Entry<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
-    let Some(found) = looked.found.as_mut().filter(|found| matches!(found.state.what, What::File { digest: None, .. })) else {
-        return Ok(());
-    };
-    let (digest, _) = look::digest(at).at("read", &mv.path)?;
-    found.set_digest(digest);
+fn learn_content(found: &Found<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
+    let seen = looked.item.from.as_mut();
+    if let Some(seen) = seen.filter(|seen| matches!(seen.state.what, What::File { digest: None, .. })) {
+        seen.set_digest(found.digest().at("read", &mv.path)?);
+    }
     Ok(())
+}
+
+/// A move before it was looked at.
+fn unlooked(mv: &Move) -> Item {
+    let expected = mv.from.as_ref().map(State::sort);
+    Item {
+        index: mv.index,
+        n: mv.n,
+        path: mv.path.clone(),
+        act: Act::Stay,
+        from: None,
+        to: None,
+        held: None,
+        beside: None,
+        placed: None,
+        kept: Kept::Nothing,
+        side: mv.side,
+        forced: false,
+        whole: false,
+        opened: false,
+        fresh: false,
+        planning: Planning { expected, ..Planning::default() },
+    }
+}
+
+/// Nothing to do on the tree, but the change is on the other side now. What would have come off the tree is not there any
+/// more: where it had content, that is lost.
+fn stays(mv: Move, item: &mut Item) {
+    let is_file = |object: &Object| matches!(object, Some(State { what: What::File { .. }, .. }));
+    if !mv.in_place && is_file(&mv.from) {
+        item.kept = Kept::Uncovered { why: "it was not there any more when it was put back".into() };
+        if item.side == Side::Out {
+            item.side = Side::Lost;
+        }
+    }
+    (item.from, item.to) = (mv.from.map(unmade), mv.to.map(unmade));
+    item.held = mv.to_at;
+}
+
+/// Whether content was read whose digest was not known.
+fn learned(known: &Object, read: Option<&Seen>) -> bool {
+    known.as_ref().is_some_and(|known| matches!(known.what, What::File { digest: None, .. }))
+        && read.is_some_and(|read| read.state.digest().is_some())
+}
+
+/// An inode that stays, and so does its content: that which is found by force, and the digest that was taken of it.
+fn staying(from: &Seen, mut to: State, forced: bool) -> Seen {
+    if forced || to.digest().is_none() {
+        to.what = from.state.what.clone();
+    }
+    Seen { state: to, print: from.print, nlink: from.nlink, blocks: from.blocks }
+}
+
+/// `to` as it is to be: what lies in the store, with the recorded metadata. Prepare makes it so.
+fn as_recorded(to: State, held: Option<Seen>) -> Seen {
+    let Some(held) = held else { return unmade(to) };
+    let mut state = to;
+    if let (What::File { size, digest }, Some(read)) = (&mut state.what, held.state.digest()) {
+        (*size, *digest) = (held.state.size(), Some(read));
+    }
+    Seen { state, ..held }
+}
+
+/// What Prepare is to make from a record, or what is known of nothing on the tree: it has no identity.
+fn unmade(state: State) -> Seen {
+    let print = Fingerprint { identity: Identity { ino: 0, btime: None }, ctime: Default::default(), racy: false };
+    Seen { state, print, nlink: 1, blocks: 0 }
 }

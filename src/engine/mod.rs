@@ -21,12 +21,14 @@ mod build;
 pub mod choose;
 pub mod conflict;
 mod draft;
+pub mod item;
 pub mod job;
 pub mod journal;
 mod look;
 pub mod meta;
 pub mod plan;
 pub mod prepare;
+pub mod reach;
 pub mod recover;
 pub mod report;
 mod rights;
@@ -80,6 +82,14 @@ pub enum Error {
         /// What is true now.
         state: String,
     },
+    /// An interrupted operation of another session holds a path.
+    #[error("{path}: an interrupted operation of session {by} holds it")]
+    Held {
+        /// The path.
+        path: String,
+        /// The session.
+        by: String,
+    },
     /// A journal that cannot be believed.
     #[error("{path}: the journal is damaged: {why}")]
     Journal {
@@ -104,7 +114,7 @@ impl Failure for Error {
             Error::Conflicts(_) => Kind::Conflict,
             Error::Damaged(_) | Error::Journal { .. } => Kind::Damaged,
             Error::Undone { why } => why.kind(),
-            Error::Stuck { .. } => Kind::Stuck,
+            Error::Stuck { .. } | Error::Held { .. } => Kind::Stuck,
         }
     }
 
@@ -124,6 +134,7 @@ impl Failure for Error {
             Error::Undone { why } => why.remedy(),
             Error::Conflicts(conflicts) => conflict::remedy(conflicts),
             Error::Stuck { .. } => Some("recant recover tries again once the cause is gone".into()),
+            Error::Held { by, .. } => Some(format!("recant recover {by}")),
             Error::Journal { .. } => Some("docs/store-format.md says where the originals lie, to put them back by hand".into()),
             _ => None,
         }
@@ -137,7 +148,7 @@ impl Failure for Error {
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
             Error::Refused(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
             Error::Undone { why } => why.path(),
-            Error::Stuck { path, .. } | Error::Journal { path, .. } => Some(path.clone()),
+            Error::Stuck { path, .. } | Error::Journal { path, .. } | Error::Held { path, .. } => Some(path.clone()),
         }
     }
 }
@@ -165,18 +176,18 @@ pub enum Effect {
 }
 
 /// Carries a job out, from planning to the report. The caller holds the session's and the store's lock, and has recovered
-/// what was interrupted. A road that the kernel refuses on the way is taken back, and the job planned once more with
-/// copies in place of renames.
+/// what was interrupted. A road that the kernel refuses on the way is taken back, and the job, asked for once more, planned
+/// with copies in place of renames.
 pub fn carry_out(
     fs: &Fs,
     store: &Store,
     session: &mut Locked,
-    job: &Job,
+    ask: &dyn Fn(&Locked) -> Result<Job, Error>,
     effect: Effect,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    match once(fs, store, session, job, effect, progress, plan::Roads::ByMount) {
-        Err(Error::Undone { why }) if is_road(&why) => once(fs, store, session, job, effect, progress, plan::Roads::CopyAll),
+    match once(fs, store, session, ask, effect, progress, plan::Roads::ByMount) {
+        Err(Error::Undone { why }) if is_road(&why) => once(fs, store, session, ask, effect, progress, plan::Roads::CopyAll),
         other => other,
     }
 }
@@ -185,12 +196,13 @@ fn once(
     fs: &Fs,
     store: &Store,
     session: &mut Locked,
-    job: &Job,
+    ask: &dyn Fn(&Locked) -> Result<Job, Error>,
     effect: Effect,
     progress: &dyn Progress,
     roads: plan::Roads,
 ) -> Result<Report, Error> {
-    let plan = Plan::look(session, job, roads, progress)?;
+    let plan = Plan::look(session, ask(session)?, roads, progress)?;
+    refuse_held(store, session, &plan)?;
     if effect == Effect::Print || plan.is_nothing() {
         return Ok(plan.report());
     }
@@ -199,6 +211,16 @@ fn once(
     let applied = intended.apply(fs, store, session, progress)?; // a failure has undone itself
     let sealed = applied.seal(fs, store, session)?; // E4
     sealed.settle(fs, store, session)
+}
+
+/// What an interrupted operation of another session holds is left alone until that is recovered.
+fn refuse_held(store: &Store, session: &Locked, plan: &Plan) -> Result<(), Error> {
+    if store.journaled()?.iter().all(|id| id == session.id()) {
+        return Ok(());
+    }
+    let paths: Vec<_> = plan.paths().collect();
+    let held = recover::holds_any(store, session.id(), &paths)?;
+    held.map_or(Ok(()), |(by, path)| Err(Error::Held { path: path.to_string(), by: by.to_string() }))
 }
 
 /// Whether the kernel refused to rename between two folders although planning thought it would not.

@@ -2,6 +2,7 @@
 
 use super::Error;
 use super::journal::{Journal, names};
+use super::reach::Reach;
 use super::settle::{When, settle};
 use super::undo::{self, Left, undo};
 use crate::error::At;
@@ -113,7 +114,8 @@ fn recover(fs: &Fs, store: &Store, id: &Id, verb: &mut Option<&'static str>) -> 
     }
     // The rename of the header may not have been synced: written anew it lasts (I19).
     seal_again(fs, &session).map_err(|error| stuck(store, id, &error))?;
-    settle(fs, store, &session, &journal, When::Recovering).map_err(|error| stuck(store, id, &error))?;
+    let mut reach = Reach::new(&session.dir)?;
+    settle(fs, store, &session, &mut reach, &journal, When::Recovering).map_err(|error| stuck(store, id, &error))?;
     Ok(Outcome::Settled)
 }
 
@@ -151,7 +153,7 @@ fn check_roots(store: &Store, journal: &Journal) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether an interrupted operation of another session holds a path at, above or under one of `paths`.
+/// Whether an interrupted operation of another session holds a path at, above or under one of `paths`, which are in path order.
 pub fn holds_any(store: &Store, own: &Id, paths: &[&AbsPath]) -> Result<Option<(Id, AbsPath)>, Error> {
     for id in store.journaled()? {
         if id == *own {
@@ -159,8 +161,12 @@ pub fn holds_any(store: &Store, own: &Id, paths: &[&AbsPath]) -> Result<Option<(
         }
         // A journal that cannot be read holds nothing that could be told.
         let Ok(Some(journal)) = Journal::read(store, &id) else { continue };
-        for step in &journal.steps {
-            if let Some(path) = paths.iter().find(|path| path.is_under(&step.path) || step.path.is_under(path)) {
+        for item in &journal.items {
+            let at = paths.partition_point(|path| **path < item.path);
+            let under = paths.get(at).filter(|path| path.is_under(&item.path));
+            let mut above = std::iter::successors(item.path.parent(), AbsPath::parent);
+            let above = || above.find_map(|above| paths.binary_search(&&above).ok()).map(|i| &paths[i]);
+            if let Some(path) = under.or_else(above) {
                 return Ok(Some((id, (*path).clone())));
             }
         }

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
+use super::item::Item;
 use super::job::Verb;
+use super::step::Act;
 use crate::fs::path::AbsPath;
 use crate::session::header::Status;
 use crate::tree::state::sort_word;
-
-use super::step::{Act, Step};
 
 /// What became of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -47,6 +47,8 @@ pub struct Report {
     pub left: Vec<(AbsPath, String)>,
     /// What is to be said beside it.
     pub notes: Vec<String>,
+    /// Something that was taken off the tree is not kept, by policy.
+    pub uncovered: bool,
     /// Bytes that the checkpoint keeps for a rollback now.
     pub kept: u64,
     /// Where the session stands now, or would stand.
@@ -56,15 +58,17 @@ pub struct Report {
 }
 
 impl Row {
-    /// Of a step that is a change's.
-    pub fn of(step: &Step) -> Self {
-        let done = match step.act {
+    /// Of an item.
+    pub(super) fn of(item: Item) -> Self {
+        let done = match item.act {
             Act::Place => Done::Made,
             Act::Replace => Done::Replaced,
             Act::Remove => Done::Removed,
             Act::SetMeta => Done::Metadata,
+            Act::Stay => Done::AlreadySo,
         };
-        let kind = step.to.as_ref().or(step.from.as_ref()).map_or("nothing", |seen| sort_word(seen.state.sort()));
-        Self { path: step.path.clone(), done, kind }
+        let kept = if item.act == Act::Stay { None } else { item.from.as_ref() };
+        let kind = item.to.as_ref().or(kept).map_or("nothing", |seen| sort_word(seen.state.sort()));
+        Self { path: item.path, done, kind }
     }
 }

@@ -1,32 +1,37 @@
 //! Whether the caller may do what is planned, and whether it fits: found before the first effect.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use rustix::fs::{Access, AtFlags};
 
 use super::Error;
-use super::draft::{Draft, Going};
-use super::step::{Spot, Step};
+use super::draft::Draft;
+use super::item::{Frame, Item};
+use super::plan::parent_of;
+use super::step::Act;
 use crate::error::At;
-use crate::fs::dir::{Dir, leads_nowhere};
+use crate::fs::dir::{Dir, Stat, leads_nowhere};
 use crate::fs::path::AbsPath;
 
-impl Draft<'_, '_> {
+impl Draft<'_> {
     /// The folders that are there now and in which names change.
-    pub fn worked_in(&mut self, going: &[Going<'_>]) -> Result<BTreeMap<AbsPath, Rc<Dir>>, Error> {
-        let mut folders = BTreeMap::new();
-        for going in going.iter().filter(|going| !going.mv.in_place) {
-            let Some(parent) = going.mv.path.parent() else { continue };
-            if folders.contains_key(&parent) {
+    pub fn worked_in(&mut self, items: &[Item]) -> Result<BTreeMap<AbsPath, Stat>, Error> {
+        let (mut folders, mut refused): (BTreeMap<AbsPath, Stat>, _) = (BTreeMap::new(), Vec::new());
+        let mut last: &[u8] = b"";
+        for item in items.iter().filter(|item| item.moves()) {
+            let Some((above, _)) = item.path.split() else { continue };
+            if above == last {
                 continue;
             }
-            let mut nearest = Some(parent);
-            while let Some(folder) = nearest {
-                match self.roots.folder(&folder) {
+            last = above;
+            let mut nearest = Some(parent_of(&item.path).at("find the folder of", &item.path)?);
+            while let Some(folder) = nearest.filter(|folder| !folders.contains_key(folder)) {
+                match self.reach.roots.folder(&folder) {
                     Ok(dir) => {
                         // A road by copies puts its temporary names into the nearest folder that is there.
-                        folders.insert(folder, dir);
+                        let stat = dir.stat().at("look at", &folder)?;
+                        refused.extend(self.not_workable(&folder, &dir, &stat)?);
+                        folders.insert(folder, stat);
                         break;
                     }
                     Err(error) if leads_nowhere(&error) => nearest = folder.parent(),
@@ -34,60 +39,51 @@ impl Draft<'_, '_> {
                 }
             }
         }
-        let mut refused = Vec::new();
-        for (path, dir) in &folders {
-            let root = self.roots.root_of(path).at("find the mount of", path)?;
-            if root.mount.read_only() {
-                refused.push((path.to_string(), format!("the file system mounted at {} is read-only", root.mount.point)));
-            } else if let Some(why) = self.not_writable(dir)? {
-                refused.push((path.to_string(), why));
-            }
-        }
-        refused.extend(self.bound_names(going, &folders)?);
+        refused.extend(self.bound_names(items, &folders)?);
         if refused.is_empty() { Ok(folders) } else { Err(Error::Refused(refused)) }
     }
 
     /// Why names in a folder cannot be changed; the user's own folders can be opened up for the work.
-    fn not_writable(&self, dir: &Dir) -> Result<Option<String>, Error> {
-        let stat = dir.stat().at("look at", dir.path().display())?;
+    fn not_workable(&mut self, path: &AbsPath, dir: &Dir, stat: &Stat) -> Result<Option<(String, String)>, Error> {
+        let root = self.reach.roots.root_of(path).at("find the mount of", path)?;
+        if root.mount.read_only() {
+            return Ok(Some((path.to_string(), format!("the file system mounted at {} is read-only", root.mount.point))));
+        }
         if self.me.is_root() || stat.uid == self.me.as_raw() {
             return Ok(None);
         }
-        match rustix::fs::accessat(dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
-            Ok(()) => Ok(None),
-            Err(_) => Ok(Some(format!("the folder is read-only for you (owner {}, mode {:04o})", stat.uid, stat.mode))),
-        }
+        let why = || format!("the folder is read-only for you (owner {}, mode {:04o})", stat.uid, stat.mode);
+        let allowed = rustix::fs::accessat(dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
+        Ok(allowed.is_err().then(|| (path.to_string(), why())))
     }
 
     /// Names that the caller may not take away: somebody else's in a sticky folder, and folders of somebody else without
     /// `w` for us, which cannot change their parent (rename(2)).
-    fn bound_names(&self, going: &[Going<'_>], folders: &BTreeMap<AbsPath, Rc<Dir>>) -> Result<Vec<(String, String)>, Error> {
+    fn bound_names(&mut self, items: &[Item], folders: &BTreeMap<AbsPath, Stat>) -> Result<Vec<(String, String)>, Error> {
         if self.me.is_root() {
             return Ok(Vec::new());
         }
         let me = self.me.as_raw();
         let mut refused = Vec::new();
-        for going in going {
-            let Some(from) = &going.from else { continue };
-            let meta = &from.state.meta;
-            if going.mv.in_place {
+        for item in items {
+            let Some(from) = &item.from else { continue };
+            let (meta, path) = (&from.state.meta, &item.path);
+            if item.act == Act::SetMeta {
                 if meta.uid != me {
-                    refused
-                        .push((going.mv.path.to_string(), format!("only its owner (user {}) may change its metadata", meta.uid)));
+                    refused.push((path.to_string(), format!("only its owner (user {}) may change its metadata", meta.uid)));
                 }
                 continue;
             }
-            let Some(dir) = going.mv.path.parent().and_then(|parent| folders.get(&parent)) else { continue };
-            let parent = dir.stat().at("look at", &going.mv.path)?;
+            let Some((above, parent)) = path.parent().and_then(|above| folders.get_key_value(&above)) else { continue };
+            if !item.moves() {
+                continue;
+            }
             if parent.mode & 0o1000 != 0 && meta.uid != me && parent.uid != me {
-                refused.push((going.mv.path.to_string(), format!("it belongs to user {} and lies in a sticky folder", meta.uid)));
-            } else if going.leaves_folder() && meta.uid != me {
-                let writable = rustix::fs::accessat(&**dir, going.mv.path.name(), Access::WRITE_OK, AtFlags::EACCESS);
-                if writable.is_err() {
-                    refused.push((
-                        going.mv.path.to_string(),
-                        format!("the folder belongs to user {} and you may not move it", meta.uid),
-                    ));
+                refused.push((path.to_string(), format!("it belongs to user {} and lies in a sticky folder", meta.uid)));
+            } else if item.leaves_folder() && meta.uid != me {
+                let dir = self.reach.roots.folder(above).at("open the folder", above)?;
+                if rustix::fs::accessat(&*dir, path.name(), Access::WRITE_OK, AtFlags::EACCESS).is_err() {
+                    refused.push((path.to_string(), format!("the folder belongs to user {} and you may not move it", meta.uid)));
                 }
             }
         }
@@ -95,17 +91,17 @@ impl Draft<'_, '_> {
     }
 
     /// Content that is copied has to fit.
-    pub fn check_room(&mut self, steps: &[Step]) -> Result<(), Error> {
+    pub fn check_room(&mut self, items: &[Item], frame: &Frame<'_>) -> Result<(), Error> {
         let mut needed: BTreeMap<AbsPath, u64> = BTreeMap::new();
         let mut in_store = 0;
-        for step in steps {
-            if let (Some(Spot::Tree(beside)), Some(to)) = (&step.to_at, &step.to) {
-                let folder = beside.parent().unwrap_or_else(|| beside.clone());
-                let root = self.roots.root_of(&folder).at("find the mount of", beside)?;
+        for item in items.iter().filter(|item| item.moves()) {
+            let Some(folder) = &item.beside else { continue };
+            if let Some(to) = &item.to {
+                let root = self.reach.roots.root_of(folder).at("find the mount of", &**folder)?;
                 *needed.entry(root.mount.point.clone()).or_default() += to.blocks;
             }
-            if step.copied {
-                in_store += step.from.as_ref().map_or(0, |from| from.blocks);
+            if frame.places(item).copied {
+                in_store += item.from.as_ref().map_or(0, |from| from.blocks);
             }
         }
         let mut short = Vec::new();
@@ -118,7 +114,7 @@ impl Draft<'_, '_> {
             Ok(())
         };
         for (point, need) in needed {
-            let root = self.roots.root_of(&point).at("find the mount of", &point)?;
+            let root = self.reach.roots.root_of(&point).at("find the mount of", &point)?;
             check(&root.dir, point.to_string(), need)?;
         }
         if in_store > 0 {

@@ -2,25 +2,28 @@
 //! journal. Done again by recovery it does the same (docs/ARCHITECTURE.md, phase 6).
 
 use std::collections::BTreeSet;
+use std::fs::File;
 
 use super::Error;
-use super::apply::Sealed;
+use super::apply::{Done, Sealed};
+use super::item::Item;
 use super::job::Verb;
 use super::journal::Journal;
-use super::plan::Outcome;
-use super::prepare::{MANY, Reach};
+use super::prepare::MANY;
+use super::reach::{Reach, split};
 use super::report::Report;
 use super::step::{Act, Spot, Step};
-use crate::checkpoint::manifest::{FolderTime, Kept, Manifest, Original};
+use crate::checkpoint::manifest::{FolderTime, Kept, Original, Reading, Writing, name_written};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Time, leads_nowhere};
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::dir::{Dir, Time, leads_nowhere};
+use crate::fs::path::Shown;
 use crate::session::header::Origin;
 use crate::session::log;
 use crate::session::sides::Side;
-use crate::session::store::{Locked, Session, Store, sides_name};
+use crate::session::store::{Locked, Session, Store};
 use crate::tree::look;
+use crate::tree::state::Fingerprint;
 
 /// When settling is done: right after the seal, or by a later recant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,39 +38,44 @@ pub enum When<'a> {
 impl Sealed {
     /// Settles and gives the report. Nothing is undone any more: an error leaves the journal for the next verb.
     pub fn settle(self, fs: &Fs, store: &Store, session: &mut Locked) -> Result<Report, Error> {
-        let mut report = self.report;
-        match settle(fs, store, session, &self.journal, When::Now(&self.put)) {
-            Ok(notes) => report.notes.extend(notes),
+        let Done { journal, mut reach, mut told, put } = self.done;
+        match settle(fs, store, session, &mut reach, &journal, When::Now(&put)) {
+            Ok(notes) => told.notes.extend(notes),
             Err(error) => {
                 return Err(Error::Stuck {
                     path: store.journals().at(session.id().as_str().as_bytes()).to_string(),
                     why: format!("cannot tidy up: {error}"),
-                    state: format!("the {} is done and durable; the next recant ends the tidying", self.journal.head.verb.word()),
+                    state: format!("the {} is done and durable; the next recant ends the tidying", journal.head.verb.word()),
                 });
             }
         }
-        Ok(report)
+        Ok(told.report(journal))
     }
 }
 
 /// Settles a sealed journal.
-pub fn settle(fs: &Fs, store: &Store, session: &Session, journal: &Journal, when: When<'_>) -> Result<Vec<String>, Error> {
-    let mut reach = Reach::new(&session.dir)?;
+pub fn settle(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    reach: &mut Reach,
+    journal: &Journal,
+    when: When<'_>,
+) -> Result<Vec<String>, Error> {
     let mut notes = Vec::new();
-    let moving = || journal.steps.iter().filter(|step| step.act != Act::SetMeta);
-    for step in moving() {
-        bring_home(fs, &mut reach, step, when, &mut notes)?;
+    for step in journal.steps().filter(|step| step.act != Act::SetMeta) {
+        bring_home(fs, reach, &step, when, &mut notes)?;
     }
-    write_manifest(fs, &mut reach, session, journal, when)?;
+    let manifest = write_manifest(fs, reach, session, journal, when)?;
     write_forced_befores(fs, session, journal)?;
-    let spares = moving().filter_map(|step| step.spare.as_ref());
-    for spare in spares.chain(journal.outcomes.iter().filter_map(|outcome| outcome.spare.as_ref())) {
-        remove(fs, &mut reach, spare)?;
+    for item in &journal.items {
+        if let Some(spare) = journal.frame().places(item).spare {
+            remove(fs, reach, &spare)?;
+        }
     }
     forget_uppers(fs, session)?;
-    let old_sides = sides_name(journal.head.generation);
-    fs.unlink_if_there(session.dir.at(&old_sides)).at("remove", session.dir.at(&old_sides))?;
-    sync_homes(fs, &mut reach, session, journal)?;
+    sync_homes(fs, reach, session, journal)?;
+    manifest.name(fs, session)?;
     if let Err(error) = note(fs, store, session, journal, when) {
         notes.push(format!("the log could not be written: {error}"));
     }
@@ -76,20 +84,21 @@ pub fn settle(fs: &Fs, store: &Store, session: &Session, journal: &Journal, when
 }
 
 /// The homes are durable, and the temporary names gone, before the journal, which alone knows the way there, goes (D4, D5).
-fn sync_homes(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &Journal) -> Result<(), Error> {
-    let spots = journal.steps.iter().flat_map(|step| [&step.home, &step.to_at, &step.out, &step.spare]).flatten();
-    let spots = spots.chain(journal.outcomes.iter().filter_map(|outcome| outcome.spare.as_ref()));
+fn sync_homes(fs: &Fs, reach: &mut Reach, session: &Session, journal: &Journal) -> Result<(), Error> {
     let (mut held, mut beside) = (BTreeSet::new(), BTreeSet::new());
-    for spot in spots {
-        match spot {
-            Spot::Session(below) => held.extend([below.rsplitn(2, |b| *b == b'/').nth(1).unwrap_or_default().to_vec()]),
-            Spot::Tree(path) => beside.extend(path.parent()),
+    for item in &journal.items {
+        let places = journal.frame().places(item);
+        for spot in [places.home, places.to, places.out, places.spare].into_iter().flatten() {
+            match spot {
+                Spot::Session(below) if held.len() <= MANY => held.extend([split(&below).0.to_vec()]),
+                Spot::Session(_) => {}
+                Spot::Tree(path) => beside.extend(path.parent()),
+            }
         }
     }
     if held.len() > MANY {
         fs.sync_fs(&session.dir).at("sync the file system of", session.dir.path().display())?;
     } else {
-        held.insert(Vec::new());
         for below in &held {
             match reach.held(below) {
                 Ok(dir) => fs.sync_dir(&dir).at("sync", dir.path().display())?,
@@ -121,11 +130,11 @@ fn sync_homes(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &Journ
 }
 
 /// From where `to` lay, or from the temporary name, to its home; what was copied there before is let go.
-fn bring_home(fs: &Fs, reach: &mut Reach<'_>, step: &Step, when: When, notes: &mut Vec<String>) -> Result<(), Error> {
-    let (Some(from), Some(out)) = (&step.from, &step.out) else { return Ok(()) };
-    let Some(home) = step.home.as_ref().filter(|_| !step.copied) else {
+fn bring_home(fs: &Fs, reach: &mut Reach, step: &Step<'_>, when: When<'_>, notes: &mut Vec<String>) -> Result<(), Error> {
+    let (Some(from), Some(out)) = (&step.from, &step.at.out) else { return Ok(()) };
+    let Some(home) = step.at.home.as_ref().filter(|_| !step.at.copied) else {
         // Copied, or uncovered by policy: only now that nothing is undone any more it is let go (I7).
-        if step.copied && written_since(reach, out, from)? {
+        if step.at.copied && written_since(reach, out, from)? {
             notes.push(format!("{}: it was written to while it was committed; what was there last is kept as {out}", step.path));
             return Ok(());
         }
@@ -163,14 +172,14 @@ fn bring_home(fs: &Fs, reach: &mut Reach<'_>, step: &Step, when: When, notes: &m
     Ok(())
 }
 
-fn written_since(reach: &mut Reach<'_>, out: &Spot, from: &look::Seen) -> Result<bool, Error> {
+fn written_since(reach: &mut Reach, out: &Spot, from: &look::Seen) -> Result<bool, Error> {
     let named = reach.spot(out).at("open the folder of", out)?;
     let Some(stat) = named.at().stat().at("look at", out)? else { return Ok(false) };
     Ok(!from.state.is_folder()
         && (stat.mtime != from.state.meta.mtime || from.state.digest().is_some() && stat.size != from.state.size()))
 }
 
-fn remove(fs: &Fs, reach: &mut Reach<'_>, spot: &Spot) -> Result<(), Error> {
+fn remove(fs: &Fs, reach: &mut Reach, spot: &Spot) -> Result<(), Error> {
     let named = match reach.spot(spot) {
         Ok(named) => named,
         Err(error) if leads_nowhere(&error) => return Ok(()),
@@ -180,68 +189,103 @@ fn remove(fs: &Fs, reach: &mut Reach<'_>, spot: &Spot) -> Result<(), Error> {
     Ok(())
 }
 
+/// The new manifest, written whole but not under its name.
+struct NewManifest {
+    folder: Dir,
+    file: File,
+}
+
+impl NewManifest {
+    /// D1: its lines before its name; D2: the name.
+    fn name(self, fs: &Fs, session: &Session) -> Result<(), Error> {
+        fs.sync(&self.file, self.folder.path()).at("sync", session.dir.at(b"checkpoint"))?;
+        name_written(fs, &self.folder)?;
+        Ok(fs.sync_dir(&self.folder).at("sync", self.folder.path().display())?)
+    }
+}
+
 /// The old manifest and the journal make the new one: lines of what is in, none of what went back.
-fn write_manifest(fs: &Fs, reach: &mut Reach<'_>, session: &Session, journal: &Journal, when: When<'_>) -> Result<(), Error> {
-    let mut manifest = Manifest::read(&session.dir)?;
-    let mut displaced = Manifest::default();
-    // Of two steps of one path the last counts.
-    let puts: std::collections::HashMap<&AbsPath, usize> =
-        journal.steps.iter().enumerate().filter(|(_, step)| step.n != 0).map(|(i, step)| (&step.path, i)).collect();
-    for outcome in &journal.outcomes {
-        let original = Original {
-            n: outcome.n,
-            path: outcome.path.clone(),
-            state: outcome.from.clone(),
-            kept: outcome.kept.clone(),
-            put: match (puts.get(&outcome.path), when) {
-                (Some(i), When::Now(put)) => put_print(reach, &journal.steps[*i], put[*i])?,
-                _ => None,
-            },
-        };
-        if let Some(row) = displaced_row(&original, outcome, journal) {
-            displaced.originals.insert(row.path.clone(), row);
+fn write_manifest(
+    fs: &Fs,
+    reach: &mut Reach,
+    session: &Session,
+    journal: &Journal,
+    when: When<'_>,
+) -> Result<NewManifest, Error> {
+    let folder = session.dir.open_below(b"checkpoint").at("open the folder", session.dir.at(b"checkpoint"))?;
+    let mut old = Reading::open(&session.dir)?;
+    let mut new = Writing::begin(fs, &folder)?;
+    let mut next = old.next()?;
+    for (i, item) in journal.items.iter().enumerate() {
+        while let Some(original) = next.take_if(|original| original.path < item.path) {
+            new.original(&original)?;
+            next = old.next()?;
         }
-        if outcome.side == Side::In {
-            manifest.originals.insert(original.path.clone(), original);
-        } else {
-            manifest.originals.remove(&outcome.path);
+        if next.take_if(|original| original.path == item.path).is_some() {
+            next = old.next()?;
+        }
+        if item.side == Side::In {
+            let put = match when {
+                When::Now(put) => put_print(reach, item, put[i])?,
+                When::Recovering => None,
+            };
+            new.original(&original(item, put))?;
         }
     }
+    while let Some(original) = next {
+        new.original(&original)?;
+        next = old.next()?;
+    }
+    let mut times = old.folder_times()?;
     for time in journal.head.times.iter().filter(|time| !time.own) {
-        let known = manifest.folder_times.remove(&time.path);
+        let known = times.remove(&time.path);
         let Some(left) = time.new else { continue };
         let (old, committed) = match known {
             _ if journal.head.verb.inward() => (time.original, left),
             Some(known) => (known.old, known.committed),
             None => continue,
         };
-        manifest.folder_times.insert(time.path.clone(), FolderTime { path: time.path.clone(), old, left, committed });
+        times.insert(time.path.clone(), FolderTime { path: time.path.clone(), old, left, committed });
     }
-    if !displaced.originals.is_empty() {
-        let below = format!("displaced/{}", journal.head.generation + 1).into_bytes();
-        let folder = reach.held(&below).at("open the folder", session.dir.path().display())?;
-        displaced.write_in(fs, &folder)?;
-    }
-    Ok(manifest.write(fs, &session.dir)?)
+    let file = new.end(times.values())?;
+    write_displaced(fs, reach, session, journal)?;
+    Ok(NewManifest { folder, file })
 }
 
-/// What `--force` overwrote, as it stands in the manifest of its generation. Of an inode that stayed it is the metadata.
-fn displaced_row(original: &Original, outcome: &Outcome, journal: &Journal) -> Option<Original> {
-    let kept = match outcome.kept {
-        Kept::Metadata => Kept::Metadata,
-        _ => Kept::Displaced { generation: journal.head.generation + 1 },
-    };
-    outcome.displaces(journal.head.verb).then(|| Original { kept, put: None, ..original.clone() })
+/// The line of an item.
+fn original(item: &Item, put: Option<Fingerprint>) -> Original {
+    let state = item.from.as_ref().map(|from| from.state.clone());
+    Original { n: item.n, path: item.path.clone(), state, kept: item.kept.clone(), put }
+}
+
+/// What `--force` overwrote has a manifest of its own. Of an inode that stayed it is the metadata.
+fn write_displaced(fs: &Fs, reach: &mut Reach, session: &Session, journal: &Journal) -> Result<(), Error> {
+    let generation = journal.head.generation + 1;
+    let mut displaced = journal.items.iter().filter(|item| item.displaces(journal.head.verb)).peekable();
+    if displaced.peek().is_none() {
+        return Ok(());
+    }
+    let below = format!("displaced/{generation}").into_bytes();
+    let folder = reach.held(&below).at("open the folder", session.dir.path().display())?;
+    let mut rows = Writing::begin(fs, &folder)?;
+    for item in displaced {
+        let kept = if item.act == Act::SetMeta { Kept::Metadata } else { Kept::Displaced { generation } };
+        rows.original(&Original { kept, ..original(item, None) })?;
+    }
+    let file = rows.end(std::iter::empty())?;
+    fs.sync(&file, folder.path()).at("sync", folder.path().display())?; // D1
+    name_written(fs, &folder)?;
+    Ok(fs.sync_dir(&folder).at("sync", folder.path().display())?) // D2
 }
 
 /// The fingerprint of what recant put there, had it the ctime `then`; none where somebody was at work since.
-fn put_print(reach: &mut Reach<'_>, step: &Step, then: Option<Time>) -> Result<Option<crate::tree::state::Fingerprint>, Error> {
-    let Some(to) = &step.to else { return Ok(None) };
-    let named = match reach.path(&step.path) {
+fn put_print(reach: &mut Reach, item: &Item, then: Option<Time>) -> Result<Option<Fingerprint>, Error> {
+    let Some(to) = item.to.as_ref().filter(|_| item.act != Act::Stay) else { return Ok(None) };
+    let named = match reach.path(&item.path) {
         Err(error) if leads_nowhere(&error) => return Ok(None),
-        other => other.at("open the folder of", &step.path)?,
+        other => other.at("open the folder of", &item.path)?,
     };
-    let Some(stat) = named.at().stat().at("look at", &step.path)? else { return Ok(None) };
+    let Some(stat) = named.at().stat().at("look at", &item.path)? else { return Ok(None) };
     // A folder's ctime changes with its names.
     let ours = look::identity(&stat) == to.print.identity
         && (to.state.is_folder()
@@ -254,16 +298,18 @@ fn put_print(reach: &mut Reach<'_>, step: &Step, then: Option<Time>) -> Result<O
 /// `commit --force` takes what it found as the `before`: rollback gives that back. Where the inode stays, its content is
 /// that of the `after` too.
 fn write_forced_befores(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
-    if journal.head.verb != Verb::Commit || !journal.outcomes.iter().any(|outcome| outcome.forced) {
+    if journal.head.verb != Verb::Commit || !journal.items.iter().any(|item| item.forced) {
         return Ok(());
     }
-    let mut changes = session.changes()?;
-    for outcome in journal.outcomes.iter().filter(|outcome| outcome.forced) {
-        let Some(change) = changes.list.get_mut(outcome.index) else { continue };
-        (change.before.object, change.before.print) = (outcome.from.clone(), None);
-        change.after = outcome.to.clone();
-    }
-    Ok(session.rewrite(fs, &changes, session.header.lines)?)
+    let mut forced = journal.items.iter().filter(|item| item.forced).peekable();
+    let written = session.write_taught(fs, |index, change| {
+        if let Some(item) = forced.next_if(|item| item.index as usize == index) {
+            (change.before.object, change.before.print) = (item.from.as_ref().map(|from| from.state.clone()), None);
+            change.after = item.to.as_ref().map(|to| to.state.clone());
+        }
+        Ok::<(), Error>(())
+    })?;
+    Ok(written.put(fs, &session.dir)?)
 }
 
 /// Once every change has been on the tree, nothing of a capture is needed in its uppers: what stays there is whiteouts,
@@ -297,7 +343,7 @@ fn note(fs: &Fs, store: &Store, session: &Session, journal: &Journal, when: When
         session: session.id().clone(),
         generation,
         result: "done".into(),
-        paths: journal.outcomes.len() as u64,
+        paths: journal.items.len() as u64,
     };
     Ok(log::append(fs, store, &entry)?)
 }

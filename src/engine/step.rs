@@ -1,5 +1,7 @@
 //! Steps: one change to one path each, and where the two objects of a step lie.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::fs::dir::{Dev, Time};
@@ -20,6 +22,8 @@ pub enum Act {
     Remove,
     /// Mode, owner, times and xattrs of the inode are set.
     SetMeta,
+    /// Nothing: the path holds `to` already.
+    Stay,
 }
 
 /// Where an object lies while it is not at its path.
@@ -32,40 +36,36 @@ pub enum Spot {
     Tree(AbsPath),
 }
 
-/// One step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+/// One step: what follows from an [`Item`](super::item::Item) of the journal, with all its places.
+#[derive(Debug)]
+pub struct Step<'i> {
     /// What it does.
     pub act: Act,
     /// To which path.
-    pub path: AbsPath,
-    /// The change's number; 0 for a folder that is no change.
-    pub n: u32,
-    /// What the path holds before, as planning saw it.
-    pub from: Option<Seen>,
+    pub path: &'i AbsPath,
+    /// What the path holds before.
+    pub from: Option<Cow<'i, Seen>>,
     /// What it holds after.
-    pub to: Option<Seen>,
-    /// Where `to` lies before the step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to_at: Option<Spot>,
-    /// Where `from` lies right after the step.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Cow<'i, Seen>>,
+    /// Where its objects lie while they are not at the path.
+    pub at: Places,
+    /// `from` is a folder that is moved out with all that is in it, by `--force`.
+    pub whole: bool,
+}
+
+/// Where the objects of a step lie while they are not at its path.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Places {
+    /// `to`, before the step.
+    pub to: Option<Spot>,
+    /// `from`, right after the step.
     pub out: Option<Spot>,
-    /// Where `from` lies at last, below the session's folder; none where it is let go by policy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// `from` at last, below the session's folder; none where it is let go by policy.
     pub home: Option<Spot>,
-    /// `from` was copied to its home before; what came out is let go.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    /// `from` is copied to its home before the step; what comes out is let go.
     pub copied: bool,
     /// The store's own copy of `to`, which goes once it is settled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare: Option<Spot>,
-    /// `to` lies in the store with just the metadata that is recorded: nothing is to be set.
-    #[serde(skip)]
-    pub as_recorded: bool,
-    /// `from` is a folder that is moved out with all that is in it, by `--force`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub whole: bool,
 }
 
 /// A folder in which names change and that stays: its mtime before, and the one to set. Where names are copied beside a
@@ -110,14 +110,9 @@ impl RootRecord {
     }
 }
 
-impl Step {
+impl Step<'_> {
     /// Whether the step's `from` is a folder.
     pub fn was_folder(&self) -> bool {
         self.from.as_ref().is_some_and(|seen| seen.state.is_folder())
-    }
-
-    /// Whether the step's `to` is a folder.
-    pub fn becomes_folder(&self) -> bool {
-        self.to.as_ref().is_some_and(|seen| seen.state.is_folder())
     }
 }

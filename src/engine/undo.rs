@@ -1,11 +1,10 @@
 //! Undo: the steps of a journal taken back, last first. Where each object lies tells what was done; undoing twice is
 //! harmless. What somebody else has put or changed meanwhile is left alone and named (I8).
 
-use std::collections::HashSet;
-
 use super::apply::sync_touched;
-use super::journal::{Draft, Journal};
-use super::prepare::{Named, Reach};
+use super::item::Turn;
+use super::journal::{Draft, Head, Journal, made_for};
+use super::reach::{Named, Reach};
 use super::step::{Act, FolderTime, Spot, Step};
 use super::{Error, meta};
 use crate::error::{At, Failure, IoError};
@@ -13,15 +12,13 @@ use crate::fs::Fs;
 use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
-use crate::session::store::{Session, Store, sides_name};
+use crate::session::store::{Session, Store};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::What;
 
 /// A step that could not be taken back, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
-    /// Its place in the journal.
-    pub step: usize,
     /// The path.
     pub path: AbsPath,
     /// Why, for people.
@@ -48,8 +45,7 @@ fn stuck(store: &Store, journal: &Journal, why: &str) -> Error {
 
 /// Takes away what Prepare made, before there was a journal.
 pub(super) fn take_back_prepared(fs: &Fs, store: &Store, session: &Session, draft: &Draft, why: Error) -> Error {
-    let cleaned =
-        clean(fs, session, &draft.made, &draft.times, draft.generation).and_then(|()| Journal::remove(fs, store, session.id()));
+    let cleaned = clean(fs, session, &draft.made, &draft.times).and_then(|()| Journal::remove(fs, store, session.id()));
     match cleaned {
         Ok(()) => Error::Undone { why: Box::new(why) },
         Err(error) if error.kind() == crate::error::Kind::Stuck => error,
@@ -63,38 +59,51 @@ pub(super) fn take_back_prepared(fs: &Fs, store: &Store, session: &Session, draf
 
 /// Undoes a whole journal, durably, and takes it away. What is left is named; then a journal of these steps alone stays.
 pub fn undo(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Vec<Left>, Error> {
-    undo_begun(fs, store, session, journal, journal.steps.len())
+    undo_begun(fs, store, session, journal, journal.turns.len())
 }
 
 fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begun: usize) -> Result<Vec<Left>, Error> {
     let mut reach = Reach::new(&session.dir)?;
     let mut left = Vec::new();
-    let made: HashSet<&Spot> = journal.head.made.iter().collect();
-    for (i, step) in journal.steps.iter().enumerate().take(begun).rev() {
-        if let Some(why) = undo_step(fs, &mut reach, &made, step)? {
-            left.push(Left { step: i, path: step.path.clone(), why });
+    for turn in journal.turns.iter().take(begun).rev() {
+        let step = journal.step(*turn);
+        let fresh = matches!(turn, Turn::Move(i) if journal.items[*i as usize].fresh);
+        if let Some(why) = undo_step(fs, &mut reach, fresh, &step)? {
+            left.push((*turn, Left { path: step.path.clone(), why }));
         }
     }
     left.reverse();
     restore_times(fs, &mut reach, journal)?;
-    sync_touched(fs, &mut reach, &session.dir, journal)?;
-    if !left.is_empty() {
-        let steps = left.iter().map(|left| journal.steps[left.step].clone()).collect();
-        let mut head = journal.head.clone();
-        (head.remnant, head.times) = (true, Vec::new());
-        let spots =
-            |step: &Step, spot: &Spot| [&step.to_at, &step.out, &step.home, &step.spare].into_iter().flatten().any(|s| s == spot);
-        let kept: Vec<Spot> =
-            head.made.iter().filter(|spot| left.iter().any(|l| spots(&journal.steps[l.step], spot))).cloned().collect();
-        let gone: Vec<Spot> = head.made.iter().filter(|spot| !kept.contains(spot)).cloned().collect();
-        clean(fs, session, &gone, &journal.head.times, head.generation + 1)?;
-        head.made = kept;
-        Journal { head, steps, outcomes: Vec::new() }.write(fs, store)?;
-        return Ok(left);
+    sync_touched(fs, &mut reach, journal)?;
+    if left.is_empty() {
+        clean(fs, session, &journal.made(), &journal.head.times)?;
+        Journal::remove(fs, store, session.id())?;
+    } else {
+        leave_remnant(fs, store, session, journal, left.iter().map(|(turn, _)| *turn).collect())?;
     }
-    clean(fs, session, &journal.head.made, &journal.head.times, journal.head.generation + 1)?;
-    Journal::remove(fs, store, session.id())?;
-    Ok(left)
+    Ok(left.into_iter().map(|(_, left)| left).collect())
+}
+
+/// A journal of what could not be taken back, in place of the whole one.
+fn leave_remnant(fs: &Fs, store: &Store, session: &Session, journal: &Journal, left: Vec<Turn>) -> Result<(), Error> {
+    let is_left = |turn: Turn| left.contains(&turn);
+    let number = |i: usize| u32::try_from(i).expect("a session has fewer than 2^32 changes");
+    let stays = |i: usize| is_left(Turn::Move(number(i))) || is_left(Turn::Finish(number(i)));
+    let (kept, undone): (Vec<usize>, Vec<usize>) = (0..journal.items.len()).partition(|i| stays(*i));
+    let frame = journal.frame();
+    let gone: Vec<Spot> = undone.iter().flat_map(|i| made_for(&frame, &journal.items[*i])).collect();
+    clean(fs, session, &gone, &journal.head.times)?;
+    let opened = (0..journal.head.opened.len()).filter(|i| is_left(Turn::Open(number(*i))) || is_left(Turn::Close(number(*i))));
+    let head = Head {
+        remnant: true,
+        times: Vec::new(),
+        opened: opened.map(|i| journal.head.opened[i].clone()).collect(),
+        ..journal.head.clone()
+    };
+    let items = kept.into_iter().map(|i| journal.items[i].clone()).collect();
+    let written = Journal::new(head, items).write_new(fs, store)?;
+    written.sync(fs, store, session.id())?; // D1, D6
+    written.name(fs, store, session.id())
 }
 
 /// Removes what is only half of something: a draft, a journal without its name.
@@ -104,12 +113,12 @@ pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id:
     if let (Some(draft), Some(session)) = (draft, session)
         && session.header.generation < draft.generation
     {
-        clean(fs, session, &draft.made, &draft.times, draft.generation)?;
+        clean(fs, session, &draft.made, &draft.times)?;
     }
     Journal::remove(fs, store, id)
 }
 
-fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTime], generation: u64) -> Result<(), Error> {
+fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTime]) -> Result<(), Error> {
     let mut reach = Reach::new(&session.dir)?;
     let mut in_tree = false;
     for spot in made.iter().rev() {
@@ -128,32 +137,29 @@ fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTime], genera
             put_back_time(fs, &mut reach, time)?;
         }
     }
-    let name = sides_name(generation);
-    let at = session.dir.at(&name);
-    if session.header.generation != generation {
-        fs.unlink_if_there(at).at("remove", at)?;
+    for name in [&b"session.json.new"[..], b"changes.jsonl.new"] {
+        fs.unlink_if_there(session.dir.at(name)).at("remove", session.dir.at(name))?;
     }
-    fs.unlink_if_there(session.dir.at(b"session.json.new")).at("remove", session.dir.at(b"session.json.new"))?;
     fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?;
     Ok(())
 }
 
-fn restore_times(fs: &Fs, reach: &mut Reach<'_>, journal: &Journal) -> Result<(), Error> {
+fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     for time in &journal.head.times {
         put_back_time(fs, reach, time)?;
     }
     // Folders that went and are back: their children's steps have changed their times.
-    for step in journal.steps.iter().filter(|step| step.act != Act::SetMeta && step.was_folder()) {
-        let Some(from) = &step.from else { continue };
-        let Ok(named) = reach.path(&step.path) else { continue };
-        if named.at().stat().at("look at", &step.path)?.is_some_and(|stat| look::identity(&stat) == from.print.identity) {
-            ignore_not_mine(fs.set_mtime(named.at(), from.state.meta.mtime)).at("set the time of", &step.path)?;
+    for item in journal.items.iter().filter(|item| item.moves() && item.was_folder()) {
+        let Some(from) = &item.from else { continue };
+        let Ok(named) = reach.path(&item.path) else { continue };
+        if named.at().stat().at("look at", &item.path)?.is_some_and(|stat| look::identity(&stat) == from.print.identity) {
+            ignore_not_mine(fs.set_mtime(named.at(), from.state.meta.mtime)).at("set the time of", &item.path)?;
         }
     }
     Ok(())
 }
 
-fn put_back_time(fs: &Fs, reach: &mut Reach<'_>, time: &FolderTime) -> Result<(), Error> {
+fn put_back_time(fs: &Fs, reach: &mut Reach, time: &FolderTime) -> Result<(), Error> {
     let dir = match reach.roots.folder(&time.path) {
         Ok(dir) => dir,
         Err(error) if leads_nowhere(&error) => return Ok(()),
@@ -176,11 +182,11 @@ fn ignore_not_mine(result: std::io::Result<()>) -> std::io::Result<()> {
 }
 
 /// Takes one step back; gives the reason where it must be left.
-fn undo_step(fs: &Fs, reach: &mut Reach<'_>, made: &HashSet<&Spot>, step: &Step) -> Result<Option<String>, Error> {
-    let target = open(reach.path(&step.path), "open the folder of", &step.path)?;
+fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>) -> Result<Option<String>, Error> {
+    let target = open(reach.path(step.path), "open the folder of", step.path)?;
     if step.act == Act::SetMeta {
         // A new folder that is not in its place: the step that places it tells whether that is as it should be.
-        if step.to_at.is_some() && !holds(target.as_ref(), step.to.as_ref())? {
+        if step.at.to.is_some() && !holds(target.as_ref(), step.to.as_deref())? {
             return Ok(None);
         }
         return match target {
@@ -189,37 +195,40 @@ fn undo_step(fs: &Fs, reach: &mut Reach<'_>, made: &HashSet<&Spot>, step: &Step)
         };
     }
     let undone = match step.act {
-        Act::Place => undo_place(fs, reach, made, step, target)?,
+        Act::Place => undo_place(fs, reach, fresh, step, target)?,
         Act::Replace => undo_replace(fs, reach, step, target.as_ref())?,
         _ => undo_remove(fs, reach, step, target.as_ref())?,
     };
-    reach.roots.forget(&step.path);
+    if step.was_folder() || step.to.as_ref().is_some_and(|to| to.state.is_folder()) {
+        reach.forget(step.path);
+    }
     Ok(undone)
 }
 
 fn undo_place(
     fs: &Fs,
-    reach: &mut Reach<'_>,
-    made: &HashSet<&Spot>,
-    step: &Step,
+    reach: &mut Reach,
+    fresh: bool,
+    step: &Step<'_>,
     target: Option<Named<'_>>,
 ) -> Result<Option<String>, Error> {
-    let Some(to_at) = &step.to_at else { return Ok(None) };
+    let Some(to_at) = &step.at.to else { return Ok(None) };
     let spot = open(reach.spot(to_at), "open the folder of", to_at)?;
-    if holds(spot.as_ref(), step.to.as_ref())? {
+    if holds(spot.as_ref(), step.to.as_deref())? {
         // F13: after a cut a file system may show it under both names. The path was free: the name there is ours, and goes.
-        if let Some(target) = target.filter(|_| !step.becomes_folder())
-            && holds(Some(&target), step.to.as_ref())?
+        let is_folder = step.to.as_ref().is_some_and(|to| to.state.is_folder());
+        if let Some(target) = target.filter(|_| !is_folder)
+            && holds(Some(&target), step.to.as_deref())?
         {
-            fs.unlink(target.at()).at("take back", &step.path)?;
+            fs.unlink(target.at()).at("take back", step.path)?;
         }
         return Ok(None);
     }
     // What Prepare made is removed once it is taken back: an undo that was cut off after that finds it nowhere.
-    let gone = (!made.contains(to_at)).then(|| "what was put there is gone".to_owned());
+    let gone = (!fresh).then(|| "what was put there is gone".to_owned());
     let (Some(target), Some(spot)) = (target, spot) else { return Ok(gone) };
-    match whose(&target, step.to.as_ref())? {
-        Whose::Ours => fs.place(target.at(), spot.at()).at("take back", &step.path)?,
+    match whose(&target, step.to.as_deref())? {
+        Whose::Ours => fs.place(target.at(), spot.at()).at("take back", step.path)?,
         Whose::Changed(how) => return Ok(Some(how)),
         Whose::Foreign => return Ok(gone),
     }
@@ -228,23 +237,23 @@ fn undo_place(
 
 const NO_FOLDER: &str = "the folder that it lay in is not there any more";
 
-fn undo_replace(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: Option<&Named<'_>>) -> Result<Option<String>, Error> {
-    let Some(to_at) = &step.to_at else { return Ok(None) };
+fn undo_replace(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Named<'_>>) -> Result<Option<String>, Error> {
+    let Some(to_at) = &step.at.to else { return Ok(None) };
     let spot = open(reach.spot(to_at), "open the folder of", to_at)?;
-    if holds(target, step.from.as_ref())? {
+    if holds(target, step.from.as_deref())? {
         return Ok(None);
     }
-    if !holds(spot.as_ref(), step.from.as_ref())? {
+    if !holds(spot.as_ref(), step.from.as_deref())? {
         // Not exchanged, or back: what became of the path apart from that is not ours to undo.
-        let ready = holds(spot.as_ref(), step.to.as_ref())?;
+        let ready = holds(spot.as_ref(), step.to.as_deref())?;
         return Ok((!ready).then(|| "what was there before is not where it was put".into()));
     }
     let Some(spot) = spot else { return Ok(Some("what was put there is gone".into())) };
     let Some(target) = target else { return Ok(Some(NO_FOLDER.into())) };
-    match whose(target, step.to.as_ref())? {
-        Whose::Ours => fs.exchange(spot.at(), target.at()).at("take back", &step.path)?,
+    match whose(target, step.to.as_deref())? {
+        Whose::Ours => fs.exchange(spot.at(), target.at()).at("take back", step.path)?,
         Whose::Changed(how) => return Ok(Some(how)),
-        Whose::Foreign if target.at().stat().at("look at", &step.path)?.is_none() => {
+        Whose::Foreign if target.at().stat().at("look at", step.path)?.is_none() => {
             return Ok(Some("somebody removed what was put there; what was there before is kept".into()));
         }
         Whose::Foreign => return Ok(Some("somebody put something else there; what was there before is kept".into())),
@@ -252,14 +261,14 @@ fn undo_replace(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: Option<&Nam
     Ok(None)
 }
 
-fn undo_remove(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: Option<&Named<'_>>) -> Result<Option<String>, Error> {
-    let Some(out) = &step.out else { return Ok(None) };
+fn undo_remove(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Named<'_>>) -> Result<Option<String>, Error> {
+    let Some(out) = &step.at.out else { return Ok(None) };
     let spot = open(reach.spot(out), "open the folder of", out)?;
-    let is_out = holds(spot.as_ref(), step.from.as_ref())?;
+    let is_out = holds(spot.as_ref(), step.from.as_deref())?;
     // Not taken, or back: what became of the path apart from that is not ours to undo.
     let Some(spot) = spot.filter(|_| is_out) else { return Ok(None) };
     let Some(target) = target else { return Ok(Some(NO_FOLDER.into())) };
-    if holds(Some(target), step.from.as_ref())? {
+    if holds(Some(target), step.from.as_deref())? {
         // F13: after a cut a file system may show it under both names. It is back: the other name goes.
         let folder = step.was_folder();
         if !folder && step.from.as_ref().is_some_and(|from| from.nlink == 1) {
@@ -271,7 +280,7 @@ fn undo_remove(fs: &Fs, reach: &mut Reach<'_>, step: &Step, target: Option<&Name
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             Ok(Some("somebody put something else there; what was there before is kept".into()))
         }
-        other => Ok(other.at("put back", &step.path).map(|()| None)?),
+        other => Ok(other.at("put back", step.path).map(|()| None)?),
     }
 }
 
@@ -340,9 +349,9 @@ fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Error> {
 
 /// Each attribute is compared with old and new; a third value is foreign, but for what setting another one leaves: owner
 /// clears setuid and capabilities, mode the mask of an ACL.
-fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step) -> Result<Option<String>, Error> {
+fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<String>, Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(None) };
-    let Some(found) = look::look(target.at()).at("look at", &step.path)? else {
+    let Some(found) = look::look(target.at()).at("look at", step.path)? else {
         return Ok(Some("it is not there any more".into()));
     };
     if found.print.identity != from.print.identity {
@@ -361,6 +370,6 @@ fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step) -> Result<Option<String>,
     if now.xattrs.iter().any(|(name, value)| !known(name, value)) {
         return Ok(Some("somebody changed its extended attributes".into()));
     }
-    meta::bring(fs, target.at(), found.state.sort(), now, old).at("set the metadata of", &step.path)?;
+    meta::bring(fs, target.at(), found.state.sort(), now, old).at("set the metadata of", step.path)?;
     Ok(None)
 }

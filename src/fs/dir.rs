@@ -11,7 +11,9 @@ use rustix::io::Errno;
 
 use super::path::Shown;
 
-/// A point in time as the file system has it: seconds since 1970 and ns, `ns` always counted forward.
+/// A point in time as the file system has it: seconds since 1970 and ns, `ns` always counted forward. Packed to 12 bytes, as
+/// a plan has six for each path.
+#[repr(C, packed(4))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time {
     /// Seconds since 1970-01-01T00:00:00Z; negative before.
@@ -160,9 +162,12 @@ impl Dir {
     /// Never waits for the other end of a FIFO.
     pub fn open_file_below(&self, below: &[u8]) -> io::Result<std::fs::File> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        // As in Entry::open_file; of a thousand headers it is a tenth of the time.
+        let mut more = OFlags::NOATIME;
         loop {
-            match rustix::fs::openat2(&self.fd, below, flags, Mode::empty(), BENEATH) {
+            match rustix::fs::openat2(&self.fd, below, flags | more, Mode::empty(), BENEATH) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(Errno::PERM) if !more.is_empty() => more = OFlags::empty(),
                 other => return Ok(other?.into()),
             }
         }

@@ -172,6 +172,12 @@ impl Fs {
         io::Write::write_all(&mut file, bytes)
     }
 
+    /// Writes all of `bytes` from the byte `at` on, over what is there.
+    pub fn write_at(&self, file: &File, bytes: &[u8], at: u64, path: &Path) -> io::Result<()> {
+        self.before("pwrite", On::Open(file.as_fd(), path))?;
+        std::os::unix::fs::FileExt::write_all_at(file, bytes, at)
+    }
+
     /// Cuts or extends a file to `size` bytes.
     pub fn set_size(&self, file: &File, size: u64, path: &Path) -> io::Result<()> {
         self.before("ftruncate", On::Open(file.as_fd(), path))?;

@@ -1,6 +1,6 @@
 //! The mounts of this namespace, read from /proc/self/mountinfo: proc_pid_mountinfo(5).
 
-use std::io;
+use std::io::{self, Read};
 
 use super::dir::Dev;
 use super::path::AbsPath;
@@ -43,7 +43,10 @@ pub fn has(options: &str, option: &str) -> bool {
 /// All mounts, in the kernel's order: a later one at the same point hides an earlier one. Mounts that this process
 /// cannot reach (their point is outside its root) are left out.
 pub fn read() -> io::Result<Vec<Mount>> {
-    parse(&std::fs::read("/proc/self/mountinfo")?)
+    let mut text = Vec::with_capacity(64 << 10);
+    // The kernel tells no size, and would be asked for a few bytes at first.
+    std::fs::File::open("/proc/self/mountinfo")?.read_to_end(&mut text)?;
+    parse(&text)
 }
 
 fn parse(text: &[u8]) -> io::Result<Vec<Mount>> {

@@ -25,15 +25,36 @@ pub struct Roots {
     mounts: Vec<Mount>,
     held: HashMap<u64, Rc<Root>>,
     folders: HashMap<AbsPath, Rc<Dir>>,
+    kept: usize,
 }
 
-/// Folders kept open. Changes come sorted, so that few serve; far below the usual limit of 1,024 descriptors.
-const KEPT: usize = 128;
+/// How many folders are kept open: of the descriptors that the process may have, a small part, as several of these are in use
+/// at once.
+fn kept() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(limit / 8).unwrap_or(usize::MAX).clamp(16, 2048)
+}
+
+/// Lets the process open as many files as it may at all. Not for one that starts commands: they would have it from here.
+pub fn open_many() {
+    let limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let most = limits.maximum.unwrap_or(u64::MAX).min(1 << 16);
+    if limits.current.is_some_and(|current| current < most) {
+        let raised = rustix::process::Rlimit { current: Some(most), maximum: limits.maximum };
+        // Refused, fewer folders are kept open, and that is all.
+        let _refused = rustix::process::setrlimit(rustix::process::Resource::Nofile, raised);
+    }
+}
 
 impl Roots {
     /// Reads the mounts as they are now.
     pub fn read() -> io::Result<Self> {
-        Ok(Self { mounts: mounts::read()?, held: HashMap::new(), folders: HashMap::new() })
+        Ok(Self { mounts: mounts::read()?, held: HashMap::new(), folders: HashMap::new(), kept: kept() })
+    }
+
+    /// How many folders are kept open.
+    pub fn kept(&self) -> usize {
+        self.kept
     }
 
     /// The mounts as they were read.
@@ -56,6 +77,11 @@ impl Roots {
         Ok(root)
     }
 
+    /// The id of the mount in which the folder `path` lies.
+    pub fn mount_of(&self, path: &AbsPath) -> io::Result<u64> {
+        Ok(mounts::containing(&self.mounts, path).ok_or(Errno::NOENT)?.id)
+    }
+
     /// The folder `path`, from its root.
     pub fn folder(&mut self, path: &AbsPath) -> io::Result<Rc<Dir>> {
         if let Some(dir) = self.folders.get(path) {
@@ -64,11 +90,16 @@ impl Roots {
         let root = self.root_of(path)?;
         let below = path.below(&root.mount.point).ok_or(Errno::NOENT)?;
         let dir = Rc::new(root.dir.open_below(below)?);
-        if self.folders.len() >= KEPT {
+        if self.folders.len() >= self.kept {
             self.folders.clear();
         }
         self.folders.insert(path.clone(), dir.clone());
         Ok(dir)
+    }
+
+    /// Forgets all folders that were opened.
+    pub fn forget_all(&mut self) {
+        self.folders.clear();
     }
 
     /// Forgets what was opened at and under `path`: it names another object now.

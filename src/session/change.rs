@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
-use crate::tree::state::{Fingerprint, Likeness, Object, likeness};
+use crate::tree::state::{Fingerprint, Likeness, Object, State, likeness};
 use crate::tree::time;
 
 /// What was at a path before the session, and how surely that is known: a staged `before` has a digest; a captured one
@@ -167,24 +167,44 @@ impl Changes {
         start..start + count
     }
 
-    /// Whether the changes can all be true together: a path under another one needs that to be a folder, on both sides.
-    /// Gives the path that cannot be (docs/ARCHITECTURE.md, F28).
-    pub fn contradiction(&self) -> Option<&AbsPath> {
-        let mut above: Vec<&Change> = Vec::new();
-        for change in &self.list {
-            while above.last().is_some_and(|top| !change.path.is_under(&top.path)) {
-                above.pop();
-            }
-            if let Some(top) = above.last() {
-                let folder = |object: &Object| object.as_ref().is_some_and(|state| state.is_folder());
-                let before = change.before.object.is_some() && !folder(&top.before.object);
-                let after = change.after.is_some() && !folder(&top.after);
-                if before || after || change.path == top.path {
-                    return Some(&change.path);
-                }
-            }
-            above.push(change);
-        }
-        None
+    /// The first path that cannot be true together with those before it, and why.
+    pub fn contradiction(&self) -> Option<(&AbsPath, &'static str)> {
+        let mut above = Vec::new();
+        self.list.iter().find_map(|change| fits_under(&mut above, change).err().map(|why| (&change.path, why)))
     }
+}
+
+/// A change that others may lie under.
+pub struct Above {
+    path: AbsPath,
+    /// It is there before, and no folder.
+    no_folder_before: bool,
+    /// The same after.
+    no_folder_after: bool,
+}
+
+/// Whether a change can be true together with those before it in path order: a path under another one needs that to be a
+/// folder, on both sides, and no path stands there twice (docs/ARCHITECTURE.md, F28). `above` holds what it lies under; empty
+/// at first. Gives what is wrong, to be said behind the path.
+pub fn fits_under(above: &mut Vec<Above>, change: &Change) -> Result<(), &'static str> {
+    let is_folder = |object: &Object| object.as_ref().is_some_and(State::is_folder);
+    while above.last().is_some_and(|top| !change.path.is_under(&top.path)) {
+        let top = above.pop();
+        if top.is_some_and(|top| change.path < top.path) {
+            return Err("is not in path order");
+        }
+    }
+    if let Some(top) = above.last() {
+        let before = change.before.object.is_some() && top.no_folder_before;
+        let after = change.after.is_some() && top.no_folder_after;
+        if before || after || change.path == top.path {
+            return Err("contradicts another change");
+        }
+    }
+    above.push(Above {
+        path: change.path.clone(),
+        no_folder_before: !is_folder(&change.before.object),
+        no_folder_after: !is_folder(&change.after),
+    });
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! `session.json`: the header of a session, all that a listing reads. At most 4 KiB, replaced as a whole.
+//! `session.json`: the header of a session, all that a listing reads. Replaced as a whole.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -85,8 +85,11 @@ pub struct Header {
     /// Bytes.
     #[serde(default)]
     pub sizes: Sizes,
-    /// How often a change of sides was sealed. Names the `sides` file.
+    /// How often a change of sides was sealed.
     pub generation: u64,
+    /// Where each change is: [`sides::to_text`](super::sides::to_text).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sides: String,
     /// Whether the originals are there.
     #[serde(default)]
     pub checkpoint: Checkpoint,
@@ -148,6 +151,7 @@ impl Header {
             counts: Counts::default(),
             sizes: Sizes::default(),
             generation: 0,
+            sides: String::new(),
             checkpoint: Checkpoint::Kept,
             discarded: None,
             extra: Map::new(),

@@ -5,66 +5,58 @@ use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 
 use super::Error;
-use super::change::{Change, Changes, FolderTime, Line};
+use super::change::{self, Above, Change, Changes, FolderTime, Line};
 use super::store::{Locked, Session};
 use crate::error::At;
 use crate::fs::Fs;
+use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 
 impl Session {
     /// The net changes in path order.
     ///
-    /// Errors: [`Error::Damaged`] where fewer whole lines are there than the header counts, where a line cannot be read,
-    /// or where the changes contradict each other.
+    /// Errors: as [`Reading::next`].
     pub fn changes(&self) -> Result<Changes, Error> {
+        let mut reading = self.read_changes()?;
+        let mut list = Vec::with_capacity(usize::try_from(self.header.counts.changes).unwrap_or(0).min(1 << 20));
+        while let Some(change) = reading.next()? {
+            list.push(change);
+        }
+        Ok(Changes { list, folder_times: reading.folder_times() })
+    }
+
+    /// The same one by one. Only where lines were appended since the file was last written whole are all in memory at once.
+    pub fn read_changes(&self) -> Result<Reading, Error> {
         let at = self.dir.at(b"changes.jsonl");
-        let damaged = |why: String| Error::Damaged { path: at.to_string(), why };
+        let mut reading = Reading {
+            shown: at.to_string(),
+            lines: None,
+            net: Vec::new().into_iter(),
+            folder_times: Vec::new(),
+            above: Vec::new(),
+            given: 0,
+            of: self.header.counts.changes,
+        };
         if self.header.lines == 0 {
-            return Ok(Changes::default());
+            return Ok(reading);
         }
         let file = match at.open_file() {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(damaged("it is missing".into())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(reading.damaged("it is missing".into())),
             Err(error) => return Err(error).at("open", at).map_err(Error::from),
         };
+        let mut lines = Lines::new(file, self.header.lines, reading.shown.clone());
+        if lines.is_whole()? {
+            reading.lines = Some(lines);
+            return Ok(reading);
+        }
         let mut net = Net::default();
-        let mut reader = BufReader::with_capacity(64 << 10, file);
-        let (mut text, mut counted, mut owed) = (Vec::new(), 0_u64, 0_u64);
-        for number in 1_u64.. {
-            if counted >= self.header.lines && owed == 0 {
-                break;
-            }
-            text.clear();
-            reader.read_until(b'\n', &mut text).at("read", at)?;
-            if text.last() != Some(&b'\n') {
-                return Err(damaged(format!("it ends after {} lines; the session counts {}", number - 1, self.header.lines)));
-            }
-            let line: Line = serde_json::from_slice(&text).map_err(|error| damaged(format!("line {number}: {error}")))?;
-            match line {
-                Line::Rewritten { lines, follow } if number == 1 => (counted, owed) = (lines, follow),
-                Line::Rewritten { .. } => return Err(damaged(format!("line {number} stands in the wrong place"))),
-                line => {
-                    if owed > 0 {
-                        owed -= 1
-                    } else {
-                        counted += 1
-                    }
-                    net.take(line);
-                }
-            }
+        while let Some(line) = lines.next()? {
+            net.take(line);
         }
         let changes = net.finish();
-        if changes.list.len() as u64 != self.header.counts.changes {
-            return Err(damaged(format!(
-                "it holds {} changes; the session counts {}",
-                changes.list.len(),
-                self.header.counts.changes
-            )));
-        }
-        if let Some(path) = changes.contradiction() {
-            return Err(damaged(format!("{path} contradicts another change")));
-        }
-        Ok(changes)
+        (reading.net, reading.folder_times) = (changes.list.into_iter(), changes.folder_times);
+        Ok(reading)
     }
 
     /// The net changes of a session whose run is not collected, whatever its header counts: a crash may have come between
@@ -87,38 +79,116 @@ impl Session {
     /// Writes `changes.jsonl` anew, in path order. `lines` is the header's count that it stands for: the present one where
     /// facts alone were added. The caller holds the session's lock, or the store's for a session with a journal.
     pub fn rewrite(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<(), Error> {
-        let at = self.dir.at(b"changes.jsonl");
-        let temp = self.dir.at(b"changes.jsonl.new");
-        fs.unlink_if_there(temp).at("remove", temp)?;
-        let file = fs.create(temp, 0o600).at("make", temp)?;
-        let follow = (changes.list.len() + changes.folder_times.len()) as u64;
-        let mut buffer = json_line(&Line::Rewritten { lines, follow });
-        let flush = |buffer: &mut Vec<u8>| -> Result<(), Error> {
-            fs.write(&file, buffer, at.dir.path()).at("write", temp)?;
-            buffer.clear();
-            Ok(())
-        };
+        let mut writing = Writing::begin(fs, &self.dir, lines, (changes.list.len() + changes.folder_times.len()) as u64)?;
         for change in &changes.list {
-            write_line(&mut buffer, &LineRef::Change(change));
-            if buffer.len() > 1 << 20 {
-                flush(&mut buffer)?;
-            }
+            writing.change(change)?;
         }
-        for time in &changes.folder_times {
-            write_line(&mut buffer, &LineRef::FolderTime(time));
+        writing.end(&changes.folder_times)?.put(fs, &self.dir)
+    }
+
+    /// Writes `changes.jsonl` anew under another name, each change as `teach` leaves it, which may add facts alone. The caller
+    /// syncs it and gives it its name.
+    pub fn write_taught<E: From<Error>>(
+        &self,
+        fs: &Fs,
+        mut teach: impl FnMut(usize, &mut Change) -> Result<(), E>,
+    ) -> Result<Written, E> {
+        let mut reading = self.read_changes()?;
+        let mut writing = Writing::begin(fs, &self.dir, self.header.lines, 0)?;
+        let mut index = 0;
+        while let Some(mut change) = reading.next()? {
+            teach(index, &mut change)?;
+            writing.change(&change)?;
+            index += 1;
         }
-        flush(&mut buffer)?;
-        // D1, then D2.
-        fs.sync(&file, at.dir.path()).at("sync", temp)?;
-        fs.rename_over(temp, at).at("rename", temp)?;
-        fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?;
-        Ok(())
+        Ok(writing.end(&reading.folder_times())?)
     }
 }
 
+const NEW: &[u8] = b"changes.jsonl.new";
+
+/// `changes.jsonl` while it is written.
+struct Writing<'a> {
+    fs: &'a Fs,
+    dir: &'a Dir,
+    file: std::fs::File,
+    buffer: Vec<u8>,
+    lines: u64,
+    follow: u64,
+    told: u64,
+}
+
+/// `changes.jsonl` written whole under another name; not durable yet.
+pub struct Written {
+    /// The file.
+    pub file: std::fs::File,
+}
+
+impl Written {
+    /// Makes it durable, then gives it its name, durably too.
+    pub fn put(self, fs: &Fs, dir: &Dir) -> Result<(), Error> {
+        fs.sync(&self.file, dir.path()).at("sync", dir.at(NEW))?; // D1
+        self.name(fs, dir)?;
+        Ok(fs.sync_dir(dir).at("sync", dir.path().display())?) // D2
+    }
+
+    /// Gives it its name in the session's folder `dir`; the caller has synced it, and syncs the folder.
+    pub fn name(self, fs: &Fs, dir: &Dir) -> Result<(), Error> {
+        Ok(fs.rename_over(dir.at(NEW), dir.at(b"changes.jsonl")).at("rename", dir.at(NEW))?)
+    }
+}
+
+impl<'a> Writing<'a> {
+    fn begin(fs: &'a Fs, dir: &'a Dir, lines: u64, follow: u64) -> Result<Self, Error> {
+        let temp = dir.at(NEW);
+        fs.unlink_if_there(temp).at("remove", temp)?;
+        let file = fs.create(temp, 0o600).at("make", temp)?;
+        let buffer = first_line(lines, follow);
+        Ok(Self { fs, dir, file, buffer, lines, follow: 0, told: follow })
+    }
+
+    fn change(&mut self, change: &Change) -> Result<(), Error> {
+        self.line(&LineRef::Change(change))
+    }
+
+    fn line(&mut self, line: &LineRef<'_>) -> Result<(), Error> {
+        write_line(&mut self.buffer, line);
+        self.follow += 1;
+        if self.buffer.len() > 1 << 18 { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.fs.write(&self.file, &self.buffer, self.dir.path()).at("write", self.dir.at(NEW))?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// The first line tells how many follow: where that was not known, it is written once more, of the same length.
+    fn end(mut self, times: &[FolderTime]) -> Result<Written, Error> {
+        for time in times {
+            self.line(&LineRef::FolderTime(time))?;
+        }
+        self.flush()?;
+        if self.told != self.follow {
+            let first = first_line(self.lines, self.follow);
+            self.fs.write_at(&self.file, &first, 0, self.dir.path()).at("write", self.dir.at(NEW))?;
+        }
+        Ok(Written { file: self.file })
+    }
+}
+
+/// Always of the same length: JSON may be followed by spaces.
+fn first_line(lines: u64, follow: u64) -> Vec<u8> {
+    let mut line = json_line(&Line::Rewritten { lines, follow });
+    line.pop();
+    line.resize(96, b' ');
+    line.push(b'\n');
+    line
+}
+
 impl Locked {
-    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards.
-    pub fn append(&mut self, fs: &Fs, lines: &[Line], changes: u64) -> Result<(), Error> {
+    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards, `held` the bytes of their content.
+    pub fn append(&mut self, fs: &Fs, lines: &[Line], changes: u64, held: u64) -> Result<(), Error> {
         let at = self.dir.at(b"changes.jsonl");
         let file = fs.append(at).at("open", at)?;
         self.cut_uncounted(fs, &file)?;
@@ -129,6 +199,7 @@ impl Locked {
         let mut header = self.header.clone();
         header.lines += lines.len() as u64;
         header.counts.changes = changes;
+        header.sizes.held = held;
         self.save(fs, header)
     }
 
@@ -160,6 +231,127 @@ impl Locked {
     }
 }
 
+/// The changes of a session, one by one in path order. What was read is checked on the way; only the end tells that it was all.
+pub struct Reading {
+    shown: String,
+    lines: Option<Lines>,
+    net: std::vec::IntoIter<Change>,
+    folder_times: Vec<FolderTime>,
+    above: Vec<Above>,
+    given: u64,
+    of: u64,
+}
+
+impl Reading {
+    /// The next change.
+    ///
+    /// Errors: [`Error::Damaged`] where fewer whole lines are there than the header counts, where a line cannot be read,
+    /// is not in its place, or contradicts another one.
+    #[expect(clippy::should_implement_trait, reason = "an Iterator of results goes on after an error; this must not")]
+    pub fn next(&mut self) -> Result<Option<Change>, Error> {
+        let change = match &mut self.lines {
+            None => self.net.next(),
+            Some(lines) => loop {
+                match lines.next()? {
+                    Some(Line::Change(change)) => break Some(*change),
+                    Some(Line::FolderTime(time)) => self.folder_times.push(time),
+                    Some(Line::None { .. } | Line::Rewritten { .. }) => {}
+                    None => break None,
+                }
+            },
+        };
+        let Some(change) = change else {
+            if self.given != self.of {
+                return Err(self.damaged(format!("it holds {} changes; the session counts {}", self.given, self.of)));
+            }
+            return Ok(None);
+        };
+        if let Err(why) = change::fits_under(&mut self.above, &change) {
+            return Err(self.damaged(format!("{} {why}", change.path)));
+        }
+        self.given += 1;
+        Ok(Some(change))
+    }
+
+    /// mtimes of folders that are no changes, in path order, once all changes were read.
+    pub fn folder_times(self) -> Vec<FolderTime> {
+        self.folder_times
+    }
+
+    fn damaged(&self, why: String) -> Error {
+        Error::Damaged { path: self.shown.clone(), why }
+    }
+}
+
+/// The lines that the header counts.
+struct Lines {
+    reader: BufReader<std::fs::File>,
+    text: Vec<u8>,
+    shown: String,
+    number: u64,
+    counts: u64,
+    counted: u64,
+    owed: u64,
+    first: Option<Line>,
+}
+
+impl Lines {
+    fn new(file: std::fs::File, counts: u64, shown: String) -> Self {
+        let reader = BufReader::with_capacity(64 << 10, file);
+        Self { reader, text: Vec::new(), shown, number: 0, counts, counted: 0, owed: 0, first: None }
+    }
+
+    /// Whether the file was written as a whole, and nothing was appended since: then each path has one line, in path order.
+    fn is_whole(&mut self) -> Result<bool, Error> {
+        match self.read()? {
+            Line::Rewritten { lines, follow } => {
+                (self.counted, self.owed) = (lines, follow);
+                Ok(lines >= self.counts)
+            }
+            line => {
+                self.counted = 1;
+                self.first = Some(line);
+                Ok(false)
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Line>, Error> {
+        if let Some(line) = self.first.take() {
+            return Ok(Some(line));
+        }
+        if self.counted >= self.counts && self.owed == 0 {
+            return Ok(None);
+        }
+        match self.read()? {
+            Line::Rewritten { .. } => Err(self.damaged(format!("line {} stands in the wrong place", self.number))),
+            line => {
+                if self.owed > 0 {
+                    self.owed -= 1
+                } else {
+                    self.counted += 1
+                }
+                Ok(Some(line))
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<Line, Error> {
+        self.number += 1;
+        self.text.clear();
+        self.reader.read_until(b'\n', &mut self.text).at("read", &self.shown)?;
+        if self.text.last() != Some(&b'\n') {
+            let why = format!("it ends after {} lines; the session counts {}", self.number - 1, self.counts);
+            return Err(self.damaged(why));
+        }
+        serde_json::from_slice(&self.text).map_err(|error| self.damaged(format!("line {}: {error}", self.number)))
+    }
+
+    fn damaged(&self, why: String) -> Error {
+        Error::Damaged { path: self.shown.clone(), why }
+    }
+}
+
 /// Lines as they are written, borrowed.
 #[derive(serde::Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -168,31 +360,49 @@ enum LineRef<'a> {
     FolderTime(&'a FolderTime),
 }
 
-/// Net changes in the making.
+/// Net changes in the making: the last line for a path counts.
 #[derive(Default)]
 struct Net {
-    changes: std::collections::BTreeMap<AbsPath, Change>,
+    lines: Vec<Last>,
     folder_times: Vec<FolderTime>,
+}
+
+enum Last {
+    Change(Box<Change>),
+    None(AbsPath),
+}
+
+impl Last {
+    fn path(&self) -> &AbsPath {
+        match self {
+            Last::Change(change) => &change.path,
+            Last::None(path) => path,
+        }
+    }
 }
 
 impl Net {
     fn take(&mut self, line: Line) {
         match line {
-            Line::Change(change) => {
-                self.changes.insert(change.path.clone(), *change);
-            }
-            Line::None { path, .. } => {
-                self.changes.remove(&path);
-            }
+            Line::Change(change) => self.lines.push(Last::Change(change)),
+            Line::None { path, .. } => self.lines.push(Last::None(path)),
             Line::FolderTime(time) => self.folder_times.push(time),
             Line::Rewritten { .. } => {}
         }
     }
 
     fn finish(self) -> Changes {
-        let mut folder_times = self.folder_times;
+        let (mut lines, mut folder_times) = (self.lines, self.folder_times);
         folder_times.sort_by(|a, b| a.path.cmp(&b.path));
-        Changes { list: self.changes.into_values().collect(), folder_times }
+        // Stable, so that the last line for a path comes first of its own.
+        lines.reverse();
+        lines.sort_by(|a, b| a.path().cmp(b.path()));
+        lines.dedup_by(|later, kept| later.path() == kept.path());
+        let net = lines.into_iter().filter_map(|line| match line {
+            Last::Change(change) => Some(*change),
+            Last::None(_) => None,
+        });
+        Changes { list: net.collect(), folder_times }
     }
 }
 

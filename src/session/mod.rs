@@ -11,9 +11,10 @@ pub mod change;
 pub mod header;
 pub mod id;
 pub mod inherit;
-mod lines;
+pub mod lines;
 pub mod log;
 pub mod prune;
+pub mod remains;
 pub mod run;
 pub mod sides;
 pub mod stage;
@@ -35,6 +36,12 @@ pub enum Error {
         /// The first line of `format`.
         found: String,
     },
+    /// A folder with something in it, but no store.
+    #[error("{path}: this folder is no store of recant's, and not empty")]
+    NoStore {
+        /// The folder.
+        path: String,
+    },
     /// The store's folder belongs to somebody else, or others may write to it.
     #[error("{path}: {why}")]
     Unsafe {
@@ -52,6 +59,16 @@ pub enum Error {
         path: String,
         /// What is wrong with it.
         why: String,
+    },
+    /// A session's header cannot be believed.
+    #[error("{path}: the store is damaged: {why}")]
+    Garbled {
+        /// The header's file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+        /// The session.
+        id: String,
     },
     /// No session of that id or name.
     #[error("no session {key:?}{}", nearest(.near))]
@@ -122,11 +139,14 @@ fn nearest(near: &[String]) -> String {
 impl Failure for Error {
     fn kind(&self) -> Kind {
         match self {
-            Error::Io(_) | Error::Format { .. } | Error::Unsafe { .. } | Error::Unknown { .. } | Error::Ambiguous { .. } => {
-                Kind::Refused
-            }
+            Error::Io(_)
+            | Error::NoStore { .. }
+            | Error::Format { .. }
+            | Error::Unsafe { .. }
+            | Error::Unknown { .. }
+            | Error::Ambiguous { .. } => Kind::Refused,
             Error::BadKey { .. } | Error::NameTaken { .. } | Error::NotNow { .. } | Error::NotStaged { .. } => Kind::Refused,
-            Error::Damaged { .. } => Kind::Damaged,
+            Error::Damaged { .. } | Error::Garbled { .. } => Kind::Damaged,
             Error::Busy { .. } => Kind::Busy,
         }
     }
@@ -141,7 +161,16 @@ impl Failure for Error {
     fn remedy(&self) -> Option<String> {
         match self {
             Error::Unsafe { remedy, .. } => Some(remedy.clone()),
+            Error::NoStore { .. } => Some("name a folder that is a store, empty, or not there: --store DIR, RECANT_STORE".into()),
+            Error::Format { .. } => Some("take the recant that made it, or another store: --store DIR, RECANT_STORE".into()),
             Error::NotNow { remedy, .. } | Error::NotStaged { remedy, .. } => remedy.clone(),
+            Error::Garbled { id, .. } => {
+                Some(format!("recant session prune {id} drops it with all that it holds; with --dry-run it tells what that is"))
+            }
+            Error::NameTaken { by, .. } => Some(format!("take another one, or recant session rename {by} takes it away there")),
+            Error::BadKey { .. } => {
+                Some("ids and names have letters, digits, '.', '_' and '-'; recant list shows all sessions".into())
+            }
             Error::Unknown { .. } | Error::Ambiguous { .. } => Some("recant list shows all sessions".into()),
             _ => None,
         }
@@ -152,7 +181,9 @@ impl Failure for Error {
             Error::Io(error) => Some(error.path.clone()),
             Error::Format { path, .. }
             | Error::Unsafe { path, .. }
+            | Error::NoStore { path }
             | Error::Damaged { path, .. }
+            | Error::Garbled { path, .. }
             | Error::NotStaged { path, .. } => Some(path.clone()),
             _ => None,
         }

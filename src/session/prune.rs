@@ -2,7 +2,7 @@
 
 use super::Error;
 use super::header::{Checkpoint, Header, Status};
-use super::store::{Locked, Store};
+use super::store::Locked;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
@@ -93,21 +93,6 @@ fn empty(fs: &Fs, dir: &Dir, below: &[u8]) -> Result<(), Error> {
         fs.remove_all(folder.at(&name)).at("remove", folder.at(&name))?;
     }
     Ok(())
-}
-
-/// Bytes that the store takes on disk, hard links counted once.
-pub fn store_size(store: &Store) -> Result<u64, Error> {
-    let mut seen = std::collections::HashSet::new();
-    let mut bytes = 0;
-    for found in walkdir::WalkDir::new(store.path.as_path()) {
-        use std::os::unix::fs::MetadataExt;
-        // What vanishes or cannot be read while others work counts as nothing.
-        let Some(meta) = found.ok().and_then(|entry| entry.metadata().ok()) else { continue };
-        if meta.nlink() < 2 || meta.is_dir() || seen.insert((meta.dev(), meta.ino())) {
-            bytes += meta.blocks() * 512;
-        }
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -36,6 +36,8 @@ pub enum How {
     Private,
     /// It could not be captured, and is read-only for that.
     Uncovered,
+    /// A socket of a process outside that can't be reached.
+    Masked,
 }
 
 /// One row of the coverage table.

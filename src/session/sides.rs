@@ -1,8 +1,7 @@
-//! `sides.<generation>`: on which side each change is, a letter a change in the order of `changes.jsonl`, and a digest.
+//! Where each change is, in path order: in the session, or on the tree. A text in the header, replaced with it by each
+//! operation that is sealed.
 
 use serde::{Deserialize, Serialize};
-
-use crate::tree::digest::Digest;
 
 /// Where a change is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,25 +38,33 @@ impl Side {
     }
 }
 
-/// The file's bytes.
-pub fn to_bytes(sides: &[Side]) -> Vec<u8> {
-    let mut bytes: Vec<u8> = sides.iter().map(|side| side.letter()).collect();
-    let digest = Digest::of(&bytes);
-    bytes.extend_from_slice(format!("\n{digest}\n").as_bytes());
-    bytes
+/// As the header has them: runs of a letter and its count, in path order (`i3400o50`). All `Never` is the empty text.
+pub fn to_text(sides: &[Side]) -> String {
+    if sides.iter().all(|side| *side == Side::Never) {
+        return String::new();
+    }
+    let runs = sides.chunk_by(|a, b| a == b);
+    runs.map(|run| format!("{}{}", char::from(run[0].letter()), run.len())).collect()
 }
 
-/// The inverse; `None` for anything that [`to_bytes`] did not make.
-pub fn from_bytes(bytes: &[u8]) -> Option<Vec<Side>> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let (letters, digest) = text.strip_suffix('\n')?.split_once('\n')?;
-    if Digest::parse(digest)? != Digest::of(letters.as_bytes()) {
-        return None;
+/// The inverse, for `count` changes; `None` for a text that is not of so many.
+pub fn from_text(text: &str, count: usize) -> Option<Vec<Side>> {
+    if text.is_empty() {
+        return Some(vec![Side::Never; count]);
     }
-    letters
-        .bytes()
-        .map(|letter| [Side::Never, Side::In, Side::Out, Side::Lost].into_iter().find(|s| s.letter() == letter))
-        .collect()
+    let mut sides = Vec::with_capacity(count);
+    let mut rest = text.as_bytes();
+    while let Some((letter, more)) = rest.split_first() {
+        let side = [Side::Never, Side::In, Side::Out, Side::Lost].into_iter().find(|side| side.letter() == *letter)?;
+        let digits = more.iter().position(|b| !b.is_ascii_digit()).unwrap_or(more.len());
+        let run: usize = std::str::from_utf8(&more[..digits]).ok()?.parse().ok()?;
+        if run == 0 || run > count - sides.len() {
+            return None;
+        }
+        sides.resize(sides.len() + run, side);
+        rest = &more[digits..];
+    }
+    (sides.len() == count).then_some(sides)
 }
 
 #[cfg(test)]
@@ -66,15 +73,15 @@ mod tests {
 
     #[test]
     fn sides_go_there_and_back_and_nothing_else_is_believed() {
-        for sides in [vec![], vec![Side::Never, Side::In, Side::Out, Side::Lost]] {
-            assert_eq!(from_bytes(&to_bytes(&sides)), Some(sides));
+        use Side::{In, Lost, Never, Out};
+        for (sides, text) in
+            [(vec![], ""), (vec![Never; 5], ""), (vec![In; 3400], "i3400"), (vec![Never, In, In, Out, Lost, Never], "n1i2o1l1n1")]
+        {
+            assert_eq!(to_text(&sides), text);
+            assert_eq!(from_text(text, sides.len()), Some(sides));
         }
-        let bytes = to_bytes(&[Side::In, Side::Out]);
-        for i in 0..bytes.len() {
-            assert_eq!(from_bytes(&bytes[..i]), None, "cut at {i}");
-            let mut flipped = bytes.clone();
-            flipped[i] ^= 1;
-            assert_eq!(from_bytes(&flipped), None, "flipped at {i}");
+        for bad in ["i", "i0", "i6", "i4", "x5", "5i", "i-5", "i2i", "i99999999999999999999999", "i3o2 "] {
+            assert_eq!(from_text(bad, 5), None, "{bad:?}");
         }
     }
 }

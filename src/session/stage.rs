@@ -1,7 +1,7 @@
 //! Staging by hand: write, delete, mkdir, symlink, chmod. Each takes the next number: first the content, durable, then the
 //! line that names it, then the header that counts the line; last the object that it replaces goes (docs/ARCHITECTURE.md, By hand).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -58,7 +58,8 @@ impl<'a> Desk<'a> {
             return Err(not_now("it came from a run; changes are staged by hand only in sessions that 'session new' began"));
         }
         if session.header.status() != Status::Pending {
-            return Err(not_now(&format!("it is {}; only a pending one can be added to", session.header.status().word())));
+            let word = session.header.status().word().replace('_', " ");
+            return Err(not_now(&format!("it is {word}; only a pending one can be added to")));
         }
         let changes = session.changes()?;
         let next = changes.list.iter().map(|change| change.n).max().unwrap_or(0) + 1;
@@ -242,7 +243,7 @@ impl<'a> Desk<'a> {
             return Ok(Some(root.at("look at", path)?));
         };
         let parent = Path::new(std::ffi::OsStr::from_bytes(parent));
-        match Dir::open(parent) {
+        match open_folder(parent) {
             Ok(dir) => Ok(look::look(dir.at(name)).at("look at", path)?),
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR)) => Ok(None),
             Err(error) => Err(error).at("open the folder", parent.display()).map_err(Error::from),
@@ -254,7 +255,7 @@ impl<'a> Desk<'a> {
         let Some(mut seen) = self.look(path)? else { return Ok(Before { object: None, print: None }) };
         if matches!(seen.state.what, What::File { .. }) {
             let parent = path.parent().unwrap_or_else(|| path.clone());
-            let dir = Dir::open(parent.as_path()).at("open the folder", &parent)?;
+            let dir = open_folder(parent.as_path()).at("open the folder", &parent)?;
             let (digest, stat) = look::digest(dir.at(path.name())).at("read", path)?;
             if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
                 return Err(refuse("stage", path, "it changes while it is looked at", Some("try again".into())));
@@ -268,7 +269,7 @@ impl<'a> Desk<'a> {
     fn clear_folder(&mut self, act: &'static str, path: &AbsPath, allowed: bool) -> Result<(), Error> {
         let mut under: Vec<AbsPath> = Vec::new();
         if self.look(path)?.is_some_and(|seen| seen.state.is_folder()) {
-            let dir = Rc::new(Dir::open(path.as_path()).at("open the folder", path)?);
+            let dir = Rc::new(open_folder(path.as_path()).at("open the folder", path)?);
             let walk = Walk::under(dir)?;
             let mount = walk.mount();
             for found in walk {
@@ -396,55 +397,48 @@ impl<'a> Desk<'a> {
         all.extend(self.staged.iter());
         let list = all.into_values().filter(|change| !change.is_none()).cloned().collect();
         let together = Changes { list, folder_times: Vec::new() };
-        together.contradiction().map_or(Ok(()), |path| {
+        together.contradiction().map_or(Ok(()), |(path, _)| {
             let why = "what is on the tree has changed since other changes of this session were staged, and does not fit them";
             Err(refuse("stage", path, why, Some("begin another session with recant session new".into())))
         })
     }
 
-    /// Writes the lines, counts them, and lets the objects go that no change needs any more.
+    /// Writes the lines, counts them, and lets the objects go that no change needs: what was replaced, and what a staging that
+    /// was cut off left.
     fn finish(self) -> Result<(), Error> {
         self.check_together()?;
-        let mut replaced = Vec::new();
+        let mut needed: BTreeSet<u32> = self.changes.list.iter().filter(|change| holds_content(change)).map(|c| c.n).collect();
         let mut lines = Vec::with_capacity(self.staged.len());
         let mut count = self.changes.list.len() as u64;
         for (path, change) in self.staged {
             let old = self.changes.at(&path);
-            replaced.extend(old.filter(|old| holds_content(old)).map(|old| old.n));
+            if let Some(old) = old {
+                needed.remove(&old.n);
+            }
             let none = change.is_none();
             match (old.is_some(), none) {
                 (true, true) => count -= 1,
                 (false, false) => count += 1,
-                (false, true) => {
-                    replaced.push(change.n);
-                    continue;
-                }
+                (false, true) => continue,
                 (true, false) => {}
             }
             lines.push(if none {
-                replaced.push(change.n);
                 Line::None { n: change.n, path }
             } else {
-                if !holds_content(&change) {
-                    replaced.push(change.n);
+                if holds_content(&change) {
+                    needed.insert(change.n);
                 }
                 Line::Change(Box::new(change))
             });
         }
-        if !lines.is_empty() {
-            self.session.append(self.fs, &lines, count)?;
-        }
         let objects = self.session.dir.open_below(b"held/objects").at("open", self.session.dir.path().display())?;
-        for n in replaced {
-            let name = n.to_string().into_bytes();
+        let (kept, gone) = sort_out(&objects, &needed)?;
+        if !lines.is_empty() {
+            self.session.append(self.fs, &lines, count, kept)?;
+        }
+        for name in gone {
             let at = objects.at(&name);
             self.fs.unlink_if_there(at).at("remove", at)?;
-        }
-        let held: u64 = blocks_in(&objects)?;
-        if held != self.session.header.sizes.held {
-            let mut header = self.session.header.clone();
-            header.sizes.held = held;
-            self.session.save(self.fs, header)?;
         }
         Ok(())
     }
@@ -460,12 +454,18 @@ fn holds_content(change: &Change) -> bool {
     matches!(change.after, Some(State { what: What::File { .. }, .. })) && !change.in_place()
 }
 
-fn blocks_in(dir: &Dir) -> Result<u64, Error> {
-    let mut bytes = 0;
-    for name in dir.names().at("list", dir.path().display())? {
-        bytes += dir.at(&name).stat().at("look at", dir.at(&name))?.map_or(0, |stat| stat.blocks * 512);
+/// The bytes of those objects that are needed, and the names of the others.
+fn sort_out(objects: &Dir, needed: &BTreeSet<u32>) -> Result<(u64, Vec<Vec<u8>>), Error> {
+    let (mut bytes, mut gone) = (0, Vec::new());
+    for name in objects.names().at("list", objects.path().display())? {
+        let n = std::str::from_utf8(&name).ok().and_then(|name| name.parse().ok());
+        if n.is_some_and(|n| needed.contains(&n)) {
+            bytes += objects.at(&name).stat().at("look at", objects.at(&name))?.map_or(0, |stat| stat.blocks * 512);
+        } else {
+            gone.push(name);
+        }
     }
-    Ok(bytes)
+    Ok((bytes, gone))
 }
 
 /// A file's metadata after somebody else's write to it: setuid, setgid and capabilities go (write(2), capabilities(7)).
@@ -477,6 +477,16 @@ fn rewritten(mut meta: Meta) -> Meta {
 
 fn refuse(act: &'static str, path: &AbsPath, why: &str, remedy: Option<String>) -> Error {
     Error::NotStaged { act, path: path.to_string(), why: why.into(), remedy }
+}
+
+/// Opens a folder by a path without links, which may be longer than PATH_MAX: such a one is opened a piece at a time.
+fn open_folder(path: &Path) -> std::io::Result<Dir> {
+    match Dir::open(path) {
+        Err(error) if error.raw_os_error() == Some(libc::ENAMETOOLONG) => {
+            Dir::open(Path::new("/"))?.open_across(path.as_os_str().as_bytes().strip_prefix(b"/").unwrap_or_default())
+        }
+        opened => opened,
+    }
 }
 
 /// As many links as the kernel follows in one path: path_resolution(7).

@@ -60,6 +60,8 @@ impl std::ops::Deref for Locked {
 
 const FORMAT: &str = "recant-store 1\n";
 const FOLDERS: [&[u8]; 2] = [b"sessions", b"journals"];
+/// What a store has before it has its format: it is being made, or that was cut off.
+const BEGINNINGS: [&[u8]; 4] = [b"lock", b"sessions", b"journals", b"format.new"];
 /// The folders of a session, in the order in which they are made; the first ones are all that a run needs.
 const SESSION_FOLDERS: [&[u8]; 8] = [
     b"held",
@@ -72,6 +74,10 @@ const SESSION_FOLDERS: [&[u8]; 8] = [
     b"displaced",
 ];
 const RUN_FOLDERS: usize = 3;
+/// From so many sessions on a second thread is sooner done than it is started.
+const WORTH_A_THREAD: usize = 100;
+/// Bytes that most headers have by far not.
+const USUAL_HEADER: usize = 16 << 10;
 
 impl Store {
     /// Opens the store at `path`; `None` where there is none yet. Changes nothing.
@@ -81,10 +87,14 @@ impl Store {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).at("open the store", path).map_err(Error::from),
         };
+        let format = read_small(dir.at(b"format"), 4096);
+        // Before anything is said of who may write to it: another folder's rights are nothing to be mended for recant.
+        if matches!(format, Ok(None)) && dir.names().is_ok_and(|names| names.iter().any(|name| !BEGINNINGS.contains(&&**name))) {
+            return Err(Error::NoStore { path: path.to_string() });
+        }
         check_owner(&dir, path)?;
-        match read_small(dir.at(b"format"), 4096)? {
-            None if dir.is_empty().at("list the store", path)? => return Ok(None),
-            None => return Err(Error::Format { path: path.to_string(), found: String::new() }),
+        match format? {
+            None => return Ok(None),
             Some(text) if text == FORMAT.as_bytes() => {}
             Some(text) => {
                 let found = String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned();
@@ -92,7 +102,12 @@ impl Store {
             }
         }
         let sub = |name: &[u8]| -> Result<Dir, Error> {
-            let dir = dir.open_below(name).at("open the store's folder", dir.at(name))?;
+            let dir = match dir.open_below(name) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    return Err(Error::Damaged { path: dir.at(name).to_string(), why: "the folder is missing".into() });
+                }
+                opened => opened.at("open the store's folder", dir.at(name))?,
+            };
             check_owner(&dir, path)?;
             Ok(dir)
         };
@@ -107,6 +122,13 @@ impl Store {
         }
         let dir = make_folders(fs, path)?;
         check_owner(&dir, path)?;
+        let at = dir.at(b"lock");
+        let lock = Lock::wait(fs, at, Hold::Exclusive, Duration::from_secs(10), || ()).at("lock", at)?;
+        let _lock = lock.ok_or_else(|| Error::Busy { what: format!("the store {path}") })?;
+        // Another recant may have made it while this one waited.
+        if let Some(store) = Self::open(path)? {
+            return Ok(store);
+        }
         for name in FOLDERS {
             mkdir_if_missing(fs, dir.at(name))?;
         }
@@ -130,50 +152,69 @@ impl Store {
         &self.sessions
     }
 
-    /// All headers, the oldest first; what cannot be read comes beside them and hides nothing.
+    /// All headers, the oldest first; what cannot be read comes beside them and hides nothing. Of many sessions a second
+    /// thread reads half: nearly all of the time goes into the kernel's opening of files.
     pub fn headers(&self) -> Result<(Vec<Header>, Vec<Broken>), Error> {
-        let mut names = self.sessions.names().at("list the sessions", self.sessions.path().display())?;
-        names.sort_unstable();
-        let (mut headers, mut broken) = (Vec::with_capacity(names.len()), Vec::new());
-        for name in names {
-            // What is being made or removed has a name of its own kind: `.new-…`, `.gone-…`.
-            if name.starts_with(b".") {
-                continue;
+        let names = self.sessions.names().at("list the sessions", self.sessions.path().display())?;
+        let (first, second) = names.split_at(if names.len() < WORTH_A_THREAD { names.len() } else { names.len() / 2 });
+        let (mut headers, mut broken) = std::thread::scope(|scope| {
+            let other = (!second.is_empty()).then(|| scope.spawn(|| self.headers_of(second)));
+            let (mut headers, mut broken) = self.headers_of(first);
+            match other.map(std::thread::ScopedJoinHandle::join) {
+                Some(Ok((more_headers, more_broken))) => {
+                    headers.extend(more_headers);
+                    broken.extend(more_broken);
+                }
+                Some(Err(panic)) => std::panic::resume_unwind(panic),
+                None => {}
             }
-            let text = String::from_utf8_lossy(&name).into_owned();
-            let why = match Id::parse(&text) {
-                None => "its name is no session's id".to_owned(),
-                Some(id) => match self.header_of(&id) {
-                    Ok(header) => {
-                        headers.push(header);
-                        continue;
-                    }
-                    Err(Error::Damaged { why, .. }) => why,
-                    Err(error) => error.to_string(),
-                },
-            };
-            broken.push(Broken { name: text, why });
-        }
+            (headers, broken)
+        });
         headers.sort_by(|a, b| (a.seq, &a.id).cmp(&(b.seq, &b.id)));
+        broken.sort_by(|a, b| a.name.cmp(&b.name));
         Ok((headers, broken))
     }
 
-    /// Of a listing: one open, one stat, one read a session.
-    fn header_of(&self, id: &Id) -> Result<Header, Error> {
-        let path = format!("{id}/session.json");
-        let shown = self.sessions.path().join(&path).display().to_string();
-        let damaged = |why: &str| Error::Damaged { path: shown.clone(), why: why.into() };
-        match self.sessions.open_file_below(path.as_bytes()) {
-            Ok(file) => parse_header(&read_open(&file, &shown, HEADER_MAX)?, &shown, id),
-            Err(error) => match error.raw_os_error() {
-                Some(libc::ENOENT) => Err(damaged("it is missing")),
-                Some(libc::ELOOP | libc::ENOTDIR) => Err(damaged("it, or the session's folder, is not what it should be")),
-                _ => Err(error).at("open", &shown).map_err(Error::from),
-            },
+    fn headers_of(&self, names: &[Vec<u8>]) -> (Vec<Header>, Vec<Broken>) {
+        let (mut headers, mut broken) = (Vec::with_capacity(names.len()), Vec::new());
+        let mut buffer = vec![0; USUAL_HEADER];
+        // What is being made or removed has a name of its own kind: `.new-…`, `.gone-…`.
+        for name in names.iter().filter(|name| !name.starts_with(b".")) {
+            let header = match std::str::from_utf8(name).ok().and_then(Id::parse) {
+                Some(id) => self.header_of(&id, &mut buffer),
+                None => Err(Error::Damaged { path: String::new(), why: "its name is no session's id".into() }),
+            };
+            let why = match header {
+                Ok(header) => {
+                    headers.push(header);
+                    continue;
+                }
+                // Pruned since the names were read.
+                Err(Error::Unknown { .. }) => continue,
+                Err(Error::Damaged { why, .. } | Error::Garbled { why, .. }) => why,
+                Err(error) => error.to_string(),
+            };
+            broken.push(Broken { name: String::from_utf8_lossy(name).into_owned(), why });
         }
+        (headers, broken)
     }
 
-    fn session_dir(&self, id: &Id) -> Result<Dir, Error> {
+    /// Of a listing: one open and one read a session, into `buffer`. A header that parses is whole; one that does not, or is
+    /// larger, is read like that of any session.
+    fn header_of(&self, id: &Id, buffer: &mut [u8]) -> Result<Header, Error> {
+        use std::io::Read;
+        let path = format!("{id}/session.json");
+        if let Ok(mut file) = self.sessions.open_file_below(path.as_bytes())
+            && let Ok(size) = file.read(buffer)
+            && size < buffer.len()
+            && let Ok(header) = parse_header(&buffer[..size], id)
+        {
+            return Ok(header);
+        }
+        Ok(self.session(id)?.header)
+    }
+
+    pub(super) fn session_dir(&self, id: &Id) -> Result<Dir, Error> {
         let at = self.sessions.at(id.as_str().as_bytes());
         match at.open_dir() {
             Ok(dir) => {
@@ -203,7 +244,11 @@ impl Store {
         let (headers, broken) = self.headers()?;
         if key == "last" {
             let usable = |h: &&Header| h.counts.changes > 0 && !matches!(h.status(), Status::Discarded | Status::Capturing);
-            let none = || Error::NotNow { id: "last".into(), why: "there is no session that has a change".into(), remedy: None };
+            let none = || Error::NotNow {
+                id: "last".into(),
+                why: "there is no session that has a change".into(),
+                remedy: Some("recant list shows all sessions".into()),
+            };
             return headers.iter().rev().find(usable).map(|h| h.id.clone()).ok_or_else(none);
         }
         if let Some(header) = headers.iter().find(|h| h.name.as_deref() == Some(key)) {
@@ -248,9 +293,12 @@ impl Store {
 
     /// Begins a session: its folder is made under another name and appears whole. `command` is the start of that of a run.
     pub fn begin(&self, fs: &Fs, origin: Origin, name: Option<&str>, command: Option<String>) -> Result<Locked, Error> {
-        let (headers, _) = self.headers()?;
         if let Some(name) = name {
             id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
+        }
+        let _numbering = self.numbering(fs)?;
+        let (headers, _) = self.headers()?;
+        if let Some(name) = name {
             name_is_free(&headers, name)?;
         }
         let seq = headers.iter().map(|h| h.seq).max().unwrap_or(0) + 1;
@@ -294,10 +342,19 @@ impl Store {
         }
     }
 
+    /// Taken by whoever gives a session its number or a name: two at once would both find it free. Held for some ms.
+    fn numbering(&self, fs: &Fs) -> Result<Lock, Error> {
+        let at = self.sessions.at(b".numbering");
+        let lock = Lock::wait(fs, at, Hold::Exclusive, Duration::from_secs(10), || ()).at("lock", at)?;
+        lock.ok_or_else(|| Error::Busy { what: format!("the list of sessions of {}", self.path) })
+    }
+
     /// Gives a session another name, or none.
     pub fn rename(&self, fs: &Fs, locked: &mut Locked, name: Option<&str>) -> Result<(), Error> {
+        let _numbering;
         if let Some(name) = name {
             id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
+            _numbering = self.numbering(fs)?;
             let (headers, _) = self.headers()?;
             name_is_free(headers.iter().filter(|h| h.id != locked.header.id), name)?;
         }
@@ -306,15 +363,20 @@ impl Store {
         locked.save(fs, header)
     }
 
-    /// Removes a whole session: first its name goes, durably, then its bytes (I12).
+    /// Removes a whole session: first its name goes, durably, then its bytes (I12). Of a run that left nothing the name alone
+    /// goes: its empty folders are for [`Store::sweep_removed`], when there is time.
     pub fn remove_session(&self, fs: &Fs, locked: Locked) -> Result<(), Error> {
-        let id = locked.header.id.clone();
+        // One of a run that left nothing was never made durable.
+        let durable = locked.header.lines > 0 || !locked.header.uncollected;
+        self.remove(fs, locked.id(), durable)
+    }
+
+    /// Takes a session's folder away, whatever is in it. The caller holds its lock.
+    pub(super) fn remove(&self, fs: &Fs, id: &Id, durable: bool) -> Result<(), Error> {
         let gone = format!(".gone-{id}").into_bytes();
         let (at, gone) = (self.sessions.at(id.as_str().as_bytes()), self.sessions.at(&gone));
         fs.place(at, gone).at("remove the session", at)?;
-        // One of a run that left nothing was never made durable.
-        if locked.header.lines == 0 && locked.header.uncollected {
-            fs.remove_all(gone).at("remove", gone)?;
+        if !durable {
             return Ok(());
         }
         fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
@@ -324,18 +386,24 @@ impl Store {
 
     /// Removes what a crash left half made or half removed in `sessions/`. Under the store's lock.
     pub fn sweep(&self, fs: &Fs) -> Result<(), Error> {
+        self.sweep_names(fs, &[b".new-", b".gone-"])
+    }
+
+    /// Removes what lost its name before: needs no lock, as nobody looks for it any more.
+    pub fn sweep_removed(&self, fs: &Fs) -> Result<(), Error> {
+        self.sweep_names(fs, &[b".gone-"])
+    }
+
+    fn sweep_names(&self, fs: &Fs, prefixes: &[&[u8]]) -> Result<(), Error> {
         for name in self.sessions.names().at("list", self.sessions.path().display())? {
             let at = self.sessions.at(&name);
-            let made = name.starts_with(b".new-");
-            if !made && !name.starts_with(b".gone-") {
-                continue;
+            if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+                match sweep_one(fs, at) {
+                    // Another recant sweeps, too.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    swept => swept.at("remove", at)?,
+                }
             }
-            // One that is just being made is locked.
-            let dir = at.open_dir().at("open", at)?;
-            if Lock::is_held(dir.at(b"lock")).at("look at the lock", at)? {
-                continue;
-            }
-            fs.remove_all(at).at("remove", at)?;
         }
         Ok(())
     }
@@ -362,17 +430,15 @@ impl Session {
     }
 
     /// Where each of the `count` changes is.
+    ///
+    /// Errors: [`Error::Damaged`] where the header tells of another number of changes, or counts them otherwise.
     pub fn sides(&self, count: usize) -> Result<Vec<Side>, Error> {
-        if self.header.generation == 0 {
-            return Ok(vec![Side::Never; count]);
-        }
-        let name = sides_name(self.header.generation);
-        let at = self.dir.at(&name);
-        let damaged = |why: &str| Error::Damaged { path: at.to_string(), why: why.into() };
-        let bytes = read_small(at, 64 << 20)?.ok_or_else(|| damaged("it is missing"))?;
-        let sides = sides::from_bytes(&bytes).ok_or_else(|| damaged("its digest does not fit"))?;
-        if sides.len() != count {
-            return Err(damaged("it is of another number of changes"));
+        let damaged = |why: &str| Error::Damaged { path: self.dir.at(b"session.json").to_string(), why: why.into() };
+        let sides =
+            sides::from_text(&self.header.sides, count).ok_or_else(|| damaged("its sides are not those of its changes"))?;
+        let number = |which: fn(Side) -> bool| sides.iter().filter(|side| which(**side)).count() as u64;
+        if number(Side::is_in) != self.header.counts.inside || number(Side::was_in) != self.header.counts.ever_in {
+            return Err(damaged("its counts are not those of its sides"));
         }
         Ok(sides)
     }
@@ -393,7 +459,7 @@ impl Session {
     /// Where the content of a change's `after` lies, below the session's folder: in its upper or among the held objects.
     /// `None` where it is on the tree or lost, or where there is none (a deletion, a staged folder or link). `run` is the
     /// session's own.
-    pub fn held_at(&self, change: &Change, side: Side, run: Option<&Run>) -> Option<Vec<u8>> {
+    pub fn held_at(change: &Change, side: Side, run: Option<&Run>) -> Option<Vec<u8>> {
         match (side, run) {
             (Side::In | Side::Lost, _) => None,
             _ if change.after.is_none() || change.in_place() => None,
@@ -465,9 +531,9 @@ impl Locked {
     }
 }
 
-/// The name of the file that says where each change is.
-pub fn sides_name(generation: u64) -> Vec<u8> {
-    format!("sides.{generation}").into_bytes()
+/// Removes a folder of `sessions/` without a name, but one that is just being made or removed: it is locked.
+fn sweep_one(fs: &Fs, at: Entry<'_>) -> std::io::Result<()> {
+    if Lock::is_held(at.open_dir()?.at(b"lock"))? { Ok(()) } else { fs.remove_all(at) }
 }
 
 /// The bytes of a header's file.
@@ -487,23 +553,30 @@ fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("recant's own types have string keys and no failing serializer")
 }
 
-/// A header has at most 4 KiB; what a later recant adds may be more.
-const HEADER_MAX: u64 = 64 << 10;
+/// A header has some hundred bytes. More come with sides that alternate (PATHs committed one by one), ten bytes a run of
+/// them, and with what a later recant adds.
+const HEADER_MAX: u64 = 4 << 20;
 
-fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
+/// The header of the session whose folder is `dir`.
+///
+/// Errors: [`Error::Garbled`] for one that is missing or makes no sense.
+pub(super) fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
     let at = dir.at(b"session.json");
-    let bytes = read_small(at, HEADER_MAX)?;
-    let bytes = bytes.ok_or_else(|| Error::Damaged { path: at.to_string(), why: "it is missing".into() })?;
-    parse_header(&bytes, &at.to_string(), id)
+    let garbled = |why: String| Error::Garbled { path: at.to_string(), why, id: id.to_string() };
+    let bytes = match read_small(at, HEADER_MAX) {
+        Ok(bytes) => bytes.ok_or_else(|| garbled("it is missing".into()))?,
+        Err(Error::Damaged { why, .. }) => return Err(garbled(why)),
+        Err(error) => return Err(error),
+    };
+    parse_header(&bytes, id).map_err(garbled)
 }
 
-fn parse_header(bytes: &[u8], shown: &str, id: &Id) -> Result<Header, Error> {
-    let damaged = |why: String| Error::Damaged { path: shown.into(), why };
-    let header: Header = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+fn parse_header(bytes: &[u8], id: &Id) -> Result<Header, String> {
+    let header: Header = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if header.id != *id {
-        return Err(damaged(format!("it is that of session {}", header.id)));
+        return Err(format!("it is that of session {}", header.id));
     }
-    header.check().map_err(|why| damaged(why.into()))?;
+    header.check()?;
     Ok(header)
 }
 
@@ -600,4 +673,18 @@ fn nearest(key: &str, headers: &[Header]) -> Vec<String> {
     near.sort_by_key(|h| (std::cmp::Reverse(score(h)), std::cmp::Reverse(h.seq)));
     let show = |h: &Header| h.name.as_ref().map_or(h.id.to_string(), |name| format!("{} ({name})", h.id));
     near.into_iter().take(3).map(show).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_that_is_pruned_while_all_are_listed_is_no_damage() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = AbsPath::parse(std::os::unix::ffi::OsStrExt::as_bytes(folder.path().as_os_str())).unwrap();
+        let store = Store::create(&Fs::new(), &path.join(b"store").unwrap()).unwrap();
+        let (headers, broken) = store.headers_of(&[b"20260301-101500-k3fa".to_vec()]);
+        assert!(headers.is_empty() && broken.is_empty(), "{broken:?}");
+    }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
 use super::state::{Fingerprint, Identity, Likeness, Meta, Object, State, What};
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, stat_of};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, stat_of, xattrs_of};
 
 /// An object as it was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,20 +55,22 @@ pub fn seen(at: Entry<'_>, stat: &Stat) -> io::Result<Seen> {
         Sort::Char => What::Char(stat.rdev),
         Sort::Block => What::Block(stat.rdev),
     };
-    let meta = Meta::of(stat, at.xattrs()?);
-    Ok(Seen { state: State { what, meta }, print: fingerprint(stat), nlink: stat.nlink, blocks: stat.blocks * 512 })
+    Ok(assemble(what, stat, at.xattrs()?))
+}
+
+/// The same of a file that is open, which spares looking its name up again.
+pub fn seen_open(file: &File, stat: &Stat) -> io::Result<Seen> {
+    Ok(assemble(What::File { size: stat.size, digest: None }, stat, xattrs_of(file)?))
 }
 
 /// The state of a held folder.
 pub fn folder(dir: &Dir) -> io::Result<Seen> {
-    let stat = dir.stat()?;
-    let meta = Meta::of(&stat, dir.xattrs()?);
-    Ok(Seen {
-        state: State { what: What::Folder, meta },
-        print: fingerprint(&stat),
-        nlink: stat.nlink,
-        blocks: stat.blocks * 512,
-    })
+    Ok(assemble(What::Folder, &dir.stat()?, dir.xattrs()?))
+}
+
+fn assemble(what: What, stat: &Stat, xattrs: Vec<(Vec<u8>, Vec<u8>)>) -> Seen {
+    let state = State { what, meta: Meta::of(stat, xattrs) };
+    Seen { state, print: fingerprint(stat), nlink: stat.nlink, blocks: stat.blocks * 512 }
 }
 
 /// Reads the file at `at` and gives its digest, with the stat of what was read. A file that changes while it is read is
@@ -79,7 +81,11 @@ pub fn digest(at: Entry<'_>) -> io::Result<(Digest, Stat)> {
 
 /// The same of a file that is open.
 pub fn digest_of(file: &File) -> io::Result<(Digest, Stat)> {
-    let mut before = stat_of(file)?;
+    digest_since(file, stat_of(file)?)
+}
+
+/// The same where it was looked at before: what changed since then counts as changed while it was read.
+pub fn digest_since(file: &File, mut before: Stat) -> io::Result<(Digest, Stat)> {
     if before.sort != Sort::File {
         return Err(io::Error::other("it is no longer a file"));
     }
@@ -119,34 +125,30 @@ impl Seen {
 /// In: the expected object and, where one was taken, its fingerprint. Out: what was seen (with its digest, if it had to be
 /// read), and whether it is the same. A captured `before` has no digest: another fingerprint is then a difference.
 pub fn compare(at: Entry<'_>, expected: &Object, print: Option<&Fingerprint>) -> io::Result<(Option<Seen>, Likeness)> {
-    let stat = at.stat()?;
-    compare_stat(at, stat.as_ref(), expected, print)
+    let mut found = look(at)?;
+    let likeness = judge(&mut found, expected, print, || digest(at).map(|(digest, _)| digest))?;
+    Ok((found, likeness))
 }
 
-/// The same where the stat is there already.
-pub fn compare_stat(
-    at: Entry<'_>,
-    stat: Option<&Stat>,
+/// The same where it was looked at already; `read` gives the digest of its content.
+pub fn judge(
+    found: &mut Option<Seen>,
     expected: &Object,
     print: Option<&Fingerprint>,
-) -> io::Result<(Option<Seen>, Likeness)> {
-    let mut found = stat.map(|stat| seen(at, stat)).transpose()?;
-    let likeness = match (expected, &mut found) {
-        (None, None) => Likeness::Same,
-        (Some(expected), Some(found)) => {
-            let likeness = expected.likeness(&found.state);
-            match (likeness, print) {
-                (Likeness::ReadToTell, Some(print)) if found.unchanged_since(expected, print) => Likeness::Same,
-                (Likeness::ReadToTell, _) if expected.digest().is_none() => Likeness::Differs(super::state::Difference::Content),
-                (Likeness::ReadToTell, _) => {
-                    let (read, _) = digest(at)?;
-                    found.set_digest(read);
-                    expected.likeness(&found.state)
-                }
-                (likeness, _) => likeness,
-            }
-        }
-        _ => Likeness::Differs(super::state::Difference::Presence),
+    read: impl FnOnce() -> io::Result<Digest>,
+) -> io::Result<Likeness> {
+    let (expected, found) = match (expected, found) {
+        (None, None) => return Ok(Likeness::Same),
+        (Some(expected), Some(found)) => (expected, found),
+        _ => return Ok(Likeness::Differs(super::state::Difference::Presence)),
     };
-    Ok((found, likeness))
+    Ok(match (expected.likeness(&found.state), print) {
+        (Likeness::ReadToTell, Some(print)) if found.unchanged_since(expected, print) => Likeness::Same,
+        (Likeness::ReadToTell, _) if expected.digest().is_none() => Likeness::Differs(super::state::Difference::Content),
+        (Likeness::ReadToTell, _) => {
+            found.set_digest(read()?);
+            expected.likeness(&found.state)
+        }
+        (likeness, _) => likeness,
+    })
 }

@@ -10,7 +10,7 @@ use crate::fs::dir::Time;
 pub fn to_text(time: Time) -> String {
     match DateTime::<Utc>::from_timestamp(time.s, time.ns) {
         Some(date) => date.to_rfc3339_opts(SecondsFormat::Nanos, true),
-        None => format!("@{}.{:09}", time.s, time.ns),
+        None => format!("@{}.{:09}", { time.s }, time.ns),
     }
 }
 

@@ -132,7 +132,7 @@ pub fn not_in_session(changes: &Changes, path: &AbsPath) -> Problem {
     near.sort();
     let near: Vec<String> = near.into_iter().take(3).map(|(_, path)| path).collect();
     let nearest = if near.is_empty() { String::new() } else { format!("; the nearest: {}", near.join(", ")) };
-    Problem::refused(format!("{path}: not in the session{nearest}")).path(path)
+    Problem::refused(format!("{path}: not in the session{nearest}")).path(path).remedy("recant show ID lists what is in it")
 }
 
 fn names(call: &Call, args: &args::Diff, listed: &[(&Change, Side)]) -> Ended {

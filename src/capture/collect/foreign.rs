@@ -1,0 +1,72 @@
+//! What somebody else changed on the tree during the run: a conflict at commit, whatever the run did there.
+
+use super::Found;
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
+use crate::fs::path::AbsPath;
+use crate::session::change::Change;
+use crate::tree::digest::Digest;
+use crate::tree::look;
+use crate::tree::state::State;
+
+/// An object of the upper that was copied up from one that is gone.
+pub(super) struct Gone {
+    pub path: AbsPath,
+    /// What the upper has: a file's content, where it is one that can be read.
+    pub state: State,
+    pub digest: Option<Digest>,
+}
+
+impl Found<'_> {
+    /// A copied-up object whose original is gone was renamed in the run, or somebody removed the original meanwhile. A rename
+    /// leaves a deletion of the very object somewhere; where there is none it was somebody. (Renamed and then edited looks the
+    /// same; it comes here only where somebody changed the folder during the run, and is a conflict to be on the safe side.)
+    pub(super) fn mark_removed(&mut self) {
+        for gone in std::mem::take(&mut self.gone) {
+            let deleted = self.list.iter().filter(|change| change.after.is_none());
+            let renamed =
+                deleted.into_iter().any(|change| change.before.object.as_ref().is_some_and(|old| gone.was(change, old)));
+            if !renamed && let Ok(i) = self.list.binary_search_by(|change| change.path.cmp(&gone.path)) {
+                self.list[i].marks.foreign = true;
+            }
+        }
+    }
+
+    /// Whether the real object changed since the command started that had it changed in the upper, where that can be told:
+    /// what an earlier run of the session took away or copied up hid from this one what came later. A folder's ctime goes
+    /// with its mtime when names in it change, which is no change of the folder itself.
+    pub(super) fn is_foreign(&self, real: &Stat, upper: Option<&Stat>) -> bool {
+        let start = self.start_for(upper);
+        let since = |time: Time| time > start;
+        match real.sort {
+            Sort::Folder => real.btime.is_some_and(since) || (since(real.ctime) && real.ctime != real.mtime),
+            _ => since(real.ctime),
+        }
+    }
+
+    /// From when on a change of the real tree is one that the run which made this object of the upper did not see.
+    pub(super) fn start_for(&self, upper: Option<&Stat>) -> Time {
+        let of_this_run = upper.and_then(|stat| stat.btime).is_some_and(|made| made > self.facts.started);
+        if of_this_run { self.facts.started } else { self.facts.first }
+    }
+
+    /// Whether an object of the upper was copied up from a real one that is no longer there, in a folder whose names
+    /// changed during the run.
+    pub(super) fn was_removed_meanwhile(&self, at: Entry<'_>, real: &Dir) -> bool {
+        real.stat().is_ok_and(|stat| stat.mtime > self.facts.first)
+            && at.xattrs().is_ok_and(|all| all.iter().any(|(name, _)| name.as_slice() == self.note("origin")))
+    }
+}
+
+impl Gone {
+    /// Whether this is the deleted object, now under another name.
+    fn was(&self, deleted: &Change, old: &State) -> bool {
+        let alike = old.sort() == self.state.sort() && old.size() == self.state.size() && old.meta.mtime == self.state.meta.mtime;
+        let same = || {
+            let (parent, name) = deleted.path.split()?;
+            let root = Dir::open("/".as_ref()).ok()?;
+            let parent = root.open_across(parent.strip_prefix(b"/")?).ok()?;
+            Some(look::digest(parent.at(name)).ok()?.0 == self.digest?)
+        };
+        alike && (self.state.sort() != Sort::File || same().unwrap_or(false))
+    }
+}

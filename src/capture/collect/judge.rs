@@ -1,0 +1,208 @@
+//! What became of one name: the object of the upper against the real one.
+
+use std::io;
+use std::rc::Rc;
+
+use serde_json::Map;
+
+use super::foreign::Gone;
+use super::same::same_content;
+use super::{Found, Linked, full_path};
+use crate::capture::error::Error;
+use crate::capture::plan::Route;
+use crate::error::At;
+use crate::fs::dir::{Dir, Entry, Sort, Stat};
+use crate::fs::path::AbsPath;
+use crate::session::change::{Before, Change, FolderTime, Marks};
+use crate::session::run::Place;
+use crate::tree::look::{self, Seen};
+use crate::tree::state::{Meta, State};
+use crate::tree::walk::Walk;
+
+/// How to go on in a folder: whether a real one goes along, and whether its names were seen in the run.
+pub(super) struct Down {
+    pub has_real: bool,
+    pub merged: bool,
+}
+
+impl Found<'_> {
+    /// The captured folder itself: its mode, owner, xattrs and times. A user's upper was made with what the user may set, so
+    /// that only mode and time tell something.
+    pub(super) fn top(&mut self, place: &Place, upper: &Dir, real: Option<&Rc<Dir>>) -> Result<(), Error> {
+        let Some(real) = real else { return Ok(()) };
+        let before = self.as_shown(look::folder(real).at("look at", &place.path)?);
+        let mut after = self.upper_state(look::folder(upper).at("look at the upper of", &place.path)?.state);
+        if self.facts.route == Route::User {
+            let meta = before.state.meta.clone();
+            after.meta = Meta { mode: after.meta.mode, mtime: after.meta.mtime, ..meta };
+            if before.state.meta.uid != upper.stat().at("look at the upper of", &place.path)?.uid {
+                // Of another's folder (/tmp) nothing but the time can be set by this user.
+                after.meta.mode = before.state.meta.mode;
+            }
+        }
+        let stat = real.stat().at("look at", &place.path)?;
+        let new = upper.stat().at("look at the upper of", &place.path)?;
+        self.folder(&place.path, before, &stat, &new, after);
+        Ok(())
+    }
+
+    /// Looks at one name: `new` is what the upper has, whiteouts aside. Where it is a folder, how to go on in it.
+    pub(super) fn name(
+        &mut self,
+        at: Entry<'_>,
+        path: &AbsPath,
+        new: Option<Stat>,
+        real: Option<&Rc<Dir>>,
+        merged: bool,
+    ) -> Result<Option<Down>, Error> {
+        let old = match real {
+            Some(dir) => dir.at(at.name).stat().at("look at", path)?,
+            None => None,
+        };
+        // A mount in a captured place: read-only in the run, so nothing of it is in the upper.
+        if old.is_some_and(|stat| stat.mount_root) {
+            return Ok(None);
+        }
+        let old = old.and_then(|stat| Some((real?, stat)));
+        match (new, old) {
+            (None, None) => Ok(None),
+            (None, Some((dir, stat))) => {
+                self.deleted(path, dir, at.name, &stat)?;
+                Ok(None)
+            }
+            (Some(new), None) => {
+                if real.is_some_and(|dir| self.was_removed_meanwhile(at, dir)) {
+                    let state = look::seen(at, &new).at("look at the upper of", path)?.state;
+                    let digest = if new.sort == Sort::File { look::digest(at).ok().map(|(digest, _)| digest) } else { None };
+                    self.gone.push(Gone { path: path.clone(), state, digest });
+                }
+                self.put(path, at, &new, None)?;
+                Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, merged: false }))
+            }
+            (Some(new), Some((dir, old))) => match (new.sort == Sort::Folder, old.sort == Sort::Folder) {
+                (true, true) => {
+                    let before = self.real(dir.at(at.name), &old).at("look at", path)?;
+                    let seen = look::seen(at, &new).at("look at the upper of", path)?;
+                    let (opaque, lost) = (self.is_opaque_state(&seen.state), self.lost(&seen.state));
+                    // Made afresh in the run, and by somebody else meanwhile.
+                    let twice = seen.state.meta.xattr(&self.note("origin")).is_none()
+                        && old.btime.is_some_and(|made| made > self.start_for(Some(&new)));
+                    let after = self.upper_state(seen.state);
+                    if lost || twice {
+                        let marks = Marks { foreign: true, ..Marks::default() };
+                        self.list.push(change(path, Some(before), Some(after), marks));
+                    } else {
+                        self.folder(path, before, &old, &new, after);
+                    }
+                    Ok(Some(Down { has_real: true, merged: merged && !opaque && !lost }))
+                }
+                (true, false) => {
+                    self.put(path, at, &new, Some((dir.at(at.name), &old)))?;
+                    Ok(Some(Down { has_real: false, merged: false }))
+                }
+                (false, was_folder) => {
+                    self.put(path, at, &new, Some((dir.at(at.name), &old)))?;
+                    if was_folder {
+                        self.deleted_below(path, dir, at.name)?;
+                    }
+                    Ok(None)
+                }
+            },
+        }
+    }
+
+    /// A folder that was there and is: a change of its metadata, or its time (many of which are dropped at the end).
+    fn folder(&mut self, path: &AbsPath, before: Seen, old: &Stat, new: &Stat, after: State) {
+        if before.state.meta_difference(&after).is_some() {
+            let marks = Marks { foreign: self.is_foreign(old, Some(new)), ..Marks::default() };
+            self.list.push(change(path, Some(before), Some(after), marks));
+        } else if old.mtime <= self.facts.started {
+            let (before, after) = (before.state.meta.mtime, after.meta.mtime);
+            self.times.push(FolderTime { path: path.clone(), before, after });
+        }
+    }
+
+    /// An object of the upper where nothing, or another object, is on the tree; dropped where they are equal.
+    fn put(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, old: Option<(Entry<'_>, &Stat)>) -> Result<(), Error> {
+        let seen = look::seen(at, new).at("look at the upper of", path)?;
+        self.warn_of_flags(path, &seen.state);
+        let lost = self.lost(&seen.state);
+        let after = self.upper_state(seen.state);
+        let before = match old {
+            Some((real, stat)) => Some(self.real(real, stat).at("look at", path)?),
+            None => None,
+        };
+        let foreign = lost || old.is_some_and(|(_, stat)| self.is_foreign(stat, Some(new)));
+        let mut marks = Marks { foreign, ..Marks::default() };
+        let (mut equal, mut same) = (false, false);
+        if let (Some(before), Some((real, stat))) = (&before, old) {
+            same = before.state.sort() == after.sort() && same_content(&before.state, &after, real, at);
+            let same_meta = before.state.meta_difference(&after).is_none();
+            equal = same && same_meta && before.state.meta.mtime == after.meta.mtime;
+            marks.link_broken = stat.sort == Sort::File && stat.nlink > 1 && !same;
+            // Of symlinks and the like the states themselves tell.
+            marks.same_content = same && after.sort() == Sort::File;
+        }
+        let before = before.map(|before| with_digest(before, old)).transpose().at("read", path)?;
+        let is_linked = new.nlink > 1 && new.sort != Sort::Folder;
+        if is_linked {
+            let change = change(path, before, Some(after), marks);
+            self.groups.entry((new.dev, new.ino)).or_default().push(Linked { change, moves: !same, counts: !equal });
+        } else if !equal {
+            self.list.push(change(path, before, Some(after), marks));
+        }
+        Ok(())
+    }
+
+    /// A name that is gone: every path under it is a change of its own.
+    fn deleted(&mut self, path: &AbsPath, dir: &Rc<Dir>, name: &[u8], stat: &Stat) -> Result<(), Error> {
+        self.delete_one(path, dir.at(name), stat)?;
+        if stat.sort == Sort::Folder {
+            self.deleted_below(path, dir, name)?;
+        }
+        Ok(())
+    }
+
+    fn deleted_below(&mut self, path: &AbsPath, dir: &Rc<Dir>, name: &[u8]) -> Result<(), Error> {
+        let top = Rc::new(dir.open_below(name).at("open the folder", path)?);
+        if !top.readable() {
+            // An empty folder can be removed by who can't list it; a full one can't.
+            return Ok(());
+        }
+        let walk = Walk::under(top)?;
+        let mount = walk.mount();
+        for found in walk {
+            let found = found?;
+            let full = full_path(path, &found.below);
+            if found.stat.mount != mount || full.is_under(self.facts.store) {
+                continue;
+            }
+            self.delete_one(&full, found.dir.at(found.name()), &found.stat)?;
+        }
+        Ok(())
+    }
+
+    fn delete_one(&mut self, path: &AbsPath, at: Entry<'_>, stat: &Stat) -> Result<(), Error> {
+        let before = self.real(at, stat).at("look at", path)?;
+        let before = with_digest(before, Some((at, stat))).at("read", path)?;
+        let marks = Marks { foreign: self.is_foreign(stat, None), ..Marks::default() };
+        self.list.push(change(path, Some(before), None, marks));
+        Ok(())
+    }
+}
+
+fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>, marks: Marks) -> Change {
+    let (object, print) = before.map_or((None, None), |seen| (Some(seen.state), Some(seen.print)));
+    Change { n: 0, path: path.clone(), before: Before { object, print }, after, marks, extra: Map::new() }
+}
+
+/// A fingerprint whose ctime is too young proves nothing: then the content is read. A file that can't be read keeps the
+/// doubt, which is a conflict at commit.
+fn with_digest(mut seen: Seen, at: Option<(Entry<'_>, &Stat)>) -> io::Result<Seen> {
+    if let (true, Sort::File, Some((at, _))) = (seen.print.racy, seen.state.sort(), at)
+        && let Ok((digest, _)) = look::digest(at)
+    {
+        seen.set_digest(digest);
+    }
+    Ok(seen)
+}

@@ -1,0 +1,230 @@
+//! Reads the uppers of a run into changes: compares each object of an upper with the real one, which is the overlay's
+//! lower again now that the mounts are gone.
+//!
+//! Takes stored facts alone, so that what a killed recant left is read in the same way. No recursion, paths only below
+//! held folders: neither depth nor length of a path is a limit. What is told by comparing, never by overlayfs' notes:
+//! an upper holds files that are equal to their originals (opened for writing, chmod and back), and `opaque` says no more
+//! than that a folder was renamed. Its notes are used for what has no other sign: whiteouts, opaque folders, and `origin`.
+//!
+//! Files: `walk` goes through an upper; `judge` tells what became of one name; `foreign` tells what somebody else changed
+//! meanwhile; `notes` knows overlayfs' notes; `same` compares content.
+
+mod foreign;
+mod judge;
+mod notes;
+mod same;
+mod walk;
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::rc::Rc;
+
+use super::error::Error;
+use super::plan::{Laid, Route};
+use super::redirect;
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dev, Dir, Time};
+use crate::fs::path::AbsPath;
+use crate::session::change::{Change, Changes, FolderTime};
+use crate::session::run::Place;
+use foreign::Gone;
+
+/// What is known of a run: from `run.json`, or from the run that just ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The session's `held` folder, with `upper/<k>` in it.
+    pub held: &'a Dir,
+    /// The captured places.
+    pub places: &'a [Place],
+    /// recant's store: nothing in it is ever a change.
+    pub store: &'a AbsPath,
+    /// When the command started: what has a later ctime on the tree changed during the run.
+    pub started: Time,
+    /// When the session's first command started; the same in a session of one run.
+    pub first: Time,
+    /// What earlier runs of the session left: their paths keep the `before` that they had then.
+    pub known: &'a Changes,
+    /// How it was captured: overlayfs keeps its notes in `trusted.` or `user.` xattrs.
+    pub route: Route,
+}
+
+/// What a run left.
+#[derive(Debug, Default)]
+pub struct Collected {
+    /// The net changes in path order, numbered from 1, and the times of folders that are no changes.
+    pub changes: Changes,
+    /// What can't be told by a change, a line each, for people.
+    pub warnings: Vec<String>,
+}
+
+impl Collected {
+    /// Whether the run left nothing at all.
+    pub fn is_empty(&self) -> bool {
+        self.changes.list.is_empty() && self.changes.folder_times.is_empty()
+    }
+}
+
+/// Collects a run that ended under this recant: reads the uppers, makes them durable, clears the work folders.
+pub fn finish(fs: &Fs, laid: &Laid, facts: &Facts<'_>) -> Result<Collected, Error> {
+    let collected = collect(facts, fs)?;
+    // The times of folders alone make no session.
+    if !collected.changes.list.is_empty()
+        && let Some(layer) = laid.layers.first()
+    {
+        // The overlays are volatile: nothing of the uppers was synced until now. All lie on the store's file system; the
+        // descriptor is older than the command, so that an error of its writes is not missed (docs/ARCHITECTURE.md, D7).
+        fs.sync_fs(&layer.upper).at("sync", layer.upper.path().display())?;
+    }
+    // Else the session goes, or the next run in it clears them.
+    if !collected.is_empty() {
+        clear_work(fs, facts.held, facts.places)?;
+    }
+    Ok(collected)
+}
+
+/// Removes what overlayfs left in the work folders; a volatile mount's mark there forbids the next one.
+pub fn clear_work(fs: &Fs, held: &Dir, places: &[Place]) -> Result<(), Error> {
+    let Ok(works) = held.at(b"work").open_dir() else { return Ok(()) };
+    for place in places {
+        let number = place.k.to_string();
+        let work = works.at(number.as_bytes());
+        fs.remove_all(work).at("clear the work folder", work)?;
+    }
+    // What a fill that was cut off at its very end left.
+    let fill = held.at(b"fill");
+    Ok(fs.remove_all(fill).at("clear the folder", fill)?)
+}
+
+/// Reads the uppers into changes, renamed folders filled in before. Syncs nothing. May be cut off, and gives the same when it is
+/// done again.
+pub fn collect(facts: &Facts<'_>, fs: &Fs) -> Result<Collected, Error> {
+    let found = read(facts, fs)?;
+    if !found.redirected.get() {
+        return Ok(found.into_collected());
+    }
+    let mut warnings = Vec::new();
+    redirect::fill(facts, fs, &mut warnings)?;
+    let mut found = read(facts, fs)?;
+    found.warnings.append(&mut warnings);
+    Ok(found.into_collected())
+}
+
+fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
+    let mut found = Found {
+        facts,
+        fs,
+        list: Vec::new(),
+        times: Vec::new(),
+        warnings: Vec::new(),
+        groups: HashMap::new(),
+        gone: Vec::new(),
+        redirected: Cell::new(false),
+    };
+    for place in facts.places {
+        if let Some((upper, real)) = tops(facts, place)? {
+            found.place(place, &upper, real.as_ref())?;
+        }
+    }
+    Ok(found)
+}
+
+/// The upper of a place, and the real folder, each where it is there.
+#[expect(clippy::type_complexity, reason = "a pair of folders, each with its own way to be missing")]
+pub(super) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, Option<Rc<Dir>>)>, Error> {
+    let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
+    let number = place.k.to_string();
+    let uppers = match facts.held.at(b"upper").open_dir() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        uppers => uppers.at("open the folder of", "the uppers")?,
+    };
+    let upper = match uppers.open_below(number.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        upper => Rc::new(upper.at("open the upper folder", &place.path)?),
+    };
+    let real = match root.open_across(&place.path.as_bytes()[1..]) {
+        Ok(real) => Some(Rc::new(real)),
+        Err(error) if is_absent(&error) => None,
+        Err(error) => Err(error).at("open the folder", &place.path)?,
+    };
+    Ok(Some((upper, real)))
+}
+
+/// No such path, or something on the way is no folder.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
+}
+
+/// What was found so far.
+struct Found<'a> {
+    facts: &'a Facts<'a>,
+    fs: &'a Fs,
+    list: Vec<Change>,
+    times: Vec<FolderTime>,
+    warnings: Vec<String>,
+    /// Objects of the uppers with several names: what to record for each name, and whether it must be recorded.
+    groups: HashMap<(Dev, u64), Vec<Linked>>,
+    /// Copied-up objects where the real one is gone: see [`Found::mark_removed`].
+    gone: Vec<Gone>,
+    /// A folder was renamed.
+    redirected: Cell<bool>,
+}
+
+struct Linked {
+    change: Change,
+    /// Whether this name gets another object, so that the others must get the same one.
+    moves: bool,
+    /// Whether it is a change at all, links aside.
+    counts: bool,
+}
+
+impl Found<'_> {
+    fn into_collected(mut self) -> Collected {
+        for mut group in std::mem::take(&mut self.groups).into_values() {
+            // A link made in the run: each name of the object is put, so that they share it on the tree, too.
+            if group.iter().any(|linked| linked.moves) {
+                for linked in &mut group {
+                    linked.change.marks.same_content = false;
+                    linked.change.marks.linked = true;
+                }
+                self.list.extend(group.into_iter().map(|linked| linked.change));
+            } else {
+                self.list.extend(group.into_iter().filter(|linked| linked.counts).map(|linked| linked.change));
+            }
+        }
+        self.list.sort_by(|a, b| a.path.cmp(&b.path));
+        self.mark_removed();
+        self.keep_known();
+        for (change, n) in self.list.iter_mut().zip(1..) {
+            change.n = n;
+        }
+        // A folder whose names change keeps a time that was put back; one that is like before in all is not spoken of.
+        let parents: HashSet<AbsPath> = self.list.iter().filter_map(|change| change.path.parent()).collect();
+        self.times.retain(|time| time.before != time.after || parents.contains(&time.path));
+        self.times.sort_by(|a, b| a.path.cmp(&b.path));
+        Collected { changes: Changes { list: self.list, folder_times: self.times }, warnings: self.warnings }
+    }
+
+    /// What an earlier run of the session found on the tree is what its paths were changed from, whatever is there now.
+    fn keep_known(&mut self) {
+        for change in &mut self.list {
+            if let Some(known) = self.facts.known.at(&change.path) {
+                change.before = known.before.clone();
+                change.marks.foreign |= known.marks.foreign;
+            }
+        }
+        for time in &mut self.times {
+            let known = self.facts.known.folder_times.binary_search_by(|known| known.path.cmp(&time.path));
+            if let Ok(i) = known {
+                time.before = self.facts.known.folder_times[i].before;
+            }
+        }
+    }
+}
+
+/// The path of what lies below a place.
+pub(super) fn full_path(place: &AbsPath, below: &[u8]) -> AbsPath {
+    let place = if place.depth() == 0 { b"" } else { place.as_bytes() };
+    AbsPath::parse([place, b"/", below].concat()).expect("names that the kernel gave are good names")
+}

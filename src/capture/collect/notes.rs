@@ -1,0 +1,98 @@
+//! The notes that overlayfs leaves in an upper: whiteouts, and xattrs with a prefix of its own.
+
+use std::io;
+
+use super::Found;
+use crate::capture::plan::Route;
+use crate::capture::redirect;
+use crate::fs::dir::{Dev, Entry, Sort, Stat};
+use crate::fs::path::AbsPath;
+use crate::tree::look::{self, Seen};
+use crate::tree::state::{Meta, State, What};
+
+/// A name that the run took away: a character device 0:0 (overlayfs.rst, "whiteouts and opaque directories").
+pub(super) fn is_whiteout(stat: &Stat) -> bool {
+    stat.sort == Sort::Char && stat.rdev == Dev(0, 0)
+}
+
+impl Found<'_> {
+    fn prefix(&self) -> &'static str {
+        match self.facts.route {
+            Route::Root => "trusted.overlay.",
+            Route::User => "user.overlay.",
+        }
+    }
+
+    /// The xattr in which overlayfs notes something.
+    pub(super) fn note(&self, what: &str) -> Vec<u8> {
+        [self.prefix(), what].concat().into_bytes()
+    }
+
+    pub(super) fn is_opaque(&self, xattrs: &[(Vec<u8>, Vec<u8>)]) -> bool {
+        xattrs.iter().any(|(name, value)| *name == self.note("opaque") && value == b"y")
+    }
+
+    pub(super) fn is_opaque_state(&self, state: &State) -> bool {
+        state.meta.xattr(&self.note("opaque")) == Some(b"y")
+    }
+
+    /// A renamed folder whose rest is not in the upper: it is yet to be filled in, or what it was renamed from was taken away
+    /// meanwhile and it never can be, which is a conflict.
+    pub(super) fn lost(&self, state: &State) -> bool {
+        let lost = self.facts.route == Route::Root
+            && state.is_folder()
+            && !self.is_opaque_state(state)
+            && state.meta.xattr(redirect::REDIRECT).is_some();
+        if lost {
+            self.redirected.set(true);
+        }
+        lost
+    }
+
+    /// chattr +i and +a of a copied-up file are kept in a note, not set.
+    pub(super) fn warn_of_flags(&mut self, path: &AbsPath, state: &State) {
+        if let Some(flags) = state.meta.xattr(&self.note("protattr")) {
+            let flags = String::from_utf8_lossy(flags).into_owned();
+            self.warnings.push(format!("{path}: the attribute '{flags}' (chattr) is not part of the change"));
+        }
+    }
+
+    /// The state as the command saw it: overlayfs' notes taken out, the command's own xattrs of that name unescaped.
+    pub(super) fn upper_state(&self, mut state: State) -> State {
+        let prefix = self.prefix().as_bytes();
+        if state.meta.xattrs.iter().all(|(name, _)| !name.starts_with(prefix)) {
+            return state;
+        }
+        let kept = state.meta.xattrs.iter().filter_map(|(name, value)| match name.strip_prefix(prefix) {
+            None => Some((name.clone(), value.clone())),
+            Some(rest) => Some(([prefix, rest.strip_prefix(b"overlay.")?].concat().into(), value.clone())),
+        });
+        let mut kept: Vec<_> = kept.collect();
+        kept.sort();
+        state.meta.xattrs = kept.into();
+        state
+    }
+
+    /// The real object, as an overlay shows it.
+    pub(super) fn real(&self, at: Entry<'_>, stat: &Stat) -> io::Result<Seen> {
+        match look::seen(at, stat) {
+            // xattrs of a file that its owner may not read, and which is not ours to chmod.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && stat.sort != Sort::Symlink => {
+                let what = if stat.sort == Sort::Folder { What::Folder } else { What::File { size: stat.size, digest: None } };
+                let state = State { what, meta: Meta::of(stat, Vec::new()) };
+                Ok(Seen { state, print: look::fingerprint(stat), nlink: stat.nlink, blocks: stat.blocks * 512 })
+            }
+            seen => Ok(self.as_shown(seen?)),
+        }
+    }
+
+    /// Without the xattrs that have the prefix of overlayfs' notes: they are not seen in a run.
+    pub(super) fn as_shown(&self, mut seen: Seen) -> Seen {
+        let prefix = self.prefix().as_bytes();
+        if seen.state.meta.xattrs.iter().any(|(name, _)| name.starts_with(prefix)) {
+            let kept = seen.state.meta.xattrs.iter().filter(|(name, _)| !name.starts_with(prefix)).cloned();
+            seen.state.meta.xattrs = kept.collect();
+        }
+        seen
+    }
+}

@@ -1,0 +1,160 @@
+//! The way through an upper: folder by folder, each with the real one that it was merged with.
+
+use std::io;
+use std::rc::Rc;
+
+use super::judge::Down;
+use super::notes::is_whiteout;
+use super::{Found, full_path, is_absent};
+use crate::capture::error::Error;
+use crate::error::At;
+use crate::fs::dir::{Dir, Entry, Sort, Stat};
+use crate::fs::path::AbsPath;
+use crate::session::run::Place;
+
+/// A folder on the way down.
+struct Level {
+    /// How much of the path below the place leads here.
+    length: usize,
+    upper: Option<Rc<Dir>>,
+    /// The real folder at this path, where there is one.
+    has_real: bool,
+    real: Option<Rc<Dir>>,
+    /// Whether names that only the real folder has were seen in the run.
+    merged: bool,
+    names: std::vec::IntoIter<Name>,
+    /// The mode to give back to the upper folder, which could not be listed with it.
+    mode: Option<u32>,
+}
+
+struct Name {
+    name: Vec<u8>,
+    in_upper: bool,
+}
+
+/// So many folders on the way down stay open.
+const OPEN_LEVELS: usize = 64;
+
+impl Found<'_> {
+    /// Reads one place.
+    pub(super) fn place(&mut self, place: &Place, upper: &Rc<Dir>, real: Option<&Rc<Dir>>) -> Result<(), Error> {
+        self.top(place, upper, real)?;
+        let mut path = Vec::new();
+        let opaque = self.is_opaque(&upper.xattrs().at("read the extended attributes", &place.path)?);
+        let mut levels = vec![self.level(upper.clone(), real.cloned(), 0, !opaque, None, &place.path)?];
+        while let Some(level) = levels.last_mut() {
+            path.truncate(level.length);
+            let Some(name) = level.names.next() else {
+                self.leave(upper, &path, level)?;
+                levels.pop();
+                continue;
+            };
+            // Opened again where the way down was longer than the folders that stay open.
+            let dir = reopened(&mut level.upper, upper, &path).at("open the folder", &place.path)?;
+            let below = match (level.has_real, real) {
+                (true, Some(top)) => reopened(&mut level.real, top, &path).map(Some).or_else(absent_is_none),
+                _ => Ok(None),
+            };
+            let below = below.at("open the folder", &place.path)?;
+            if !path.is_empty() {
+                path.push(b'/');
+            }
+            path.extend_from_slice(&name.name);
+            let full = full_path(&place.path, &path);
+            if full.is_under(self.facts.store) {
+                continue;
+            }
+            let merged = level.merged;
+            let at = dir.at(&name.name);
+            let new = if name.in_upper { at.stat().at("look at the upper of", &full)? } else { None };
+            let new = new.filter(|stat| !is_whiteout(stat));
+            let mode = self.make_readable(at, new.as_ref())?;
+            let down = self.name(at, &full, new, below.as_ref(), merged)?;
+            let Some(Down { has_real, merged }) = down else {
+                if let Some(mode) = mode {
+                    self.fs.set_mode(at, mode).at("set the mode", at)?;
+                }
+                continue;
+            };
+            let upper_below = Rc::new(at.open_dir().at("open the folder", at)?);
+            let real_below = match below.filter(|_| has_real) {
+                Some(real) => Some(Rc::new(real.open_below(&name.name).at("open the folder", &full)?)),
+                None => None,
+            };
+            let level = self.level(upper_below, real_below, path.len(), merged, mode, &full)?;
+            if let Some(far) = levels.len().checked_sub(OPEN_LEVELS) {
+                (levels[far].upper, levels[far].real) = (None, None);
+            }
+            levels.push(level);
+        }
+        Ok(())
+    }
+
+    /// The names to look at in a folder: those of the upper, and where the real ones were not seen in the run, these too.
+    fn level(
+        &mut self,
+        upper: Rc<Dir>,
+        real: Option<Rc<Dir>>,
+        length: usize,
+        merged: bool,
+        mode: Option<u32>,
+        path: &AbsPath,
+    ) -> Result<Level, Error> {
+        let mut names: Vec<Name> =
+            upper.names().at("list the upper of", path)?.into_iter().map(|name| Name { name, in_upper: true }).collect();
+        if let (Some(real), false) = (&real, merged) {
+            match real.names() {
+                Ok(real) => names.extend(real.into_iter().map(|name| Name { name, in_upper: false })),
+                Err(error) => {
+                    self.warnings.push(format!("{path}: what was in it can't be listed: {}", crate::error::reason(&error)))
+                }
+            }
+        }
+        // The upper's comes first of two equals and is kept.
+        names.sort_by(|a, b| a.name.cmp(&b.name).then(b.in_upper.cmp(&a.in_upper)));
+        names.dedup_by(|a, b| a.name == b.name);
+        let has_real = real.is_some();
+        Ok(Level { length, upper: Some(upper), has_real, real, merged, names: names.into_iter(), mode })
+    }
+
+    /// Gives a folder of the upper back the mode that it could not be listed with.
+    fn leave(&self, top: &Rc<Dir>, path: &[u8], level: &mut Level) -> Result<(), Error> {
+        if let Some(mode) = level.mode {
+            let cut = path.iter().rposition(|b| *b == b'/');
+            let (parent, name) = cut.map_or((&b""[..], path), |at| (&path[..at], &path[at + 1..]));
+            let parent = top.open_below(parent).at("open the folder above", top.path().display())?;
+            self.fs.set_mode(parent.at(name), mode).at("set the mode", parent.at(name))?;
+        }
+        Ok(())
+    }
+
+    /// A file or folder of the upper that its owner may not read gets a mode that lets it be, for a while: its xattrs and
+    /// content could not be read, nor its names. The mode to give back. Root needs none of this.
+    fn make_readable(&self, at: Entry<'_>, stat: Option<&Stat>) -> Result<Option<u32>, Error> {
+        let needed = match stat.map(|stat| stat.sort) {
+            Some(Sort::Folder) => 0o700,
+            Some(Sort::File) => 0o400,
+            _ => return Ok(None),
+        };
+        let mode = stat.map_or(needed, |stat| stat.mode);
+        if mode & needed == needed || rustix::process::geteuid().is_root() {
+            return Ok(None);
+        }
+        self.fs.set_mode(at, mode | needed).at("set the mode", at)?;
+        Ok(Some(mode))
+    }
+}
+
+/// A folder on the way down, opened again where it was let go.
+fn reopened(held: &mut Option<Rc<Dir>>, top: &Rc<Dir>, below: &[u8]) -> io::Result<Rc<Dir>> {
+    if let Some(dir) = held {
+        return Ok(dir.clone());
+    }
+    let dir = Rc::new(top.open_below(below)?);
+    *held = Some(dir.clone());
+    Ok(dir)
+}
+
+fn absent_is_none<T>(error: io::Error) -> io::Result<Option<T>> {
+    if is_absent(&error) { Ok(None) } else { Err(error) }
+}

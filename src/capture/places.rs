@@ -1,0 +1,480 @@
+//! Chooses for a plan what is captured, and how, place by place: made from mountinfo, the sockets that are there, and the
+//! folders as they are. What it decides stands in the coverage table.
+//!
+//! Root captures the whole tree: one overlay of `/`, and in it one of each other mount that can be written. An ordinary user
+//! can't (a user namespace locks the mounts below each other): captured are the home folder, the project and the places for
+//! temporary files, each by an overlay in place.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+
+use super::error::Error;
+use super::plan::{Need, Request, Route, Target};
+use crate::error::At;
+use crate::fs::dir::{Dir, Sort, Stat};
+use crate::fs::mounts::{self, Mount};
+use crate::fs::path::AbsPath;
+use crate::session::run::{Coverage, How};
+
+/// File systems of which an overlay makes no sense: their files are the kernel's.
+const PSEUDO: &[&str] = &[
+    "proc",
+    "sysfs",
+    "cgroup",
+    "cgroup2",
+    "devtmpfs",
+    "devpts",
+    "debugfs",
+    "tracefs",
+    "securityfs",
+    "pstore",
+    "bpf",
+    "configfs",
+    "mqueue",
+    "autofs",
+    "hugetlbfs",
+    "efivarfs",
+    "fusectl",
+    "binfmt_misc",
+    "nsfs",
+    "rpc_pipefs",
+    "nfsd",
+    "selinuxfs",
+];
+
+/// What marks the top folder of a project.
+const PROJECT: &[&[u8]] = &[b".git", b".hg", b".jj", b".svn", b".bzr"];
+
+/// So many mounts of a root's tree are captured unasked, those next to `/` first. Each costs about 0.3 ms; a container host has
+/// hundreds.
+const MOUNTS: usize = 16;
+
+/// Where root's run has mounts of its own.
+const OWN: &[&str] = &["/proc", "/dev"];
+
+/// What was chosen.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// What is captured, in path order: a place after those that it lies in.
+    pub targets: Vec<Target>,
+    /// What stays real.
+    pub passes: Vec<AbsPath>,
+    /// What is hidden; recant's store first.
+    pub hidden: Vec<AbsPath>,
+    /// Sockets that somebody listens at: dead where they lie in an overlay, and else to be masked.
+    pub sockets: Vec<AbsPath>,
+    /// What becomes of changes where, in path order.
+    pub coverage: Vec<Coverage>,
+    /// What a person should hear before the command starts.
+    pub warnings: Vec<String>,
+}
+
+impl Places {
+    /// Chooses for a request.
+    pub fn choose(request: &Request, route: Route) -> Result<Self, Error> {
+        let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
+        let mut making = Making { request, route, mounts: &mounts, places: Places::default(), opened: Vec::new() };
+        let passes = making.passes();
+        making.hide()?;
+        let mut wanted = making.wanted();
+        if route == Route::Root {
+            making.add_mounts(&mut wanted);
+        }
+        making.take_all(wanted);
+        making.say_rest();
+        making.places.targets.retain(|target| !passes.iter().any(|pass| target.path.is_under(pass)));
+        making.places.passes = passes;
+        making.sockets();
+        let mut places = making.places;
+        places.targets.sort_by(|a, b| a.path.cmp(&b.path));
+        places.coverage.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(places)
+    }
+}
+
+/// The top folder of the project that `cwd` lies in: the nearest one upward with a repository, else `cwd`.
+pub fn project_of(cwd: &AbsPath) -> AbsPath {
+    let mut at = Some(cwd.clone());
+    while let Some(folder) = at {
+        let is_top =
+            Dir::open(folder.as_path()).is_ok_and(|dir| PROJECT.iter().any(|mark| matches!(dir.at(mark).stat(), Ok(Some(_)))));
+        if is_top && folder.depth() > 0 {
+            return folder;
+        }
+        at = folder.parent();
+    }
+    cwd.clone()
+}
+
+/// A place that is to be captured.
+struct Wanted {
+    path: AbsPath,
+    why: String,
+    need: Need,
+    /// It gets an overlay of its own even where another one covers it.
+    apart: bool,
+}
+
+impl Wanted {
+    fn new(path: AbsPath, why: impl Into<String>) -> Self {
+        Self { path, why: why.into(), need: Need::Must, apart: false }
+    }
+}
+
+struct Making<'a> {
+    request: &'a Request,
+    route: Route,
+    mounts: &'a [Mount],
+    places: Places,
+    /// Folders whose folders are captured one by one.
+    opened: Vec<AbsPath>,
+}
+
+impl Making<'_> {
+    fn say(&mut self, path: &AbsPath, how: How, why: impl Into<String>, warn: bool) {
+        let why = why.into();
+        if warn {
+            self.places.warnings.push(format!("{path}: {why}"));
+        }
+        self.places.coverage.push(Coverage { path: path.clone(), how, why: (!why.is_empty()).then_some(why) });
+    }
+
+    /// What is wanted whatever mounts there are.
+    fn wanted(&mut self) -> Vec<Wanted> {
+        let mut wanted = Vec::new();
+        let project = project_of(&self.request.cwd);
+        let why = if project == self.request.cwd { "the working folder" } else { "the working folder's project" };
+        wanted.extend(self.request.home.as_deref().and_then(real).map(|home| Wanted::new(home, "home")));
+        wanted.push(Wanted::new(project, why));
+        let temporary = ["/tmp", "/var/tmp"].into_iter().filter_map(|path| real(Path::new(path)));
+        wanted.extend(temporary.map(|path| Wanted::new(path, "temporary files")));
+        for also in &self.request.also {
+            match real(also) {
+                Some(path) => wanted.push(Wanted::new(path, ALSO)),
+                None => {
+                    if let Ok(path) = AbsPath::parse(also.as_os_str().as_encoded_bytes()) {
+                        self.say(&path, How::Uncovered, "capture.also: no such folder", true);
+                    }
+                }
+            }
+        }
+        for known in self.request.known.iter().filter(|path| stat(path).is_some()) {
+            // Its upper has what the command must see, and the tree's own overlay has not.
+            let why = "an earlier run of the session";
+            wanted.push(Wanted { apart: true, ..Wanted::new(known.clone(), why) });
+        }
+        wanted
+    }
+
+    /// Root: what is wanted is captured with the whole mount that it lies in, and all others are too.
+    fn add_mounts(&mut self, wanted: &mut Vec<Wanted>) {
+        for place in wanted.iter_mut().filter(|place| !place.apart && !is_own(&place.path)) {
+            if let Some(mount) = mounts::containing(self.mounts, &place.path) {
+                place.path = mount.point.clone();
+            }
+        }
+        let Ok(top) = AbsPath::parse("/") else { return };
+        wanted.push(Wanted::new(top.clone(), "the whole tree"));
+        let mut others: Vec<&Mount> = self.mounts.iter().filter(|mount| mount.point != top && !is_own(&mount.point)).collect();
+        others.sort_by_key(|mount| mount.point.depth());
+        let mut left = MOUNTS;
+        for mount in others {
+            let is_wanted = wanted.iter().any(|place| place.path == mount.point);
+            let Some(stat) = stat(&mount.point).filter(|stat| stat.mount == mount.id && !is_wanted) else { continue };
+            let refuse = if PSEUDO.contains(&mount.fs_type.as_str()) || is_below(&mount.point, "/sys") {
+                (How::ReadOnly, "its files are the kernel's own")
+            } else if mount.read_only() {
+                (How::ReadOnly, "its file system is mounted read-only")
+            } else if stat.sort != Sort::Folder {
+                (How::Uncovered, "a file that is mounted can't be captured")
+            } else if left == 0 {
+                (How::Uncovered, "there are many mounts: it is captured where capture.also names it")
+            } else {
+                left -= 1;
+                wanted.push(Wanted { need: Need::OrReadOnly, ..Wanted::new(mount.point.clone(), "a mount") });
+                continue;
+            };
+            self.say(&mount.point, refuse.0, refuse.1, false);
+        }
+    }
+
+    /// Turns what is wanted into targets, those that another one covers left out.
+    fn take_all(&mut self, mut wanted: Vec<Wanted>) {
+        // Stable: of two reasons for one path the first stays.
+        wanted.sort_by(|a, b| a.path.cmp(&b.path));
+        wanted.dedup_by(|a, b| a.path == b.path);
+        let mut kept: Vec<(AbsPath, u64)> = Vec::new();
+        for place in wanted {
+            let Some(mount) = mounts::containing(self.mounts, &place.path) else { continue };
+            let covers =
+                |(above, id): &(AbsPath, u64)| place.path.is_under(above) && *id == mount.id && self.reaches(above, &place.path);
+            if !place.apart && kept.iter().any(covers) {
+                continue;
+            }
+            if self.fits(&place, mount) {
+                kept.push((place.path.clone(), mount.id));
+                self.take(&place, mount);
+            }
+        }
+    }
+
+    /// Whether an overlay of `above` can take changes at `path` below it. Each folder on the way down is copied up with them,
+    /// which in a user namespace fails (EOVERFLOW) for one of another's: /var/tmp/theirs/mine needs an overlay of its own.
+    fn reaches(&self, above: &AbsPath, path: &AbsPath) -> bool {
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let own = |path: &AbsPath| stat(path).is_some_and(|stat| (stat.uid, stat.gid) == (uid, gid));
+        self.route == Route::Root
+            || std::iter::successors(Some(path.clone()), AbsPath::parent).take_while(|at| at != above).all(|at| own(&at))
+    }
+
+    /// Whether an overlay of this folder is of use; says why where it is not.
+    fn fits(&mut self, place: &Wanted, mount: &Mount) -> bool {
+        let (path, why) = (&place.path, &place.why);
+        let refuse = if path.depth() == 0 && self.route == Route::User {
+            Some("the root folder itself is not captured: only the places listed are")
+        } else if path.is_under(&self.request.store) {
+            Some("it lies in recant's store")
+        } else if PSEUDO.contains(&mount.fs_type.as_str()) {
+            Some("its files are the kernel's own")
+        } else if mount.read_only() {
+            Some("its file system is mounted read-only")
+        } else if !stat(path).is_some_and(|stat| stat.sort == Sort::Folder) {
+            Some("it is no folder")
+        } else if self.route == Route::User && !may_write(path) {
+            Some("it is not writable for you")
+        } else {
+            None
+        };
+        if let Some(refuse) = refuse {
+            let text = if path.depth() == 0 { refuse.to_owned() } else { format!("{why}: {refuse}") };
+            self.say(path, How::ReadOnly, text, why == ALSO);
+        }
+        refuse.is_none()
+    }
+
+    /// Captures a folder with what lies below it; where a mount lies below and the kernel can't have that (a user
+    /// namespace), its folders one by one.
+    fn take(&mut self, place: &Wanted, mount: &Mount) {
+        let (path, why) = (&place.path, &*place.why);
+        match self.route {
+            Route::Root => {
+                let nested = self.topmost_below(path);
+                self.target(path, mount, nested, why, place.need);
+            }
+            Route::User if self.locked_below(path, mount.id).is_empty() => {
+                self.target(path, mount, Vec::new(), why, place.need);
+            }
+            Route::User => self.take_siblings(path, mount, why),
+        }
+    }
+
+    fn target(&mut self, path: &AbsPath, mount: &Mount, nested: Vec<AbsPath>, why: &str, need: Need) {
+        if self.places.targets.iter().any(|target| target.path == *path) {
+            return;
+        }
+        self.say(path, How::Captured, why, false);
+        let has = |option| mounts::has(&mount.options, option);
+        let (nosuid, noexec) = (has("nosuid"), has("noexec"));
+        self.places.targets.push(Target { path: path.clone(), nested, nosuid, noexec, need });
+    }
+
+    /// A user namespace locks inherited mounts in place; the kernel clones no mount whose locked children would be
+    /// uncovered, so a folder with a mount below it can't be a lower. Its folders can, where none lies below them.
+    fn take_siblings(&mut self, path: &AbsPath, mount: &Mount, why: &str) {
+        // Both a place and one below it can come here.
+        if self.opened.contains(path) {
+            return;
+        }
+        self.opened.push(path.clone());
+        let points = self.locked_below(path, mount.id);
+        let first = points.first().map(ToString::to_string).unwrap_or_default();
+        let says = format!("{why}: {first} is a mount below it, so new names directly in it, and its files, are refused");
+        self.say(path, How::ReadOnly, says, true);
+        for point in points.iter().filter(|point| point.parent().as_ref() == Some(path)) {
+            self.say(point, How::ReadOnly, format!("a mount below {path}"), false);
+        }
+        let Ok(dir) = Dir::open(path.as_path()) else { return };
+        let Ok(mut names) = dir.names() else { return };
+        names.sort();
+        for name in names {
+            let Ok(child) = path.join(&name) else { continue };
+            let Ok(Some(stat)) = dir.at(&name).stat() else { continue };
+            let is_own = stat.sort == Sort::Folder && !stat.mount_root && child != self.request.store;
+            if !is_own {
+                continue;
+            }
+            if !self.locked_below(&child, mount.id).is_empty() {
+                self.take_siblings(&child, mount, why);
+            } else if may_write(&child) {
+                self.target(&child, mount, Vec::new(), why, Need::WhileThere);
+            }
+        }
+    }
+
+    /// The mounts below `path` that hang in the mount `mount`, hidden ones included: the kernel counts them all.
+    fn locked_below(&self, path: &AbsPath, mount: u64) -> Vec<AbsPath> {
+        let below = self.mounts.iter().filter(|m| m.parent == mount && m.point != *path && m.point.is_under(path));
+        let mut points: Vec<_> = below.map(|m| m.point.clone()).collect();
+        points.sort();
+        points.dedup();
+        points
+    }
+
+    /// The topmost mounts below `path` that can be seen, but for those that the run has of its own.
+    fn topmost_below(&self, path: &AbsPath) -> Vec<AbsPath> {
+        let below = |p: &AbsPath| p != path && p.is_under(path) && (!is_own(p) || is_own(path));
+        let mut points: Vec<_> = self.mounts.iter().map(|m| m.point.clone()).filter(below).collect();
+        points.sort();
+        points.dedup();
+        let mut topmost: Vec<AbsPath> = Vec::new();
+        for point in points {
+            let covered = topmost.last().is_some_and(|last| point.is_under(last));
+            if !covered && stat(&point).is_some_and(|stat| stat.mount_root) {
+                topmost.push(point);
+            }
+        }
+        topmost
+    }
+
+    fn say_rest(&mut self) {
+        let rows: &[(&str, How, &str)] = match self.route {
+            Route::Root => &[
+                ("/dev", How::Private, "harmless nodes only"),
+                ("/dev/shm", How::Private, "shared memory, gone at the end"),
+                ("/proc", How::Private, "the run's own processes"),
+            ],
+            Route::User => &[
+                ("/", How::ReadOnly, "everything else: a user's capture has home, project, /tmp, /var/tmp and capture.also"),
+                ("/dev/shm", How::Private, "shared memory, gone at the end"),
+            ],
+        };
+        for (path, how, why) in rows {
+            if let Ok(path) = AbsPath::parse(path) {
+                self.say(&path, *how, *why, false);
+            }
+        }
+    }
+
+    fn passes(&mut self) -> Vec<AbsPath> {
+        let mut passes = Vec::new();
+        for pass in &self.request.passes {
+            match real(&pass.path) {
+                Some(path) if path.is_under(&self.request.store) || self.request.store.is_under(&path) => {
+                    self.say(&path, How::Hidden, format!("{}: it holds recant's store", pass.why), true);
+                }
+                Some(path) => {
+                    self.say(&path, How::Passed, pass.why.clone(), false);
+                    passes.push(path);
+                }
+                None => {
+                    if let Ok(path) = AbsPath::parse(pass.path.as_os_str().as_encoded_bytes()) {
+                        self.say(&path, How::Uncovered, format!("{}: nothing there to pass", pass.why), true);
+                    }
+                }
+            }
+        }
+        passes.sort();
+        passes.dedup();
+        passes
+    }
+
+    fn hide(&mut self) -> Result<(), Error> {
+        let store = self.request.store.clone();
+        self.say(&store, How::Hidden, "recant's store", false);
+        self.places.hidden.push(store);
+        for hide in &self.request.hide {
+            let path = std::fs::canonicalize(hide).at("find what is to be hidden", hide.display())?;
+            if let Ok(path) = AbsPath::parse(path.as_os_str().as_encoded_bytes()) {
+                self.say(&path, How::Hidden, "asked for", false);
+                self.places.hidden.push(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever listens at a socket with a path could be asked to do what the command may not, and a read-only mount does not
+    /// stop connect(2).
+    fn sockets(&mut self) {
+        let places = &self.places;
+        let apart = |path: &AbsPath| places.passes.iter().chain(&places.hidden).any(|top| path.is_under(top));
+        let sockets: Vec<AbsPath> = listening().into_iter().filter(|path| !apart(path) && is_socket(path)).collect();
+        for socket in &sockets {
+            if !self.is_captured(socket) && !is_own(socket) {
+                self.say(socket, How::Masked, "a socket of a process outside", false);
+            }
+        }
+        self.places.sockets = sockets;
+    }
+
+    /// Whether a path lies in an overlay, no mount in between.
+    fn is_captured(&self, path: &AbsPath) -> bool {
+        let Some(mount) = mounts::containing(self.mounts, path) else { return false };
+        let in_same = |top: &AbsPath| mounts::containing(self.mounts, top).is_some_and(|own| own.id == mount.id);
+        self.places.targets.iter().any(|target| path.is_under(&target.path) && in_same(&target.path))
+    }
+}
+
+const ALSO: &str = "capture.also";
+
+/// Whether root's run has a mount of its own there.
+fn is_own(path: &AbsPath) -> bool {
+    OWN.iter().any(|own| is_below(path, own))
+}
+
+fn is_below(path: &AbsPath, top: &str) -> bool {
+    AbsPath::parse(top).is_ok_and(|top| path.is_under(&top))
+}
+
+/// The paths that sockets are bound to, from /proc/net/unix: proc_pid_net(5). One bound by a relative path can't be found.
+fn listening() -> Vec<AbsPath> {
+    let text = std::fs::read("/proc/net/unix").unwrap_or_default();
+    let mut paths: Vec<AbsPath> = text.split(|b| *b == b'\n').filter_map(bound_path).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// "Num RefCount Protocol Flags Type St Inode Path"; an abstract name begins with `@`.
+fn bound_path(line: &[u8]) -> Option<AbsPath> {
+    let start = line.iter().position(|b| *b == b'/')?;
+    let before = line[..start].split(|b| *b == b' ').filter(|word| !word.is_empty()).count();
+    if before == 7 { AbsPath::parse(&line[start..]).ok() } else { None }
+}
+
+fn is_socket(path: &AbsPath) -> bool {
+    stat(path).is_some_and(|stat| stat.sort == Sort::Socket)
+}
+
+/// Whether the caller may write in a folder, the mount's being read-only included: access(2).
+pub(super) fn may_write(path: &AbsPath) -> bool {
+    rustix::fs::access(path.as_path(), Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+/// The real path of a folder that was asked for. `None` where there is none.
+fn real(path: &Path) -> Option<AbsPath> {
+    let path: PathBuf = std::fs::canonicalize(path).ok()?;
+    AbsPath::parse(path.as_os_str().as_encoded_bytes()).ok()
+}
+
+/// What is at a path, links not followed at its last name.
+pub(super) fn stat(path: &AbsPath) -> Option<Stat> {
+    let Some((parent, name)) = path.split() else { return Dir::open(path.as_path()).ok()?.stat().ok() };
+    let parent = AbsPath::parse(parent).ok()?;
+    Dir::open(parent.as_path()).ok()?.at(name).stat().ok()?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_socket_s_path_is_found_whatever_bytes_it_has() {
+        let line = |rest: &str| format!("0000000000000000: 00000002 00000000 00010000 0001 01 12345{rest}");
+        for (rest, want) in [(" /run/a b", Some("/run/a b")), (" @/abstract", None), ("", None), (" relative/s", None)] {
+            let found = bound_path(line(rest).as_bytes());
+            assert_eq!(found, want.map(|path| AbsPath::parse(path).unwrap()), "{rest}");
+        }
+        assert_eq!(bound_path(b"Num       RefCount Protocol Flags    Type St Inode Path"), None);
+    }
+}

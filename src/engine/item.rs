@@ -1,0 +1,282 @@
+//! Items: one path of an operation each, as it was planned. They are the lines of the journal, and all that is in memory of an
+//! operation: steps, places and reports follow from them.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::job::Verb;
+use super::step::{Act, Places, Spot, Step};
+use crate::checkpoint::manifest::Kept;
+use crate::fs::dir::Sort;
+use crate::fs::path::{self, AbsPath};
+use crate::session::id::Id;
+use crate::session::sides::Side;
+use crate::session::stage::object_name;
+use crate::tree::look::Seen;
+use crate::tree::state::State;
+
+/// One path of an operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// Which of the session's changes it is, in path order.
+    pub index: u32,
+    /// The change's number.
+    pub n: u32,
+    /// Where.
+    pub path: AbsPath,
+    /// What is done.
+    pub act: Act,
+    /// What the path holds before, as planning saw it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Seen>,
+    /// What it is to hold at last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Seen>,
+    /// Where `to` lies below the session's folder; `None` where Prepare makes it from the record.
+    #[serde(with = "path::bytes::option", default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Box<[u8]>>,
+    /// Objects have to be copied: the temporary name, `.recant-<session>-<n>`, is in this folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Box<AbsPath>>,
+    /// What a new folder is when it is placed. Its last step sets what is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placed: Option<Box<State>>,
+    /// What a commit keeps of `from`.
+    pub kept: Kept,
+    /// Where the change is afterwards.
+    pub side: Side,
+    /// `--force`: `from` is what was found in place of what was expected.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub forced: bool,
+    /// `from` is a folder that is moved out with all that is in it, by `--force`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
+    /// `from` is a folder of the user's own that is opened up for the work.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub opened: bool,
+    /// Prepare makes what is placed, so that undo takes it away again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fresh: bool,
+    /// What planning alone has to know.
+    #[serde(skip)]
+    pub planning: Planning,
+}
+
+/// What planning has to know of an item, and nothing later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Planning {
+    /// What sort of object was expected.
+    pub expected: Option<Sort>,
+    /// The folder that the path lies in is there now.
+    pub in_folder: bool,
+    /// `to` lies in the store with just the metadata that is recorded: nothing is to be set.
+    pub as_recorded: bool,
+    /// Planning read content whose digest the session does not have yet.
+    pub learned: bool,
+}
+
+impl Item {
+    /// Whether what is there is a folder.
+    pub fn was_folder(&self) -> bool {
+        self.from.as_ref().is_some_and(|seen| seen.state.is_folder())
+    }
+
+    /// Whether what is wanted is a folder.
+    pub fn becomes_folder(&self) -> bool {
+        self.to.as_ref().is_some_and(|seen| seen.state.is_folder())
+    }
+
+    /// Whether a folder goes.
+    pub fn leaves_folder(&self) -> bool {
+        self.moves() && self.was_folder() && !self.becomes_folder()
+    }
+
+    /// Whether a folder comes where none was.
+    fn brings_folder(&self) -> bool {
+        self.moves() && self.becomes_folder() && !self.was_folder()
+    }
+
+    /// Whether names change, and no folder comes or goes.
+    fn is_leaf(&self) -> bool {
+        self.moves() && !self.brings_folder() && !self.leaves_folder()
+    }
+
+    /// Whether metadata is set by a step of its own, at last.
+    fn is_finished(&self) -> bool {
+        self.act == Act::SetMeta || self.moves() && self.becomes_folder()
+    }
+
+    /// Whether names change.
+    pub fn moves(&self) -> bool {
+        matches!(self.act, Act::Place | Act::Replace | Act::Remove)
+    }
+
+    /// Whether `verb` overwrites something by force that goes under `displaced/`: a commit keeps it as the `before` instead.
+    pub fn displaces(&self, verb: Verb) -> bool {
+        self.forced && verb != Verb::Commit && self.from.is_some()
+    }
+
+    /// The metadata that a folder has when it is placed is in `placed`; all other objects are placed as they are recorded.
+    fn as_placed(&self) -> Option<Cow<'_, Seen>> {
+        let to = self.to.as_ref()?;
+        Some(match &self.placed {
+            Some(placed) => Cow::Owned(Seen { state: State::clone(placed), ..to.clone() }),
+            None => Cow::Borrowed(to),
+        })
+    }
+
+    /// `from`, with the mode that it is opened up with.
+    fn as_opened(&self) -> Option<Cow<'_, Seen>> {
+        let from = self.from.as_ref()?;
+        Some(if self.opened { Cow::Owned(opened_up(from)) } else { Cow::Borrowed(from) })
+    }
+}
+
+/// A folder with `u+rwx`.
+pub fn opened_up(folder: &Seen) -> Seen {
+    let mut open = folder.clone();
+    open.state.meta.mode |= 0o700;
+    open
+}
+
+/// A folder of the user's own that lacks `u+rwx` and is worked in, or goes: it is opened up for the work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// The folder.
+    pub path: AbsPath,
+    /// As it was.
+    pub folder: Seen,
+}
+
+/// What decides, beside an item, where its objects lie.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// Whose operation.
+    pub session: &'a Id,
+    /// Which verb.
+    pub verb: Verb,
+    /// The generation that it leads to.
+    pub generation: u64,
+}
+
+impl Frame<'_> {
+    /// Where the objects of an item lie while they are not at its path.
+    pub fn places(&self, item: &Item) -> Places {
+        let held = || item.held.as_ref().map(|held| Spot::Session(held.to_vec()));
+        match item.act {
+            Act::SetMeta => return Places::default(),
+            Act::Stay => return Places { spare: held(), ..Places::default() },
+            Act::Place | Act::Replace | Act::Remove => {}
+        }
+        let beside = self.beside(item);
+        let home = self.home(item);
+        let (to, spare) = match (&item.to, &beside) {
+            (None, _) => (None, None),
+            (Some(_), Some(beside)) => (Some(beside.clone()), held()),
+            (Some(_), None) => (Some(held().unwrap_or_else(|| Spot::Session(object_name(item.n)))), None),
+        };
+        let copied = beside.is_some() && item.from.is_some() && home.is_some();
+        let gone = || Spot::Session(format!("held/objects/gone-{}", item.n).into_bytes());
+        let out = match item.act {
+            Act::Replace => to.clone(),
+            Act::Remove => beside.or_else(|| home.clone()).or_else(|| Some(gone())),
+            _ => None,
+        };
+        Places { to, out, home, copied, spare }
+    }
+
+    fn beside(&self, item: &Item) -> Option<Spot> {
+        let name = format!(".recant-{}-{}", self.session, item.n);
+        // A name of recant's own is always one component.
+        item.beside.as_ref().and_then(|folder| folder.join(name.as_bytes()).ok()).map(Spot::Tree)
+    }
+
+    /// Where what comes off the tree is kept.
+    fn home(&self, item: &Item) -> Option<Spot> {
+        item.from.as_ref()?;
+        let displaced = item.displaces(self.verb) && self.verb != Verb::Commit;
+        let below = match self.verb {
+            Verb::Rollback if displaced => self.displaced(item.n),
+            Verb::Rollback => object_name(item.n),
+            Verb::Commit | Verb::Redo => item.kept.place(item.n)?,
+        };
+        Some(Spot::Session(below))
+    }
+
+    fn displaced(&self, n: u32) -> Vec<u8> {
+        format!("displaced/{}/{n}", self.generation).into_bytes()
+    }
+
+    /// The step that a turn is.
+    pub fn step<'i>(&self, turn: Turn, items: &'i [Item], opened: &'i [Opened]) -> Step<'i> {
+        let set_meta = |path, from, to, places| Step { act: Act::SetMeta, path, from, to, at: places, whole: false };
+        match turn {
+            Turn::Open(i) => {
+                let Opened { path, folder } = &opened[i as usize];
+                set_meta(path, Some(Cow::Borrowed(folder)), Some(Cow::Owned(opened_up(folder))), Places::default())
+            }
+            Turn::Close(i) => {
+                let Opened { path, folder } = &opened[i as usize];
+                set_meta(path, Some(Cow::Owned(opened_up(folder))), Some(Cow::Borrowed(folder)), Places::default())
+            }
+            Turn::Move(i) => {
+                let item = &items[i as usize];
+                let (from, to, at) = (item.as_opened(), item.as_placed(), self.places(item));
+                Step { act: item.act, path: &item.path, from, to, at, whole: item.whole }
+            }
+            Turn::Finish(i) => {
+                let item = &items[i as usize];
+                let to = item.to.as_ref().map(Cow::Borrowed);
+                match item.act {
+                    Act::SetMeta => set_meta(&item.path, item.as_opened(), to, Places::default()),
+                    // Undo asks where the folder lies if it is not in its place.
+                    _ => {
+                        let at = Places { to: self.places(item).to, ..Places::default() };
+                        set_meta(&item.path, item.as_placed(), to, at)
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One step in the order of all, by its item or opened folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// A folder is opened up.
+    Open(u32),
+    /// Names change.
+    Move(u32),
+    /// The recorded metadata is set.
+    Finish(u32),
+    /// A folder that was opened up gets its mode again.
+    Close(u32),
+}
+
+/// The order of docs/ARCHITECTURE.md, Steps: folders opened up; new folders, parents first; leaves; folders that go, deepest
+/// first; last the metadata, deepest first. Both lists are in path order.
+pub fn turns(items: &[Item], opened: &[Opened]) -> Vec<Turn> {
+    let number = |i: usize| u32::try_from(i).expect("a session has fewer than 2^32 changes");
+    let which = |which: fn(&Item) -> bool| (0..items.len()).filter(move |i| which(&items[*i])).map(number);
+    let mut turns: Vec<Turn> = (0..opened.len()).map(|i| Turn::Open(number(i))).collect();
+    turns.extend(which(Item::brings_folder).map(Turn::Move));
+    turns.extend(which(Item::is_leaf).map(Turn::Move));
+    let mut going: Vec<Turn> = which(Item::leaves_folder).map(Turn::Move).collect();
+    going.reverse();
+    turns.append(&mut going);
+    let mut last: Vec<Turn> = which(Item::is_finished).map(Turn::Finish).collect();
+    // An opened folder that goes, or that has metadata of its own to get, is not closed again.
+    let stays = |folder: &Opened| {
+        let own = items.binary_search_by(|item| item.path.cmp(&folder.path)).ok().map(|i| &items[i]);
+        !own.is_some_and(|item| item.is_finished() || item.moves() && item.was_folder())
+    };
+    last.extend((0..opened.len()).filter(|i| stays(&opened[*i])).map(|i| Turn::Close(number(i))));
+    let path = |turn: &Turn| match turn {
+        Turn::Move(i) | Turn::Finish(i) => &items[*i as usize].path,
+        Turn::Open(i) | Turn::Close(i) => &opened[*i as usize].path,
+    };
+    last.sort_by(|a, b| path(b).cmp(path(a)));
+    turns.append(&mut last);
+    turns
+}

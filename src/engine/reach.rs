@@ -1,0 +1,107 @@
+//! Where spots and paths are reached: folders by held descriptors, the last ones kept open through all phases.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::step::Spot;
+use crate::error::{At, IoError};
+use crate::fs::dir::{Dir, Entry};
+use crate::fs::path::{AbsPath, Shown};
+use crate::fs::roots::Roots;
+
+/// Where spots and paths are reached.
+pub struct Reach {
+    pub(super) roots: Roots,
+    session: Rc<Dir>,
+    held: HashMap<Vec<u8>, Rc<Dir>>,
+    /// The folder that was asked for last: names that follow each other mostly share it.
+    last: Option<(Vec<u8>, Rc<Dir>)>,
+}
+
+/// A folder and the last name in it.
+pub(super) struct Named<'p> {
+    pub dir: Rc<Dir>,
+    pub name: &'p [u8],
+}
+
+impl Named<'_> {
+    pub fn at(&self) -> Entry<'_> {
+        self.dir.at(self.name)
+    }
+}
+
+impl Reach {
+    /// For the session whose folder is `session`.
+    pub fn new(session: &Dir) -> Result<Self, IoError> {
+        let roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
+        let session = session.open_below(b"").at("open the folder", session.path().display())?;
+        Ok(Self { roots, session: Rc::new(session), held: HashMap::new(), last: None })
+    }
+
+    /// The session's folder.
+    pub(super) fn session(&self) -> Rc<Dir> {
+        self.session.clone()
+    }
+
+    pub(super) fn path<'p>(&mut self, path: &'p AbsPath) -> std::io::Result<Named<'p>> {
+        let Some((parent, name)) = path.split() else { return Err(std::io::Error::other("the root folder has no name")) };
+        if let Some((_, dir)) = self.last.as_ref().filter(|(last, _)| last == parent) {
+            return Ok(Named { dir: dir.clone(), name });
+        }
+        let dir = self.roots.folder(&super::plan::parent_of(path)?)?;
+        self.last = Some((parent.to_vec(), dir.clone()));
+        Ok(Named { dir, name })
+    }
+
+    pub(super) fn spot<'p>(&mut self, spot: &'p Spot) -> std::io::Result<Named<'p>> {
+        match spot {
+            Spot::Tree(path) => self.path(path),
+            Spot::Session(below) => self.below(below),
+        }
+    }
+
+    /// A name some folders below the session's.
+    pub(super) fn below<'p>(&mut self, below: &'p [u8]) -> std::io::Result<Named<'p>> {
+        let (parent, name) = split(below);
+        Ok(Named { dir: self.held(parent)?, name })
+    }
+
+    /// A folder below the session's.
+    pub(super) fn held(&mut self, below: &[u8]) -> std::io::Result<Rc<Dir>> {
+        if let Some(dir) = self.held.get(below) {
+            return Ok(dir.clone());
+        }
+        let dir = Rc::new(self.session.open_below(below)?);
+        if self.held.len() >= self.roots.kept() {
+            self.held.clear();
+        }
+        self.held.insert(below.to_vec(), dir.clone());
+        Ok(dir)
+    }
+
+    /// Opens folders of the tree anew from here on: what was planned is done where the paths lead now.
+    pub(super) fn reopen(&mut self) {
+        self.last = None;
+        self.roots.forget_all();
+    }
+
+    /// Forgets what was opened at and under the folder `path`: it names another object now.
+    pub(super) fn forget(&mut self, path: &AbsPath) {
+        self.last = None;
+        self.roots.forget(path);
+    }
+}
+
+/// The folder and the last name of what lies below the session's folder.
+pub(super) fn split(below: &[u8]) -> (&[u8], &[u8]) {
+    below.iter().rposition(|b| *b == b'/').map_or((&b""[..], below), |cut| (&below[..cut], &below[cut + 1..]))
+}
+
+impl std::fmt::Display for Spot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Spot::Session(below) => write!(f, "{} in the session", Shown(below)),
+            Spot::Tree(path) => path.fmt(f),
+        }
+    }
+}

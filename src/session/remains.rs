@@ -1,0 +1,70 @@
+//! What is left of a session whose header cannot be read: it can be looked at, and removed by its whole id, nothing else.
+
+use super::Error;
+use super::change::Changes;
+use super::header::{Header, Origin};
+use super::id::Id;
+use super::store::{Session, Store, read_header};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, Time};
+use crate::fs::lock::{Hold, Lock};
+
+/// An open session without a header.
+#[derive(Debug)]
+pub struct Remains {
+    /// Its id, by its folder's name.
+    pub id: Id,
+    /// Its folder.
+    pub dir: Dir,
+    /// Why its header cannot be read.
+    pub why: String,
+}
+
+impl Store {
+    /// The session of that id, where it is there and its header cannot be read.
+    pub fn remains(&self, id: &Id) -> Result<Option<Remains>, Error> {
+        let dir = match self.session_dir(id) {
+            Err(Error::Unknown { .. }) => return Ok(None),
+            dir => dir?,
+        };
+        match read_header(&dir, id) {
+            Ok(_) => Ok(None),
+            Err(Error::Garbled { why, .. }) => Ok(Some(Remains { id: id.clone(), dir, why })),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes it for good. Under the store's lock.
+    ///
+    /// Errors: [`Error::Busy`] where another recant holds it, [`Error::NotNow`] where it can be read by now, or is gone.
+    pub fn remove_remains(&self, fs: &Fs, remains: Remains) -> Result<(), Error> {
+        let Remains { id, dir, .. } = remains;
+        let lock = Lock::try_take(fs, dir.at(b"lock"), Hold::Exclusive).at("lock", dir.at(b"lock"))?;
+        let _lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
+        if self.remains(&id)?.is_none() {
+            let remedy = Some("try again".into());
+            return Err(Error::NotNow { id: id.to_string(), why: "it is no longer there as a damaged one".into(), remedy });
+        }
+        self.remove(fs, &id, true)
+    }
+}
+
+impl Remains {
+    /// Its changes, as far as `changes.jsonl` tells them; `None` where that cannot be read.
+    pub fn changes(&self) -> Option<Changes> {
+        let dir = self.dir.open_below(b"").ok()?;
+        // A session needs a header to be one; what is told here does not depend on it.
+        let header = Header::new(self.id.clone(), 0, Origin::Staged, Time::default());
+        Session { dir, header }.changes_as_written().ok()
+    }
+
+    /// Objects other than folders below one of its folders (`held`, say), and the bytes that they take on disk. What cannot be
+    /// looked at counts as nothing.
+    pub fn objects_below(&self, folder: &str) -> (u64, u64) {
+        use std::os::unix::fs::MetadataExt;
+        let found = walkdir::WalkDir::new(self.dir.path().join(folder)).into_iter().filter_map(Result::ok);
+        let objects = found.filter(|entry| !entry.file_type().is_dir());
+        objects.fold((0, 0), |(n, bytes), entry| (n + 1, bytes + entry.metadata().map_or(0, |meta| meta.blocks() * 512)))
+    }
+}
