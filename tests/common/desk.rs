@@ -173,7 +173,7 @@ impl Desk {
 
 /// A held command that waits.
 pub struct Waiting {
-    child: Child,
+    pub child: Child,
     _out: BufReader<std::process::ChildStdout>,
 }
 
