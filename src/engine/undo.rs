@@ -74,7 +74,7 @@ fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begu
     }
     left.reverse();
     restore_times(fs, &mut reach, journal)?;
-    sync_touched(fs, &mut reach, journal)?;
+    sync_touched(fs, &mut reach, journal, None)?;
     if left.is_empty() {
         clean(fs, session, &journal.made(), &journal.head.times)?;
         Journal::remove(fs, store, session.id())?;
