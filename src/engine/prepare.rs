@@ -187,7 +187,7 @@ impl Hands<'_> {
             now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;
         }
         // What overlayfs left on an object of an upper is no part of the recorded state, and goes (docs/ARCHITECTURE.md, I16).
-        if !is_folder && now.state.meta != to.state.meta {
+        if !is_folder && now.state.meta != to.state.meta && !item.planning.as_it_is {
             meta::bring(self.fs, at, now.state.sort(), &now.state.meta, &to.state.meta).at("set the metadata of", &item.path)?;
             now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;
         }
