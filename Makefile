@@ -35,7 +35,7 @@ torture: ## every system call fails once, and the power goes: on ext4, xfs, btrf
 	@tests/torture/torture.py $(target)/release/recant --self-test
 	@tests/torture/torture.py $(target)/release/recant
 
-lint: lint-commits ## rustfmt, clippy, rustdoc, cargo-deny where it is installed, commit messages
+lint: lint-commits ## rustfmt, clippy, rustdoc, cargo-deny, commit messages
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --locked --no-deps --document-private-items

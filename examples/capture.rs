@@ -61,7 +61,8 @@ fn attempt() -> Result<Exit, Error> {
         let places = read(&store, "places");
         let route = Route::of(rustix::process::geteuid().as_raw());
         let known = Changes::default();
-        let facts = Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, route };
+        let facts =
+            Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, hides: &[], route };
         keep(&store, &collect(&facts, &Fs::new())?);
         return Ok(Exit::Code(0));
     }
@@ -103,7 +104,7 @@ fn attempt() -> Result<Exit, Error> {
     }
     let (places, known) = (laid.places(), Changes::default());
     let (started, route) = (ended.started, Route::of(rustix::process::geteuid().as_raw()));
-    let facts = Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, route };
+    let facts = Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, hides: &[], route };
     keep(&store, &finish(&fs, &laid, &facts)?);
     Ok(ended.exit)
 }

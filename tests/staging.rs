@@ -151,6 +151,18 @@ fn a_path_longer_than_the_kernel_takes_at_once_is_staged_committed_and_taken_bac
 }
 
 #[test]
+fn what_somebody_made_a_file_of_meanwhile_is_deleted_with_what_is_staged_below_it() {
+    let world = World::new();
+    world.mkdir("d");
+    let id = world.begin();
+    world.call(["session", "mkdir", &id, "d/new"]).run().ok();
+    world.remove("d").write("d", "theirs");
+    world.call(["session", "delete", &id, "d"]).run().with(1);
+    world.call(["session", "delete", &id, "d", "-r"]).run().ok();
+    assert_eq!(net(&world, &id), rows(&[("d", "deleted")]));
+}
+
+#[test]
 fn a_delete_then_a_write_is_a_modification() {
     let world = World::new();
     world.write("f", "old");

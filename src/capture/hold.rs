@@ -50,7 +50,7 @@ pub fn hold(
     let held = session.dir.open_below(b"held").at("open the folder", session.dir.at(b"held"))?;
     let earlier = session.run()?;
     let first = earlier.as_ref().map(|run| run.first.unwrap_or(run.started));
-    let known = earlier.map(|run| run.places).unwrap_or_default();
+    let (known, hides) = earlier.map(|run| (run.places, run.hides)).unwrap_or_default();
     let laid = plan.lay_out(fs, &held, &known)?;
     let mut record = Run {
         argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
@@ -63,6 +63,7 @@ pub fn hold(
         places: merged(&known, laid.places()),
         coverage: laid.coverage().to_vec(),
         notes: Vec::new(),
+        hides,
         extra: Default::default(),
     };
     session.note_run(fs, &record)?;
@@ -95,6 +96,7 @@ fn collect_ran(fs: &Fs, store: &Store, session: &mut Locked, record: &mut Run, l
     let known = session.changes_as_written()?;
     let mut collected = finish(fs, laid, &facts(held, record, store, &known))?;
     record.notes.append(&mut collected.warnings);
+    record.hides = std::mem::take(&mut collected.hides);
     keep(fs, session, record, collected, false)
 }
 
@@ -111,6 +113,7 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Change
         started: record.started,
         first: record.first.unwrap_or(record.started),
         known,
+        hides: &record.hides,
         route: Route::of(record.uid),
     }
 }
@@ -134,6 +137,7 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     fs.sync_fs(&held).at("sync the file system of", held.path().display())?;
     clear_work(fs, &held, &record.places)?;
     record.notes.append(&mut collected.warnings);
+    record.hides = std::mem::take(&mut collected.hides);
     match keep(fs, session, &record, collected, unsynced)? {
         0 if session.header.uncollected => keep_nothing(fs, session),
         changes => Ok(changes),

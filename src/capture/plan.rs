@@ -183,7 +183,8 @@ impl Plan {
         let mut free = known.iter().map(|place| place.k + 1).max().unwrap_or(0);
         let mut layers = Vec::with_capacity(self.targets.len());
         let mut targets = std::mem::take(&mut self.targets);
-        targets.retain(|target| target.need != Need::WhileThere || stat(&target.path).is_some());
+        // A mount that nobody asked for may go, or be dead, as well.
+        targets.retain(|target| target.need == Need::Must || Dir::open(target.path.as_path()).is_ok());
         self.targets = targets;
         for target in &self.targets {
             let place = known.iter().find(|place| place.path == target.path).cloned().unwrap_or_else(|| {

@@ -7,6 +7,7 @@
 
 mod apply;
 pub mod args;
+mod bar;
 mod cat;
 mod checkpoint;
 mod config;
@@ -166,9 +167,21 @@ fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
     }
     let mut problem = Problem::new(Kind::Usage, message.join(" "));
     problem.state = tip;
-    problem.remedy = usage.or_else(|| Some("recant --help shows the verbs".into()));
+    problem.remedy = usage.or_else(|| Some(where_it_is_told(args)));
     Out::new(form, Color::Auto, false, false).problem(&problem);
     Ended::With(Kind::Usage)
+}
+
+/// Where the help of the verb is that these words begin with.
+fn where_it_is_told(args: &[OsString]) -> String {
+    let (mut command, mut words) = (<Cli as clap::CommandFactory>::command(), "recant".to_owned());
+    for word in args.iter().skip(1).filter_map(|word| word.to_str()).filter(|word| !word.starts_with('-')) {
+        let Some(verb) = command.find_subcommand(word).cloned() else { break };
+        words = format!("{words} {word}");
+        command = verb;
+    }
+    let what = if command.has_subcommands() { "the verbs" } else { "what it takes" };
+    format!("{words} --help shows {what}")
 }
 
 /// One call: what all verbs need.

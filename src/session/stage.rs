@@ -93,8 +93,8 @@ impl<'a> Desk<'a> {
         let path = self.resolve("delete", path, cwd)?;
         match self.current(&path)? {
             None => return Err(refuse("delete", &path, "there is nothing", None)),
-            Some(state) if state.is_folder() => self.clear_folder("delete", &path, recursive)?,
-            Some(_) => {}
+            // What was a folder may be another object by now, with changes staged below it.
+            Some(_) => self.clear_folder("delete", &path, recursive)?,
         }
         let n = self.number();
         self.put(n, &path, None)?;

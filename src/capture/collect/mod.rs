@@ -46,6 +46,8 @@ pub struct Facts<'a> {
     pub first: Time,
     /// What earlier runs of the session left: their paths keep the `before` that they had then.
     pub known: &'a Changes,
+    /// What else of the uppers of earlier runs hides the tree, in path order: [`Collected::hides`].
+    pub hides: &'a [AbsPath],
     /// How it was captured: overlayfs keeps its notes in `trusted.` or `user.` xattrs.
     pub route: Route,
 }
@@ -55,6 +57,9 @@ pub struct Facts<'a> {
 pub struct Collected {
     /// The net changes in path order, numbered from 1, and the times of folders that are no changes.
     pub changes: Changes,
+    /// Paths where the uppers hide the tree from a further run in the session though they are no change, in path order:
+    /// opened and closed again unchanged, removed by somebody as well, or a folder made anew.
+    pub hides: Vec<AbsPath>,
     /// What can't be told by a change, a line each, for people.
     pub warnings: Vec<String>,
 }
@@ -120,6 +125,7 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
         warnings: Vec::new(),
         groups: HashMap::new(),
         gone: Vec::new(),
+        hides: Vec::new(),
         redirected: Cell::new(false),
     };
     for place in facts.places {
@@ -146,6 +152,8 @@ pub(super) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, 
     let real = match root.open_across(&place.path.as_bytes()[1..]) {
         Ok(real) => Some(Rc::new(real)),
         Err(error) if is_absent(&error) => None,
+        // A disk that is gone: without a change of it there is nothing to compare.
+        Err(_) if upper.is_empty().at("list", upper.path().display())? => return Ok(None),
         Err(error) => Err(error).at("open the folder", &place.path)?,
     };
     Ok(Some((upper, real)))
@@ -167,6 +175,8 @@ struct Found<'a> {
     groups: HashMap<(Dev, u64), Vec<Linked>>,
     /// Copied-up objects where the real one is gone: see [`Found::mark_removed`].
     gone: Vec<Gone>,
+    /// See [`Collected::hides`].
+    hides: Vec<AbsPath>,
     /// A folder was renamed.
     redirected: Cell<bool>,
 }
@@ -190,7 +200,9 @@ impl Found<'_> {
                 }
                 self.list.extend(group.into_iter().map(|linked| linked.change));
             } else {
-                self.list.extend(group.into_iter().filter(|linked| linked.counts).map(|linked| linked.change));
+                let (changed, equal): (Vec<_>, Vec<_>) = group.into_iter().partition(|linked| linked.counts);
+                self.list.extend(changed.into_iter().map(|linked| linked.change));
+                self.hides.extend(equal.into_iter().map(|linked| linked.change.path));
             }
         }
         self.list.sort_by(|a, b| a.path.cmp(&b.path));
@@ -203,7 +215,8 @@ impl Found<'_> {
         let parents: HashSet<AbsPath> = self.list.iter().filter_map(|change| change.path.parent()).collect();
         self.times.retain(|time| time.before != time.after || parents.contains(&time.path));
         self.times.sort_by(|a, b| a.path.cmp(&b.path));
-        Collected { changes: Changes { list: self.list, folder_times: self.times }, warnings: self.warnings }
+        self.hides.sort();
+        Collected { changes: Changes { list: self.list, folder_times: self.times }, hides: self.hides, warnings: self.warnings }
     }
 
     /// What an earlier run of the session found on the tree is what its paths were changed from, whatever is there now.
@@ -211,7 +224,8 @@ impl Found<'_> {
         for change in &mut self.list {
             if let Some(known) = self.facts.known.at(&change.path) {
                 change.before = known.before.clone();
-                change.marks.foreign |= known.marks.foreign;
+                // What came since then shows at commit: it is not the `before` any more.
+                change.marks.foreign = known.marks.foreign;
             }
         }
         for time in &mut self.times {
