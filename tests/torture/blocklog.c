@@ -4,8 +4,8 @@
  *
  * shows the files of the folder IMAGES at MOUNTPOINT. A loop device over such a file turns block writes into WRITE and cache
  * flushes into FSYNC. A record in LOG: kind (1 write, 2 flush), the image (its name's first byte), offset and length (64 bits
- * each, as the machine has them), then the bytes of a write. While there is a file `fail` in IMAGES, writes and flushes fail
- * with EIO, and nothing of them reaches an image. */
+ * each, as the machine has them), then the bytes of a write. While there is a file `fail` beside IMAGES, writes and flushes
+ * fail with EIO, and nothing of them reaches an image. */
 #define FUSE_USE_VERSION 31
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -23,7 +23,7 @@ static int images, record;
 
 static const char *below(const char *path) { return path[1] ? path + 1 : "."; }
 
-static int broken(void) { return faccessat(images, "fail", F_OK, 0) == 0; }
+static int broken(void) { return faccessat(images, "../fail", F_OK, 0) == 0; }
 
 static int note(uint8_t kind, const char *path, uint64_t offset, uint64_t length, const void *bytes) {
     uint8_t head[18] = {kind, (uint8_t)path[1]};

@@ -85,7 +85,7 @@ class Disks:
         self.fuse.wait()
 
     def fail(self, fails):
-        flag = os.path.join(self.images, "fail")
+        flag = os.path.join(self.folder, "fail")
         if fails:
             open(flag, "w").close()
         elif os.path.exists(flag):
