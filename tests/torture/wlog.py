@@ -123,7 +123,7 @@ def unmount(point):
 def free(image):
     """Waits until no loop device has an image: a mount namespace made meanwhile may hold one for a while, and a later mount
     would get its old pages."""
-    for _ in range(1000):
+    for _ in range(10000):
         if not subprocess.run(["losetup", "-j", image], capture_output=True).stdout:
             return
         time.sleep(0.01)
