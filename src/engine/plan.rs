@@ -48,6 +48,7 @@ impl Plan {
         let mut rest = job.moves.rest()?;
         draft.left.append(&mut rest.left);
         draft.notes.append(&mut rest.notes);
+        draft.check_shared_metadata(job.on_conflict);
         draft.check_folders_that_go()?;
         draft.check_folders_that_come();
         draft.fail_if_any()?;

@@ -201,7 +201,7 @@ impl Hands<'_> {
             now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;
         }
         // What overlayfs left on an object of an upper is no part of the recorded state, and goes (docs/ARCHITECTURE.md, I16).
-        if !is_folder && now.state.meta != to.state.meta {
+        if !is_folder && now.state.meta != to.state.meta && !item.planning.as_it_is {
             let (have, want) = (&now.state.meta, &to.state.meta);
             meta::bring(self.fs, at, now.state.sort(), have, want).at("set the metadata of", &item.path)?;
             // A file system may keep times less exactly than they are wanted.

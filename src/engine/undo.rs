@@ -173,10 +173,11 @@ fn put_back_time(fs: &Fs, reach: &mut Reach, time: &FolderTime) -> Result<(), Er
     Ok(())
 }
 
-/// The time of somebody else's folder (`/tmp`) cannot be set: the one of this operation stands (docs/ARCHITECTURE.md, section 4).
+/// The time of somebody else's folder (`/tmp`) cannot be set, nor any where a file system (FUSE) has no call for it: the one of this
+/// operation stands (docs/ARCHITECTURE.md, section 4).
 fn ignore_not_mine(result: std::io::Result<()>) -> std::io::Result<()> {
     match result {
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => Ok(()),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::EOPNOTSUPP)) => Ok(()),
         other => other,
     }
 }

@@ -4,7 +4,8 @@
  *
  * shows the files of the folder IMAGES at MOUNTPOINT. A loop device over such a file turns block writes into WRITE and cache
  * flushes into FSYNC. A record in LOG: kind (1 write, 2 flush), the image (its name's first byte), offset and length (64 bits
- * each, as the machine has them), then the bytes of a write. */
+ * each, as the machine has them), then the bytes of a write. While there is a file `fail` beside IMAGES, writes and flushes
+ * fail with EIO, and nothing of them reaches an image. */
 #define FUSE_USE_VERSION 31
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -21,6 +22,8 @@
 static int images, record;
 
 static const char *below(const char *path) { return path[1] ? path + 1 : "."; }
+
+static int broken(void) { return faccessat(images, "../fail", F_OK, 0) == 0; }
 
 static int note(uint8_t kind, const char *path, uint64_t offset, uint64_t length, const void *bytes) {
     uint8_t head[18] = {kind, (uint8_t)path[1]};
@@ -61,14 +64,14 @@ static int read_image(const char *path, char *buffer, size_t size, off_t offset,
 }
 
 static int write_image(const char *path, const char *bytes, size_t size, off_t offset, struct fuse_file_info *file) {
-    if (note(1, path, (uint64_t)offset, size, bytes)) return -EIO;
+    if (broken() || note(1, path, (uint64_t)offset, size, bytes)) return -EIO;
     ssize_t put = pwrite((int)file->fh, bytes, size, offset);
     return put < 0 ? -errno : (int)put;
 }
 
 static int flush_image(const char *path, int data_only, struct fuse_file_info *file) {
     (void)data_only, (void)file;
-    return note(2, path, 0, 0, NULL);
+    return broken() ? -EIO : note(2, path, 0, 0, NULL);
 }
 
 static int close_image(const char *path, struct fuse_file_info *file) {

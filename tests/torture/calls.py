@@ -19,7 +19,9 @@ CALLS = ("openat write pwrite64 writev copy_file_range sendfile ioctl ftruncate 
 LINE = re.compile(r"^(\d+) +(\w+)\((.*)$")
 # Calls that a signal may end with EINTR.
 INTERRUPTED = {"write", "copy_file_range", "fallocate", "openat"}
-KINDS = ["KILL", "ENOSPC", "EIO", "EINTR"]
+KINDS = ["KILL", "ENOSPC", "EIO", "EINTR", "other"]
+# One after the other, from point to point.
+OTHERS = ["EPERM", "EACCES", "EROFS", "EDQUOT", "EMFILE", "ENFILE", "ENOMEM", "EBUSY", "ETXTBSY", "ENOLCK"]
 
 # verb: status before, status after, and the verb that leads back from there to the status before; none: a world is made anew.
 VERBS = {
@@ -197,9 +199,10 @@ class Sweep:
             for i, point in enumerate(found):
                 if (i + len(kind)) % every or kind == "EINTR" and point[0] not in INTERRUPTED:
                     continue
-                what = f"{self.verb}: {kind} at {point[0]} {point[1]}" + (f" after a commit killed at {at[0]} {at[1]}" if at else "")
+                what = f"{self.verb}: {kind} ({i}) at {point[0]} {point[1]}" + (f" after a commit killed at {at[0]} {at[1]}" if at else "")
                 self.stop(at)
-                said = inject(self.world, *point, kind, *self.argv())
+                fault = OTHERS[i % len(OTHERS)] if kind == "other" else kind
+                said = inject(self.world, *point, fault, *self.argv())
                 self.tried += 1
                 try:
                     outcome = self.judge(what, said, kind, point)

@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -101,11 +102,15 @@ def main():
     if args.self_test:
         self_test(recant, args.engines or ENGINES)
         return
-    for engine in args.engines or ENGINES:
-        begun = time.monotonic()
-        globals()[f"run_{engine}"](recant, report, args.every)
-        print(f"{engine}: {time.monotonic() - begun:.0f} s", flush=True)
-    report.table()
+    # Ended early, it still tells how far it came.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended early"))
+    try:
+        for engine in args.engines or ENGINES:
+            begun = time.monotonic()
+            globals()[f"run_{engine}"](recant, report, args.every)
+            print(f"{engine}: {time.monotonic() - begun:.0f} s", flush=True)
+    finally:
+        report.table()
     sys.exit(1 if report.failed() else 0)
 
 

@@ -1,7 +1,9 @@
 """The power goes while a disk with a cache works: every block write and every flush of a commit, a rollback and a redo is logged
 (blocklog.c, a FUSE file under a loop device), then the disk is rebuilt as it may be at a cut: all writes before the last flush,
 and none, all or some of those after it. Each image is mounted and recovered. Another program syncs its own file all the
-while. ext4, xfs, btrfs, and store and tree on two of them. Root only; needs a C compiler and libfuse3."""
+while. ext4, xfs, btrfs, and store and tree on two of them. And the disk itself fails (DISK): from some write on, all writes and
+flushes end with EIO, the file system turns read-only or shuts down, and the disk works again after a remount. Root only; needs
+a C compiler and libfuse3."""
 
 import contextlib
 import os
@@ -82,7 +84,25 @@ class Disks:
         unmount(self.shown)
         self.fuse.wait()
 
+    def fail(self, fails):
+        flag = os.path.join(self.folder, "fail")
+        if fails:
+            open(flag, "w").close()
+        elif os.path.exists(flag):
+            os.unlink(flag)
+
+    def remount(self):
+        """After a failure: what the file systems still had in memory is gone, the disks work again."""
+        for point in self.points:
+            unmount(point)
+        for name in self.names:
+            free(os.path.join(self.shown, name))
+        self.fail(False)
+        for name, point, kind in zip(self.names, self.points, self.kinds):
+            mount(os.path.join(self.shown, name), point, kind)
+
     def gone(self):
+        self.fail(False)
         for point in [*self.points, self.shown]:
             subprocess.run(["umount", "-l", point], capture_output=True)
         self.fuse.kill()
@@ -100,17 +120,20 @@ def unmount(point):
     raise SystemExit(f"{point} cannot be unmounted")
 
 
-def gone(image):
-    """Takes an image away once no loop device has it: a mount namespace made meanwhile may hold one for a while, and a later
-    mount would get its old pages."""
-    for _ in range(1000):
-        if not os.path.exists(image):
-            return
+def free(image):
+    """Waits until no loop device has an image: a mount namespace made meanwhile may hold one for a while, and a later mount
+    would get its old pages."""
+    for _ in range(10000):
         if not subprocess.run(["losetup", "-j", image], capture_output=True).stdout:
-            os.unlink(image)
             return
         time.sleep(0.01)
     raise SystemExit(f"{image} is still in use")
+
+
+def gone(image):
+    if os.path.exists(image):
+        free(image)
+        os.unlink(image)
 
 
 def sparse_copy(from_, to):
@@ -168,8 +191,9 @@ class Cuts(Sweep):
                 gone(image)
                 sparse_copy(base, image)
                 loose = [record for record in self.records[durable[name]:cut] if record[0] == 1 and record[1] == name]
-                # The sector that a disk writes whole or not; the superblock of btrfs is one of 4,096 bytes.
-                put(image, some(loose, dice, 4096 if disks.kind(name) == "btrfs" else 512))
+                # The sector that a disk writes whole or not. xfs takes a block of metadata whose first sector is new for new, btrfs
+                # has a superblock of 4,096 bytes: neither can be mounted with half of one.
+                put(image, some(loose, dice, 512 if disks.kind(name) == "ext4" else 4096))
             yield cut, cut > 0 and self.records[cut - 1][4] >= self.said
 
     def try_all(self, disks, count, dice):
@@ -197,6 +221,47 @@ class Cuts(Sweep):
             finally:
                 for point in mounted:
                     unmount(point)
+
+
+class Failing(Sweep):
+    """A disk that fails from a moment of an operation on."""
+
+    def run_failing(self, disks, count, dice):
+        self.begin()
+        self.start = self.before
+        size = os.path.getsize(disks.log)
+        self.must(self.verb)
+        os.sync()
+        whole = os.path.getsize(disks.log) - size
+        self.after = self.world.manifest()
+        self.return_(self.becomes)
+        for _ in range(count):
+            os.sync()
+            at = os.path.getsize(disks.log) + dice.randint(0, whole)
+            victim = subprocess.Popen(self.world.command(*self.argv()), cwd=self.world.tree, env=self.world.env,
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            while victim.poll() is None and os.path.getsize(disks.log) < at:
+                os.sched_yield()
+            ended = victim.poll()
+            disks.fail(True)
+            said = victim.communicate()[1]
+            disks.remount()
+            self.check(disks, victim.returncode if ended is None else ended, said.decode(errors="backslashreplace"))
+
+    def check(self, disks, status, text):
+        what = f"{self.verb} on {' and '.join(disks.kinds)}: the disk fails; exit {status}: {text.strip()}"
+        try:
+            if status not in (0, 1, 7) or status and not text:
+                raise Found("mixed", "exit status, or nothing said")
+            outcome = self.judge(what, subprocess.CompletedProcess([], 137, b"", b""), "KILL", None)
+            if status == 0 and outcome != "after":
+                raise Found("lost", "success was said, and is undone")
+            self.report.count("DISK", self.verb, outcome)
+            self.return_(self.world.status())
+        except Found as wrong:
+            self.report.count("DISK", self.verb, wrong.kind)
+            self.report.say(f"{wrong.kind}: {what}:\n{wrong}")
+            self.begin()
 
 
 def random_cuts(records, flushes, count, dice):
@@ -233,6 +298,8 @@ def sweep(recant, report, count, planted=False, kinds_wanted=(["ext4"], ["xfs"],
                     continue
                 for verb in ["commit", "rollback", "redo"]:
                     one(recant, report, count, kinds, verb, folder, program, planted)
+                    if not planted:
+                        failing(recant, report, count // 5, kinds, verb, folder, program)
         finally:
             subprocess.run(["umount", "-l", folder], capture_output=True)
 
@@ -245,6 +312,23 @@ def one(recant, report, count, kinds, verb, folder, program, planted):
         cuts = Cuts(World(recant, *disks.points), verb, report)
         cuts.prepare(disks, planted)
         cuts.try_all(disks, count, random.Random(f"{kinds} {verb}"))
+    except Found as wrong:
+        report.count("WLOG", verb, wrong.kind)
+        report.say(f"{wrong.kind}: {verb} on {' and '.join(kinds)}: {wrong}")
+    finally:
+        disks.gone()
+        shutil.rmtree(inner, ignore_errors=True)
+
+
+def failing(recant, report, count, kinds, verb, folder, program):
+    inner = os.path.join(folder, "-".join([*kinds, verb, "fails"]))
+    os.mkdir(inner)
+    disks = Disks(inner, program, kinds)
+    try:
+        Failing(World(recant, *disks.points), verb, report).run_failing(disks, count, random.Random(f"{kinds} {verb}"))
+    except Found as wrong:
+        report.count("DISK", verb, wrong.kind)
+        report.say(f"{wrong.kind}: {verb} on {' and '.join(kinds)}: {wrong}")
     finally:
         disks.gone()
         shutil.rmtree(inner, ignore_errors=True)
