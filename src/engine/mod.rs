@@ -186,8 +186,8 @@ pub fn carry_out(
     effect: Effect,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    match once(fs, store, session, ask, effect, progress, plan::Roads::ByMount) {
-        Err(Error::Undone { why }) if is_road(&why) => once(fs, store, session, ask, effect, progress, plan::Roads::CopyAll),
+    match once(fs, store, session, ask, effect, progress, job::Roads::ByMount) {
+        Err(Error::Undone { why }) if is_road(&why) => once(fs, store, session, ask, effect, progress, job::Roads::CopyAll),
         other => other,
     }
 }
@@ -199,7 +199,7 @@ fn once(
     ask: &dyn Fn(&Locked) -> Result<Job, Error>,
     effect: Effect,
     progress: &dyn Progress,
-    roads: plan::Roads,
+    roads: job::Roads,
 ) -> Result<Report, Error> {
     let plan = Plan::look(session, ask(session)?, roads, progress)?;
     refuse_held(store, session, &plan)?;
