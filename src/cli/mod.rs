@@ -300,7 +300,14 @@ impl Call {
         let store = self.store_with(key)?;
         let id = self.find(store, Some(key))?;
         // The session's lock before the store's (docs/ARCHITECTURE.md, Locks): of two recants on one session the second ends at once.
-        let mut locked = store.lock_session(&self.fs, &id)?;
+        let mut locked = match store.lock_session(&self.fs, &id) {
+            // A journal may tell what the header was: that comes before the advice to drop the session.
+            Err(error @ crate::session::Error::Garbled { .. }) => {
+                recover::refuse_interrupted(store, &id)?;
+                return Err(error.into());
+            }
+            locked => locked?,
+        };
         if locked.header.uncollected {
             run::collect(self, store, &mut locked)?;
         }
