@@ -9,7 +9,7 @@ use common::World;
 use insta::assert_snapshot;
 
 /// Every verb there is, as it is called.
-const VERBS: [&str; 33] = [
+const VERBS: [&str; 34] = [
     "run",
     "shell",
     "session",
@@ -40,6 +40,7 @@ const VERBS: [&str; 33] = [
     "status",
     "recover",
     "log",
+    "doctor",
     "config",
     "completions",
     "man",

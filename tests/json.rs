@@ -161,11 +161,12 @@ fn every_document_has_the_shape_that_the_page_says() {
         let said = world.call(["run", "--json", "--", "sh", "-c", "echo x > made; exit 3"]).run().with(3);
         shapes.check("run result", &last_line(&said.stderr()));
         shapes.check("show", &run("show").ok().json());
+        shapes.check("doctor", &run("doctor").ok().json());
         let said = world.call(["run", "--json", "--", "true"]).run().ok();
         shapes.check("run result", &last_line(&said.stderr()));
         shapes.check("error", &last_line(&world.call(["run", "--json", "--", "no-such-command"]).run().with(127).stderr()));
     } else {
-        shapes.seen.extend(["run".to_owned(), "run result".to_owned()]);
+        shapes.seen.extend(["run".to_owned(), "run result".to_owned(), "doctor".to_owned()]);
     }
     let unseen: Vec<&String> = shapes.named.keys().filter(|name| !shapes.seen.contains(*name)).collect();
     assert_eq!(unseen, [""; 0], "shapes that nothing was compared with");

@@ -13,8 +13,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
-use common::{Manifest, manifest};
-use desk::{Desk, USER, Who, each, has, is_root, until};
+use common::manifest;
+use desk::{Desk, USER, Who, each, has, is_root, settled, until};
 
 #[test]
 fn the_command_s_own_status_is_that_of_run() {
@@ -529,19 +529,6 @@ const CHANGES: &str = r#"
     rm dangling; ln -s elsewhere dangling; ln -sfn other link
     cp -p keep/2 keep/2copy; echo x > keep/2; chmod 600 keep/2copy; rm -f keep/3; echo 3 > keep/3; chmod 0 keep/3
 "#;
-
-/// The same with all times after `since` being one, and without the groups whose other names are kept in a checkpoint.
-fn settled(mut manifest: Manifest, since: SystemTime) -> Manifest {
-    let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    let groups: Vec<_> = manifest.0.values().filter_map(|row| row.group.clone()).collect();
-    for row in manifest.0.values_mut() {
-        row.group.take_if(|group| groups.iter().filter(|other| *other == group).count() == 1);
-        if row.mtime >= (i64::try_from(since.as_secs()).unwrap(), i64::from(since.subsec_nanos())) {
-            row.mtime = (i64::MAX, 0);
-        }
-    }
-    manifest
-}
 
 /// Adds xattrs, which a script has no common tool for.
 fn attribute(path: &Path, name: &str, value: &[u8]) {

@@ -368,7 +368,7 @@ fn what_cannot_be_staged_says_why() {
     status 2
     --- stderr
     recant: invalid value '9' for '<MODE>': permission bits are octal, 0 to 7777, as in 0644
-            recant --help shows the verbs
+            recant session chmod --help shows what it takes
     "#);
     assert_snapshot!(world.call(["session", "write", &id, "f/below"]).run(), @r#"
     status 1
@@ -386,7 +386,7 @@ fn what_cannot_be_staged_says_why() {
     status 2
     --- stderr
     recant: a value is required for '<PATH>' but none was supplied
-            recant --help shows the verbs
+            recant session delete --help shows what it takes
     "#);
 }
 

@@ -149,6 +149,7 @@ fn carry_out_in(
     // Two operations of one store could undo each other.
     let _lock = if dry_run { None } else { Some(call.store_lock(store)?) };
     let id = session.id().clone();
+    crate::fs::roots::open_many();
     let effect = if dry_run { Effect::Print } else { Effect::Apply };
     let bar = Bar::of(&call.out);
     let report = engine::carry_out(&call.fs, store, session, &|session| ask(session, paths), effect, &bar);

@@ -13,6 +13,7 @@ mod checkpoint;
 mod config;
 mod diff;
 mod discard;
+mod doctor;
 mod list;
 mod log;
 mod manual;
@@ -112,7 +113,7 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_)),
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) => false,
         Verb::List | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
-        Verb::Log(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
+        Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
     };
     if only_reads { Effects::None } else { Effects::Some }
 }
@@ -205,6 +206,7 @@ impl Call {
         match verb {
             Verb::Run(args) => run::run(self, &args),
             Verb::Shell(args) => run::shell(self, &args),
+            Verb::Doctor(args) => doctor::doctor(self, &args),
             Verb::Session { verb } => match verb {
                 SessionVerb::New(args) => stage::new(self, &args),
                 SessionVerb::Write(args) => stage::write(self, &args),
@@ -298,7 +300,14 @@ impl Call {
         let store = self.store_with(key)?;
         let id = self.find(store, Some(key))?;
         // The session's lock before the store's (docs/ARCHITECTURE.md, Locks): of two recants on one session the second ends at once.
-        let mut locked = store.lock_session(&self.fs, &id)?;
+        let mut locked = match store.lock_session(&self.fs, &id) {
+            // A journal may tell what the header was: that comes before the advice to drop the session.
+            Err(error @ crate::session::Error::Garbled { .. }) => {
+                recover::refuse_interrupted(store, &id)?;
+                return Err(error.into());
+            }
+            locked => locked?,
+        };
         if locked.header.uncollected {
             run::collect(self, store, &mut locked)?;
         }

@@ -13,15 +13,16 @@ use super::{Call, Ended, apply, text};
 use crate::capture::error::Error;
 use crate::capture::hold::{Held, collect_ended as collect_into, hold, start_of};
 use crate::capture::inside::inside;
-use crate::capture::plan::{Pass, Plan, Request, working_folder};
+use crate::capture::plan::{Pass, Plan, Request, Route, working_folder};
 use crate::capture::run::{Command, Event, Exit, Linger};
 use crate::error::{At, Kind};
 use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
 use crate::session::change::Sort;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
 use crate::session::prune;
-use crate::session::run::Ending;
+use crate::session::run::{Coverage, Ending, How};
 use crate::session::store::{Locked, Session, Store};
 
 /// `{"schema":1,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
@@ -173,9 +174,16 @@ impl From<Ran> for NotHeld {
 /// The user's shell in a session.
 pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
-    let run_args = args::Run {
+    let run_args = args::Run { session: args.id.clone(), ..nothing(vec![shell]) };
+    call.out.note("a shell with every file change held; 'exit' ends it");
+    run(call, &run_args)
+}
+
+/// A run with no options.
+fn nothing(command: Vec<OsString>) -> args::Run {
+    args::Run {
         name: None,
-        session: args.id.clone(),
+        session: None,
         commit: false,
         discard: false,
         on_limit: None,
@@ -183,10 +191,49 @@ pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
         pass: Vec::new(),
         hide: Vec::new(),
         no_wait: false,
-        command: vec![shell],
-    };
-    call.out.note("a shell with every file change held; 'exit' ends it");
-    run(call, &run_args)
+        command,
+    }
+}
+
+/// What came of a run that changes nothing.
+pub struct Tried {
+    /// Whether it was root's kind of run.
+    pub root: bool,
+    /// Where from.
+    pub cwd: AbsPath,
+    /// What would become of changes where; empty where that could not be told.
+    pub coverage: Vec<Coverage>,
+    /// Why it does not work.
+    pub problem: Option<Problem>,
+}
+
+/// Sets up a run from here and runs `true` in it, in a session that goes again.
+pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
+    let store = call.made_store()?;
+    let since = crate::fs::exact_now();
+    let command = vec![OsString::from("true")];
+    let mut session = store.begin(&call.fs, Origin::Captured, None, Some(start_of(&command)))?;
+    let mut tried = Tried { root: Route::here() == Route::Root, cwd: working_folder()?, coverage: Vec::new(), problem: None };
+    match plan(call, &store, &session, &nothing(command.clone()), since) {
+        Err(problem) => tried.problem = Some(problem),
+        Ok(plan) => {
+            tried.coverage = plan.coverage().to_vec();
+            let command = Command { argv: command, env: Vec::new(), linger: Linger::Wait };
+            let mut hear = |event| {
+                if let Event::Uncovered(path, why) = event {
+                    let rows = tried.coverage.iter_mut().filter(|row| row.path == path);
+                    rows.for_each(|row| (row.how, row.why) = (How::Uncovered, Some(why.clone())));
+                }
+            };
+            match hold(&call.fs, &store, &mut session, plan, &command, &tried.cwd, &mut hear) {
+                // It came as far as the command.
+                Ok(_) | Err(Error::NotFound { .. } | Error::NotExecutable { .. }) => {}
+                Err(error) => tried.problem = Some(error.into()),
+            }
+        }
+    }
+    store.remove_session(&call.fs, session)?;
+    Ok(tried)
 }
 
 /// Inside a run another one just runs the command: it is held already.

@@ -197,12 +197,8 @@ impl Applied {
     /// Makes every change durable, then replaces `session.json`: the rename is the commit point (E4).
     pub fn seal(self, fs: &Fs, store: &Store, session: &mut Locked) -> Result<Sealed, Error> {
         let mut done = self.done;
-        let durable = write_header(fs, session, &done.journal).and_then(|header| {
-            match sync_touched(fs, &mut done.reach, &done.journal)? {
-                Synced::FileSystems => Ok(()),
-                Synced::Objects => Ok(fs.sync(&header, session.dir.path()).at("sync", session.dir.at(NEW_HEADER))?), // D1
-            }
-        });
+        let durable = write_header(fs, session, &done.journal)
+            .and_then(|header| sync_touched(fs, &mut done.reach, &done.journal, Some(&header)));
         if let Err(why) = durable.and_then(|()| rename_header(fs, session)) {
             let begun = done.journal.turns.len();
             return Err(undo::after_failure(fs, store, session, &done.journal, begun, why));
@@ -239,21 +235,15 @@ fn make_seal_last(fs: &Fs, session: &mut Locked, journal: &Journal) -> Result<()
     Ok(())
 }
 
-/// What was synced: whole file systems, the session's first, or single objects.
-pub(super) enum Synced {
-    FileSystems,
-    Objects,
-}
-
 /// D4, D5: the folders that survivors lie in first, the session's; then the tree's; then what was set in place.
-pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<Synced, Error> {
+/// With the header that is to be sealed first of all (D1): a file system with a journal writes all of them at once then.
+pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, header: Option<&File>) -> Result<(), Error> {
     let mut held: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut folders: BTreeSet<AbsPath> = journal.head.times.iter().map(|time| time.path.clone()).collect();
     let mut in_place: Vec<&AbsPath> = Vec::new();
     for step in journal.steps() {
         if held.len() + folders.len() + in_place.len() > MANY {
-            sync_file_systems(fs, reach, journal)?;
-            return Ok(Synced::FileSystems);
+            return sync_file_systems(fs, reach, journal);
         }
         for spot in [step.at.to, step.at.out].into_iter().flatten() {
             match spot {
@@ -265,6 +255,9 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Res
             Act::SetMeta => in_place.push(step.path),
             _ => folders.extend(step.path.parent()),
         }
+    }
+    if let Some(header) = header {
+        fs.sync(header, reach.session().path()).at("sync", reach.session().at(NEW_HEADER))?;
     }
     for below in &held {
         let dir = reach.held(below).at("open the session's folder", crate::fs::path::Shown(below))?;
@@ -291,7 +284,7 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Res
             other => other.at("sync", path)?,
         }
     }
-    Ok(Synced::Objects)
+    Ok(())
 }
 
 fn sync_file_systems(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {

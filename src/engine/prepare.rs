@@ -65,8 +65,7 @@ impl Plan {
         }
         let head = &self.journal.head;
         let frame = Frame { session: &head.session, verb: head.verb, generation: head.generation + 1 };
-        let me_is_root = rustix::process::geteuid().is_root();
-        let mut hands = Hands { fs, reach: &mut self.reach, links: HashMap::new(), copies: HashMap::new(), frame, me_is_root };
+        let mut hands = Hands::new(fs, &mut self.reach, frame);
         for item in self.journal.items.iter_mut().filter(|item| item.moves()) {
             hands.ready(item, &mut touched)?;
         }
@@ -150,7 +149,8 @@ impl Touched {
     }
 }
 
-struct Hands<'a> {
+/// What copies and makes objects for an operation.
+pub(super) struct Hands<'a> {
     fs: &'a Fs,
     reach: &'a mut Reach,
     /// Where the first name of a hard-link group was copied to, by the identity in the store.
@@ -161,7 +161,12 @@ struct Hands<'a> {
     me_is_root: bool,
 }
 
-impl Hands<'_> {
+impl<'a> Hands<'a> {
+    pub fn new(fs: &'a Fs, reach: &'a mut Reach, frame: Frame<'a>) -> Self {
+        let me_is_root = rustix::process::geteuid().is_root();
+        Self { fs, reach, links: HashMap::new(), copies: HashMap::new(), frame, me_is_root }
+    }
+
     /// Makes one item ready.
     fn ready(&mut self, item: &mut Item, touched: &mut Touched) -> Result<(), Error> {
         let places = self.frame.places(item);
@@ -262,7 +267,7 @@ impl Hands<'_> {
 
     /// Copies an object between file systems, `wanted` its state; hard links within a group are kept. `dress` sets the
     /// metadata too.
-    fn copy(&mut self, source: &Spot, spot: &Spot, wanted: &Seen, dress: bool) -> Result<(), Error> {
+    pub fn copy(&mut self, source: &Spot, spot: &Spot, wanted: &Seen, dress: bool) -> Result<(), Error> {
         let state = &wanted.state;
         let from = self.reach.spot(source).at("open the folder of", source)?;
         let original = look::look(from.at()).at("look at", from.at())?;

@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::common::{Call, Manifest, Said, World};
 
@@ -203,4 +203,17 @@ pub fn has(program: &str) -> bool {
         eprintln!("skipped: {program} is not installed");
     }
     found
+}
+
+/// The same with all times after `since` being one, and without the groups whose other names are kept in a checkpoint.
+pub fn settled(mut manifest: Manifest, since: SystemTime) -> Manifest {
+    let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let groups: Vec<_> = manifest.0.values().filter_map(|row| row.group.clone()).collect();
+    for row in manifest.0.values_mut() {
+        row.group.take_if(|group| groups.iter().filter(|other| *other == group).count() == 1);
+        if row.mtime >= (i64::try_from(since.as_secs()).unwrap(), i64::from(since.subsec_nanos())) {
+            row.mtime = (i64::MAX, 0);
+        }
+    }
+    manifest
 }
