@@ -115,7 +115,7 @@ const CASES: &[Case] = &[
         made: "echo a > a; echo b > b; mkdir x y; echo x > x/f; head -c 100000 /dev/zero > m; python3 -c 'open(\"s\", \"wb\").truncate(1 << 30)'",
         script: r#"python3 -c '
 import ctypes, mmap, os
-fd = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600); os.write(fd, b"tmp"); os.link(f"/proc/self/fd/{fd}", "linked")
+fd = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600); os.write(fd, b"tmp"); os.link(f"/proc/self/fd/{fd}", "linked", src_dir_fd=os.open(".", 0), follow_symlinks=True)
 with open("m", "r+b") as f:
     with mmap.mmap(f.fileno(), 0) as m: m[5:9] = b"mmap"
 os.posix_fallocate(os.open("alloc", os.O_CREAT | os.O_RDWR), 0, 1 << 20)
