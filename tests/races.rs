@@ -195,6 +195,14 @@ fn sweep(verb: &str, deed: &Deed) {
             assert!(world.recant("status").stdout().contains("interrupted"), "{what}");
             let mut paths = deed.theirs.iter().map(|name| world.path(name).display().to_string());
             assert!(paths.any(|path| said.stderr_lossy().contains(&path)), "{what}\nno path is named");
+            // The commands that it names end it, and keep the newcomer.
+            let how = if n % 2 == 0 { "--force" } else { "--finish" };
+            let ended = world.recant(&format!("recover {} {how}", scene.id));
+            assert!([0, 4].contains(&ended.status), "{what}\nthen {how}: {ended}");
+            let what = format!("{what}\nthen {how}: {ended}");
+            assert!(!deed.leaves || !scene.holders().is_empty(), "{what}\nthe newcomer's content is lost");
+            assert_eq!(world.recant("recover").ok().stderr(), "recant: nothing was interrupted\n", "{what}");
+            world.assert_tidy(&what);
         } else {
             world.assert_tidy(&what);
         }

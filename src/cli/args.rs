@@ -592,10 +592,21 @@ pub struct Back {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant recover                         undo or settle all that was interrupted
-  recant recover k3fa                    this session's alone")]
+  recant recover k3fa                    this session's alone
+  recant recover k3fa --force            put back also what somebody has changed since; what is found is kept
+  recant recover k3fa --finish           leave that as it is; what was there before is kept")]
 pub struct Recover {
     /// This session alone; else all
     pub id: Option<String>,
+    /// Where the session's header cannot tell: take back what was done
+    #[arg(long, requires = "id", conflicts_with_all = ["finish", "force"])]
+    pub undo: bool,
+    /// Leave as they are the paths that somebody has changed; where the header cannot tell: keep what was done
+    #[arg(long, requires = "id", conflicts_with = "force")]
+    pub finish: bool,
+    /// Put back also what somebody has changed, and keep what is found there
+    #[arg(long, requires = "id")]
+    pub force: bool,
 }
 
 /// The policies for large deletions.

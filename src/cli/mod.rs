@@ -7,6 +7,7 @@
 
 mod apply;
 pub mod args;
+mod bar;
 mod cat;
 mod checkpoint;
 mod config;
@@ -167,9 +168,21 @@ fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
     }
     let mut problem = Problem::new(Kind::Usage, message.join(" "));
     problem.state = tip;
-    problem.remedy = usage.or_else(|| Some("recant --help shows the verbs".into()));
+    problem.remedy = usage.or_else(|| Some(where_it_is_told(args)));
     Out::new(form, Color::Auto, false, false).problem(&problem);
     Ended::With(Kind::Usage)
+}
+
+/// Where the help of the verb is that these words begin with.
+fn where_it_is_told(args: &[OsString]) -> String {
+    let (mut command, mut words) = (<Cli as clap::CommandFactory>::command(), "recant".to_owned());
+    for word in args.iter().skip(1).filter_map(|word| word.to_str()).filter(|word| !word.starts_with('-')) {
+        let Some(verb) = command.find_subcommand(word).cloned() else { break };
+        words = format!("{words} {word}");
+        command = verb;
+    }
+    let what = if command.has_subcommands() { "the verbs" } else { "what it takes" };
+    format!("{words} --help shows {what}")
 }
 
 /// One call: what all verbs need.
@@ -287,7 +300,14 @@ impl Call {
         let store = self.store_with(key)?;
         let id = self.find(store, Some(key))?;
         // The session's lock before the store's (docs/ARCHITECTURE.md, Locks): of two recants on one session the second ends at once.
-        let mut locked = store.lock_session(&self.fs, &id)?;
+        let mut locked = match store.lock_session(&self.fs, &id) {
+            // A journal may tell what the header was: that comes before the advice to drop the session.
+            Err(error @ crate::session::Error::Garbled { .. }) => {
+                recover::refuse_interrupted(store, &id)?;
+                return Err(error.into());
+            }
+            locked => locked?,
+        };
         if locked.header.uncollected {
             run::collect(self, store, &mut locked)?;
         }

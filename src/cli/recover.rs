@@ -5,18 +5,26 @@ use serde::Serialize;
 use super::args;
 use super::problem::Problem;
 use super::{Call, Ended};
-use crate::engine::recover::{self, Finding, Outcome, Recovered};
+use crate::engine::decide::{Decision, how_to_decide};
+use crate::engine::recover::{self, Choice, Finding, Outcome, Recovered};
 use crate::error::{Failure, Kind};
 use crate::session::id::Id;
 use crate::session::store::Store;
 
-/// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}]}`.
+/// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}],"kept":[{"path":…,"at":…}]}`.
 #[derive(Serialize)]
 struct Row<'a> {
     session: &'a Id,
     verb: Option<&'static str>,
     result: &'static str,
     left: Vec<Left<'a>>,
+    kept: Vec<Kept<'a>>,
+}
+
+#[derive(Serialize)]
+struct Kept<'a> {
+    path: &'a crate::fs::path::AbsPath,
+    at: &'a str,
 }
 
 #[derive(Serialize)]
@@ -42,13 +50,16 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
             let store = call.store_with(key)?;
             let _lock = call.store_lock(store)?;
             let id = call.find(store, Some(key))?;
-            let there = recover::finding(store, &id)?.is_some();
-            if there { vec![recover::one(&call.fs, store, &id)] } else { Vec::new() }
+            let choice = choice(args);
+            // One that cannot be told needs the choice; what else is wrong is said by recovery too.
+            let there = !matches!(recover::finding(store, &id), Ok(None));
+            if there { vec![recover::one(&call.fs, store, &id, choice)] } else { Vec::new() }
         }
     };
     if call.out.is_text() {
         for one in &recovered {
             call.out.line(line(one));
+            say_decided(call, one);
         }
         if recovered.is_empty() {
             call.out.note("nothing was interrupted");
@@ -59,20 +70,52 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
     let worst = recovered.iter().filter_map(|one| match &one.outcome {
         Outcome::Failed(error) => Some(error.kind()),
         Outcome::Left(_) => Some(Kind::LeftOut),
+        Outcome::Decided(decided) if !decided.left.is_empty() => Some(Kind::LeftOut),
         _ => None,
     });
     Ok(worst.max().map_or(Ended::Done, Ended::With))
 }
 
+impl<'a> Left<'a> {
+    fn of(left: &'a crate::engine::undo::Left) -> Self {
+        Self { path: &left.path, why: &left.why }
+    }
+}
+
+fn choice(args: &args::Recover) -> Option<Choice> {
+    let asked = [(args.undo, Choice::Undo), (args.finish, Choice::Finish), (args.force, Choice::Force)];
+    asked.into_iter().find(|(given, _)| *given).map(|(_, choice)| choice)
+}
+
 fn row(one: &Recovered) -> Row<'_> {
-    let (result, left) = match &one.outcome {
-        Outcome::Cleaned => ("cleaned", Vec::new()),
-        Outcome::Undone => ("undone", Vec::new()),
-        Outcome::Settled => ("settled", Vec::new()),
-        Outcome::Left(left) => ("left", left.iter().map(|left| Left { path: &left.path, why: &left.why }).collect()),
-        Outcome::Failed(_) => ("failed", Vec::new()),
+    let mut row = Row { session: &one.id, verb: one.verb, result: "failed", left: Vec::new(), kept: Vec::new() };
+    row.result = match &one.outcome {
+        Outcome::Cleaned => "cleaned",
+        Outcome::Undone => "undone",
+        Outcome::Settled => "settled",
+        Outcome::Left(left) => {
+            row.left = left.iter().map(Left::of).collect();
+            "left"
+        }
+        Outcome::Decided(decided) => {
+            row.left = decided.left.iter().map(Left::of).collect();
+            row.kept = decided.kept.iter().map(|(path, at)| Kept { path, at }).collect();
+            if decided.decision == Decision::Force { "forced" } else { "finished" }
+        }
+        Outcome::Failed(_) => "failed",
     };
-    Row { session: &one.id, verb: one.verb, result, left }
+    row
+}
+
+/// What is kept and what is left, a row each.
+fn say_decided(call: &Call, one: &Recovered) {
+    let Outcome::Decided(decided) = &one.outcome else { return };
+    for (path, at) in &decided.kept {
+        call.out.line(format_args!("{:<9} {path}: {at} in the session", "kept"));
+    }
+    for left in &decided.left {
+        call.out.line(format_args!("{:<9} {}: {}", "left", left.path, left.why));
+    }
 }
 
 /// What became of one interrupted operation, in a line.
@@ -86,23 +129,46 @@ pub fn line(one: &Recovered) -> String {
         Outcome::Settled => format!("the interrupted {verb} of session {} was done; it is settled now", one.id),
         Outcome::Left(left) => {
             let shown: Vec<String> = left.iter().map(|left| format!("{} ({})", left.path, left.why)).collect();
-            format!("the interrupted {verb} of session {} was undone but for {}", one.id, shown.join(", "))
+            let how = how_to_decide(one.id.as_str());
+            format!("the interrupted {verb} of session {} was undone but for {}\n{how}", one.id, shown.join(", "))
         }
-        Outcome::Failed(error) => format!("the interrupted {verb} of session {} cannot be recovered now: {error}", one.id),
+        Outcome::Decided(decided) if decided.decision == Decision::Force => {
+            format!("the interrupted {verb} of session {} was undone; what others had put there is kept", one.id)
+        }
+        Outcome::Decided(_) => {
+            format!(
+                "the interrupted {verb} of session {} is ended: the tree stays as it is, what was there before is kept",
+                one.id
+            )
+        }
+        Outcome::Failed(error) => {
+            let remedy = error.remedy().map_or(String::new(), |remedy| format!("\n{remedy}"));
+            format!("the interrupted {verb} of session {} cannot be recovered now: {error}{remedy}", one.id)
+        }
     }
 }
 
 /// A session that still has a journal is not worked on: originals may lie where nothing but the journal tells.
 pub fn refuse_interrupted(store: &Store, id: &Id) -> Result<(), Problem> {
-    let problem = |kind, why: String| {
+    let problem = |kind, why: String, remedy: String| {
         let mut problem = Problem::new(kind, format!("session {id}: {why}"));
         problem.state = Some("nothing was changed".into());
-        problem.remedy(format!("recant recover {id} tries again"))
+        problem.remedy(remedy)
     };
     match recover::finding(store, id) {
         Ok(None) => Ok(()),
-        Ok(Some(_)) => Err(problem(Kind::Stuck, "an interrupted operation of it is not recovered".into())),
-        Err(error) => Err(problem(error.kind(), error.to_string())),
+        Ok(Some(Finding::ToDecide)) => {
+            let why = "an interrupted operation of it was undone but for paths that somebody has changed";
+            Err(problem(Kind::Stuck, why.into(), how_to_decide(id.as_str())))
+        }
+        Ok(Some(_)) => {
+            let why = "an interrupted operation of it is not recovered";
+            Err(problem(Kind::Stuck, why.into(), format!("recant recover {id} tries again")))
+        }
+        Err(error) => {
+            let remedy = error.remedy().unwrap_or_else(|| format!("recant recover {id} tries again"));
+            Err(problem(error.kind(), error.to_string(), remedy))
+        }
     }
 }
 
@@ -117,6 +183,15 @@ pub fn would(store: &Store, id: &Id) -> Option<String> {
         Ok(Some(Finding::ToSettle)) => {
             Some("interrupted after it was done; the next verb that changes something settles it".into())
         }
-        Err(error) => Some(format!("interrupted, and its journal cannot be used: {error}")),
+        Ok(Some(Finding::ToDecide)) => {
+            Some(format!("interrupted, and undone but for what somebody has changed; {}", how_to_decide(id.as_str())))
+        }
+        Ok(Some(Finding::Decided)) => {
+            Some("interrupted while it was ended as decided; the next verb that changes something goes on".into())
+        }
+        Err(error) => {
+            let remedy = error.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
+            Some(format!("interrupted, and its journal cannot be used: {error}{remedy}"))
+        }
     }
 }

@@ -6,18 +6,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::Error;
 use super::draft::Draft;
 use super::item::{Frame, Item, Opened};
-use super::job::{Rest, Verb, WantedTime};
+use super::job::{Rest, Roads, Verb, WantedTime};
 use super::journal::{Head, Journal};
-use super::plan::{Plan, Roads};
+use super::plan::Plan;
 use super::step::{Act, FolderTime, RootRecord};
 use crate::checkpoint::limits::{Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::error::At;
 use crate::fs::dir::{Dir, Stat};
 use crate::fs::path::AbsPath;
-use crate::session::header::{Counts, Header};
+use crate::session::header::Header;
 use crate::session::run::boot_id;
-use crate::session::sides::{self, Side};
 use crate::session::store::Session;
 use crate::tree::digest::Digest;
 use crate::tree::look;
@@ -56,7 +55,9 @@ impl Draft<'_> {
             times,
             opened,
             header,
+            was: Some(Box::new(self.session.header.clone())),
             remnant: false,
+            decided: None,
         };
         self.left.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(Plan { journal: Journal::new(head, items), reach: self.reach, left: self.left, notes: self.notes, kept_bytes })
@@ -204,12 +205,7 @@ impl Draft<'_> {
         for item in items {
             self.sides[item.index as usize] = item.side;
         }
-        let count = |which: fn(Side) -> bool| self.sides.iter().filter(|side| which(**side)).count() as u64;
-        let mut header = self.session.header.clone();
-        header.generation += 1;
-        header.changed = crate::fs::now();
-        header.counts = Counts { changes: self.sides.len() as u64, inside: count(Side::is_in), ever_in: count(Side::was_in) };
-        header.sides = sides::to_text(&self.sides);
+        let mut header = self.session.header.sealing(&self.sides);
         let moving = || items.iter().filter(|item| item.moves());
         let moved: u64 = moving().filter_map(|item| item.from.as_ref()).map(|seen| seen.blocks).sum();
         let came: u64 = moving().filter_map(|item| item.to.as_ref()).map(|seen| seen.blocks).sum();

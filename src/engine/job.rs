@@ -47,6 +47,15 @@ pub enum OnConflict {
     Keep,
 }
 
+/// How content is to move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Roads {
+    /// Renamed within a mount, copied between two.
+    ByMount,
+    /// Copied everywhere: the kernel refused a rename that looked possible.
+    CopyAll,
+}
+
 /// One path to be brought from one state to another.
 #[derive(Debug, Clone)]
 pub struct Move {

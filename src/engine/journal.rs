@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader};
 use serde::{Deserialize, Serialize};
 
 use super::Error;
+use super::decide::Decision;
 use super::item::{Frame, Item, Opened, Turn, turns};
 use super::job::Verb;
 use super::step::{Act, FolderTime, RootRecord, Spot, Step};
@@ -42,9 +43,15 @@ pub struct Head {
     pub opened: Vec<Opened>,
     /// The header to be sealed.
     pub header: Header,
+    /// The header as it was: `recover --undo` gives it back where `session.json` cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was: Option<Box<Header>>,
     /// What undo could not bring back: this journal is what is left of a larger one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub remnant: bool,
+    /// What was decided about what is left: it is carried out, not undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<Decision>,
 }
 
 /// A whole journal.

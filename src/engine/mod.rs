@@ -20,6 +20,7 @@ pub mod apply;
 mod build;
 pub mod choose;
 pub mod conflict;
+pub mod decide;
 mod draft;
 pub mod item;
 pub mod job;
@@ -82,6 +83,38 @@ pub enum Error {
         /// What is true now.
         state: String,
     },
+    /// Undone but for paths that somebody has changed: the user decides.
+    #[error("{why}; not undone: {}", lines(.left))]
+    LeftBehind {
+        /// Whose journal stays.
+        id: String,
+        /// Why it was undone.
+        why: String,
+        /// The paths, and why they were left alone.
+        left: Vec<(String, String)>,
+    },
+    /// Whether an interrupted operation was sealed cannot be told: the user decides.
+    #[error("{path}: it cannot be told whether the interrupted {verb} was done: {why}")]
+    Undecided {
+        /// The header's file.
+        path: String,
+        /// Which verb.
+        verb: &'static str,
+        /// What is wrong with it.
+        why: String,
+        /// Whose journal.
+        id: String,
+    },
+    /// What was decided cannot be done as things stand.
+    #[error("{path}: {why}")]
+    NotDecided {
+        /// What stands against it.
+        path: String,
+        /// Why.
+        why: String,
+        /// What to do.
+        remedy: String,
+    },
     /// An interrupted operation of another session holds a path.
     #[error("{path}: an interrupted operation of session {by} holds it")]
     Held {
@@ -108,21 +141,22 @@ fn lines(rows: &[(String, String)]) -> String {
 impl Failure for Error {
     fn kind(&self) -> Kind {
         match self {
-            Error::Io(_) | Error::Refused(_) => Kind::Refused,
+            Error::Io(_) | Error::Refused(_) | Error::NotDecided { .. } => Kind::Refused,
             Error::Session(error) => error.kind(),
             Error::Checkpoint(error) => error.kind(),
             Error::Conflicts(_) => Kind::Conflict,
-            Error::Damaged(_) | Error::Journal { .. } => Kind::Damaged,
+            Error::Damaged(_) | Error::Journal { .. } | Error::Undecided { .. } => Kind::Damaged,
             Error::Undone { why } => why.kind(),
-            Error::Stuck { .. } | Error::Held { .. } => Kind::Stuck,
+            Error::Stuck { .. } | Error::LeftBehind { .. } | Error::Held { .. } => Kind::Stuck,
         }
     }
 
     fn state(&self) -> Option<String> {
         Some(match self {
             Error::Stuck { state, .. } => state.clone(),
+            Error::LeftBehind { .. } => "all else is undone; the journal of these paths stays, and they are left alone".into(),
             Error::Undone { .. } => "what had been done was undone: the tree is as it was".into(),
-            Error::Journal { .. } => "nothing was touched; other sessions go on".into(),
+            Error::Journal { .. } | Error::Undecided { .. } => "nothing was touched; other sessions go on".into(),
             _ => "nothing was changed".into(),
         })
     }
@@ -134,6 +168,11 @@ impl Failure for Error {
             Error::Undone { why } => why.remedy(),
             Error::Conflicts(conflicts) => conflict::remedy(conflicts),
             Error::Stuck { .. } => Some("recant recover tries again once the cause is gone".into()),
+            Error::LeftBehind { id, .. } => Some(decide::how_to_decide(id)),
+            Error::Undecided { id, .. } => Some(format!(
+                "recant recover {id} --undo takes back what was done; recant recover {id} --finish keeps it, if all was done"
+            )),
+            Error::NotDecided { remedy, .. } => Some(remedy.clone()),
             Error::Held { by, .. } => Some(format!("recant recover {by}")),
             Error::Journal { .. } => Some("docs/store-format.md says where the originals lie, to put them back by hand".into()),
             _ => None,
@@ -148,7 +187,9 @@ impl Failure for Error {
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
             Error::Refused(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
             Error::Undone { why } => why.path(),
+            Error::LeftBehind { left, .. } => left.first().map(|(path, _)| path.clone()),
             Error::Stuck { path, .. } | Error::Journal { path, .. } | Error::Held { path, .. } => Some(path.clone()),
+            Error::Undecided { path, .. } | Error::NotDecided { path, .. } => Some(path.clone()),
         }
     }
 }
@@ -186,8 +227,8 @@ pub fn carry_out(
     effect: Effect,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    match once(fs, store, session, ask, effect, progress, plan::Roads::ByMount) {
-        Err(Error::Undone { why }) if is_road(&why) => once(fs, store, session, ask, effect, progress, plan::Roads::CopyAll),
+    match once(fs, store, session, ask, effect, progress, job::Roads::ByMount) {
+        Err(Error::Undone { why }) if is_road(&why) => once(fs, store, session, ask, effect, progress, job::Roads::CopyAll),
         other => other,
     }
 }
@@ -199,7 +240,7 @@ fn once(
     ask: &dyn Fn(&Locked) -> Result<Job, Error>,
     effect: Effect,
     progress: &dyn Progress,
-    roads: plan::Roads,
+    roads: job::Roads,
 ) -> Result<Report, Error> {
     let plan = Plan::look(session, ask(session)?, roads, progress)?;
     refuse_held(store, session, &plan)?;

@@ -1,10 +1,13 @@
 //! Recovery: what a journal says of an operation that was cut off is undone or settled, by the journal alone.
 
 use super::Error;
+use super::decide::{self, Decided, Decision};
+use super::item::Turn;
 use super::journal::{Journal, names};
 use super::reach::Reach;
 use super::settle::{When, settle};
-use super::undo::{self, Left, undo};
+use super::step::{Act, Step};
+use super::undo::{self, Left, holds, open, undo};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
@@ -35,8 +38,21 @@ pub enum Outcome {
     Settled,
     /// Taken back but for these paths, which somebody else has changed; the journal of them stays.
     Left(Vec<Left>),
+    /// What had been left is decided: a new generation is sealed, and the journal is gone.
+    Decided(Decided),
     /// It cannot be recovered now.
     Failed(Error),
+}
+
+/// What the user wants to become of an interrupted operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// Whatever was not sealed is taken back, also where the header cannot tell.
+    Undo,
+    /// What undo has to leave stays on the tree; where the header cannot tell, what was done stays, if it is all of it.
+    Finish,
+    /// What undo has to leave gives its place to what was there before, and is kept.
+    Force,
 }
 
 /// What is found, before anything is done about it.
@@ -48,6 +64,10 @@ pub enum Finding {
     ToUndo,
     /// A journal whose operation was sealed.
     ToSettle,
+    /// What an undo had to leave: the user decides.
+    ToDecide,
+    /// What was decided is to be carried out.
+    Decided,
 }
 
 /// Recovers every journal of the store. The caller holds the store's lock. A session that cannot be recovered does not
@@ -55,7 +75,7 @@ pub enum Finding {
 pub fn all(fs: &Fs, store: &Store) -> Result<Vec<Recovered>, Error> {
     let mut done = Vec::new();
     for id in interrupted(store)? {
-        done.push(one(fs, store, &id));
+        done.push(one(fs, store, &id, None));
     }
     store.sweep(fs)?;
     Ok(done)
@@ -79,18 +99,57 @@ pub fn finding(store: &Store, id: &Id) -> Result<Option<Finding>, Error> {
         let draft = there(&names.draft).and_then(|draft| Ok(draft.or(there(&names.new)?)));
         return Ok(draft.at("look at", store.journals().path().display())?.map(|_| Finding::Draft));
     };
-    let session = store.session(id)?;
-    Ok(Some(if session.header.generation == journal.head.generation { Finding::ToUndo } else { Finding::ToSettle }))
+    if journal.head.decided.is_some() {
+        return Ok(Some(Finding::Decided));
+    }
+    if journal.head.remnant {
+        return Ok(Some(Finding::ToDecide));
+    }
+    Ok(Some(match sealed(store, &journal)? {
+        Sealed::No(_) => Finding::ToUndo,
+        Sealed::Yes(_) => Finding::ToSettle,
+        Sealed::Untold(why) => return Err(untold(store, &journal, why)),
+    }))
 }
 
-/// Recovers one session's journal.
-pub fn one(fs: &Fs, store: &Store, id: &Id) -> Recovered {
+/// Whether an operation was sealed, by the session's header (E4).
+enum Sealed {
+    No(Session),
+    Yes(Session),
+    /// The header cannot be read, or is of another generation.
+    Untold(String),
+}
+
+fn sealed(store: &Store, journal: &Journal) -> Result<Sealed, Error> {
+    let session = match store.session(&journal.head.session) {
+        Ok(session) => session,
+        Err(crate::session::Error::Garbled { why, .. }) => return Ok(Sealed::Untold(why)),
+        Err(error) => return Err(error.into()),
+    };
+    let (before, now) = (journal.head.generation, session.header.generation);
+    Ok(if now == before {
+        Sealed::No(session)
+    } else if now == before + 1 {
+        Sealed::Yes(session)
+    } else {
+        Sealed::Untold(format!("it is of generation {now}, the journal of {before}"))
+    })
+}
+
+fn untold(store: &Store, journal: &Journal, why: String) -> Error {
+    let id = journal.head.session.to_string();
+    let path = store.sessions().path().join(&id).join("session.json").display().to_string();
+    Error::Undecided { path, verb: journal.head.verb.word(), why, id }
+}
+
+/// Recovers one session's journal, as `choice` has it where recovery alone cannot tell or has to leave something.
+pub fn one(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>) -> Recovered {
     let mut verb = None;
-    let outcome = recover(fs, store, id, &mut verb).unwrap_or_else(Outcome::Failed);
+    let outcome = recover(fs, store, id, choice, &mut verb).unwrap_or_else(Outcome::Failed);
     Recovered { id: id.clone(), verb, outcome }
 }
 
-fn recover(fs: &Fs, store: &Store, id: &Id, verb: &mut Option<&'static str>) -> Result<Outcome, Error> {
+fn recover(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>, verb: &mut Option<&'static str>) -> Result<Outcome, Error> {
     let Some(journal) = Journal::read(store, id)? else {
         let session = match store.session(id) {
             Ok(session) => Some(session),
@@ -101,21 +160,117 @@ fn recover(fs: &Fs, store: &Store, id: &Id, verb: &mut Option<&'static str>) -> 
         return Ok(Outcome::Cleaned);
     };
     *verb = Some(journal.head.verb.word());
-    let session = store.session(id)?;
     check_roots(store, &journal)?;
-    let generation = session.header.generation;
-    if generation == journal.head.generation {
-        let left = undo(fs, store, &session, &journal).map_err(|error| stuck(store, id, &error))?;
-        return Ok(if left.is_empty() { Outcome::Undone } else { Outcome::Left(left) });
+    match tell(fs, store, &journal, choice)? {
+        Sealed::No(session) => take_back(fs, store, &session, journal, choice).map_err(|error| stuck(store, id, error)),
+        Sealed::Yes(session) => go_on(fs, store, &session, &journal, choice).map_err(|error| stuck(store, id, error)),
+        Sealed::Untold(why) => Err(untold(store, &journal, why)),
     }
-    if generation != journal.head.generation + 1 {
-        let why = format!("it is of generation {}, the session of {generation}", journal.head.generation);
-        return Err(Error::Journal { path: store.journals().at(id.as_str().as_bytes()).to_string(), why });
+}
+
+/// Whether it was sealed; where the header cannot tell, the user does, and the header is put back to what he says.
+fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Result<Sealed, Error> {
+    let untold = match sealed(store, journal)? {
+        Sealed::Untold(why) => why,
+        told => return Ok(told),
+    };
+    let (Some(choice), Some(was)) = (choice, &journal.head.was) else { return Ok(Sealed::Untold(untold)) };
+    let dir = store.sessions().at(journal.head.session.as_str().as_bytes()).open_dir();
+    let dir = dir.at("open the session", journal.head.session.to_string())?;
+    let mut reach = Reach::new(&dir)?;
+    match choice {
+        // What is left of an undo was not sealed.
+        _ if journal.head.remnant || journal.head.decided.is_some() => Ok(Sealed::No(store.put_header(fs, was)?)),
+        Choice::Undo => {
+            refuse_if_any(
+                &mut reach,
+                journal,
+                has_settled,
+                "it was done, and tidied up in part: it cannot be taken back here",
+                "--finish",
+            )?;
+            Ok(Sealed::No(store.put_header(fs, was)?))
+        }
+        Choice::Finish => {
+            refuse_if_any(&mut reach, journal, is_not_done, "it was not done here: not all can be kept", "--undo")?;
+            Ok(Sealed::Yes(store.put_header(fs, &journal.head.header)?))
+        }
+        Choice::Force => Ok(Sealed::Untold(untold)),
+    }
+}
+
+fn refuse_if_any(
+    reach: &mut Reach,
+    journal: &Journal,
+    stands_against: fn(&mut Reach, &Step<'_>) -> Result<bool, Error>,
+    why: &str,
+    other: &str,
+) -> Result<(), Error> {
+    for turn in journal.turns.iter().filter(|turn| matches!(turn, Turn::Move(_))) {
+        let step = journal.step(*turn);
+        if stands_against(reach, &step)? {
+            let remedy = format!("recant recover {} {other}", journal.head.session);
+            return Err(Error::NotDecided { path: step.path.to_string(), why: why.into(), remedy });
+        }
+    }
+    Ok(())
+}
+
+/// Whether the original has gone to its last place, which only settling does.
+fn has_settled(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
+    let Some(home) = step.at.home.as_ref().filter(|home| !step.at.copied && step.at.out.as_ref() != Some(home)) else {
+        return Ok(false);
+    };
+    Ok(holds(open(reach.spot(home), "open the folder of", home)?.as_ref(), step.from.as_deref())?)
+}
+
+/// Whether a path does not hold what was to be put there, or still holds what was to go.
+fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
+    let target = open(reach.path(step.path), "open the folder of", step.path)?;
+    Ok(match step.act {
+        Act::Place | Act::Replace => !holds(target.as_ref(), step.to.as_deref())?,
+        Act::Remove => holds(target.as_ref(), step.from.as_deref())?,
+        Act::SetMeta | Act::Stay => false,
+    })
+}
+
+fn take_back(fs: &Fs, store: &Store, session: &Session, journal: Journal, choice: Option<Choice>) -> Result<Outcome, Error> {
+    let asked = match choice {
+        Some(Choice::Finish) => Some(Decision::Finish),
+        Some(Choice::Force) => Some(Decision::Force),
+        Some(Choice::Undo) | None => None,
+    };
+    if let Some(decided) = journal.head.decided {
+        return Ok(Outcome::Decided(decide::decide(fs, store, session, journal, asked.unwrap_or(decided))?));
+    }
+    let left = undo(fs, store, session, &journal)?;
+    match (asked, left.is_empty()) {
+        (_, true) => Ok(Outcome::Undone),
+        (None, false) => Ok(Outcome::Left(left)),
+        (Some(how), false) => {
+            // What is left has a journal of its own by now.
+            let Some(rest) = Journal::read(store, session.id())? else { return Ok(Outcome::Left(left)) };
+            Ok(Outcome::Decided(decide::decide(fs, store, session, rest, how)?))
+        }
+    }
+}
+
+/// Behind the commit point: nothing is undone any more.
+fn go_on(fs: &Fs, store: &Store, session: &Session, journal: &Journal, choice: Option<Choice>) -> Result<Outcome, Error> {
+    let id = session.id();
+    if choice == Some(Choice::Undo) {
+        let (why, remedy) =
+            ("the interrupted operation was done and sealed", format!("recant recover {id}, then the verb that goes back"));
+        return Err(Error::NotDecided { path: session.dir.path().display().to_string(), why: why.into(), remedy });
     }
     // The rename of the header may not have been synced: written anew it lasts (I19).
-    seal_again(fs, &session).map_err(|error| stuck(store, id, &error))?;
+    seal_again(fs, session)?;
+    if let Some(decision) = journal.head.decided {
+        let kept = decide::end(fs, store, session, &session.header, journal, decision)?;
+        return Ok(Outcome::Decided(Decided { decision, kept, left: Vec::new() }));
+    }
     let mut reach = Reach::new(&session.dir)?;
-    settle(fs, store, &session, &mut reach, &journal, When::Recovering).map_err(|error| stuck(store, id, &error))?;
+    settle(fs, store, session, &mut reach, journal, When::Recovering)?;
     Ok(Outcome::Settled)
 }
 
@@ -124,7 +279,10 @@ fn seal_again(fs: &Fs, session: &Session) -> Result<(), Error> {
     Ok(fs.replace(at, &crate::session::store::header_bytes(&session.header)).at("write", at)?)
 }
 
-fn stuck(store: &Store, id: &Id, error: &Error) -> Error {
+fn stuck(store: &Store, id: &Id, error: Error) -> Error {
+    if matches!(error, Error::NotDecided { .. }) {
+        return error;
+    }
     let path = store.journals().at(id.as_str().as_bytes()).to_string();
     Error::Stuck { path, why: error.to_string(), state: "the journal stays; nothing more is touched".into() }
 }

@@ -30,8 +30,8 @@ pub(super) fn after_failure(fs: &Fs, store: &Store, session: &Session, journal: 
     match undo_begun(fs, store, session, journal, begun) {
         Ok(left) if left.is_empty() => Error::Undone { why: Box::new(why) },
         Ok(left) => {
-            let named: Vec<String> = left.iter().map(|left| format!("{}: {}", left.path, left.why)).collect();
-            stuck(store, journal, &format!("{why}; not undone: {}", named.join("; ")))
+            let left = left.into_iter().map(|left| (left.path.to_string(), left.why)).collect();
+            Error::LeftBehind { id: session.id().to_string(), why: why.to_string(), left }
         }
         Err(error) => stuck(store, journal, &format!("{why}; and the undo failed: {error}")),
     }
@@ -74,7 +74,7 @@ fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begu
     }
     left.reverse();
     restore_times(fs, &mut reach, journal)?;
-    sync_touched(fs, &mut reach, journal)?;
+    sync_touched(fs, &mut reach, journal, None)?;
     if left.is_empty() {
         clean(fs, session, &journal.made(), &journal.head.times)?;
         Journal::remove(fs, store, session.id())?;
@@ -118,7 +118,7 @@ pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id:
     Journal::remove(fs, store, id)
 }
 
-fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTime]) -> Result<(), Error> {
+pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTime]) -> Result<(), Error> {
     let mut reach = Reach::new(&session.dir)?;
     let mut in_tree = false;
     for spot in made.iter().rev() {
@@ -173,16 +173,17 @@ fn put_back_time(fs: &Fs, reach: &mut Reach, time: &FolderTime) -> Result<(), Er
     Ok(())
 }
 
-/// The time of somebody else's folder (`/tmp`) cannot be set: the one of this operation stands (docs/ARCHITECTURE.md, section 4).
+/// The time of somebody else's folder (`/tmp`) cannot be set, nor any where a file system (FUSE) has no call for it: the one of this
+/// operation stands (docs/ARCHITECTURE.md, section 4).
 fn ignore_not_mine(result: std::io::Result<()>) -> std::io::Result<()> {
     match result {
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => Ok(()),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::EOPNOTSUPP)) => Ok(()),
         other => other,
     }
 }
 
 /// Takes one step back; gives the reason where it must be left.
-fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>) -> Result<Option<String>, Error> {
+pub(super) fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>) -> Result<Option<String>, Error> {
     let target = open(reach.path(step.path), "open the folder of", step.path)?;
     if step.act == Act::SetMeta {
         // A new folder that is not in its place: the step that places it tells whether that is as it should be.
@@ -285,7 +286,7 @@ fn undo_remove(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Name
 }
 
 /// A name that cannot be reached because a folder on the way is missing holds nothing.
-fn open<'p>(
+pub(super) fn open<'p>(
     opened: std::io::Result<Named<'p>>,
     act: &'static str,
     path: impl std::fmt::Display,
@@ -298,7 +299,7 @@ fn open<'p>(
 }
 
 /// Whether the object of that identity lies there.
-fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<bool, IoError> {
+pub(super) fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<bool, IoError> {
     let (Some(named), Some(object)) = (named, object) else { return Ok(false) };
     let stat = named.at().stat().at("look at", named.at())?;
     let Some(stat) = stat.filter(|stat| look::identity(stat) == object.print.identity && stat.sort == object.state.sort()) else {
@@ -314,14 +315,14 @@ fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<bool, IoErr
     }
 }
 
-enum Whose {
+pub(super) enum Whose {
     Ours,
     Changed(String),
     Foreign,
 }
 
 /// Whether what lies at the target is what was put there, untouched.
-fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Error> {
+pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Error> {
     let Some(ours) = ours else { return Ok(Whose::Foreign) };
     if !holds(Some(target), Some(ours))? {
         return Ok(Whose::Foreign);

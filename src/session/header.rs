@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::id::Id;
+use super::sides::{self, Side};
 use crate::fs::dir::Time;
 use crate::tree::time;
 
@@ -172,6 +173,14 @@ impl Header {
         } else {
             Status::Partial
         }
+    }
+
+    /// The header of the next generation, with the changes on these sides.
+    pub fn sealing(&self, sides: &[Side]) -> Self {
+        let count = |which: fn(Side) -> bool| sides.iter().filter(|side| which(**side)).count() as u64;
+        let counts = Counts { changes: sides.len() as u64, inside: count(Side::is_in), ever_in: count(Side::was_in) };
+        let (generation, sides) = (self.generation + 1, sides::to_text(sides));
+        Self { generation, changed: crate::fs::now(), counts, sides, ..self.clone() }
     }
 
     /// Whether its numbers can be true.

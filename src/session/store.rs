@@ -274,6 +274,13 @@ impl Store {
         Ok(Session { dir, header })
     }
 
+    /// Puts a header in place of one that cannot be read, durably, as a journal has it. Under the store's lock.
+    pub fn put_header(&self, fs: &Fs, header: &Header) -> Result<Session, Error> {
+        let dir = self.session_dir(&header.id)?;
+        write_header(fs, &dir, header)?;
+        Ok(Session { dir, header: header.clone() })
+    }
+
     /// Opens a session and takes its lock; another recant that holds it is an error at once.
     pub fn lock_session(&self, fs: &Fs, id: &Id) -> Result<Locked, Error> {
         let dir = self.session_dir(id)?;
@@ -344,7 +351,7 @@ impl Store {
 
     /// Taken by whoever gives a session its number or a name: two at once would both find it free. Held for some ms.
     fn numbering(&self, fs: &Fs) -> Result<Lock, Error> {
-        let at = self.sessions.at(b".numbering");
+        let at = self.dir.at(b"numbering");
         let lock = Lock::wait(fs, at, Hold::Exclusive, Duration::from_secs(10), || ()).at("lock", at)?;
         lock.ok_or_else(|| Error::Busy { what: format!("the list of sessions of {}", self.path) })
     }

@@ -1,0 +1,439 @@
+//! What an undo had to leave alone, decided by the user: `--force` puts the recorded object back and keeps what is found,
+//! `--finish` leaves the tree as it is and keeps the recorded object.
+//!
+//! The decision is written into the journal first; whichever recant comes next carries it out. Each effect tells by where the
+//! objects lie whether it was done (E1), so that a crash at any point is gone on from. What is kept lies under
+//! `displaced/<generation>/<n>`, with its manifest, as what any `--force` overwrites. Both seal a new generation (E4).
+
+use serde::{Deserialize, Serialize};
+
+use super::apply::sync_touched;
+use super::item::{Item, Turn};
+use super::job::Verb;
+use super::journal::{Journal, displaced, made_for};
+use super::prepare::Hands;
+use super::reach::{Named, Reach};
+use super::step::{Act, Spot, Step};
+use super::undo::{Left, Whose, clean, holds, open, undo_step, whose};
+use super::{Error, meta};
+use crate::checkpoint::manifest::{Kept, Original, Reading, Writing, name_written};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Entry, Sort};
+use crate::fs::path::AbsPath;
+use crate::session::header::Header;
+use crate::session::log;
+use crate::session::sides::Side;
+use crate::session::store::{Session, Store, header_bytes};
+use crate::tree::look::{self, Seen};
+use crate::tree::state::{Likeness, What};
+
+/// What is to become of paths that somebody has changed since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Decision {
+    /// The tree stays as it is.
+    Finish,
+    /// The recorded objects go back.
+    Force,
+}
+
+/// What came of a decision.
+#[derive(Debug)]
+pub struct Decided {
+    /// Which it was.
+    pub decision: Decision,
+    /// What is kept in the session now, and where below its folder: the found object by `--force`, the recorded one by `--finish`.
+    pub kept: Vec<(AbsPath, String)>,
+    /// Where the recorded object could not be put back although that was asked for.
+    pub left: Vec<Left>,
+}
+
+/// The commands that decide, for messages.
+pub fn how_to_decide(id: &str) -> String {
+    format!(
+        "recant recover {id} --force puts back what was there and keeps what it finds; \
+         recant recover {id} --finish leaves the tree as it is"
+    )
+}
+
+/// Decides about a journal that undo has left, durably, and carries it out.
+pub(super) fn decide(fs: &Fs, store: &Store, session: &Session, mut journal: Journal, how: Decision) -> Result<Decided, Error> {
+    if journal.head.decided != Some(how) {
+        let mut reach = Reach::new(&session.dir)?;
+        refuse_what_cannot_be_kept(&mut reach, &journal, how)?;
+        if journal.head.decided.is_none() {
+            note_metadata(&mut reach, &mut journal)?;
+        }
+        journal.head.decided = Some(how);
+        let written = journal.write_new(fs, store)?;
+        written.sync(fs, store, session.id())?; // D1, D6: whole before it has its name
+        written.name(fs, store, session.id())?;
+    }
+    carry_out(fs, store, session, &journal, how)
+}
+
+/// A folder with something in it cannot be brought to the session from another file system.
+fn refuse_what_cannot_be_kept(reach: &mut Reach, journal: &Journal, how: Decision) -> Result<(), Error> {
+    if how == Decision::Finish {
+        return Ok(());
+    }
+    for item in journal.items.iter().filter(|item| item.moves() && item.beside.is_some()) {
+        let Some(target) = open(reach.path(&item.path), "open the folder of", &item.path)? else { continue };
+        if holds_more(&target, journal, &item.path)? {
+            let id = &journal.head.session;
+            return Err(Error::NotDecided {
+                path: item.path.to_string(),
+                why: "the folder that is there now has something in it, and the store, where it would be kept, is on another file system"
+                    .into(),
+                remedy: format!("move it away, then recant recover {id} --force; or recant recover {id} --finish leaves it"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a folder is there with something in it that is not decided about itself.
+fn holds_more(target: &Named<'_>, journal: &Journal, path: &AbsPath) -> Result<bool, Error> {
+    if target.at().stat().at("look at", path)?.is_none_or(|stat| stat.sort != Sort::Folder) {
+        return Ok(false);
+    }
+    let names = target.at().open_dir().and_then(|dir| dir.names()).at("list the folder", path)?;
+    let decided = |name: &Vec<u8>| {
+        let child = path.join(name).ok();
+        child.is_some_and(|child| journal.items.binary_search_by(|item| item.path.cmp(&child)).is_ok())
+    };
+    Ok(!names.iter().all(decided))
+}
+
+/// Where an inode stayed, what it has now is what is kept: afterwards nothing else tells.
+fn note_metadata(reach: &mut Reach, journal: &mut Journal) -> Result<(), Error> {
+    for item in journal.items.iter_mut().filter(|item| item.act == Act::SetMeta) {
+        let (Some(from), Some(to)) = (&item.from, &mut item.to) else { continue };
+        let Some(target) = open(reach.path(&item.path), "open the folder of", &item.path)? else { continue };
+        let found = look::look(target.at()).at("look at", &item.path)?;
+        if let Some(found) = found.filter(|found| found.print.identity == from.print.identity) {
+            to.state.meta = found.state.meta;
+        }
+    }
+    Ok(())
+}
+
+/// Carries a decision out from wherever it was cut off before its seal.
+pub(super) fn carry_out(fs: &Fs, store: &Store, session: &Session, journal: &Journal, how: Decision) -> Result<Decided, Error> {
+    let mut reach = Reach::new(&session.dir)?;
+    make_folder(fs, &mut reach, journal)?;
+    let mut left = Vec::new();
+    for turn in journal.turns.iter().rev() {
+        let step = journal.step(*turn);
+        let mut hands = Deciding { fs, reach: &mut reach, journal, step: &step };
+        let why = match (how, number(journal, *turn)) {
+            (Decision::Force, n) => hands.put_back(fresh(journal, *turn), n)?,
+            (Decision::Finish, Some(n)) => hands.keep_recorded(n).map(|()| None)?,
+            (Decision::Finish, None) => None,
+        };
+        left.extend(why.map(|why| Left { path: step.path.clone(), why }));
+    }
+    left.reverse();
+    // D4: where things are kept now before where they were.
+    let folder = reach.held(&displaced_below(journal)).at("open the folder", session.dir.path().display())?;
+    fs.sync_dir(&folder).at("sync", folder.path().display())?;
+    sync_touched(fs, &mut reach, journal, None)?;
+    let header = sealed(&mut reach, session, journal, how, &left)?;
+    let at = session.dir.at(b"session.json");
+    fs.replace(at, &header_bytes(&header)).at("replace", at)?; // E4
+    let kept = end(fs, store, session, &header, journal, how)?;
+    Ok(Decided { decision: how, kept, left })
+}
+
+/// Ends what was sealed: manifests, what Prepare had made, the log, and last the journal.
+pub(super) fn end(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    header: &Header,
+    journal: &Journal,
+    how: Decision,
+) -> Result<Vec<(AbsPath, String)>, Error> {
+    let mut reach = Reach::new(&session.dir)?;
+    let kept = write_displaced(fs, &mut reach, journal, how)?;
+    if journal.head.verb == Verb::Rollback {
+        amend_manifest(fs, &mut reach, session, header, journal)?;
+    }
+    let frame = journal.frame();
+    let in_displaced = |spot: &Spot| matches!(spot, Spot::Session(below) if below.starts_with(b"displaced/"));
+    let made: Vec<Spot> =
+        journal.items.iter().flat_map(|item| made_for(&frame, item)).filter(|spot| !in_displaced(spot)).collect();
+    clean(fs, session, &made, &journal.head.times)?;
+    note(fs, store, journal, how)?;
+    Journal::remove(fs, store, session.id())?;
+    Ok(kept)
+}
+
+fn displaced_below(journal: &Journal) -> Vec<u8> {
+    format!("displaced/{}", journal.head.generation + 1).into_bytes()
+}
+
+/// The folder of what is kept: it may be there from an earlier try, or from the operation itself.
+fn make_folder(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+    let spot = displaced(journal.head.generation + 1);
+    let named = reach.spot(&spot).at("open the folder of", &spot)?;
+    match fs.mkdir(named.at(), 0o700) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        made => made.at("make the folder", named.at())?,
+    }
+    // D3: once something lies in it, its name is the only way there.
+    Ok(fs.sync_dir(&named.dir).at("sync", named.dir.path().display())?)
+}
+
+/// The number of the change that a turn moves; none where only metadata is set.
+fn number(journal: &Journal, turn: Turn) -> Option<u32> {
+    match turn {
+        Turn::Move(i) => Some(journal.items[i as usize].n),
+        Turn::Open(_) | Turn::Finish(_) | Turn::Close(_) => None,
+    }
+}
+
+fn fresh(journal: &Journal, turn: Turn) -> bool {
+    matches!(turn, Turn::Move(i) if journal.items[i as usize].fresh)
+}
+
+/// One step that is decided about.
+struct Deciding<'a> {
+    fs: &'a Fs,
+    reach: &'a mut Reach,
+    journal: &'a Journal,
+    step: &'a Step<'a>,
+}
+
+impl Deciding<'_> {
+    /// `--force`: the recorded object takes its path again, and what is found there is kept. Gives the reason where it cannot.
+    fn put_back(&mut self, fresh: bool, n: Option<u32>) -> Result<Option<String>, Error> {
+        // Where nobody stands in the way any more it is undone as it always is.
+        let why = undo_step(self.fs, self.reach, fresh, self.step)?;
+        let Some(n) = n else { return self.put_back_metadata(why) };
+        let why = match why {
+            Some(why) => self.change_places(why)?,
+            None => None,
+        };
+        // The recorded object has nowhere to go: it is kept, as by `--finish`.
+        if why.is_some() {
+            self.keep_recorded(n)?;
+        } else {
+            self.keep_found(n)?;
+        }
+        if self.step.was_folder() || self.step.to.as_ref().is_some_and(|to| to.state.is_folder()) {
+            self.reach.forget(self.step.path);
+        }
+        Ok(why)
+    }
+
+    fn put_back_metadata(&mut self, why: Option<String>) -> Result<Option<String>, Error> {
+        let (Some(why), Some(from)) = (why, &self.step.from) else { return Ok(None) };
+        let Some(target) = open(self.reach.path(self.step.path), "open the folder of", self.step.path)? else {
+            return Ok(Some(why));
+        };
+        let found = look::look(target.at()).at("look at", self.step.path)?;
+        let Some(found) = found.filter(|found| found.print.identity == from.print.identity) else { return Ok(Some(why)) };
+        let sort = found.state.sort();
+        meta::bring(self.fs, target.at(), sort, &found.state.meta, &from.state.meta).at("set the metadata of", self.step.path)?;
+        Ok(None)
+    }
+
+    /// What is found goes to where the recorded object lies, which takes its place.
+    fn change_places(&mut self, why: String) -> Result<Option<String>, Error> {
+        let Some(spot) = self.spot() else { return Ok(Some(why)) };
+        let target = open(self.reach.path(self.step.path), "open the folder of", self.step.path)?;
+        let lies = open(self.reach.spot(&spot), "open the folder of", &spot)?;
+        let found = match &target {
+            Some(target) => target.at().stat().at("look at", self.step.path)?,
+            None => None,
+        };
+        if self.step.from.is_none() && found.is_none() {
+            return Ok(None);
+        }
+        let (Some(target), Some(lies)) = (target, lies) else { return Ok(Some(why)) };
+        let recorded = holds(Some(&lies), self.step.from.as_deref())?;
+        match (&self.step.from, found) {
+            (None, _) => self.fs.place(target.at(), lies.at()).at("move", self.step.path)?,
+            (Some(_), _) if !recorded => return Ok(Some(why)),
+            (Some(_), None) => self.fs.place(lies.at(), target.at()).at("put back", self.step.path)?,
+            (Some(_), Some(_)) => self.fs.exchange(lies.at(), target.at()).at("put back", self.step.path)?,
+        }
+        Ok(None)
+    }
+
+    /// Where the recorded object lies after the step, or what was put if there was nothing before.
+    fn spot(&self) -> Option<Spot> {
+        self.step.at.out.clone().or_else(|| self.step.at.to.clone())
+    }
+
+    /// What took the recorded object's spot when that went back.
+    fn keep_found(&mut self, n: u32) -> Result<(), Error> {
+        let Some(spot) = self.spot() else { return Ok(()) };
+        let Some(lies) = open(self.reach.spot(&spot), "open the folder of", &spot)? else { return Ok(()) };
+        let there = lies.at().stat().at("look at", &spot)?.is_some();
+        if !there
+            || holds(Some(&lies), self.step.from.as_deref())?
+            || matches!(whose(&lies, self.step.to.as_deref())?, Whose::Ours)
+        {
+            return Ok(());
+        }
+        self.put_away(&spot, n)
+    }
+
+    /// The recorded object, where it is not at its path.
+    fn keep_recorded(&mut self, n: u32) -> Result<(), Error> {
+        let Some(spot) = self.step.at.out.clone() else { return Ok(()) };
+        let lies = open(self.reach.spot(&spot), "open the folder of", &spot)?;
+        if holds(lies.as_ref(), self.step.from.as_deref())? { self.put_away(&spot, n) } else { Ok(()) }
+    }
+
+    /// From `spot` to `displaced/<generation>/<n>`; a name that is taken gets another number behind it.
+    fn put_away(&mut self, spot: &Spot, n: u32) -> Result<(), Error> {
+        let below = |name: String| Spot::Session([&*displaced_below(self.journal), b"/", name.as_bytes()].concat());
+        let home = below(n.to_string());
+        if *spot == home {
+            return Ok(());
+        }
+        let lies = self.reach.spot(spot).at("open the folder of", spot)?;
+        let Some(mut seen) = look::look(lies.at()).at("look at", spot)? else { return Ok(()) };
+        read_digest(&mut seen, lies.at())?;
+        let mut free = home;
+        for k in 1.. {
+            let named = self.reach.spot(&free).at("open the folder of", &free)?;
+            let Some(mut there) = look::look(named.at()).at("look at", named.at())? else { break };
+            read_digest(&mut there, named.at())?;
+            // A copy of it from a try that was cut off; or Prepare's copy of what is back in its place.
+            let same = |other: &Seen| other.state.likeness(&there.state) == Likeness::Same && !there.state.is_folder();
+            if same(&seen) {
+                self.fs.remove_all(lies.at()).at("remove", spot)?;
+                return Ok(());
+            }
+            if self.step.at.copied && self.step.from.as_deref().is_some_and(same) {
+                self.fs.remove_all(named.at()).at("remove", named.at())?;
+                break;
+            }
+            free = below(format!("{n}.{k}"));
+        }
+        let named = self.reach.spot(&free).at("open the folder of", &free)?;
+        match self.fs.place(lies.at(), named.at()) {
+            Err(error) if error.raw_os_error() == Some(libc::EXDEV) => {
+                self.copy_away(spot, &free, &below(format!("{n}.new")), &seen)
+            }
+            put => Ok(put.at("put away", spot)?),
+        }
+    }
+
+    /// Between two file systems: copied whole and durable before it goes (I7).
+    fn copy_away(&mut self, spot: &Spot, to: &Spot, temp: &Spot, seen: &Seen) -> Result<(), Error> {
+        Hands::new(self.fs, self.reach, self.journal.frame()).copy(spot, temp, seen, true)?;
+        let (temp, to) =
+            (self.reach.spot(temp).at("open the folder of", temp)?, self.reach.spot(to).at("open the folder of", to)?);
+        self.fs.sync_at(temp.at()).at("sync", temp.at())?; // D1
+        self.fs.place(temp.at(), to.at()).at("put away", to.at())?;
+        self.fs.sync_dir(&to.dir).at("sync", to.dir.path().display())?; // D2, before the only other one goes
+        let lies = self.reach.spot(spot).at("open the folder of", spot)?;
+        Ok(self.fs.remove_all(lies.at()).at("remove", spot)?)
+    }
+}
+
+fn read_digest(seen: &mut Seen, at: Entry<'_>) -> Result<(), Error> {
+    if matches!(seen.state.what, What::File { .. }) {
+        seen.set_digest(look::digest(at).at("read", at)?.0);
+    }
+    Ok(())
+}
+
+/// The header to be sealed: a change whose `after` is nowhere any more is out, and lost.
+fn sealed(reach: &mut Reach, session: &Session, journal: &Journal, how: Decision, left: &[Left]) -> Result<Header, Error> {
+    let mut sides = session.sides(usize::try_from(session.header.counts.changes).unwrap_or(usize::MAX))?;
+    for item in &journal.items {
+        let undone = how == Decision::Force && !left.iter().any(|left| left.path == item.path);
+        let lost = !undone || journal.head.verb.inward() && is_lost(reach, journal, item)?;
+        if let Some(side) = sides.get_mut(item.index as usize).filter(|_| lost) {
+            *side = Side::Lost;
+        }
+    }
+    Ok(session.header.sealing(&sides))
+}
+
+/// Whether the file that was to be put lies nowhere in the session any more.
+fn is_lost(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Error> {
+    let is_file = item.to.as_ref().is_some_and(|to| matches!(to.state.what, What::File { .. }));
+    if !item.moves() || !is_file {
+        return Ok(false);
+    }
+    let places = journal.frame().places(item);
+    if let Some(spot) = &places.to
+        && holds(open(reach.spot(spot), "open the folder of", spot)?.as_ref(), item.to.as_ref())?
+    {
+        return Ok(false);
+    }
+    let Some(spare) = &places.spare else { return Ok(true) };
+    let spare_at = open(reach.spot(spare), "open the folder of", spare)?;
+    Ok(spare_at.map(|spare| spare.at().stat()).transpose().at("look at", spare)?.flatten().is_none())
+}
+
+/// What is kept has a manifest of its own; of an inode that stayed it is the metadata.
+fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal, how: Decision) -> Result<Vec<(AbsPath, String)>, Error> {
+    let generation = journal.head.generation + 1;
+    let below = displaced_below(journal);
+    let folder = reach.held(&below).at("open the folder", crate::fs::path::Shown(&below))?;
+    let (mut rows, mut kept) = (Writing::begin(fs, &folder)?, Vec::new());
+    for item in &journal.items {
+        let row = |state, kept| Original { n: item.n, path: item.path.clone(), state, kept, put: None };
+        if item.act == Act::SetMeta && how == Decision::Force {
+            rows.original(&row(item.to.as_ref().map(|found| found.state.clone()), Kept::Metadata))?;
+            continue;
+        }
+        let name = item.n.to_string();
+        let at = folder.at(name.as_bytes());
+        let Some(mut seen) = look::look(at).at("look at", at)? else { continue };
+        read_digest(&mut seen, at)?;
+        rows.original(&row(Some(seen.state), Kept::Displaced { generation }))?;
+        kept.push((item.path.clone(), format!("displaced/{generation}/{name}")));
+    }
+    let file = rows.end(std::iter::empty())?;
+    fs.sync(&file, folder.path()).at("sync", folder.path().display())?; // D1
+    name_written(fs, &folder)?;
+    fs.sync_dir(&folder).at("sync", folder.path().display())?; // D2
+    Ok(kept)
+}
+
+/// A rollback that was taken back by force may have lost an original; what is out now needs none.
+fn amend_manifest(fs: &Fs, reach: &mut Reach, session: &Session, header: &Header, journal: &Journal) -> Result<(), Error> {
+    let count = usize::try_from(header.counts.changes).unwrap_or(usize::MAX);
+    let sides = crate::session::sides::from_text(&header.sides, count).unwrap_or_default();
+    let folder = session.dir.open_below(b"checkpoint").at("open the folder", session.dir.at(b"checkpoint"))?;
+    let (mut old, mut new) = (Reading::open(&session.dir)?, Writing::begin(fs, &folder)?);
+    while let Some(mut original) = old.next()? {
+        if let Ok(i) = journal.items.binary_search_by(|item| item.path.cmp(&original.path)) {
+            let item = &journal.items[i];
+            if !sides.get(item.index as usize).is_some_and(|side| side.is_in()) {
+                continue;
+            }
+            if is_lost(reach, journal, item)? {
+                original.kept =
+                    Kept::Uncovered { why: "it had been changed or removed when an interrupted rollback was undone".into() };
+            }
+        }
+        new.original(&original)?;
+    }
+    let file = new.end(old.folder_times()?.values())?;
+    fs.sync(&file, folder.path()).at("sync", folder.path().display())?; // D1
+    name_written(fs, &folder)?;
+    Ok(fs.sync_dir(&folder).at("sync", folder.path().display())?) // D2
+}
+
+fn note(fs: &Fs, store: &Store, journal: &Journal, how: Decision) -> Result<(), Error> {
+    let entry = log::Entry {
+        time: crate::fs::now(),
+        verb: "recover".into(),
+        session: journal.head.session.clone(),
+        generation: journal.head.generation + 1,
+        result: if how == Decision::Force { "forced" } else { "finished" }.into(),
+        paths: journal.items.len() as u64,
+    };
+    Ok(log::append(fs, store, &entry)?)
+}

@@ -1,0 +1,349 @@
+//! What an interrupted operation leaves to the user: paths that somebody has changed before it was undone, and a header that
+//! cannot tell whether it was done. `recant recover ID --force | --finish | --undo` ends each of them, also when it is itself
+//! killed before any step. Needs the feature `crash-points`.
+#![cfg(feature = "crash-points")]
+#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+
+mod common;
+
+use std::path::Path;
+
+use common::{Manifest, World};
+
+/// A session with every kind of step, killed when all of it was on the tree and nothing was sealed.
+struct Scene {
+    world: World,
+    id: String,
+    verb: &'static str,
+    before: Manifest,
+    _elsewhere: Option<tempfile::TempDir>,
+}
+
+impl Scene {
+    fn new(verb: &'static str, two_file_systems: bool) -> Self {
+        let shm = Path::new("/dev/shm");
+        let mut world = if shm.is_dir() { World::on(shm) } else { World::new() };
+        let elsewhere = two_file_systems.then(|| tempfile::tempdir().expect("a folder of another file system"));
+        if let Some(elsewhere) = &elsewhere {
+            world.set("RECANT_STORE", elsewhere.path().join("store"));
+        }
+        world.write("edited", "old").write("gone", "away").write("moded", "x").write("calm", "old").write("full/a", "1");
+        let id = world.begin();
+        for name in ["edited", "calm", "new", "made/deep/new"] {
+            world.stage_write(&id, name, "new");
+        }
+        for words in ["delete ID gone", "chmod ID 0640 moded", "delete ID full -r"] {
+            world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+        }
+        if verb == "rollback" {
+            world.recant(&format!("commit {id}")).ok();
+        }
+        let before = world.manifest();
+        Self { world, id, verb, before, _elsewhere: elsewhere }
+    }
+
+    /// Kills the verb before its seal.
+    fn interrupted(self) -> Self {
+        let n = self.step_of("renameat ", "session.json.new");
+        self.kill_before(n);
+        self
+    }
+
+    fn step_of(&self, call: &str, name: &str) -> usize {
+        let log = self.world.root().join("steps");
+        self.keep();
+        self.world.call([self.verb, &self.id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).expect("a log of steps");
+        std::fs::remove_file(log).expect("the log");
+        self.reset();
+        let at = steps.lines().position(|step| step.contains(call) && step.contains(name));
+        at.unwrap_or_else(|| panic!("no {call}{name} in\n{steps}")) + 1
+    }
+
+    /// Tree and store as they are now are what [`Self::reset`] gives back.
+    fn keep(&self) {
+        self.shell(&format!("rm -rf saved && mkdir saved && cp -a tree {} saved", self.store().display()));
+    }
+
+    fn reset(&self) {
+        self.shell(&format!("rm -rf tree {0} && cp -a saved/tree . && cp -a saved/store {0}", self.store().display()));
+    }
+
+    fn store(&self) -> std::path::PathBuf {
+        self._elsewhere.as_ref().map_or_else(|| self.world.store(), |elsewhere| elsewhere.path().join("store"))
+    }
+
+    fn kill_before(&self, n: usize) {
+        let killed = self.world.call([self.verb, &self.id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        assert_eq!(killed.status, 137, "{killed}");
+    }
+
+    fn shell(&self, command: &str) {
+        self.world.program("sh", ["-c", command]).cwd(self.world.root()).run().ok();
+    }
+
+    /// Somebody is at work on paths of all kinds before anybody recovers.
+    fn disturbed(self) -> Self {
+        self.disturb();
+        self
+    }
+
+    fn disturb(&self) {
+        let command = if self.verb == "commit" {
+            "cd tree; printf theirs > edited.t; mv edited.t edited; printf theirs > gone; printf theirs >> new; printf theirs > full;
+             printf theirs > made/deep/put; chmod 0604 moded"
+        } else {
+            "cd tree; printf theirs > edited.t; mv edited.t edited; printf theirs > new; printf theirs >> gone; rm -rf full;
+             printf theirs > made; chmod 0604 moded"
+        };
+        self.shell(command);
+    }
+
+    fn recover(&self, how: &str) -> common::Said {
+        self.world.recant(&format!("recover {} {how}", self.id))
+    }
+
+    fn displaced(&self, name: &str) -> String {
+        let path = self.world.path(name).display().to_string();
+        let said = self.world.call(["cat", &self.id, &path, "--displaced"]).run();
+        if said.status == 0 { said.stdout() } else { format!("{said}") }
+    }
+
+    fn status(&self) -> String {
+        self.world.status(&self.id)
+    }
+
+    fn assert_over(&self, what: &str) {
+        self.world.assert_tidy(what);
+        let said = self.world.recant("recover").ok();
+        assert!(said.stderr().contains("nothing was interrupted"), "{what}: {said}");
+    }
+}
+
+fn calm(manifest: &Manifest) -> Manifest {
+    let mut manifest = manifest.clone().without_folder_times();
+    manifest.0.retain(|path, _| path != b"");
+    manifest
+}
+
+#[test]
+fn what_somebody_has_changed_is_left_with_the_commands_that_decide() {
+    for verb in ["commit", "rollback"] {
+        let scene = Scene::new(verb, false).interrupted().disturbed();
+        let theirs = scene.world.manifest();
+        let said = scene.recover("").with(4);
+        for name in ["edited", "moded"] {
+            assert!(said.stdout().contains(&scene.world.path(name).display().to_string()), "{verb}: {name}: {said}");
+        }
+        for how in ["--force", "--finish"] {
+            let command = format!("recant recover {} {how}", scene.id);
+            assert!(said.stdout().contains(&command), "{verb}: {said}");
+            let refused = scene.world.recant(&format!("commit {}", scene.id)).with(7);
+            assert!(refused.stderr().contains(&command), "{verb}: {refused}");
+            assert!(scene.world.recant("status").stdout().contains(&command), "{verb}");
+        }
+        let theirs_now = scene.world.manifest();
+        for name in ["edited", "moded", "gone", "new"] {
+            assert_eq!(theirs.0.get(name.as_bytes()), theirs_now.0.get(name.as_bytes()), "{verb}: {name}");
+        }
+    }
+}
+
+#[test]
+fn by_force_the_tree_is_as_before_and_what_is_found_is_kept() {
+    for (verb, two) in [("commit", false), ("rollback", false), ("commit", true), ("rollback", true)] {
+        let what = format!("{verb}, two file systems: {two}");
+        let scene = Scene::new(verb, two).interrupted().disturbed();
+        if two && verb == "commit" {
+            // A folder with something in it cannot go to another file system.
+            let said = scene.recover("--force").with(1);
+            assert!(said.stdout().contains("made/deep") && said.stdout().contains("--finish"), "{what}: {said}");
+            scene.world.remove("made/deep/put");
+        }
+        let said = scene.recover("--force").ok();
+        calm(&scene.before).assert_same(&calm(&scene.world.manifest()), &format!("{what}: {said}"));
+        assert_eq!(scene.displaced("edited"), "theirs", "{what}: {said}");
+        let appended = if verb == "commit" { "new" } else { "gone" };
+        assert!(scene.displaced(appended).ends_with("theirs"), "{what}: {said}");
+        scene.assert_over(&what);
+        if two && verb == "commit" {
+            // The store has its own copy of what was put: nothing is lost.
+            assert_eq!(scene.status(), "pending", "{what}: {said}");
+            let said = scene.world.recant(&format!("commit {}", scene.id)).ok();
+            assert_eq!(scene.world.read("edited"), "new", "{what}: {said}");
+            continue;
+        }
+        // What is lost is left out by name, and nothing else.
+        let (status, next) = if verb == "commit" { ("rolled_back", "commit") } else { ("committed", "rollback") };
+        assert_eq!(scene.status(), status, "{what}: {said}");
+        let said = scene.world.recant(&format!("{next} {}", scene.id));
+        if two {
+            // So it has of the original.
+            assert_eq!(said.status, 0, "{what}: {said}");
+            assert_eq!(scene.world.read("edited"), "old", "{what}: {said}");
+            continue;
+        }
+        assert_eq!(said.status, 4, "{what}: {said}");
+        assert!(said.stdout().contains("edited"), "{what}: {said}");
+        assert_eq!(scene.world.read("calm"), if verb == "commit" { "new" } else { "old" }, "{what}: {said}");
+        assert_eq!(scene.world.read("edited"), if verb == "commit" { "old" } else { "new" }, "{what}: {said}");
+    }
+}
+
+#[test]
+fn finished_the_tree_stays_as_it_is_and_what_was_there_before_is_kept() {
+    for (verb, two) in [("commit", false), ("rollback", false), ("commit", true), ("rollback", true)] {
+        let what = format!("{verb}, two file systems: {two}");
+        let scene = Scene::new(verb, two).interrupted().disturbed();
+        scene.recover("").with(4);
+        let mut left = scene.world.manifest();
+        left.0.retain(|path, _| !path.starts_with(b".recant-"));
+        let said = scene.recover("--finish").ok();
+        calm(&left).assert_same(&calm(&scene.world.manifest()), &format!("{what}: {said}"));
+        assert_eq!(scene.displaced("edited"), if verb == "commit" { "old" } else { "new" }, "{what}: {said}");
+        scene.assert_over(&what);
+        assert_eq!(scene.status(), if verb == "commit" { "rolled_back" } else { "partial" }, "{what}: {said}");
+        let next = if verb == "commit" { "redo" } else { "rollback" };
+        let said = scene.world.recant(&format!("{next} {} {}", scene.id, scene.world.path("edited").display()));
+        assert_eq!(scene.world.read("edited"), "theirs", "{what}: {said}");
+    }
+}
+
+/// Kills the recovery before each of its steps; the next recant goes on with it.
+fn sweep(verb: &'static str, how: &str, two: bool) {
+    let mut wanted: Option<Manifest> = None;
+    let scene = Scene::new(verb, two);
+    let killed_before = scene.step_of("renameat ", "session.json.new");
+    for n in (1..).step_by(if two { 3 } else { 1 }) {
+        scene.reset();
+        scene.kill_before(killed_before);
+        scene.disturb();
+        if two {
+            scene.shell("rm -f tree/made/deep/put");
+        }
+        let first = scene.world.call(["recover", &scene.id, how]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let what = format!("{verb}, {how} killed before step {n}, two file systems: {two}: {first}");
+        if first.status == 137 {
+            // Before the decision is written down it is to be made again.
+            scene.recover(how);
+        } else {
+            assert!(n > 30, "{what}");
+        }
+        let mut now = calm(&scene.world.manifest());
+        now.0.values_mut().for_each(|row| row.mtime = (0, 0));
+        wanted.get_or_insert(now.clone()).assert_same(&now, &what);
+        let kept = if how == "--force" {
+            "theirs"
+        } else if verb == "commit" {
+            "old"
+        } else {
+            "new"
+        };
+        assert_eq!(scene.displaced("edited"), kept, "{what}");
+        scene.assert_over(&what);
+        if first.status != 137 {
+            println!("{verb}, {how}, two file systems: {two}: {} steps", n - 1);
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_forced_recovery_killed_before_any_step_is_ended_by_the_next_one() {
+    sweep("commit", "--force", false);
+    sweep("rollback", "--force", false);
+}
+
+#[test]
+fn a_finished_recovery_killed_before_any_step_is_ended_by_the_next_one() {
+    sweep("commit", "--finish", false);
+    sweep("rollback", "--finish", false);
+}
+
+#[test]
+fn so_it_is_between_two_file_systems() {
+    sweep("commit", "--force", true);
+    sweep("rollback", "--finish", true);
+}
+
+#[test]
+fn once_decided_it_is_carried_out_by_whatever_verb_comes_next() {
+    let scene = Scene::new("commit", false).interrupted().disturbed();
+    // Decided, and the displaced folder made.
+    let log = scene.world.root().join("steps");
+    let said =
+        scene.world.call(["recover", &scene.id, "--force"]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    let steps = std::fs::read_to_string(&log).expect("a log of steps");
+    let n = steps.lines().position(|step| step.contains("mkdirat")).unwrap_or_else(|| panic!("{said}\n{steps}")) + 2;
+    let scene = Scene::new("commit", false).interrupted().disturbed();
+    let killed = scene.world.call(["recover", &scene.id, "--force"]).env("RECANT_STEPS", format!("kill:{n}")).run();
+    assert_eq!(killed.status, 137, "{killed}");
+    let said = scene.world.recant("session new").ok();
+    calm(&scene.before).assert_same(&calm(&scene.world.manifest()), &format!("after another verb: {said}\n{killed}"));
+    assert_eq!(scene.displaced("edited"), "theirs");
+    scene.assert_over("after another verb");
+}
+
+#[test]
+fn a_header_that_cannot_tell_is_decided_by_undo_or_finish() {
+    let garble = |scene: &Scene| {
+        std::fs::write(scene.store().join("sessions").join(&scene.id).join("session.json"), "x").expect("a write")
+    };
+    for (garbled, how, status) in [(true, "--undo", "pending"), (true, "--finish", "committed"), (false, "--undo", "pending")] {
+        let scene = Scene::new("commit", false).interrupted();
+        if garbled {
+            garble(&scene);
+        } else {
+            // Of another generation.
+            scene.shell(&format!(
+                "sed -i 's/\"generation\":0/\"generation\":7/' {}/sessions/{}/session.json",
+                scene.store().display(),
+                scene.id
+            ));
+        }
+        let on_tree = scene.world.manifest();
+        for words in ["recover", &format!("recover {}", scene.id), &format!("commit {}", scene.id)] {
+            let said = scene.world.recant(words).with(5);
+            let said = format!("{said}");
+            for how in ["--undo", "--finish"] {
+                assert!(said.contains(&format!("recover <id1> {how}")), "{words}: {said}");
+            }
+        }
+        on_tree.assert_same(&scene.world.manifest(), how);
+        let said = scene.recover(how).ok();
+        let wanted = if how == "--undo" { &scene.before } else { &on_tree };
+        calm(wanted).assert_same(&calm(&scene.world.manifest()), &format!("{how}: {said}"));
+        assert_eq!(scene.status(), status, "{how}: {said}");
+        scene.assert_over(how);
+        let (there, back) = if how == "--undo" { ("commit", "rollback") } else { ("rollback", "redo") };
+        for verb in [there, back] {
+            scene.world.recant(&format!("{verb} {}", scene.id)).ok();
+        }
+    }
+}
+
+#[test]
+fn what_was_not_done_is_not_finished_and_what_was_tidied_up_is_not_undone() {
+    // Killed before the steps were done: the journal has its name, the tree is as before but for some.
+    let scene = Scene::new("commit", false);
+    let n = scene.step_of("renameat2 EXCHANGE", "edited");
+    scene.kill_before(n);
+    std::fs::write(scene.world.session(&scene.id).join("session.json"), "x").expect("a write");
+    let said = scene.recover("--finish").with(1);
+    assert!(said.stdout().contains("--undo"), "{said}");
+    scene.recover("--undo").ok();
+    calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "undone");
+    // Killed while originals went to their last places.
+    let scene = Scene::new("commit", false);
+    let n = scene.step_of("renameat ", "manifest.jsonl.new");
+    scene.kill_before(n);
+    let on_tree = scene.world.manifest();
+    std::fs::write(scene.world.session(&scene.id).join("session.json"), "x").expect("a write");
+    let said = scene.recover("--undo").with(1);
+    assert!(said.stdout().contains("--finish"), "{said}");
+    scene.recover("--finish").ok();
+    on_tree.assert_same(&scene.world.manifest(), "finished");
+    scene.world.recant(&format!("rollback {}", scene.id)).ok();
+    calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "rolled back");
+}
