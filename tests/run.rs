@@ -56,7 +56,8 @@ fn a_command_that_can_not_start_leaves_no_session() {
         assert!(desk.ids().is_empty());
         assert!(desk.world.read("id").ends_with("result=failed\n"), "{}", desk.world.read("id"));
         let left = || std::fs::read_dir(desk.world.store().join("sessions")).unwrap().map(|entry| entry.unwrap().file_name());
-        let left = || left().map(|name| name.into_string().unwrap()).collect::<Vec<_>>();
+        let names = || left().map(|name| name.into_string().unwrap());
+        let left = || names().filter(|name| name != ".numbering").collect::<Vec<_>>();
         // The empty folders of the last one lose their name at once and go with the next run.
         assert!(left().len() == 1 && left()[0].starts_with(".gone-"), "{:?}", left());
         desk.run("echo new > new").ok();
@@ -421,6 +422,52 @@ fn what_somebody_does_to_the_mode_of_a_folder_during_the_run_is_not_put_back() {
         let now = desk.world.manifest();
         desk.recant(&format!("commit {id}")).with(3);
         desk.world.manifest().assert_same(&now, "a conflict changes nothing");
+    });
+}
+
+#[test]
+fn metadata_of_files_with_several_names_is_committed_and_comes_off() {
+    each(|desk| {
+        desk.made("mkdir -p d/f; echo 1 > d/1; ln d/1 d/f/l; ln d/1 d/f/m; echo 2 > d/2; ln d/2 d/f/n; echo 3 > d/3; ln d/3 d/o");
+        let before = desk.world.manifest();
+        for (script, rows) in [
+            ("chmod -R go-rwx d", &[("d/1", 0o600, 3), ("d/f/l", 0o600, 3), ("d/3", 0o600, 2)][..]),
+            // The names go apart: each gets its own.
+            ("chmod 600 d/1; chmod 640 d/f/l", &[("d/1", 0o600, 1), ("d/f/l", 0o640, 1), ("d/f/m", 0o644, 1)]),
+            ("chmod 600 d/2; echo new > d/f/n", &[("d/2", 0o600, 1), ("d/f/n", 0o644, 1)]),
+            ("touch -d 2001-01-01 d/3 d/o", &[("d/3", 0o644, 2), ("d/o", 0o644, 2)]),
+        ] {
+            desk.run(script).ok();
+            desk.recant("commit last").ok();
+            for (name, mode, names) in rows {
+                let stat = std::fs::metadata(desk.world.path(name)).unwrap();
+                assert_eq!((stat.mode() & 0o7777, stat.nlink().min(*names)), (*mode, *names), "{script}: {name}");
+            }
+            desk.recant("rollback last").ok();
+            desk.world.manifest().assert_same(&before, script);
+        }
+    });
+}
+
+#[test]
+fn a_command_without_network_has_a_loopback_alone() {
+    if !has("python3") {
+        return;
+    }
+    each(|desk| {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let ask = format!("import socket; socket.create_connection(('127.0.0.1', {port}), 3)");
+        let own = "import socket; s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname(), 3); open('made', 'w')";
+        let run = |options: &[&str], script: &str| {
+            desk.call([&["run", "--discard", "--json"], options, &["--", "/usr/bin/python3", "-c", script]].concat()).run()
+        };
+        let open = run(&[], &ask).ok();
+        let last = |said: &str| serde_json::from_str::<serde_json::Value>(said.lines().last().unwrap()).unwrap();
+        assert_eq!(last(&open.stderr())["beyond_files"]["network"], true);
+        let closed = run(&["--no-network"], &ask).with(1);
+        assert_eq!(last(&closed.stderr())["beyond_files"]["network"], false);
+        run(&["--no-network"], own).ok();
     });
 }
 

@@ -21,7 +21,7 @@ use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::header::{Counts, Sizes};
-use crate::session::run::{Arg, Ending, How, Run, boot_id};
+use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id};
 use crate::session::store::{Locked, Store};
 use crate::tree::state::State;
 
@@ -32,6 +32,8 @@ pub struct Held {
     pub exit: Exit,
     /// The session's changes; none where the run left nothing.
     pub changes: u64,
+    /// What became of changes where.
+    pub coverage: Vec<Coverage>,
     /// What cannot be told by a change, a line each.
     pub warnings: Vec<String>,
 }
@@ -87,7 +89,7 @@ pub fn hold(
     });
     record.started = ended.started;
     match collect_ran(fs, store, session, &mut record, &laid, &held) {
-        Ok(changes) => Ok(Held { exit: ended.exit, changes, warnings: record.notes }),
+        Ok(changes) => Ok(Held { exit: ended.exit, changes, coverage: record.coverage, warnings: record.notes }),
         Err(why) => Err(uncollected(session, Some(ended.exit), why)),
     }
 }

@@ -512,6 +512,9 @@ pub struct Run {
     /// End background processes with the command, instead of waiting for them
     #[arg(long)]
     pub no_wait: bool,
+    /// Give the command no network but a loopback of its own, and no abstract sockets
+    #[arg(long)]
+    pub no_network: bool,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,

@@ -14,7 +14,7 @@ use crate::capture::error::Error;
 use crate::capture::hold::{Held, collect_ended as collect_into, hold, start_of};
 use crate::capture::inside::inside;
 use crate::capture::plan::{Pass, Plan, Request, Route, working_folder};
-use crate::capture::run::{Command, Event, Exit, Linger};
+use crate::capture::run::{Command, Event, Exit, Linger, Network};
 use crate::error::{At, Kind};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -33,7 +33,17 @@ struct Document<'a> {
     result: &'static str,
     ending: Ending,
     changes: u64,
+    beyond_files: Beyond<'a>,
     warnings: &'a [String],
+}
+
+/// What the command could reach that no session can hold.
+#[derive(Serialize)]
+struct Beyond<'a> {
+    /// Whether the network, and abstract sockets, were open to it. Whether it used them is not known.
+    network: bool,
+    /// What stayed real: sockets, and what `--pass` and `capture.pass` name.
+    passed: Vec<&'a AbsPath>,
 }
 
 /// Runs a command with its file changes held, and exits as it does.
@@ -126,7 +136,7 @@ fn start(
         *id_file = Some(IdFile::make(call, path, session.id())?);
     }
     let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
-    let command = Command { argv: args.command.clone(), env: Vec::new(), linger };
+    let command = Command { argv: args.command.clone(), env: Vec::new(), linger, network: network(args) };
     let mut hear = |event| match event {
         Event::SettingUp => {
             if let Err(error) = store.sweep_removed(&call.fs) {
@@ -141,6 +151,10 @@ fn start(
         let ran = matches!(error, Error::Uncollected { .. });
         NotHeld { problem: Box::new(error.into()), ran }
     })
+}
+
+fn network(args: &args::Run) -> Network {
+    if args.no_network { Network::None } else { Network::Open }
 }
 
 /// Why there is nothing collected.
@@ -191,6 +205,7 @@ fn nothing(command: Vec<OsString>) -> args::Run {
         pass: Vec::new(),
         hide: Vec::new(),
         no_wait: false,
+        no_network: false,
         command,
     }
 }
@@ -218,7 +233,7 @@ pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
         Err(problem) => tried.problem = Some(problem),
         Ok(plan) => {
             tried.coverage = plan.coverage().to_vec();
-            let command = Command { argv: command, env: Vec::new(), linger: Linger::Wait };
+            let command = Command { argv: command, env: Vec::new(), linger: Linger::Wait, network: Network::Open };
             let mut hear = |event| {
                 if let Event::Uncovered(path, why) = event {
                     let rows = tried.coverage.iter_mut().filter(|row| row.path == path);
@@ -355,8 +370,10 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
             Exit::Code(code) => Ending::Exited(code.into()),
             Exit::Signal(signal) => Ending::Signaled(signal),
         };
+        let passed = held.coverage.iter().filter(|row| row.how == How::Passed).map(|row| &row.path);
+        let beyond_files = Beyond { network: network(args) == Network::Open, passed: passed.collect() };
         let (changes, warnings) = (held.changes, &held.warnings[..]);
-        call.out.document(&Document { session: (!gone).then_some(&id), result, ending, changes, warnings });
+        call.out.document(&Document { session: (!gone).then_some(&id), result, ending, changes, beyond_files, warnings });
     }
     Ok((result, ended))
 }

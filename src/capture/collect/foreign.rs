@@ -25,7 +25,7 @@ impl Found<'_> {
             let deleted = self.list.iter().filter(|change| change.after.is_none());
             let renamed =
                 deleted.into_iter().any(|change| change.before.object.as_ref().is_some_and(|old| gone.was(change, old)));
-            if !renamed && let Ok(i) = self.list.binary_search_by(|change| change.path.cmp(&gone.path)) {
+            if !renamed && let Some(i) = self.index(&gone.path) {
                 self.list[i].marks.foreign = true;
             }
         }

@@ -174,6 +174,9 @@ impl Found<'_> {
             marks.link_broken = stat.sort == Sort::File && stat.nlink > 1 && !same;
             // Of symlinks and the like the states themselves tell.
             marks.same_content = same && after.sort() == Sort::File;
+            if stat.sort == Sort::File && stat.nlink > 1 {
+                self.names.entry((stat.dev, stat.ino)).or_default().push(path.clone());
+            }
         }
         let before = before.map(|before| with_digest(before, old)).transpose().at("read", path)?;
         let is_linked = new.nlink > 1 && new.sort != Sort::Folder;

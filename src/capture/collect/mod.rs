@@ -126,6 +126,7 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
         groups: HashMap::new(),
         gone: Vec::new(),
         hides: Vec::new(),
+        names: HashMap::new(),
         redirected: Cell::new(false),
     };
     for place in facts.places {
@@ -177,6 +178,8 @@ struct Found<'a> {
     gone: Vec<Gone>,
     /// See [`Collected::hides`].
     hides: Vec<AbsPath>,
+    /// Real files with several names: the names that changed.
+    names: HashMap<(Dev, u64), Vec<AbsPath>>,
     /// A folder was renamed.
     redirected: Cell<bool>,
 }
@@ -206,6 +209,7 @@ impl Found<'_> {
             }
         }
         self.list.sort_by(|a, b| a.path.cmp(&b.path));
+        self.settle_links();
         self.mark_removed();
         self.keep_known();
         for (change, n) in self.list.iter_mut().zip(1..) {
@@ -217,6 +221,34 @@ impl Found<'_> {
         self.times.sort_by(|a, b| a.path.cmp(&b.path));
         self.hides.sort();
         Collected { changes: Changes { list: self.list, folder_times: self.times }, hides: self.hides, warnings: self.warnings }
+    }
+
+    /// A file with several names has one metadata: where they all got the same, one name's change is enough, and the others
+    /// follow. Where the names went apart, each gets an object of its own.
+    fn settle_links(&mut self) {
+        let mut follow: Vec<usize> = Vec::new();
+        for names in std::mem::take(&mut self.names).into_values() {
+            let mut at: Vec<usize> = names.iter().filter_map(|path| self.index(path)).collect();
+            let [first, .., _] = *at else { continue };
+            let alike = |i: &usize| {
+                let (a, b) = (&self.list[first], &self.list[*i]);
+                b.marks.same_content && a.after.as_ref().map(|state| &state.meta) == b.after.as_ref().map(|state| &state.meta)
+            };
+            if at.iter().all(alike) {
+                at.sort_unstable();
+                follow.extend(at.drain(1..));
+            } else {
+                at.into_iter().for_each(|i| (self.list[i].marks.same_content, self.list[i].marks.link_broken) = (false, true));
+            }
+        }
+        follow.sort_unstable();
+        self.hides.extend(follow.iter().map(|i| self.list[*i].path.clone()));
+        let mut i = 0..;
+        self.list.retain(|_| i.next().is_none_or(|i| follow.binary_search(&i).is_err()));
+    }
+
+    fn index(&self, path: &AbsPath) -> Option<usize> {
+        self.list.binary_search_by(|change| change.path.cmp(path)).ok()
     }
 
     /// What an earlier run of the session found on the tree is what its paths were changed from, whatever is there now.
