@@ -19,6 +19,7 @@ xfs_io      xfsprogs     power cuts by a shutdown
 fusermount3 fuse3        disks that log their writes
 pkg-config  pkg-config   disks that log their writes
 mkfs.btrfs  btrfs-progs  btrfs in a loop device
+bindfs      bindfs       a file system without RENAME_EXCHANGE
 losetup     mount        loop devices
 unshare     util-linux   user namespaces from outside
 script      bsdutils     the terminal's shape

@@ -106,7 +106,7 @@ fn do_step(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<Time>, 
         }
         Act::Replace => {
             let to_at = named(reach, step.at.to.as_ref(), step)?;
-            fs.exchange(to_at.at(), target.at()).map_err(|error| vanished(step, error))?;
+            fs.exchange(to_at.at(), target.at()).map_err(|error| not_swapped(step, error))?;
             if let Err(conflict) = check_what_came_out(&to_at, step) {
                 // Put back at once; what is done so far is undone by the caller.
                 fs.exchange(to_at.at(), target.at()).at("put back", step.path)?;
@@ -115,7 +115,7 @@ fn do_step(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<Time>, 
         }
         Act::Remove => {
             let out = named(reach, step.at.out.as_ref(), step)?;
-            fs.place(target.at(), out.at()).map_err(|error| vanished(step, error))?;
+            fs.take(target.at(), out.at()).map_err(|error| vanished(step, error))?;
             if let Err(conflict) = check_what_came_out(&out, step) {
                 fs.place(out.at(), target.at()).at("put back", step.path)?;
                 return Err(conflict);
@@ -137,6 +137,16 @@ fn taken(step: &Step<'_>, error: std::io::Error) -> Error {
             Error::Conflicts(vec![Conflict::said(step.path, "nothing", "something that appeared meanwhile")])
         }
         _ => IoError { path: step.path.to_string(), act: "put in place", source: error }.into(),
+    }
+}
+
+/// What a file system says that does not know RENAME_EXCHANGE, and what a filter of system calls does: renameat2(2).
+fn not_swapped(step: &Step<'_>, error: std::io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(libc::EINVAL | libc::ENOSYS | libc::EPERM) => {
+            Error::NoExchange { at: step.path.clone(), why: crate::error::reason(&error) }
+        }
+        _ => vanished(step, error),
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::Error;
 use super::draft::Draft;
 use super::item::{Frame, Item, Opened};
-use super::job::{Rest, Roads, Verb, WantedTime};
+use super::job::{Rest, Verb, WantedTime};
 use super::journal::{Head, Journal};
 use super::plan::Plan;
 use super::step::{Act, FolderTime, RootRecord};
@@ -100,6 +100,7 @@ impl Draft<'_> {
             item.beside = Some(Box::new(self.beside(&item.path)?));
             self.note_broken_link(item);
         }
+        item.parted = item.act == Act::Replace && !self.parted.is_empty() && self.parted.contains(&self.mount(&item.path)?);
         item.fresh = item.to.is_some() && (copies || item.held.is_none());
         Ok(())
     }
@@ -115,12 +116,13 @@ impl Draft<'_> {
     }
 
     /// Whether objects have to be copied between the session's folder and the target's.
-    fn copies(&mut self, path: &AbsPath) -> Result<bool, Error> {
-        if self.roads == Roads::CopyAll {
-            return Ok(true);
-        }
+    fn copies(&self, path: &AbsPath) -> Result<bool, Error> {
+        Ok(self.copy_all || self.mount(path)? != self.session_mount)
+    }
+
+    fn mount(&self, path: &AbsPath) -> Result<u64, Error> {
         let parent = path.parent().unwrap_or_else(|| path.clone());
-        Ok(self.reach.roots.mount_of(&parent).at("find the mount of", path)? != self.session_mount)
+        Ok(self.reach.roots.mount_of(&parent).at("find the mount of", path)?)
     }
 
     /// The nearest folder above the target that is there now and stays.

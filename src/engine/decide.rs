@@ -12,7 +12,7 @@ use super::item::{Item, Turn};
 use super::job::Verb;
 use super::journal::{Journal, displaced, made_for};
 use super::prepare::Hands;
-use super::reach::{Named, Reach};
+use super::reach::{Named, Reach, parent_of};
 use super::step::{Act, Spot, Step};
 use super::undo::{Left, Whose, clean, holds, open, undo_step, whose};
 use super::{Error, meta};
@@ -189,7 +189,7 @@ fn make_folder(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Erro
 /// The number of the change that a turn moves; none where only metadata is set.
 fn number(journal: &Journal, turn: Turn) -> Option<u32> {
     match turn {
-        Turn::Move(i) => Some(journal.items[i as usize].n),
+        Turn::Take(i) | Turn::Move(i) => Some(journal.items[i as usize].n),
         Turn::Open(_) | Turn::Finish(_) | Turn::Close(_) => None,
     }
 }
@@ -255,10 +255,18 @@ impl Deciding<'_> {
         let (Some(target), Some(lies)) = (target, lies) else { return Ok(Some(why)) };
         let recorded = holds(Some(&lies), self.step.from.as_deref())?;
         match (&self.step.from, found) {
-            (None, _) => self.fs.place(target.at(), lies.at()).at("move", self.step.path)?,
+            (None, _) => self.fs.take(target.at(), lies.at()).at("move", self.step.path)?,
             (Some(_), _) if !recorded => return Ok(Some(why)),
             (Some(_), None) => self.fs.place(lies.at(), target.at()).at("put back", self.step.path)?,
-            (Some(_), Some(_)) => self.fs.exchange(lies.at(), target.at()).at("put back", self.step.path)?,
+            (Some(_), Some(_)) => match self.fs.exchange(lies.at(), target.at()) {
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS | libc::EPERM)) => {
+                    let found = found_beside(&spot)?;
+                    let found = self.reach.spot(&found).at("open the folder of", &found)?;
+                    self.fs.take(target.at(), found.at()).at("move", self.step.path)?;
+                    self.fs.place(lies.at(), target.at()).at("put back", self.step.path)?;
+                }
+                swapped => swapped.at("put back", self.step.path)?,
+            },
         }
         Ok(None)
     }
@@ -271,6 +279,10 @@ impl Deciding<'_> {
     /// What took the recorded object's spot when that went back.
     fn keep_found(&mut self, n: u32) -> Result<(), Error> {
         let Some(spot) = self.spot() else { return Ok(()) };
+        let found = found_beside(&spot)?;
+        if open(self.reach.spot(&found), "open the folder of", &found)?.is_some() {
+            self.put_away(&found, n)?;
+        }
         let Some(lies) = open(self.reach.spot(&spot), "open the folder of", &spot)? else { return Ok(()) };
         let there = lies.at().stat().at("look at", &spot)?.is_some();
         if !there
@@ -317,7 +329,7 @@ impl Deciding<'_> {
             free = below(format!("{n}.{k}"));
         }
         let named = self.reach.spot(&free).at("open the folder of", &free)?;
-        match self.fs.place(lies.at(), named.at()) {
+        match self.fs.take(lies.at(), named.at()) {
             Err(error) if error.raw_os_error() == Some(libc::EXDEV) => {
                 self.copy_away(spot, &free, &below(format!("{n}.new")), &seen)
             }
@@ -336,6 +348,19 @@ impl Deciding<'_> {
         let lies = self.reach.spot(spot).at("open the folder of", spot)?;
         Ok(self.fs.remove_all(lies.at()).at("remove", spot)?)
     }
+}
+
+/// Where what is found lies for a moment if two names cannot swap: beside the recorded object.
+fn found_beside(spot: &Spot) -> Result<Spot, Error> {
+    Ok(match spot {
+        Spot::Session(below) => Spot::Session([below, &b"-found"[..]].concat()),
+        Spot::Tree(path) => {
+            let parent = parent_of(path).at("find the folder of", path)?;
+            let name = [path.name(), b"-found"].concat();
+            let long = |error: crate::fs::path::PathError| Error::Refused(vec![(path.to_string(), error.to_string())]);
+            Spot::Tree(parent.join(&name).map_err(long)?)
+        }
+    })
 }
 
 fn read_digest(seen: &mut Seen, at: Entry<'_>) -> Result<(), Error> {

@@ -20,7 +20,9 @@ use crate::tree::state::Identity;
 pub(super) struct Draft<'s> {
     pub verb: Verb,
     pub session: &'s Session,
-    pub roads: Roads,
+    pub copy_all: bool,
+    /// Mounts on which two names cannot swap.
+    pub parted: Vec<u64>,
     pub reach: Reach,
     pub session_mount: u64,
     /// Folders that go.
@@ -39,12 +41,17 @@ pub(super) struct Draft<'s> {
 }
 
 impl<'s> Draft<'s> {
-    pub fn new(session: &'s Session, verb: Verb, sides: Vec<Side>, roads: Roads) -> Result<Self, Error> {
+    pub fn new(session: &'s Session, verb: Verb, sides: Vec<Side>, roads: &Roads) -> Result<Self, Error> {
+        let reach = Reach::new(&session.dir)?;
+        let mount =
+            |path: &AbsPath| reach.roots.mount_of(&path.parent().unwrap_or_else(|| path.clone())).at("find the mount of", path);
+        let parted = roads.parted.iter().map(mount).collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             verb,
             session,
-            roads,
-            reach: Reach::new(&session.dir)?,
+            copy_all: roads.copy_all,
+            parted,
+            reach,
             session_mount: session.dir.stat().at("look at", session.dir.path().display())?.mount,
             leaving: HashSet::new(),
             names_here: HashMap::new(),

@@ -58,6 +58,9 @@ pub struct Item {
     /// Prepare makes what is placed, so that undo takes it away again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
+    /// Two names cannot swap there: `from` goes out first, then `to` comes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parted: bool,
     /// What planning alone has to know.
     #[serde(skip)]
     pub planning: Planning,
@@ -171,25 +174,27 @@ impl Frame<'_> {
             Act::Stay => return Places { spare: held(), ..Places::default() },
             Act::Place | Act::Replace | Act::Remove => {}
         }
-        let beside = self.beside(item);
+        let own = |kind: &str| Spot::Session(format!("held/objects/{kind}-{}", item.n).into_bytes());
+        let beside = self.beside(item, "");
         let home = self.home(item);
         let (to, spare) = match (&item.to, &beside) {
             (None, _) => (None, None),
             (Some(_), Some(beside)) => (Some(beside.clone()), held()),
+            (Some(_), None) if item.parted => (Some(held().unwrap_or_else(|| own("new"))), None),
             (Some(_), None) => (Some(held().unwrap_or_else(|| Spot::Session(object_name(item.n)))), None),
         };
         let copied = beside.is_some() && item.from.is_some() && home.is_some();
-        let gone = || Spot::Session(format!("held/objects/gone-{}", item.n).into_bytes());
         let out = match item.act {
+            Act::Replace if item.parted => self.beside(item, "-out").or_else(|| home.clone()).or_else(|| Some(own("gone"))),
             Act::Replace => to.clone(),
-            Act::Remove => beside.or_else(|| home.clone()).or_else(|| Some(gone())),
+            Act::Remove => beside.or_else(|| home.clone()).or_else(|| Some(own("gone"))),
             _ => None,
         };
         Places { to, out, home, copied, spare }
     }
 
-    fn beside(&self, item: &Item) -> Option<Spot> {
-        let name = format!(".recant-{}-{}", self.session, item.n);
+    fn beside(&self, item: &Item, kind: &str) -> Option<Spot> {
+        let name = format!(".recant-{}-{}{kind}", self.session, item.n);
         // A name of recant's own is always one component.
         item.beside.as_ref().and_then(|folder| folder.join(name.as_bytes()).ok()).map(Spot::Tree)
     }
@@ -225,7 +230,16 @@ impl Frame<'_> {
             Turn::Move(i) => {
                 let item = &items[i as usize];
                 let (from, to, at) = (item.as_opened(), item.as_placed(), self.places(item));
+                if item.parted {
+                    let at = Places { out: None, home: None, copied: false, ..at };
+                    return Step { act: Act::Place, path: &item.path, from: None, to, at, whole: false };
+                }
                 Step { act: item.act, path: &item.path, from, to, at, whole: item.whole }
+            }
+            Turn::Take(i) => {
+                let item = &items[i as usize];
+                let at = Places { to: None, spare: None, ..self.places(item) };
+                Step { act: Act::Remove, path: &item.path, from: item.as_opened(), to: None, at, whole: item.whole }
             }
             Turn::Finish(i) => {
                 let item = &items[i as usize];
@@ -248,6 +262,8 @@ impl Frame<'_> {
 pub enum Turn {
     /// A folder is opened up.
     Open(u32),
+    /// What is there goes out, where it cannot swap its name with what comes next.
+    Take(u32),
     /// Names change.
     Move(u32),
     /// The recorded metadata is set.
@@ -275,10 +291,17 @@ pub fn turns(items: &[Item], opened: &[Opened]) -> Vec<Turn> {
     };
     last.extend((0..opened.len()).filter(|i| stays(&opened[*i])).map(|i| Turn::Close(number(i))));
     let path = |turn: &Turn| match turn {
-        Turn::Move(i) | Turn::Finish(i) => &items[*i as usize].path,
+        Turn::Take(i) | Turn::Move(i) | Turn::Finish(i) => &items[*i as usize].path,
         Turn::Open(i) | Turn::Close(i) => &opened[*i as usize].path,
     };
     last.sort_by(|a, b| path(b).cmp(path(a)));
+    let parted = |turn: &Turn| match turn {
+        Turn::Move(i) if items[*i as usize].parted => Some(Turn::Take(*i)),
+        _ => None,
+    };
+    if items.iter().any(|item| item.parted) {
+        turns = turns.into_iter().flat_map(|turn| parted(&turn).into_iter().chain([turn])).collect();
+    }
     turns.append(&mut last);
     turns
 }

@@ -47,13 +47,14 @@ pub enum OnConflict {
     Keep,
 }
 
-/// How content is to move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Roads {
-    /// Renamed within a mount, copied between two.
-    ByMount,
-    /// Copied everywhere: the kernel refused a rename that looked possible.
-    CopyAll,
+/// How content is to move, by what the kernel has refused so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roads {
+    /// Copied everywhere, not only between two mounts: a rename that looked possible was refused.
+    pub copy_all: bool,
+    /// Two names could not swap here, RENAME_EXCHANGE being unknown to the file system: on these paths' mounts what is there
+    /// goes out before what is wanted comes.
+    pub parted: Vec<AbsPath>,
 }
 
 /// One path to be brought from one state to another.

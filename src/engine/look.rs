@@ -508,6 +508,7 @@ fn unlooked(mv: &Move) -> Item {
         whole: false,
         opened: false,
         fresh: false,
+        parted: false,
         planning: Planning { expected, ..Planning::default() },
     }
 }

@@ -39,6 +39,7 @@ pub mod undo;
 
 use crate::error::{Failure, IoError, Kind};
 use crate::fs::Fs;
+use crate::fs::path::AbsPath;
 use crate::session::store::Locked;
 use crate::session::store::Store;
 use conflict::Conflict;
@@ -105,6 +106,14 @@ pub enum Error {
         /// Whose journal.
         id: String,
     },
+    /// The file system cannot swap two names.
+    #[error("{at}: cannot move: {why}")]
+    NoExchange {
+        /// Where.
+        at: AbsPath,
+        /// What the kernel said.
+        why: String,
+    },
     /// What was decided cannot be done as things stand.
     #[error("{path}: {why}")]
     NotDecided {
@@ -141,7 +150,7 @@ fn lines(rows: &[(String, String)]) -> String {
 impl Failure for Error {
     fn kind(&self) -> Kind {
         match self {
-            Error::Io(_) | Error::Refused(_) | Error::NotDecided { .. } => Kind::Refused,
+            Error::Io(_) | Error::Refused(_) | Error::NotDecided { .. } | Error::NoExchange { .. } => Kind::Refused,
             Error::Session(error) => error.kind(),
             Error::Checkpoint(error) => error.kind(),
             Error::Conflicts(_) => Kind::Conflict,
@@ -184,6 +193,7 @@ impl Failure for Error {
             Error::Io(error) => Some(error.path.clone()),
             Error::Session(error) => error.path(),
             Error::Checkpoint(error) => error.path(),
+            Error::NoExchange { at, .. } => Some(at.to_string()),
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
             Error::Refused(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
             Error::Undone { why } => why.path(),
@@ -218,7 +228,7 @@ pub enum Effect {
 
 /// Carries a job out, from planning to the report. The caller holds the session's and the store's lock, and has recovered
 /// what was interrupted. A road that the kernel refuses on the way is taken back, and the job, asked for once more, planned
-/// with copies in place of renames.
+/// with copies in place of renames, or with what is there going out before what is wanted comes.
 pub fn carry_out(
     fs: &Fs,
     store: &Store,
@@ -227,9 +237,15 @@ pub fn carry_out(
     effect: Effect,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    match once(fs, store, session, ask, effect, progress, job::Roads::ByMount) {
-        Err(Error::Undone { why }) if is_road(&why) => once(fs, store, session, ask, effect, progress, job::Roads::CopyAll),
-        other => other,
+    let mut roads = job::Roads::default();
+    loop {
+        let tried = once(fs, store, session, ask, effect, progress, &roads);
+        let Err(Error::Undone { why }) = &tried else { return tried };
+        match &**why {
+            Error::Io(error) if error.errno() == Some(libc::EXDEV) && !roads.copy_all => roads.copy_all = true,
+            Error::NoExchange { at, .. } if !roads.parted.contains(at) => roads.parted.push(at.clone()),
+            _ => return tried,
+        }
     }
 }
 
@@ -240,7 +256,7 @@ fn once(
     ask: &dyn Fn(&Locked) -> Result<Job, Error>,
     effect: Effect,
     progress: &dyn Progress,
-    roads: job::Roads,
+    roads: &job::Roads,
 ) -> Result<Report, Error> {
     let plan = Plan::look(session, ask(session)?, roads, progress)?;
     refuse_held(store, session, &plan)?;
@@ -262,9 +278,4 @@ fn refuse_held(store: &Store, session: &Locked, plan: &Plan) -> Result<(), Error
     let paths: Vec<_> = plan.paths().collect();
     let held = recover::holds_any(store, session.id(), &paths)?;
     held.map_or(Ok(()), |(by, path)| Err(Error::Held { path: path.to_string(), by: by.to_string() }))
-}
-
-/// Whether the kernel refused to rename between two folders although planning thought it would not.
-fn is_road(error: &Error) -> bool {
-    matches!(error, Error::Io(error) if error.errno() == Some(libc::EXDEV))
 }

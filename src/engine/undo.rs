@@ -88,7 +88,7 @@ fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begu
 fn leave_remnant(fs: &Fs, store: &Store, session: &Session, journal: &Journal, left: Vec<Turn>) -> Result<(), Error> {
     let is_left = |turn: Turn| left.contains(&turn);
     let number = |i: usize| u32::try_from(i).expect("a session has fewer than 2^32 changes");
-    let stays = |i: usize| is_left(Turn::Move(number(i))) || is_left(Turn::Finish(number(i)));
+    let stays = |i: usize| [Turn::Take, Turn::Move, Turn::Finish].iter().any(|turn| is_left(turn(number(i))));
     let (kept, undone): (Vec<usize>, Vec<usize>) = (0..journal.items.len()).partition(|i| stays(*i));
     let frame = journal.frame();
     let gone: Vec<Spot> = undone.iter().flat_map(|i| made_for(&frame, &journal.items[*i])).collect();
@@ -229,7 +229,7 @@ fn undo_place(
     let gone = (!fresh).then(|| "what was put there is gone".to_owned());
     let (Some(target), Some(spot)) = (target, spot) else { return Ok(gone) };
     match whose(&target, step.to.as_deref())? {
-        Whose::Ours => fs.place(target.at(), spot.at()).at("take back", step.path)?,
+        Whose::Ours => fs.take(target.at(), spot.at()).at("take back", step.path)?,
         Whose::Changed(how) => return Ok(Some(how)),
         Whose::Foreign => return Ok(gone),
     }

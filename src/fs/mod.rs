@@ -89,10 +89,44 @@ impl Fs {
         Ok(rustix::fs::linkat(from.dir, from.name, to.dir, to.name, AtFlags::empty())?)
     }
 
-    /// Renames onto a name that has to be free: RENAME_NOREPLACE.
+    /// Renames a name of recant's own onto one that has to be free: RENAME_NOREPLACE. Where the file system does not have that
+    /// (NFS, many of FUSE), a second name and the first one taken away; a folder, which can have no second name, is renamed
+    /// if nothing is there: what comes in between is replaced only if it is an empty folder.
     pub fn place(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
+        match self.rename_free(from, to) {
+            Err(error) if is_no_flag(&error) => {}
+            other => return other,
+        }
+        if from.stat()?.is_some_and(|stat| stat.sort == Sort::Folder) {
+            return self.rename_if_free(from, to);
+        }
+        self.link(from, to).map_err(|error| match error.raw_os_error() {
+            Some(libc::EPERM | libc::EOPNOTSUPP | libc::ENOSYS | libc::EMLINK) => {
+                io::Error::other("its file system can neither rename without replacing nor give a second name")
+            }
+            _ => error,
+        })?;
+        self.unlink(from)
+    }
+
+    /// Renames what is there now to a free name of recant's own: whatever it is comes out whole.
+    pub fn take(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
+        match self.rename_free(from, to) {
+            Err(error) if is_no_flag(&error) => self.rename_if_free(from, to),
+            other => other,
+        }
+    }
+
+    fn rename_free(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
         self.before("renameat2 NOREPLACE", On::Two(from, to))?;
         Ok(rustix::fs::renameat_with(from.dir, from.name, to.dir, to.name, RenameFlags::NOREPLACE)?)
+    }
+
+    fn rename_if_free(&self, from: Entry<'_>, to: Entry<'_>) -> io::Result<()> {
+        match to.stat()? {
+            None => self.rename_over(from, to),
+            Some(_) => Err(Errno::EXIST.into()),
+        }
     }
 
     /// Swaps two names atomically, also of different kinds: RENAME_EXCHANGE.
@@ -307,6 +341,11 @@ impl Fs {
             other => other,
         }
     }
+}
+
+/// Whether a file system has refused a flag of renameat2(2), not the rename.
+fn is_no_flag(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS))
 }
 
 /// A path to something that is open: /proc/self/fd/N.
