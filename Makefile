@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint lint-commits bench install changelog clean
+.PHONY: help demo test test-all torture lint lint-commits bench install changelog clean
 
 CARGO  ?= cargo
 PREFIX ?= $(HOME)/.local
@@ -22,12 +22,20 @@ test: ## build and test everything, in minutes; installs Debian packages where i
 	@tests/needs.sh
 	$(CARGO) build --release --locked
 	@tests/run.sh --features crash-points
+	@tests/torture/torture.py $(target)/release/recant calls --every 12
 
 test-all: test ## test, and what takes longer: the ignored tests, and everything as an ordinary user
 	@tests/run.sh --release --features crash-points -- --include-ignored
 	@tests/as-user.sh
 
-lint: lint-commits ## rustfmt, clippy, rustdoc, cargo-deny where it is installed, commit messages
+torture: ## every system call fails once, and the power goes: on ext4, xfs, btrfs as root; one table at the end
+	@tests/needs.sh
+	$(CARGO) build --release --locked
+	RECANT_STATES=24 $(CARGO) test --locked --features crash-points --test replay -- --show-output
+	@tests/torture/torture.py $(target)/release/recant --self-test
+	@tests/torture/torture.py $(target)/release/recant
+
+lint: lint-commits ## rustfmt, clippy, rustdoc, cargo-deny, commit messages
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --all-targets --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" $(CARGO) doc --locked --no-deps --document-private-items

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use recant::capture::collect::{Collected, Facts, collect, finish};
 use recant::capture::error::Error;
 use recant::capture::plan::{Pass, Plan, Request, Route, working_folder};
-use recant::capture::run::{Command, Event, Exit, Linger, run};
+use recant::capture::run::{Command, Event, Exit, Linger, Network, run};
 use recant::error::{Failure, Kind};
 use recant::fs::Fs;
 use recant::fs::dir::{Dir, Time};
@@ -61,7 +61,8 @@ fn attempt() -> Result<Exit, Error> {
         let places = read(&store, "places");
         let route = Route::of(rustix::process::geteuid().as_raw());
         let known = Changes::default();
-        let facts = Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, route };
+        let facts =
+            Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, hides: &[], route };
         keep(&store, &collect(&facts, &Fs::new())?);
         return Ok(Exit::Code(0));
     }
@@ -93,7 +94,7 @@ fn attempt() -> Result<Exit, Error> {
     write(&store, "places", &laid.places());
     let before = recant::fs::now();
     write(&store, "started", &[(before.s, before.ns)]);
-    let ended = run(&laid, &Command { argv, env: Vec::new(), linger }, &mut |event| match event {
+    let ended = run(&laid, &Command { argv, env: Vec::new(), linger, network: Network::Open }, &mut |event| match event {
         Event::SettingUp => {}
         Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),
         Event::Uncovered(path, why) => eprintln!("uncovered: {path}: {why}"),
@@ -103,7 +104,7 @@ fn attempt() -> Result<Exit, Error> {
     }
     let (places, known) = (laid.places(), Changes::default());
     let (started, route) = (ended.started, Route::of(rustix::process::geteuid().as_raw()));
-    let facts = Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, route };
+    let facts = Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, hides: &[], route };
     keep(&store, &finish(&fs, &laid, &facts)?);
     Ok(ended.exit)
 }

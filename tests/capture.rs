@@ -758,6 +758,7 @@ fn the_terminal_s_stop_and_interrupt_reach_the_command() {
 import os, pty, time, signal, sys
 pid, fd = pty.fork()
 if pid == 0:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # what a shell starts in the background ignores it, with all its children
     os.execvp("bash", ["bash", "--norc", "-i"])
 def read(mark, limit=10):
     seen = b""

@@ -9,7 +9,7 @@ use common::World;
 use insta::assert_snapshot;
 
 /// Every verb there is, as it is called.
-const VERBS: [&str; 33] = [
+const VERBS: [&str; 34] = [
     "run",
     "shell",
     "session",
@@ -40,6 +40,7 @@ const VERBS: [&str; 33] = [
     "status",
     "recover",
     "log",
+    "doctor",
     "config",
     "completions",
     "man",
@@ -95,7 +96,7 @@ fn a_misuse_is_told_in_three_lines_and_2() {
     status 2
     --- stderr
     recant: invalid value '3y' for '--older-than <AGE>': "3y" is no age: a number and s, m, h, d or w, as in 30d
-            recant --help shows the verbs
+            recant session prune --help shows what it takes
     "#);
     let error = world.recant("dif --json").with(2).json_err();
     assert_eq!((&error["kind"], &error["schema"]), (&"usage".into(), &1.into()));
@@ -210,6 +211,46 @@ fn without_a_working_folder_absolute_paths_do() {
     let mut world = world;
     world.unset("RECANT_STORE").unset("XDG_DATA_HOME").set("HOME", "relative");
     assert!(world.recant("list").with(1).stderr().contains("HOME=relative: the store's path has to be absolute"));
+}
+
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_takes_longer_than_a_moment_shows_how_far_it_is_on_a_terminal_alone() {
+    let world = World::new();
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return common::skip("script makes the terminal");
+    }
+    let on_a_terminal = |words: &str, steps: &str| {
+        let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+        let call = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "xterm").env("RECANT_STEPS", steps);
+        String::from_utf8_lossy(&call.command().output().unwrap().stdout).into_owned()
+    };
+    let steps = world.root().join("steps");
+    let scene = || {
+        let id = world.begin();
+        for i in 0..6 {
+            world.stage_write(&id, format!("f{i}"), "x");
+        }
+        id
+    };
+    let quick = scene();
+    let said = on_a_terminal(&format!("commit {quick}"), &format!("log:{}", steps.display()));
+    assert!(said.contains("6 paths committed"), "{said:?}");
+    let steps = std::fs::read_to_string(steps).unwrap();
+    let place = steps.lines().position(|line| line.contains("NOREPLACE") && line.contains("/tree/f2")).unwrap() + 1;
+    world.call(["rollback", &quick]).run().ok();
+    // The fourth file takes its time: at the fifth it is known that this takes long.
+    let slow = format!("run:{place}:sleep 0.4");
+    let said = on_a_terminal(&format!("redo {quick} -q"), &slow);
+    assert!(!said.contains("commit ["), "{said:?}");
+    world.call(["rollback", &quick]).run().ok();
+    world.call(["session", "prune", &quick]).run().ok();
+    let id = scene();
+    let said = on_a_terminal(&format!("commit {id}"), &slow);
+    assert!(said.contains("commit [") && said.contains("/6"), "{said:?}");
+    world.call(["rollback", &id]).run().ok();
+    let said = world.call(["redo", &id]).env("RECANT_STEPS", &slow).run().ok();
+    assert!(!said.stderr().contains("redo ["), "{said}");
 }
 
 /// What a program asks for in JSON it gets, also where there is nothing to tell.

@@ -128,6 +128,25 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("log", &run("log").ok().json());
     shapes.check("config", &run("config").ok().json());
     shapes.check("recover", &run("recover").ok().json());
+    if cfg!(feature = "crash-points") {
+        let id = world.begin();
+        world.stage_write(&id, "one", "x").stage_write(&id, "two", "x");
+        for n in 1.. {
+            let kill = format!("kill:{n}");
+            let killed = world.call(["commit", &id]).env("RECANT_STEPS", kill).run();
+            assert_eq!(killed.status, 137, "killed before there is a journal");
+            if world.journals() == [&*id] {
+                break;
+            }
+        }
+        let status = run("status").ok().json();
+        assert_eq!(status["interrupted"], serde_json::json!([id]));
+        shapes.check("status", &status);
+        assert_eq!(run("list").ok().json()["sessions"][0]["interrupted"], true);
+        let recovery = run("recover").ok().json();
+        assert_eq!(recovery["recovered"][0]["result"], "undone");
+        shapes.check("recover", &recovery);
+    }
     world.mkdir(world.store().join("sessions/stray"));
     shapes.check("list", &run("list").with(4).json());
     shapes.check("status", &run("status").with(4).json());
@@ -142,11 +161,12 @@ fn every_document_has_the_shape_that_the_page_says() {
         let said = world.call(["run", "--json", "--", "sh", "-c", "echo x > made; exit 3"]).run().with(3);
         shapes.check("run result", &last_line(&said.stderr()));
         shapes.check("show", &run("show").ok().json());
+        shapes.check("doctor", &run("doctor").ok().json());
         let said = world.call(["run", "--json", "--", "true"]).run().ok();
         shapes.check("run result", &last_line(&said.stderr()));
         shapes.check("error", &last_line(&world.call(["run", "--json", "--", "no-such-command"]).run().with(127).stderr()));
     } else {
-        shapes.seen.extend(["run".to_owned(), "run result".to_owned()]);
+        shapes.seen.extend(["run".to_owned(), "run result".to_owned(), "doctor".to_owned()]);
     }
     let unseen: Vec<&String> = shapes.named.keys().filter(|name| !shapes.seen.contains(*name)).collect();
     assert_eq!(unseen, [""; 0], "shapes that nothing was compared with");

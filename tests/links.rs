@@ -27,3 +27,46 @@ fn a_path_takes_the_other_names_of_its_file_along() {
     assert!(said.stderr().contains("b: comes along"), "{said}");
     before.assert_same(&world.manifest(), "after both names were taken back by one");
 }
+
+/// A file with two names; a run gave one of them new content, and did `more`.
+fn broken(more: &str) -> Option<(World, String)> {
+    if !common::can_run() {
+        common::skip("hard links with metadata: no run here");
+        return None;
+    }
+    let world = World::new();
+    world.write("a", "old").link("a", "b").chmod("a", 0o644);
+    world.call(["run", "--", "sh", "-c", &format!("echo new > a; {more}")]).run().ok();
+    let id = world.recant("show --json").ok().json()["session"]["id"].as_str().expect("an id").to_owned();
+    Some((world, id))
+}
+
+#[test]
+fn content_under_one_name_and_metadata_under_the_other_come_back_together() {
+    let Some((world, id)) = broken("chmod 600 b") else { return };
+    let before = world.manifest();
+    world.recant(&format!("commit {id}")).ok();
+    let after = world.manifest();
+    for (verb, want) in [("rollback", &before), ("redo", &after), ("rollback", &before)] {
+        world.recant(&format!("{verb} {id}")).ok();
+        want.clone().without_folder_times().assert_same(&world.manifest().without_folder_times(), verb);
+    }
+}
+
+#[test]
+fn what_somebody_set_through_another_name_since_is_a_conflict_and_never_undone_unseen() {
+    let Some((world, id)) = broken("true") else { return };
+    world.recant(&format!("commit {id}")).ok();
+    world.chmod("b", 0o600);
+    world.set_xattr("b", "user.mine", "1");
+    let theirs = world.manifest();
+    for words in ["rollback ID --dry-run", "rollback ID"] {
+        let said = world.recant(&words.replace("ID", &id)).with(3);
+        assert!(said.stderr().contains("through another name"), "{said}");
+        theirs.assert_same(&world.manifest(), words);
+    }
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert_eq!((world.read("a"), ino(&world, "a")), ("old".into(), ino(&world, "b")));
+    let now = world.manifest();
+    assert_eq!((now.0[&b"b"[..]].mode, &now.0[&b"b"[..]].xattrs), (0o600, &theirs.0[&b"b"[..]].xattrs));
+}

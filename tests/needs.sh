@@ -14,6 +14,10 @@ getfattr    attr         extended attributes from outside
 getcap      libcap2-bin  file capabilities
 mkfs.ext4   e2fsprogs    ext4 in a loop device
 mkfs.xfs    xfsprogs     xfs in a loop device
+xfs_io      xfsprogs     power cuts by a shutdown
+/usr/include/fuse3/fuse.h libfuse3-dev disks that log their writes
+fusermount3 fuse3        disks that log their writes
+pkg-config  pkg-config   disks that log their writes
 mkfs.btrfs  btrfs-progs  btrfs in a loop device
 bindfs      bindfs       a file system without RENAME_EXCHANGE
 losetup     mount        loop devices
@@ -24,7 +28,7 @@ setpriv     util-linux   tests as another user
 
 PATH=$PATH:/usr/sbin:/sbin
 lacking() { while read -r program package what; do
-    [ -z "$program" ] || command -v "$program" >/dev/null || echo "$program $package $what"
+    [ -z "$program" ] || command -v "$program" >/dev/null || [ -e "$program" ] || echo "$program $package $what"
 done <<<"$needs"; }
 
 missing=$(lacking)

@@ -151,6 +151,18 @@ fn a_path_longer_than_the_kernel_takes_at_once_is_staged_committed_and_taken_bac
 }
 
 #[test]
+fn what_somebody_made_a_file_of_meanwhile_is_deleted_with_what_is_staged_below_it() {
+    let world = World::new();
+    world.mkdir("d");
+    let id = world.begin();
+    world.call(["session", "mkdir", &id, "d/new"]).run().ok();
+    world.remove("d").write("d", "theirs");
+    world.call(["session", "delete", &id, "d"]).run().with(1);
+    world.call(["session", "delete", &id, "d", "-r"]).run().ok();
+    assert_eq!(net(&world, &id), rows(&[("d", "deleted")]));
+}
+
+#[test]
 fn a_delete_then_a_write_is_a_modification() {
     let world = World::new();
     world.write("f", "old");
@@ -356,7 +368,7 @@ fn what_cannot_be_staged_says_why() {
     status 2
     --- stderr
     recant: invalid value '9' for '<MODE>': permission bits are octal, 0 to 7777, as in 0644
-            recant --help shows the verbs
+            recant session chmod --help shows what it takes
     "#);
     assert_snapshot!(world.call(["session", "write", &id, "f/below"]).run(), @r#"
     status 1
@@ -374,7 +386,7 @@ fn what_cannot_be_staged_says_why() {
     status 2
     --- stderr
     recant: a value is required for '<PATH>' but none was supplied
-            recant --help shows the verbs
+            recant session delete --help shows what it takes
     "#);
 }
 

@@ -21,7 +21,7 @@ use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::header::{Counts, Sizes};
-use crate::session::run::{Arg, Ending, How, Run, boot_id};
+use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id};
 use crate::session::store::{Locked, Store};
 use crate::tree::state::State;
 
@@ -32,6 +32,8 @@ pub struct Held {
     pub exit: Exit,
     /// The session's changes; none where the run left nothing.
     pub changes: u64,
+    /// What became of changes where.
+    pub coverage: Vec<Coverage>,
     /// What cannot be told by a change, a line each.
     pub warnings: Vec<String>,
 }
@@ -50,7 +52,7 @@ pub fn hold(
     let held = session.dir.open_below(b"held").at("open the folder", session.dir.at(b"held"))?;
     let earlier = session.run()?;
     let first = earlier.as_ref().map(|run| run.first.unwrap_or(run.started));
-    let known = earlier.map(|run| run.places).unwrap_or_default();
+    let (known, hides) = earlier.map(|run| (run.places, run.hides)).unwrap_or_default();
     let laid = plan.lay_out(fs, &held, &known)?;
     let mut record = Run {
         argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
@@ -63,6 +65,7 @@ pub fn hold(
         places: merged(&known, laid.places()),
         coverage: laid.coverage().to_vec(),
         notes: Vec::new(),
+        hides,
         extra: Default::default(),
     };
     session.note_run(fs, &record)?;
@@ -86,7 +89,7 @@ pub fn hold(
     });
     record.started = ended.started;
     match collect_ran(fs, store, session, &mut record, &laid, &held) {
-        Ok(changes) => Ok(Held { exit: ended.exit, changes, warnings: record.notes }),
+        Ok(changes) => Ok(Held { exit: ended.exit, changes, coverage: record.coverage, warnings: record.notes }),
         Err(why) => Err(uncollected(session, Some(ended.exit), why)),
     }
 }
@@ -95,6 +98,7 @@ fn collect_ran(fs: &Fs, store: &Store, session: &mut Locked, record: &mut Run, l
     let known = session.changes_as_written()?;
     let mut collected = finish(fs, laid, &facts(held, record, store, &known))?;
     record.notes.append(&mut collected.warnings);
+    record.hides = std::mem::take(&mut collected.hides);
     keep(fs, session, record, collected, false)
 }
 
@@ -111,6 +115,7 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Change
         started: record.started,
         first: record.first.unwrap_or(record.started),
         known,
+        hides: &record.hides,
         route: Route::of(record.uid),
     }
 }
@@ -134,6 +139,7 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     fs.sync_fs(&held).at("sync the file system of", held.path().display())?;
     clear_work(fs, &held, &record.places)?;
     record.notes.append(&mut collected.warnings);
+    record.hides = std::mem::take(&mut collected.hides);
     match keep(fs, session, &record, collected, unsynced)? {
         0 if session.header.uncollected => keep_nothing(fs, session),
         changes => Ok(changes),

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::descriptors::{self, Inherited};
 use super::error::Error;
 use super::plan::Laid;
+use super::run::Network;
 use super::space;
 use super::sys::{self, Signals, Waited};
 use super::words::{Failed, Word, say};
@@ -30,6 +31,8 @@ pub(super) struct Orders<'a> {
     pub child_ignored: bool,
     /// Whether the run has a PID namespace of its own.
     pub own_pids: bool,
+    /// Whether it has a network namespace of its own.
+    pub network: Network,
     /// The command starts when the clock of files is past this.
     pub started: Time,
 }
@@ -51,6 +54,9 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     let _before = Signals::all().block();
     let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD]].concat());
     let signals = signals.descriptor().at("listen to signals", "signalfd").map_err(failed)?;
+    if orders.network == Network::None {
+        sys::loopback_up().at("switch the loopback on", "lo").map_err(failed)?;
+    }
     for (path, why) in space::build(orders.laid, orders.own_pids)? {
         say(recant, &Word::Uncovered(path.as_bytes().to_vec(), why));
     }

@@ -14,7 +14,8 @@
 //!
 //! Files: `plan` is the checked list of mounts, `places` chooses what is on it; `space` builds them inside the namespace; `init` is the small pid 1;
 //! `run` forks and waits; `collect` reads the uppers, once
-//! `redirect` has filled in the folders that were renamed; `sys` holds the unsafe calls.
+//! `redirect` has filled in the folders that were renamed; `sys` holds the unsafe calls; `probe` looks
+//! at the machine's switches.
 
 pub mod collect;
 mod descriptors;
@@ -24,6 +25,7 @@ mod init;
 pub mod inside;
 mod places;
 pub mod plan;
+pub mod probe;
 mod redirect;
 pub mod run;
 mod space;

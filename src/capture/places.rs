@@ -175,14 +175,19 @@ impl Making<'_> {
             }
         }
         let Ok(top) = AbsPath::parse("/") else { return };
-        wanted.push(Wanted::new(top.clone(), "the whole tree"));
+        // The first of several reasons is the one that is told.
+        wanted.insert(0, Wanted::new(top.clone(), "the whole tree"));
         let mut others: Vec<&Mount> = self.mounts.iter().filter(|mount| mount.point != top && !is_own(&mount.point)).collect();
         others.sort_by_key(|mount| mount.point.depth());
         let mut left = MOUNTS;
         for mount in others {
             let is_wanted = wanted.iter().any(|place| place.path == mount.point);
             let Some(stat) = stat(&mount.point).filter(|stat| stat.mount == mount.id && !is_wanted) else { continue };
-            let refuse = if PSEUDO.contains(&mount.fs_type.as_str()) || is_below(&mount.point, "/sys") {
+            let kernel_s = is_below(&mount.point, "/sys");
+            if kernel_s && mount.point.depth() > 1 {
+                continue;
+            }
+            let refuse = if kernel_s || PSEUDO.contains(&mount.fs_type.as_str()) {
                 (How::ReadOnly, "its files are the kernel's own")
             } else if mount.read_only() {
                 (How::ReadOnly, "its file system is mounted read-only")

@@ -182,10 +182,7 @@ impl Plan {
         let (uppers, works) = (folder(fs, held.at(b"upper"))?, folder(fs, held.at(b"work"))?);
         let mut free = known.iter().map(|place| place.k + 1).max().unwrap_or(0);
         let mut layers = Vec::with_capacity(self.targets.len());
-        let mut targets = std::mem::take(&mut self.targets);
-        targets.retain(|target| target.need != Need::WhileThere || stat(&target.path).is_some());
-        self.targets = targets;
-        for target in &self.targets {
+        for target in std::mem::take(&mut self.targets) {
             let place = known.iter().find(|place| place.path == target.path).cloned().unwrap_or_else(|| {
                 free += 1;
                 Place { path: target.path.clone(), k: free - 1 }
@@ -194,7 +191,14 @@ impl Plan {
             let (upper, work) = (uppers.at(number.as_bytes()), works.at(number.as_bytes()));
             if !known.contains(&place) {
                 fs.mkdir(upper, 0o700).at("make the upper folder", upper)?;
-                self.dress(fs, upper, &target.path)?;
+                match self.dress(fs, upper, &target.path) {
+                    // It went, or its disk died, and nobody asked for it: what is there then is read-only.
+                    Err(_) if target.need != Need::Must && Dir::open(target.path.as_path()).is_err() => {
+                        fs.remove_all(upper).at("remove the upper folder", upper)?;
+                        continue;
+                    }
+                    dressed => dressed?,
+                }
             }
             // A volatile overlay leaves a mark in its work folder that forbids the next mount (overlayfs.rst, "Volatile mount").
             if !known.is_empty() {
@@ -204,6 +208,7 @@ impl Plan {
             let (upper, work) =
                 (upper.open_dir().at("open the upper folder", upper)?, work.open_dir().at("open the work folder", work)?);
             layers.push(Layer { place, upper, work });
+            self.targets.push(target);
         }
         Ok(Laid { plan: self, layers })
     }
@@ -292,6 +297,11 @@ pub(super) fn is_overlay_xattr(name: &[u8]) -> bool {
 }
 
 impl Route {
+    /// The route of this process's runs.
+    pub fn here() -> Self {
+        route()
+    }
+
     /// The route that a run of the user `uid` takes, or took, on this machine.
     pub fn of(uid: u32) -> Self {
         if uid == 0 { route() } else { Self::User }

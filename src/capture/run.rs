@@ -34,6 +34,17 @@ pub struct Command {
     pub env: Vec<(OsString, OsString)>,
     /// What happens to background children when the command has ended.
     pub linger: Linger,
+    /// What of the network it has.
+    pub network: Network,
+}
+
+/// What of the network a command has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// That of everybody.
+    Open,
+    /// A loopback of its own, and no abstract sockets of others.
+    None,
 }
 
 /// What happens to background children when the command has ended.
@@ -110,6 +121,7 @@ pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Resul
             mask: &mask,
             child_ignored,
             own_pids,
+            network: command.network,
             started,
         };
         let (exit, own_pids) = match run.attempt(&orders(true))? {
@@ -155,7 +167,7 @@ impl Running<'_> {
     fn attempt(&mut self, orders: &Orders<'_>) -> Result<Option<Exit>, Error> {
         let user = self.laid.plan.route == Route::User;
         let (ours, theirs) = UnixStream::pair().at("make a socket for", "the init")?;
-        let new = New { user, pid: orders.own_pids };
+        let new = New { user, pid: orders.own_pids, network: self.command.network == Network::None };
         let forked = sys::fork_into(new).map_err(|source| {
             let act = if user { "make a user namespace" } else { "make a mount namespace" };
             let remedy = remedy(act, source.raw_os_error(), user);

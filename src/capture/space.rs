@@ -108,7 +108,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<Vec<Uncovered>, Unbui
     }
     for (target, overlay) in overlays {
         match attach_target(target, &overlay) {
-            Err(_) if target.need == Need::WhileThere && at_path(&target.path).is_err() => {}
+            Err(_) if target.need != Need::Must && at_path(&target.path).is_err() => {}
             done => done.map(|()| attached.push(target))?,
         }
     }
@@ -151,7 +151,7 @@ fn overlays(laid: &Laid) -> Result<(Vec<Detached<'_>>, Vec<Uncovered>), IoError>
         match overlay(&laid.plan, layer, target) {
             Ok(overlay) => made.push((target, overlay)),
             // Nothing can be written where it was, nor in what somebody makes there: all that is no overlay is read-only.
-            Err(_) if target.need == Need::WhileThere && at_path(&target.path).is_err() => {}
+            Err(_) if target.need != Need::Must && at_path(&target.path).is_err() => {}
             Err(error) if target.need == Need::OrReadOnly => {
                 let why = format!("cannot {}: {}", error.act, reason(&error.source));
                 uncovered.push((target.path.clone(), why));
@@ -280,7 +280,8 @@ fn nested(target: &Target) -> Result<Vec<(&AbsPath, OwnedFd)>, IoError> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             mount => {
                 let mount = mount.at("find the mount", path)?;
-                if stat_of(&mount).at("look at the mount", path)?.mount_root {
+                // One whose disk is gone can't be looked at.
+                if stat_of(&mount).map_or(true, |stat| stat.mount_root) {
                     held.push((path, mount));
                 }
             }

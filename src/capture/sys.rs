@@ -15,11 +15,17 @@ pub(super) struct New {
     pub user: bool,
     /// A PID namespace (for the children that come).
     pub pid: bool,
+    /// A network namespace: no network but a loopback, and no abstract sockets of others.
+    pub network: bool,
 }
 
 impl New {
     fn flags(self) -> libc::c_int {
-        libc::CLONE_NEWNS | if self.user { libc::CLONE_NEWUSER } else { 0 } | if self.pid { libc::CLONE_NEWPID } else { 0 }
+        let one = |is_new: bool, flag| if is_new { flag } else { 0 };
+        libc::CLONE_NEWNS
+            | one(self.user, libc::CLONE_NEWUSER)
+            | one(self.pid, libc::CLONE_NEWPID)
+            | one(self.network, libc::CLONE_NEWNET)
     }
 }
 
@@ -49,6 +55,19 @@ pub(super) fn fork() -> io::Result<Option<i32>> {
 pub(super) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit(2) ends the process and touches nothing.
     unsafe { libc::_exit(code) }
+}
+
+/// Switches the loopback on, as it is in every other network namespace: netdevice(7), SIOCSIFFLAGS.
+pub(super) fn loopback_up() -> io::Result<()> {
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
+    // SAFETY: an ifreq holds bytes and numbers alone; all zero is a valid value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
+        *to = (*from).cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = i16::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap_or(0);
+    // SAFETY: ioctl(2) SIOCSIFFLAGS reads one ifreq, which lives through the call.
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) }.into()).map(drop)
 }
 
 /// A new user namespace and a copy of the mounts in it: unshare(2). The caller has one thread.

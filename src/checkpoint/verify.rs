@@ -33,13 +33,15 @@ pub struct Verdict {
     pub faults: Vec<Fault>,
 }
 
-/// Reads every original of a session.
-pub fn verify(session: &Session) -> Result<Verdict, Error> {
+/// Reads every original of a session. `seen` hears before each how many of how many are done.
+pub fn verify(session: &Session, seen: &dyn Fn(usize, usize)) -> Result<Verdict, Error> {
     let mut verdict = Verdict::default();
     if session.header.checkpoint == Checkpoint::Pruned {
         return Ok(verdict);
     }
-    for original in Manifest::read(&session.dir)?.originals.values() {
+    let manifest = Manifest::read(&session.dir)?;
+    for (done, original) in manifest.originals.values().enumerate() {
+        seen(done, manifest.originals.len());
         match (&original.kept, check(session, original)?) {
             (Kept::Uncovered { .. }, _) => verdict.uncovered += 1,
             (_, Some(fault)) => verdict.faults.push(fault),

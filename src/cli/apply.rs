@@ -1,21 +1,21 @@
 //! `commit`, `rollback` and `redo`.
 
-use std::cell::RefCell;
 use std::path::PathBuf;
 
 use globset::GlobSetBuilder;
 use serde::Serialize;
 
 use super::args;
+use super::bar::Bar;
 use super::problem::{Against, Problem};
 use super::{Call, Ended, place, recover, text};
 use crate::checkpoint::limits::{self, Limits};
 use crate::commit::{self, Denied, Request};
 use crate::config;
 use crate::engine;
+use crate::engine::Effect;
 use crate::engine::job::{Job, OnConflict, Verb};
 use crate::engine::report::{Done, Report, Row};
-use crate::engine::{Effect, Progress};
 use crate::error::{Failure, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
@@ -149,8 +149,9 @@ fn carry_out_in(
     // Two operations of one store could undo each other.
     let _lock = if dry_run { None } else { Some(call.store_lock(store)?) };
     let id = session.id().clone();
+    crate::fs::roots::open_many();
     let effect = if dry_run { Effect::Print } else { Effect::Apply };
-    let bar = Bar { wanted: call.out.is_text() && !call.out.is_quiet(), ..Bar::default() };
+    let bar = Bar::of(&call.out);
     let report = engine::carry_out(&call.fs, store, session, &|session| ask(session, paths), effect, &bar);
     bar.end();
     let report = report.map_err(|mut error| {
@@ -274,46 +275,6 @@ fn word(verb: Verb, row: &Row) -> &'static str {
         (_, Done::Removed) => "removed",
         (_, Done::Metadata) => "metadata",
         (_, Done::AlreadySo) => "already",
-    }
-}
-
-/// A progress bar, on a terminal only, and only for what takes longer than a quarter of a second.
-#[derive(Default)]
-struct Bar {
-    wanted: bool,
-    shown: std::sync::Mutex<RefCell<Option<indicatif::ProgressBar>>>,
-    since: std::sync::OnceLock<std::time::Instant>,
-}
-
-impl Progress for Bar {
-    fn at(&self, phase: &'static str, done: usize, of: usize) {
-        let since = self.since.get_or_init(std::time::Instant::now);
-        if !self.wanted || !done.is_multiple_of(64) || since.elapsed() < std::time::Duration::from_millis(250) {
-            return;
-        }
-        let Ok(shown) = self.shown.lock() else { return };
-        let mut shown = shown.borrow_mut();
-        let bar = shown.get_or_insert_with(|| {
-            let style = indicatif::ProgressStyle::with_template("{msg:>9} [{bar:30}] {pos}/{len}");
-            let bar = indicatif::ProgressBar::new(0);
-            if let Ok(style) = style {
-                bar.set_style(style);
-            }
-            bar
-        });
-        bar.set_length(of as u64);
-        bar.set_position(done as u64);
-        bar.set_message(phase);
-    }
-}
-
-impl Bar {
-    fn end(&self) {
-        if let Ok(shown) = self.shown.lock()
-            && let Some(bar) = shown.take()
-        {
-            bar.finish_and_clear();
-        }
     }
 }
 

@@ -178,6 +178,8 @@ recant cat ID PATH --displaced.")]
     Status,
     /// Show what was done: commits, rollbacks, prunes
     Log(Log),
+    /// Try whether run works here, and show what it would hold
+    Doctor(Doctor),
     /// Print the settings in force, and where each comes from
     #[command(after_help = CONFIG)]
     Config,
@@ -510,6 +512,9 @@ pub struct Run {
     /// End background processes with the command, instead of waiting for them
     #[arg(long)]
     pub no_wait: bool,
+    /// Give the command no network but a loopback of its own, and no abstract sockets
+    #[arg(long)]
+    pub no_network: bool,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
@@ -523,6 +528,18 @@ pub struct Run {
 pub struct Shell {
     /// A pending session that came from a run; else a new one
     pub id: Option<String>,
+}
+
+/// `doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant doctor
+  recant doctor --json | jq .run
+  recant doctor --apparmor | sudo tee /etc/apparmor.d/recant")]
+pub struct Doctor {
+    /// Print the AppArmor profile that lets recant make user namespaces
+    #[arg(long)]
+    pub apparmor: bool,
 }
 
 /// `commit`.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::bar::Bar;
 use super::list::Damaged;
 use super::problem::Problem;
 use super::show::sort_text;
@@ -9,6 +10,7 @@ use super::text::{self, Side};
 use super::{Call, Ended, args};
 use crate::checkpoint::manifest::{Kept, Manifest, Original};
 use crate::checkpoint::verify::{Verdict, verify};
+use crate::engine::Progress;
 use crate::error::Kind;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -200,15 +202,17 @@ struct FaultRow {
 pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Problem> {
     let mut rows = Vec::new();
     let mut damaged = false;
+    let bar = Bar::of(&call.out);
+    let seen = |done, of| bar.at("verifying", done, of);
     if let Some(key) = &args.id {
         let (_, session) = call.session(Some(key))?;
-        rows.push(row(session.id(), verify(&session)?));
+        rows.push(row(session.id(), verify(&session, &seen)?));
     } else if let Some(store) = call.store()? {
         let (headers, broken) = store.headers()?;
         damaged = !Damaged::say_all(call, &broken).is_empty();
         let kept = |header: &&Header| header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept;
         for header in headers.iter().filter(kept) {
-            match store.session(&header.id).map_err(Problem::from).and_then(|session| Ok(verify(&session)?)) {
+            match store.session(&header.id).map_err(Problem::from).and_then(|session| Ok(verify(&session, &seen)?)) {
                 Ok(verdict) => rows.push(row(&header.id, verdict)),
                 Err(problem) => {
                     damaged = true;
@@ -217,6 +221,7 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
             }
         }
     }
+    bar.end();
     if call.out.is_text() {
         let line = |row: &VerifiedRow| {
             let faults = row.faults.len();

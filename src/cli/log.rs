@@ -20,7 +20,7 @@ struct Whole<'a> {
 pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Problem> {
     let Some(store) = call.store()? else {
         args.id.as_deref().map(|key| call.store_with(key)).transpose()?;
-        return print(call, &[], None);
+        return print(call, &[], None, false);
     };
     let (entries, bad) = log::read(store)?;
     let of = args.id.as_deref().map(|key| log_key(call, &entries, key)).transpose()?;
@@ -28,7 +28,7 @@ pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Problem> {
     let chosen: Vec<&Entry> =
         entries.iter().rev().filter(|entry| of.as_ref().is_none_or(|id| entry.session == *id)).take(lines).collect();
     let torn = (bad > 0).then(|| Torn { file: store.dir.at(b"log.jsonl").to_string(), lines: bad });
-    print(call, &chosen, torn)
+    print(call, &chosen, torn, lines == 0)
 }
 
 /// Lines of the log that cannot be read.
@@ -47,7 +47,7 @@ fn log_key(call: &Call, entries: &[Entry], key: &str) -> Result<crate::session::
     }
 }
 
-fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>) -> Result<Ended, Problem> {
+fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>, asked_for_none: bool) -> Result<Ended, Problem> {
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
         let rows: Vec<[String; 5]> = entries
@@ -64,7 +64,7 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>) -> Result<Ended, P
             .collect();
         let sides = [Side::Left, Side::Left, Side::Left, Side::Right, Side::Left];
         text::table(sides, &rows).into_iter().for_each(|line| call.out.line(line));
-        if entries.is_empty() {
+        if entries.is_empty() && !asked_for_none {
             call.out.note("nothing was done yet");
         }
     } else {

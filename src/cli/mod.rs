@@ -7,11 +7,13 @@
 
 mod apply;
 pub mod args;
+mod bar;
 mod cat;
 mod checkpoint;
 mod config;
 mod diff;
 mod discard;
+mod doctor;
 mod list;
 mod log;
 mod manual;
@@ -111,7 +113,7 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_)),
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) => false,
         Verb::List | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
-        Verb::Log(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
+        Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
     };
     if only_reads { Effects::None } else { Effects::Some }
 }
@@ -166,9 +168,21 @@ fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
     }
     let mut problem = Problem::new(Kind::Usage, message.join(" "));
     problem.state = tip;
-    problem.remedy = usage.or_else(|| Some("recant --help shows the verbs".into()));
+    problem.remedy = usage.or_else(|| Some(where_it_is_told(args)));
     Out::new(form, Color::Auto, false, false).problem(&problem);
     Ended::With(Kind::Usage)
+}
+
+/// Where the help of the verb is that these words begin with.
+fn where_it_is_told(args: &[OsString]) -> String {
+    let (mut command, mut words) = (<Cli as clap::CommandFactory>::command(), "recant".to_owned());
+    for word in args.iter().skip(1).filter_map(|word| word.to_str()).filter(|word| !word.starts_with('-')) {
+        let Some(verb) = command.find_subcommand(word).cloned() else { break };
+        words = format!("{words} {word}");
+        command = verb;
+    }
+    let what = if command.has_subcommands() { "the verbs" } else { "what it takes" };
+    format!("{words} --help shows {what}")
 }
 
 /// One call: what all verbs need.
@@ -192,6 +206,7 @@ impl Call {
         match verb {
             Verb::Run(args) => run::run(self, &args),
             Verb::Shell(args) => run::shell(self, &args),
+            Verb::Doctor(args) => doctor::doctor(self, &args),
             Verb::Session { verb } => match verb {
                 SessionVerb::New(args) => stage::new(self, &args),
                 SessionVerb::Write(args) => stage::write(self, &args),

@@ -13,15 +13,16 @@ use super::{Call, Ended, apply, text};
 use crate::capture::error::Error;
 use crate::capture::hold::{Held, collect_ended as collect_into, hold, start_of};
 use crate::capture::inside::inside;
-use crate::capture::plan::{Pass, Plan, Request, working_folder};
-use crate::capture::run::{Command, Event, Exit, Linger};
+use crate::capture::plan::{Pass, Plan, Request, Route, working_folder};
+use crate::capture::run::{Command, Event, Exit, Linger, Network};
 use crate::error::{At, Kind};
 use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
 use crate::session::change::Sort;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
 use crate::session::prune;
-use crate::session::run::Ending;
+use crate::session::run::{Coverage, Ending, How};
 use crate::session::store::{Locked, Session, Store};
 
 /// `{"schema":1,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
@@ -32,7 +33,17 @@ struct Document<'a> {
     result: &'static str,
     ending: Ending,
     changes: u64,
+    beyond_files: Beyond<'a>,
     warnings: &'a [String],
+}
+
+/// What the command could reach that no session can hold.
+#[derive(Serialize)]
+struct Beyond<'a> {
+    /// Whether the network, and abstract sockets, were open to it. Whether it used them is not known.
+    network: bool,
+    /// What stayed real: sockets, and what `--pass` and `capture.pass` name.
+    passed: Vec<&'a AbsPath>,
 }
 
 /// Runs a command with its file changes held, and exits as it does.
@@ -125,7 +136,7 @@ fn start(
         *id_file = Some(IdFile::make(call, path, session.id())?);
     }
     let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
-    let command = Command { argv: args.command.clone(), env: Vec::new(), linger };
+    let command = Command { argv: args.command.clone(), env: Vec::new(), linger, network: network(args) };
     let mut hear = |event| match event {
         Event::SettingUp => {
             if let Err(error) = store.sweep_removed(&call.fs) {
@@ -140,6 +151,10 @@ fn start(
         let ran = matches!(error, Error::Uncollected { .. });
         NotHeld { problem: Box::new(error.into()), ran }
     })
+}
+
+fn network(args: &args::Run) -> Network {
+    if args.no_network { Network::None } else { Network::Open }
 }
 
 /// Why there is nothing collected.
@@ -173,9 +188,16 @@ impl From<Ran> for NotHeld {
 /// The user's shell in a session.
 pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
-    let run_args = args::Run {
+    let run_args = args::Run { session: args.id.clone(), ..nothing(vec![shell]) };
+    call.out.note("a shell with every file change held; 'exit' ends it");
+    run(call, &run_args)
+}
+
+/// A run with no options.
+fn nothing(command: Vec<OsString>) -> args::Run {
+    args::Run {
         name: None,
-        session: args.id.clone(),
+        session: None,
         commit: false,
         discard: false,
         on_limit: None,
@@ -183,10 +205,50 @@ pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
         pass: Vec::new(),
         hide: Vec::new(),
         no_wait: false,
-        command: vec![shell],
-    };
-    call.out.note("a shell with every file change held; 'exit' ends it");
-    run(call, &run_args)
+        no_network: false,
+        command,
+    }
+}
+
+/// What came of a run that changes nothing.
+pub struct Tried {
+    /// Whether it was root's kind of run.
+    pub root: bool,
+    /// Where from.
+    pub cwd: AbsPath,
+    /// What would become of changes where; empty where that could not be told.
+    pub coverage: Vec<Coverage>,
+    /// Why it does not work.
+    pub problem: Option<Problem>,
+}
+
+/// Sets up a run from here and runs `true` in it, in a session that goes again.
+pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
+    let store = call.made_store()?;
+    let since = crate::fs::exact_now();
+    let command = vec![OsString::from("true")];
+    let mut session = store.begin(&call.fs, Origin::Captured, None, Some(start_of(&command)))?;
+    let mut tried = Tried { root: Route::here() == Route::Root, cwd: working_folder()?, coverage: Vec::new(), problem: None };
+    match plan(call, &store, &session, &nothing(command.clone()), since) {
+        Err(problem) => tried.problem = Some(problem),
+        Ok(plan) => {
+            tried.coverage = plan.coverage().to_vec();
+            let command = Command { argv: command, env: Vec::new(), linger: Linger::Wait, network: Network::Open };
+            let mut hear = |event| {
+                if let Event::Uncovered(path, why) = event {
+                    let rows = tried.coverage.iter_mut().filter(|row| row.path == path);
+                    rows.for_each(|row| (row.how, row.why) = (How::Uncovered, Some(why.clone())));
+                }
+            };
+            match hold(&call.fs, &store, &mut session, plan, &command, &tried.cwd, &mut hear) {
+                // It came as far as the command.
+                Ok(_) | Err(Error::NotFound { .. } | Error::NotExecutable { .. }) => {}
+                Err(error) => tried.problem = Some(error.into()),
+            }
+        }
+    }
+    store.remove_session(&call.fs, session)?;
+    Ok(tried)
 }
 
 /// Inside a run another one just runs the command: it is held already.
@@ -308,8 +370,10 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
             Exit::Code(code) => Ending::Exited(code.into()),
             Exit::Signal(signal) => Ending::Signaled(signal),
         };
+        let passed = held.coverage.iter().filter(|row| row.how == How::Passed).map(|row| &row.path);
+        let beyond_files = Beyond { network: network(args) == Network::Open, passed: passed.collect() };
         let (changes, warnings) = (held.changes, &held.warnings[..]);
-        call.out.document(&Document { session: (!gone).then_some(&id), result, ending, changes, warnings });
+        call.out.document(&Document { session: (!gone).then_some(&id), result, ending, changes, beyond_files, warnings });
     }
     Ok((result, ended))
 }

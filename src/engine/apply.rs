@@ -208,8 +208,7 @@ impl Applied {
     pub fn seal(self, fs: &Fs, store: &Store, session: &mut Locked) -> Result<Sealed, Error> {
         let mut done = self.done;
         let durable = write_header(fs, session, &done.journal)
-            .and_then(|header| sync_touched(fs, &mut done.reach, &done.journal).map(|()| header))
-            .and_then(|header| Ok(fs.sync(&header, session.dir.path()).at("sync", session.dir.at(NEW_HEADER))?)); // D1
+            .and_then(|header| sync_touched(fs, &mut done.reach, &done.journal, Some(&header)));
         if let Err(why) = durable.and_then(|()| rename_header(fs, session)) {
             let begun = done.journal.turns.len();
             return Err(undo::after_failure(fs, store, session, &done.journal, begun, why));
@@ -247,7 +246,8 @@ fn make_seal_last(fs: &Fs, session: &mut Locked, journal: &Journal) -> Result<()
 }
 
 /// D4, D5: the folders that survivors lie in first, the session's; then the tree's; then what was set in place.
-pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+/// With the header that is to be sealed first of all (D1): a file system with a journal writes all of them at once then.
+pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, header: Option<&File>) -> Result<(), Error> {
     let mut held: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut folders: BTreeSet<AbsPath> = journal.head.times.iter().map(|time| time.path.clone()).collect();
     let mut in_place: Vec<&AbsPath> = Vec::new();
@@ -265,6 +265,9 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Res
             Act::SetMeta => in_place.push(step.path),
             _ => folders.extend(step.path.parent()),
         }
+    }
+    if let Some(header) = header {
+        fs.sync(header, reach.session().path()).at("sync", reach.session().at(NEW_HEADER))?;
     }
     for below in &held {
         let dir = reach.held(below).at("open the session's folder", crate::fs::path::Shown(below))?;

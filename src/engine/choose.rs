@@ -65,7 +65,7 @@ pub fn choose(session: &Session, changes: &Changes, paths: &[AbsPath], rules: &R
     for path in paths {
         let under = changes.under(path);
         if under.is_empty() {
-            unknown.push((path.to_string(), not_in_session(session, changes, path)));
+            unknown.push((path.to_string(), not_in_session(changes, path)));
         }
         chosen.extend(under.filter(|i| (rules.may)(*i)));
     }
@@ -118,9 +118,9 @@ fn linked_on_tree(path: &AbsPath) -> Option<(u64, u64)> {
     (meta.is_file() && meta.nlink() > 1).then(|| (meta.dev(), meta.ino()))
 }
 
-fn not_in_session(session: &Session, changes: &Changes, path: &AbsPath) -> String {
+fn not_in_session(changes: &Changes, path: &AbsPath) -> String {
     let shared = |other: &AbsPath| other.as_bytes().iter().zip(path.as_bytes()).take_while(|(a, b)| a == b).count();
     let nearest = changes.list.iter().max_by_key(|change| shared(&change.path));
     let nearest = nearest.map_or(String::new(), |change| format!("; the nearest is {}", change.path));
-    format!("session {} holds no change there{nearest}", session.id())
+    format!("the session holds no change there{nearest}")
 }

@@ -12,7 +12,7 @@ use super::item::{Item, Turn};
 use super::job::Verb;
 use super::journal::{Journal, displaced, made_for};
 use super::prepare::Hands;
-use super::reach::{Named, Reach};
+use super::reach::{Named, Reach, parent_of};
 use super::step::{Act, Spot, Step};
 use super::undo::{Left, Whose, clean, holds, open, undo_step, whose};
 use super::{Error, meta};
@@ -138,7 +138,7 @@ pub(super) fn carry_out(fs: &Fs, store: &Store, session: &Session, journal: &Jou
     // D4: where things are kept now before where they were.
     let folder = reach.held(&displaced_below(journal)).at("open the folder", session.dir.path().display())?;
     fs.sync_dir(&folder).at("sync", folder.path().display())?;
-    sync_touched(fs, &mut reach, journal)?;
+    sync_touched(fs, &mut reach, journal, None)?;
     let header = sealed(&mut reach, session, journal, how, &left)?;
     let at = session.dir.at(b"session.json");
     fs.replace(at, &header_bytes(&header)).at("replace", at)?; // E4
@@ -355,7 +355,7 @@ fn found_beside(spot: &Spot) -> Result<Spot, Error> {
     Ok(match spot {
         Spot::Session(below) => Spot::Session([below, &b"-found"[..]].concat()),
         Spot::Tree(path) => {
-            let parent = super::plan::parent_of(path).at("find the folder of", path)?;
+            let parent = parent_of(path).at("find the folder of", path)?;
             let name = [path.name(), b"-found"].concat();
             let long = |error: crate::fs::path::PathError| Error::Refused(vec![(path.to_string(), error.to_string())]);
             Spot::Tree(parent.join(&name).map_err(long)?)

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::Error;
 use super::conflict::Conflict;
 use super::item::Item;
-use super::job::Verb;
+use super::job::{OnConflict, Roads, Verb};
 use super::look::{Looked, Verdict};
-use super::plan::Roads;
 use super::reach::Reach;
+use super::step::Act;
 use crate::error::At;
 use crate::fs::dir::Sort;
 use crate::fs::path::AbsPath;
@@ -121,6 +121,25 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
+    /// An original that still has names on the tree shares its metadata with them. What was set there since is somebody's own:
+    /// a conflict, and given back as it is now by force. Where this job itself takes it back on another name, that step does it.
+    pub fn check_shared_metadata(&mut self, on_conflict: OnConflict) {
+        if self.verb.inward() {
+            return;
+        }
+        let set_back: HashSet<Identity> = self.items.iter().filter(|item| item.act == Act::SetMeta).filter_map(shared).collect();
+        let differs =
+            |item: &&mut Item| item.moves() && item.held.is_some() && !item.planning.as_recorded && !item.becomes_folder();
+        for item in self.items.iter_mut().filter(differs) {
+            let Some(to) = item.to.as_ref().filter(|to| to.nlink > 1) else { continue };
+            item.planning.as_it_is = on_conflict == OnConflict::Keep || set_back.contains(&to.print.identity);
+            if !item.planning.as_it_is {
+                let found = "other metadata, set since through another name of the file";
+                self.conflicts.push(Conflict::said(&item.path, "the kept original as it was", found));
+            }
+        }
+    }
+
     /// What is to be put where no folder is now needs one that comes with it.
     pub fn check_folders_that_come(&mut self) {
         for item in self.items.iter().filter(|item| item.moves() && !item.planning.in_folder && item.to.is_some()) {
@@ -149,4 +168,9 @@ impl<'s> Draft<'s> {
         }
         Ok(())
     }
+}
+
+/// Which inode stays on the tree, where it has several names.
+fn shared(item: &Item) -> Option<Identity> {
+    item.from.as_ref().filter(|from| from.nlink > 1).map(|from| from.print.identity)
 }

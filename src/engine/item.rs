@@ -75,6 +75,8 @@ pub struct Planning {
     pub in_folder: bool,
     /// `to` lies in the store with just the metadata that is recorded: nothing is to be set.
     pub as_recorded: bool,
+    /// `to` is put with the metadata that it has, since it shares it with names on the tree.
+    pub as_it_is: bool,
     /// Planning read content whose digest the session does not have yet.
     pub learned: bool,
 }

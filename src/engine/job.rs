@@ -47,6 +47,16 @@ pub enum OnConflict {
     Keep,
 }
 
+/// How content is to move, by what the kernel has refused so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roads {
+    /// Copied everywhere, not only between two mounts: a rename that looked possible was refused.
+    pub copy_all: bool,
+    /// Two names could not swap here, RENAME_EXCHANGE being unknown to the file system: on these paths' mounts what is there
+    /// goes out before what is wanted comes.
+    pub parted: Vec<AbsPath>,
+}
+
 /// One path to be brought from one state to another.
 #[derive(Debug, Clone)]
 pub struct Move {

@@ -7,7 +7,7 @@ use crate::fs::dir::{Entry, Sort};
 use crate::tree::state::Meta;
 
 /// Brings the object at `at` from the metadata `have` to `want`, setting only what differs. Owner first, as chown(2) clears
-/// setuid and capabilities; then mode; then xattrs, capabilities and ACLs among them; the mtime last (D10).
+/// setuid and capabilities; then mode; then xattrs, capabilities and ACLs among them; the mtime last (D10); none of the others changes that.
 pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io::Result<()> {
     let owner = (have.uid, have.gid) != (want.uid, want.gid);
     if owner {
@@ -45,5 +45,5 @@ pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io
         // Setting an ACL sets the mode's bits from it; the recorded mode agrees with the recorded ACL but for setuid and the like.
         fs.set_mode(at, want.mode)?;
     }
-    fs.set_mtime(at, want.mtime)
+    if have.mtime == want.mtime { Ok(()) } else { fs.set_mtime(at, want.mtime) }
 }

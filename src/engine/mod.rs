@@ -239,7 +239,7 @@ pub fn carry_out(
     effect: Effect,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let mut roads = plan::Roads::default();
+    let mut roads = job::Roads::default();
     loop {
         let mut tried = once(fs, store, session, ask, effect, progress, &roads);
         keep_reserve_again(fs, session, effect, &mut tried);
@@ -274,7 +274,7 @@ fn once(
     ask: &dyn Fn(&Locked) -> Result<Job, Error>,
     effect: Effect,
     progress: &dyn Progress,
-    roads: &plan::Roads,
+    roads: &job::Roads,
 ) -> Result<Report, Error> {
     let plan = Plan::look(session, ask(session)?, roads, progress)?;
     refuse_held(store, session, &plan)?;

@@ -1,10 +1,8 @@
 //! Plan: looking at everything and changing nothing. All conflicts, refusals and damage are found here, not the first
 //! alone; what comes out is the journal to be.
 
-use std::io;
-
 use super::draft::Draft;
-use super::job::Job;
+use super::job::{Job, Roads};
 use super::journal::Journal;
 use super::look::look_at_all;
 use super::reach::Reach;
@@ -13,16 +11,6 @@ use super::{Error, Progress};
 use crate::checkpoint::manifest::Kept;
 use crate::fs::path::AbsPath;
 use crate::session::store::Session;
-
-/// How content is to move, by what the kernel has refused so far.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Roads {
-    /// Copied everywhere, not only between two mounts: a rename that looked possible was refused.
-    pub copy_all: bool,
-    /// Two names could not swap here, RENAME_EXCHANGE being unknown to the file system: on these paths' mounts what is there
-    /// goes out before what is wanted comes.
-    pub parted: Vec<AbsPath>,
-}
 
 /// All that will be done.
 pub struct Plan {
@@ -49,6 +37,7 @@ impl Plan {
         let mut rest = job.moves.rest()?;
         draft.left.append(&mut rest.left);
         draft.notes.append(&mut rest.notes);
+        draft.check_shared_metadata(job.on_conflict);
         draft.check_folders_that_go()?;
         draft.check_folders_that_come();
         draft.fail_if_any()?;
@@ -99,9 +88,4 @@ impl Told {
             generation: head.header.generation,
         }
     }
-}
-
-/// The folder of a path, and an io error where there is none.
-pub(super) fn parent_of(path: &AbsPath) -> io::Result<AbsPath> {
-    path.parent().ok_or_else(|| io::Error::other("the root folder has no name"))
 }

@@ -38,17 +38,24 @@ impl Plan {
     pub fn prepare(mut self, fs: &Fs, store: &Store, session: &Locked) -> Result<Prepared, Error> {
         let head = &self.journal.head;
         let draft = Draft { made: self.journal.made(), times: head.times.clone(), generation: head.generation + 1 };
-        let begun = if draft.made.is_empty() { Ok(()) } else { draft.write(fs, store, session.id()) };
-        match begun.and_then(|()| self.make_ready(fs, session, &draft)) {
+        let begun = if self.makes_much() { draft.write(fs, store, session.id()) } else { Ok(()) };
+        match begun.and_then(|()| self.make_ready(fs, store, session, &draft)) {
             Ok(touched) => Ok(Prepared { plan: self, draft, touched }),
             Err(why) => Err(undo::take_back_prepared(fs, store, session, &draft, why)),
         }
     }
 
-    fn make_ready(&mut self, fs: &Fs, session: &Locked, draft: &Draft) -> Result<Touched, Error> {
+    /// Whether what is made has to be listed before: names in the tree, and copies of content. A folder or link that lies in the
+    /// session alone is found there again by its number, and made anew.
+    fn makes_much(&self) -> bool {
+        let items = &self.journal.items;
+        items.iter().any(|item| item.beside.is_some() || item.displaces(self.journal.head.verb))
+    }
+
+    fn make_ready(&mut self, fs: &Fs, store: &Store, session: &Locked, draft: &Draft) -> Result<Touched, Error> {
         // D7: opened before the first write, so that its error counts.
         let mut touched =
-            Touched { file_systems: self.file_systems(session)?, objects: Vec::new(), folders: Vec::new(), many: false };
+            Touched { file_systems: self.file_systems(store, session)?, objects: Vec::new(), folders: Vec::new(), many: false };
         let spot = displaced(self.journal.head.generation + 1);
         if draft.made.contains(&spot) {
             let named = self.reach.spot(&spot).at("open the folder", &spot)?;
@@ -65,9 +72,16 @@ impl Plan {
         Ok(touched)
     }
 
-    fn file_systems(&mut self, session: &Locked) -> Result<Vec<Dir>, Error> {
-        let mut found: Vec<Dir> = vec![session.dir.open_below(b"").at("open", session.dir.path().display())?];
-        let mut devices = vec![found[0].stat().at("look at", session.dir.path().display())?.dev];
+    /// The store's comes first, and is one in all but the oddest cases.
+    fn file_systems(&mut self, store: &Store, session: &Locked) -> Result<Vec<Dir>, Error> {
+        let (mut found, mut devices) = (Vec::<Dir>::new(), Vec::new());
+        for dir in [&session.dir, store.journals()] {
+            let dev = dir.stat().at("look at", dir.path().display())?.dev;
+            if !devices.contains(&dev) {
+                devices.push(dev);
+                found.push(dir.open_below(b"").at("open", dir.path().display())?);
+            }
+        }
         for root in &self.journal.head.roots {
             let held = self.reach.roots.root_of(&root.point).at("open", &root.point)?;
             let dev = held.dir.stat().at("look at", &root.point)?.dev;
@@ -104,14 +118,14 @@ impl Touched {
         }
     }
 
-    /// D1 to D3: all of it, and the files that are to get their names next. An exchange of unsynced content leaves an empty
-    /// target after a cut; an original that was still dirty would become an empty blob.
-    fn sync(self, fs: &Fs, reach: &mut Reach, own: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    /// D1 to D3: all of it, and `own`, the files that are to get their names next. An exchange of unsynced content leaves an
+    /// empty target after a cut; an original that was still dirty would become an empty blob.
+    fn sync(&self, fs: &Fs, reach: &mut Reach, own: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         if self.many {
             for dir in &self.file_systems {
                 fs.sync_fs(dir).at("sync the file system of", dir.path().display())?;
             }
-            return own();
+            return Ok(());
         }
         for spot in &self.objects {
             let named = reach.spot(spot).at("open the folder of", spot)?;
@@ -192,9 +206,14 @@ impl<'a> Hands<'a> {
             now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;
         }
         // What overlayfs left on an object of an upper is no part of the recorded state, and goes (docs/ARCHITECTURE.md, I16).
-        if !is_folder && now.state.meta != to.state.meta {
-            meta::bring(self.fs, at, now.state.sort(), &now.state.meta, &to.state.meta).at("set the metadata of", &item.path)?;
-            now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;
+        if !is_folder && now.state.meta != to.state.meta && !item.planning.as_it_is {
+            let (have, want) = (&now.state.meta, &to.state.meta);
+            meta::bring(self.fs, at, now.state.sort(), have, want).at("set the metadata of", &item.path)?;
+            // A file system may keep times less exactly than they are wanted.
+            now = match have.mtime == want.mtime {
+                true => Seen { state: State { meta: want.clone(), ..now.state }, ..now },
+                false => look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?,
+            };
         }
         if item.fresh {
             touched.folder(&named.dir);
@@ -322,8 +341,8 @@ fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Tou
         written.sync(fs, store, session.id()) // D1, D6: whole before it has its name
     })?;
     if let Some(changes) = changes {
+        // D2: its name lasts with the seal's, before which nobody needs it.
         changes.name(fs, &session.dir)?;
-        fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?; // D2
     }
     written.name(fs, store, session.id())
 }

@@ -48,7 +48,7 @@ impl Reach {
         if let Some((_, dir)) = self.last.as_ref().filter(|(last, _)| last == parent) {
             return Ok(Named { dir: dir.clone(), name });
         }
-        let dir = self.roots.folder(&super::plan::parent_of(path)?)?;
+        let dir = self.roots.folder(&parent_of(path)?)?;
         self.last = Some((parent.to_vec(), dir.clone()));
         Ok(Named { dir, name })
     }
@@ -90,6 +90,11 @@ impl Reach {
         self.last = None;
         self.roots.forget(path);
     }
+}
+
+/// The folder of a path, and an io error where there is none.
+pub(super) fn parent_of(path: &AbsPath) -> std::io::Result<AbsPath> {
+    path.parent().ok_or_else(|| std::io::Error::other("the root folder has no name"))
 }
 
 /// The folder and the last name of what lies below the session's folder.

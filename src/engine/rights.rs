@@ -7,7 +7,7 @@ use rustix::fs::{Access, AtFlags};
 use super::Error;
 use super::draft::Draft;
 use super::item::{Frame, Item};
-use super::plan::parent_of;
+use super::reach::parent_of;
 use super::step::Act;
 use crate::error::At;
 use crate::fs::dir::{Dir, Stat, leads_nowhere};

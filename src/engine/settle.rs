@@ -74,8 +74,8 @@ pub fn settle(
         }
     }
     forget_uppers(fs, session)?;
-    sync_homes(fs, reach, session, journal)?;
     manifest.name(fs, session)?;
+    sync_homes(fs, reach, session, journal)?;
     if let Err(error) = note(fs, store, session, journal, when) {
         notes.push(format!("the log could not be written: {error}"));
     }
@@ -83,9 +83,10 @@ pub fn settle(
     Ok(notes)
 }
 
-/// The homes are durable, and the temporary names gone, before the journal, which alone knows the way there, goes (D4, D5).
+/// The homes and the manifest are durable, and the temporary names gone, before the journal, which alone knows the way there,
+/// goes (D2, D4, D5).
 fn sync_homes(fs: &Fs, reach: &mut Reach, session: &Session, journal: &Journal) -> Result<(), Error> {
-    let (mut held, mut beside) = (BTreeSet::new(), BTreeSet::new());
+    let (mut held, mut beside) = (BTreeSet::from([b"checkpoint".to_vec()]), BTreeSet::new());
     for item in &journal.items {
         let places = journal.frame().places(item);
         for spot in [places.home, places.to, places.out, places.spare].into_iter().flatten() {
@@ -196,11 +197,10 @@ struct NewManifest {
 }
 
 impl NewManifest {
-    /// D1: its lines before its name; D2: the name.
+    /// D1: its lines before its name, which is synced with the homes.
     fn name(self, fs: &Fs, session: &Session) -> Result<(), Error> {
         fs.sync(&self.file, self.folder.path()).at("sync", session.dir.at(b"checkpoint"))?;
-        name_written(fs, &self.folder)?;
-        Ok(fs.sync_dir(&self.folder).at("sync", self.folder.path().display())?)
+        Ok(name_written(fs, &self.folder)?)
     }
 }
 

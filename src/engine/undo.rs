@@ -74,7 +74,7 @@ fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begu
     }
     left.reverse();
     restore_times(fs, &mut reach, journal)?;
-    sync_touched(fs, &mut reach, journal)?;
+    sync_touched(fs, &mut reach, journal, None)?;
     if left.is_empty() {
         clean(fs, session, &journal.made(), &journal.head.times)?;
         Journal::remove(fs, store, session.id())?;
@@ -176,10 +176,11 @@ fn put_back_time(fs: &Fs, reach: &mut Reach, time: &FolderTime) -> Result<(), Er
     Ok(())
 }
 
-/// The time of somebody else's folder (`/tmp`) cannot be set: the one of this operation stands (docs/ARCHITECTURE.md, section 4).
+/// The time of somebody else's folder (`/tmp`) cannot be set, nor any where a file system (FUSE) has no call for it: the one of this
+/// operation stands (docs/ARCHITECTURE.md, section 4).
 fn ignore_not_mine(result: std::io::Result<()>) -> std::io::Result<()> {
     match result {
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => Ok(()),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::EOPNOTSUPP)) => Ok(()),
         other => other,
     }
 }

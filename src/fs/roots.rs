@@ -32,7 +32,7 @@ pub struct Roots {
 /// at once.
 fn kept() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
-    usize::try_from(limit / 8).unwrap_or(usize::MAX).clamp(16, 2048)
+    usize::try_from(limit / 8).unwrap_or(usize::MAX).clamp(2, 2048)
 }
 
 /// Lets the process open as many files as it may at all. Not for one that starts commands: they would have it from here.

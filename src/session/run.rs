@@ -90,6 +90,9 @@ pub struct Run {
     /// What the run did that is no change of a file, or that could not be held.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// Paths where the uppers hide the tree, beside those of changes: what somebody does there is not seen by a further run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hides: Vec<AbsPath>,
     /// Fields of a later recant, kept as they are.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

@@ -351,7 +351,7 @@ impl Store {
 
     /// Taken by whoever gives a session its number or a name: two at once would both find it free. Held for some ms.
     fn numbering(&self, fs: &Fs) -> Result<Lock, Error> {
-        let at = self.sessions.at(b".numbering");
+        let at = self.dir.at(b"numbering");
         let lock = Lock::wait(fs, at, Hold::Exclusive, Duration::from_secs(10), || ()).at("lock", at)?;
         lock.ok_or_else(|| Error::Busy { what: format!("the list of sessions of {}", self.path) })
     }

@@ -25,7 +25,7 @@ impl Found<'_> {
             let deleted = self.list.iter().filter(|change| change.after.is_none());
             let renamed =
                 deleted.into_iter().any(|change| change.before.object.as_ref().is_some_and(|old| gone.was(change, old)));
-            if !renamed && let Ok(i) = self.list.binary_search_by(|change| change.path.cmp(&gone.path)) {
+            if !renamed && let Some(i) = self.index(&gone.path) {
                 self.list[i].marks.foreign = true;
             }
         }
@@ -34,8 +34,8 @@ impl Found<'_> {
     /// Whether the real object changed since the command started that had it changed in the upper, where that can be told:
     /// what an earlier run of the session took away or copied up hid from this one what came later. A folder's ctime goes
     /// with its mtime when names in it change, which is no change of the folder itself.
-    pub(super) fn is_foreign(&self, real: &Stat, upper: Option<&Stat>) -> bool {
-        let start = self.start_for(upper);
+    pub(super) fn is_foreign(&self, path: &AbsPath, real: &Stat, upper: Option<&Stat>) -> bool {
+        let start = self.start_for(path, upper);
         let since = |time: Time| time > start;
         match real.sort {
             Sort::Folder => real.btime.is_some_and(since) || (since(real.ctime) && real.ctime != real.mtime),
@@ -43,16 +43,23 @@ impl Found<'_> {
         }
     }
 
-    /// From when on a change of the real tree is one that the run which made this object of the upper did not see.
-    pub(super) fn start_for(&self, upper: Option<&Stat>) -> Time {
+    /// From when on a change at `path` is one that was not seen: since this run's start, where its `upper` (an object, or what
+    /// took a name away: each mount has whiteouts of its own) is of this run, and no earlier one hid the path from it.
+    pub(super) fn start_for(&self, path: &AbsPath, upper: Option<&Stat>) -> Time {
         let of_this_run = upper.and_then(|stat| stat.btime).is_some_and(|made| made > self.facts.started);
-        if of_this_run { self.facts.started } else { self.facts.first }
+        if of_this_run && !self.was_hidden(path) { self.facts.started } else { self.facts.first }
+    }
+
+    /// Whether the uppers of earlier runs may have hidden what was at a path.
+    fn was_hidden(&self, path: &AbsPath) -> bool {
+        let hides = |path: &AbsPath| self.facts.known.at(path).is_some() || self.facts.hides.binary_search(path).is_ok();
+        self.facts.first != self.facts.started && std::iter::successors(Some(path.clone()), AbsPath::parent).any(|at| hides(&at))
     }
 
     /// Whether an object of the upper was copied up from a real one that is no longer there, in a folder whose names
     /// changed during the run.
-    pub(super) fn was_removed_meanwhile(&self, at: Entry<'_>, real: &Dir) -> bool {
-        real.stat().is_ok_and(|stat| stat.mtime > self.facts.first)
+    pub(super) fn was_removed_meanwhile(&self, path: &AbsPath, at: Entry<'_>, upper: &Stat, real: &Dir) -> bool {
+        real.stat().is_ok_and(|stat| stat.mtime > self.start_for(path, Some(upper)))
             && at.xattrs().is_ok_and(|all| all.iter().any(|(name, _)| name.as_slice() == self.note("origin")))
     }
 }

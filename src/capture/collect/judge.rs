@@ -19,10 +19,19 @@ use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, State};
 use crate::tree::walk::Walk;
 
-/// How to go on in a folder: whether a real one goes along, and whether its names were seen in the run.
+/// How to go on in a folder: whether a real one goes along, and the folder that hid its names in the run, if one did.
 pub(super) struct Down {
     pub has_real: bool,
-    pub merged: bool,
+    pub hider: Option<Stat>,
+}
+
+/// What of the upper hides the real object of a name that the upper does not have.
+#[derive(Clone, Copy)]
+pub(super) struct Hiding {
+    /// The name's own whiteout.
+    pub whiteout: Option<Stat>,
+    /// The opaque folder that it lies in, or under.
+    pub above: Option<Stat>,
 }
 
 impl Found<'_> {
@@ -42,6 +51,20 @@ impl Found<'_> {
         }
         let stat = real.stat().at("look at", &place.path)?;
         let new = upper.stat().at("look at the upper of", &place.path)?;
+        let differs = before.state.meta_difference(&after).is_some();
+        // Nothing was done in it. That its time is another one is of somebody who made a name while the upper was made.
+        if !differs && upper.is_empty().at("list", upper.path().display())? {
+            return Ok(());
+        }
+        // The upper was made to look like it: who changed which can't be told.
+        if differs && stat.ctime > self.start_for(&place.path, None) {
+            let text = format!(
+                "{}: somebody changed its metadata during the run: what the command changed of that is not held",
+                place.path
+            );
+            self.warnings.push(text);
+            return Ok(());
+        }
         self.folder(&place.path, before, &stat, &new, after);
         Ok(())
     }
@@ -53,7 +76,7 @@ impl Found<'_> {
         path: &AbsPath,
         new: Option<Stat>,
         real: Option<&Rc<Dir>>,
-        merged: bool,
+        hiding: Hiding,
     ) -> Result<Option<Down>, Error> {
         let old = match real {
             Some(dir) => dir.at(at.name).stat().at("look at", path)?,
@@ -65,19 +88,22 @@ impl Found<'_> {
         }
         let old = old.and_then(|stat| Some((real?, stat)));
         match (new, old) {
-            (None, None) => Ok(None),
+            (None, None) => {
+                self.hides.extend(hiding.whiteout.map(|_| path.clone()));
+                Ok(None)
+            }
             (None, Some((dir, stat))) => {
-                self.deleted(path, dir, at.name, &stat)?;
+                self.deleted(path, dir, at.name, &stat, hiding.whiteout.or(hiding.above))?;
                 Ok(None)
             }
             (Some(new), None) => {
-                if real.is_some_and(|dir| self.was_removed_meanwhile(at, dir)) {
+                if real.is_some_and(|dir| self.was_removed_meanwhile(path, at, &new, dir)) {
                     let state = look::seen(at, &new).at("look at the upper of", path)?.state;
                     let digest = if new.sort == Sort::File { look::digest(at).ok().map(|(digest, _)| digest) } else { None };
                     self.gone.push(Gone { path: path.clone(), state, digest });
                 }
                 self.put(path, at, &new, None)?;
-                Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, merged: false }))
+                Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, hider: None }))
             }
             (Some(new), Some((dir, old))) => match (new.sort == Sort::Folder, old.sort == Sort::Folder) {
                 (true, true) => {
@@ -86,7 +112,7 @@ impl Found<'_> {
                     let (opaque, lost) = (self.is_opaque_state(&seen.state), self.lost(&seen.state));
                     // Made afresh in the run, and by somebody else meanwhile.
                     let twice = seen.state.meta.xattr(&self.note("origin")).is_none()
-                        && old.btime.is_some_and(|made| made > self.start_for(Some(&new)));
+                        && old.btime.is_some_and(|made| made > self.start_for(path, Some(&new)));
                     let after = self.upper_state(seen.state);
                     if lost || twice {
                         let marks = Marks { foreign: true, ..Marks::default() };
@@ -94,16 +120,20 @@ impl Found<'_> {
                     } else {
                         self.folder(path, before, &old, &new, after);
                     }
-                    Ok(Some(Down { has_real: true, merged: merged && !opaque && !lost }))
+                    let hides = opaque || lost;
+                    if hides {
+                        self.hides.push(path.clone());
+                    }
+                    Ok(Some(Down { has_real: true, hider: hiding.above.or(hides.then_some(new)) }))
                 }
                 (true, false) => {
                     self.put(path, at, &new, Some((dir.at(at.name), &old)))?;
-                    Ok(Some(Down { has_real: false, merged: false }))
+                    Ok(Some(Down { has_real: false, hider: None }))
                 }
                 (false, was_folder) => {
                     self.put(path, at, &new, Some((dir.at(at.name), &old)))?;
                     if was_folder {
-                        self.deleted_below(path, dir, at.name)?;
+                        self.deleted_below(path, dir, at.name, Some(new))?;
                     }
                     Ok(None)
                 }
@@ -114,7 +144,9 @@ impl Found<'_> {
     /// A folder that was there and is: a change of its metadata, or its time (many of which are dropped at the end).
     fn folder(&mut self, path: &AbsPath, before: Seen, old: &Stat, new: &Stat, after: State) {
         if before.state.meta_difference(&after).is_some() {
-            let marks = Marks { foreign: self.is_foreign(old, Some(new)), ..Marks::default() };
+            // Copied up to hold a new name, say, a folder hides what somebody then does to its metadata. Not judged by its times
+            // being equal: a chmod, and a new name after it, leave them so.
+            let marks = Marks { foreign: old.ctime > self.start_for(path, Some(new)), ..Marks::default() };
             self.list.push(change(path, Some(before), Some(after), marks));
         } else if old.mtime <= self.facts.started {
             let (before, after) = (before.state.meta.mtime, after.meta.mtime);
@@ -132,7 +164,7 @@ impl Found<'_> {
             Some((real, stat)) => Some(self.real(real, stat).at("look at", path)?),
             None => None,
         };
-        let foreign = lost || old.is_some_and(|(_, stat)| self.is_foreign(stat, Some(new)));
+        let foreign = lost || old.is_some_and(|(_, stat)| self.is_foreign(path, stat, Some(new)));
         let mut marks = Marks { foreign, ..Marks::default() };
         let (mut equal, mut same) = (false, false);
         if let (Some(before), Some((real, stat))) = (&before, old) {
@@ -142,28 +174,33 @@ impl Found<'_> {
             marks.link_broken = stat.sort == Sort::File && stat.nlink > 1 && !same;
             // Of symlinks and the like the states themselves tell.
             marks.same_content = same && after.sort() == Sort::File;
+            if stat.sort == Sort::File && stat.nlink > 1 {
+                self.names.entry((stat.dev, stat.ino)).or_default().push(path.clone());
+            }
         }
         let before = before.map(|before| with_digest(before, old)).transpose().at("read", path)?;
         let is_linked = new.nlink > 1 && new.sort != Sort::Folder;
         if is_linked {
             let change = change(path, before, Some(after), marks);
             self.groups.entry((new.dev, new.ino)).or_default().push(Linked { change, moves: !same, counts: !equal });
-        } else if !equal {
+        } else if equal {
+            self.hides.push(path.clone());
+        } else {
             self.list.push(change(path, before, Some(after), marks));
         }
         Ok(())
     }
 
-    /// A name that is gone: every path under it is a change of its own.
-    fn deleted(&mut self, path: &AbsPath, dir: &Rc<Dir>, name: &[u8], stat: &Stat) -> Result<(), Error> {
-        self.delete_one(path, dir.at(name), stat)?;
+    /// A name that is gone, hidden by `hider`: every path under it is a change of its own.
+    fn deleted(&mut self, path: &AbsPath, dir: &Rc<Dir>, name: &[u8], stat: &Stat, hider: Option<Stat>) -> Result<(), Error> {
+        self.delete_one(path, dir.at(name), stat, hider)?;
         if stat.sort == Sort::Folder {
-            self.deleted_below(path, dir, name)?;
+            self.deleted_below(path, dir, name, hider)?;
         }
         Ok(())
     }
 
-    fn deleted_below(&mut self, path: &AbsPath, dir: &Rc<Dir>, name: &[u8]) -> Result<(), Error> {
+    fn deleted_below(&mut self, path: &AbsPath, dir: &Rc<Dir>, name: &[u8], hider: Option<Stat>) -> Result<(), Error> {
         let top = Rc::new(dir.open_below(name).at("open the folder", path)?);
         if !top.readable() {
             // An empty folder can be removed by who can't list it; a full one can't.
@@ -177,15 +214,15 @@ impl Found<'_> {
             if found.stat.mount != mount || full.is_under(self.facts.store) {
                 continue;
             }
-            self.delete_one(&full, found.dir.at(found.name()), &found.stat)?;
+            self.delete_one(&full, found.dir.at(found.name()), &found.stat, hider)?;
         }
         Ok(())
     }
 
-    fn delete_one(&mut self, path: &AbsPath, at: Entry<'_>, stat: &Stat) -> Result<(), Error> {
+    fn delete_one(&mut self, path: &AbsPath, at: Entry<'_>, stat: &Stat, hider: Option<Stat>) -> Result<(), Error> {
         let before = self.real(at, stat).at("look at", path)?;
         let before = with_digest(before, Some((at, stat))).at("read", path)?;
-        let marks = Marks { foreign: self.is_foreign(stat, None), ..Marks::default() };
+        let marks = Marks { foreign: self.is_foreign(path, stat, hider.as_ref()), ..Marks::default() };
         self.list.push(change(path, Some(before), None, marks));
         Ok(())
     }

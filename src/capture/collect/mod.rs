@@ -46,6 +46,8 @@ pub struct Facts<'a> {
     pub first: Time,
     /// What earlier runs of the session left: their paths keep the `before` that they had then.
     pub known: &'a Changes,
+    /// What else of the uppers of earlier runs hides the tree, in path order: [`Collected::hides`].
+    pub hides: &'a [AbsPath],
     /// How it was captured: overlayfs keeps its notes in `trusted.` or `user.` xattrs.
     pub route: Route,
 }
@@ -55,6 +57,9 @@ pub struct Facts<'a> {
 pub struct Collected {
     /// The net changes in path order, numbered from 1, and the times of folders that are no changes.
     pub changes: Changes,
+    /// Paths where the uppers hide the tree from a further run in the session though they are no change, in path order:
+    /// opened and closed again unchanged, removed by somebody as well, or a folder made anew.
+    pub hides: Vec<AbsPath>,
     /// What can't be told by a change, a line each, for people.
     pub warnings: Vec<String>,
 }
@@ -120,6 +125,8 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
         warnings: Vec::new(),
         groups: HashMap::new(),
         gone: Vec::new(),
+        hides: Vec::new(),
+        names: HashMap::new(),
         redirected: Cell::new(false),
     };
     for place in facts.places {
@@ -146,6 +153,8 @@ pub(super) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, 
     let real = match root.open_across(&place.path.as_bytes()[1..]) {
         Ok(real) => Some(Rc::new(real)),
         Err(error) if is_absent(&error) => None,
+        // A disk that is gone: without a change of it there is nothing to compare.
+        Err(_) if upper.is_empty().at("list", upper.path().display())? => return Ok(None),
         Err(error) => Err(error).at("open the folder", &place.path)?,
     };
     Ok(Some((upper, real)))
@@ -167,6 +176,10 @@ struct Found<'a> {
     groups: HashMap<(Dev, u64), Vec<Linked>>,
     /// Copied-up objects where the real one is gone: see [`Found::mark_removed`].
     gone: Vec<Gone>,
+    /// See [`Collected::hides`].
+    hides: Vec<AbsPath>,
+    /// Real files with several names: the names that changed.
+    names: HashMap<(Dev, u64), Vec<AbsPath>>,
     /// A folder was renamed.
     redirected: Cell<bool>,
 }
@@ -190,10 +203,13 @@ impl Found<'_> {
                 }
                 self.list.extend(group.into_iter().map(|linked| linked.change));
             } else {
-                self.list.extend(group.into_iter().filter(|linked| linked.counts).map(|linked| linked.change));
+                let (changed, equal): (Vec<_>, Vec<_>) = group.into_iter().partition(|linked| linked.counts);
+                self.list.extend(changed.into_iter().map(|linked| linked.change));
+                self.hides.extend(equal.into_iter().map(|linked| linked.change.path));
             }
         }
         self.list.sort_by(|a, b| a.path.cmp(&b.path));
+        self.settle_links();
         self.mark_removed();
         self.keep_known();
         for (change, n) in self.list.iter_mut().zip(1..) {
@@ -203,7 +219,36 @@ impl Found<'_> {
         let parents: HashSet<AbsPath> = self.list.iter().filter_map(|change| change.path.parent()).collect();
         self.times.retain(|time| time.before != time.after || parents.contains(&time.path));
         self.times.sort_by(|a, b| a.path.cmp(&b.path));
-        Collected { changes: Changes { list: self.list, folder_times: self.times }, warnings: self.warnings }
+        self.hides.sort();
+        Collected { changes: Changes { list: self.list, folder_times: self.times }, hides: self.hides, warnings: self.warnings }
+    }
+
+    /// A file with several names has one metadata: where they all got the same, one name's change is enough, and the others
+    /// follow. Where the names went apart, each gets an object of its own.
+    fn settle_links(&mut self) {
+        let mut follow: Vec<usize> = Vec::new();
+        for names in std::mem::take(&mut self.names).into_values() {
+            let mut at: Vec<usize> = names.iter().filter_map(|path| self.index(path)).collect();
+            let [first, .., _] = *at else { continue };
+            let alike = |i: &usize| {
+                let (a, b) = (&self.list[first], &self.list[*i]);
+                b.marks.same_content && a.after.as_ref().map(|state| &state.meta) == b.after.as_ref().map(|state| &state.meta)
+            };
+            if at.iter().all(alike) {
+                at.sort_unstable();
+                follow.extend(at.drain(1..));
+            } else {
+                at.into_iter().for_each(|i| (self.list[i].marks.same_content, self.list[i].marks.link_broken) = (false, true));
+            }
+        }
+        follow.sort_unstable();
+        self.hides.extend(follow.iter().map(|i| self.list[*i].path.clone()));
+        let mut i = 0..;
+        self.list.retain(|_| i.next().is_none_or(|i| follow.binary_search(&i).is_err()));
+    }
+
+    fn index(&self, path: &AbsPath) -> Option<usize> {
+        self.list.binary_search_by(|change| change.path.cmp(path)).ok()
     }
 
     /// What an earlier run of the session found on the tree is what its paths were changed from, whatever is there now.
@@ -211,7 +256,8 @@ impl Found<'_> {
         for change in &mut self.list {
             if let Some(known) = self.facts.known.at(&change.path) {
                 change.before = known.before.clone();
-                change.marks.foreign |= known.marks.foreign;
+                // What came since then shows at commit: it is not the `before` any more.
+                change.marks.foreign = known.marks.foreign;
             }
         }
         for time in &mut self.times {

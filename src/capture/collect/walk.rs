@@ -3,7 +3,7 @@
 use std::io;
 use std::rc::Rc;
 
-use super::judge::Down;
+use super::judge::{Down, Hiding};
 use super::notes::is_whiteout;
 use super::{Found, full_path, is_absent};
 use crate::capture::error::Error;
@@ -20,8 +20,8 @@ struct Level {
     /// The real folder at this path, where there is one.
     has_real: bool,
     real: Option<Rc<Dir>>,
-    /// Whether names that only the real folder has were seen in the run.
-    merged: bool,
+    /// The opaque folder that hid the names which only the real folder has: this one, or one above. None: they were seen.
+    hider: Option<Stat>,
     names: std::vec::IntoIter<Name>,
     /// The mode to give back to the upper folder, which could not be listed with it.
     mode: Option<u32>,
@@ -41,7 +41,8 @@ impl Found<'_> {
         self.top(place, upper, real)?;
         let mut path = Vec::new();
         let opaque = self.is_opaque(&upper.xattrs().at("read the extended attributes", &place.path)?);
-        let mut levels = vec![self.level(upper.clone(), real.cloned(), 0, !opaque, None, &place.path)?];
+        let hider = if opaque { Some(upper.stat().at("look at the upper of", &place.path)?) } else { None };
+        let mut levels = vec![self.level(upper.clone(), real.cloned(), 0, hider, None, &place.path)?];
         while let Some(level) = levels.last_mut() {
             path.truncate(level.length);
             let Some(name) = level.names.next() else {
@@ -64,13 +65,14 @@ impl Found<'_> {
             if full.is_under(self.facts.store) {
                 continue;
             }
-            let merged = level.merged;
+            let hider = level.hider;
             let at = dir.at(&name.name);
             let new = if name.in_upper { at.stat().at("look at the upper of", &full)? } else { None };
+            let whiteout = new.filter(is_whiteout);
             let new = new.filter(|stat| !is_whiteout(stat));
             let mode = self.make_readable(at, new.as_ref())?;
-            let down = self.name(at, &full, new, below.as_ref(), merged)?;
-            let Some(Down { has_real, merged }) = down else {
+            let down = self.name(at, &full, new, below.as_ref(), Hiding { whiteout, above: hider })?;
+            let Some(Down { has_real, hider }) = down else {
                 if let Some(mode) = mode {
                     self.fs.set_mode(at, mode).at("set the mode", at)?;
                 }
@@ -81,7 +83,7 @@ impl Found<'_> {
                 Some(real) => Some(Rc::new(real.open_below(&name.name).at("open the folder", &full)?)),
                 None => None,
             };
-            let level = self.level(upper_below, real_below, path.len(), merged, mode, &full)?;
+            let level = self.level(upper_below, real_below, path.len(), hider, mode, &full)?;
             if let Some(far) = levels.len().checked_sub(OPEN_LEVELS) {
                 (levels[far].upper, levels[far].real) = (None, None);
             }
@@ -96,13 +98,13 @@ impl Found<'_> {
         upper: Rc<Dir>,
         real: Option<Rc<Dir>>,
         length: usize,
-        merged: bool,
+        hider: Option<Stat>,
         mode: Option<u32>,
         path: &AbsPath,
     ) -> Result<Level, Error> {
         let mut names: Vec<Name> =
             upper.names().at("list the upper of", path)?.into_iter().map(|name| Name { name, in_upper: true }).collect();
-        if let (Some(real), false) = (&real, merged) {
+        if let (Some(real), false) = (&real, hider.is_none()) {
             match real.names() {
                 Ok(real) => names.extend(real.into_iter().map(|name| Name { name, in_upper: false })),
                 Err(error) => {
@@ -114,7 +116,7 @@ impl Found<'_> {
         names.sort_by(|a, b| a.name.cmp(&b.name).then(b.in_upper.cmp(&a.in_upper)));
         names.dedup_by(|a, b| a.name == b.name);
         let has_real = real.is_some();
-        Ok(Level { length, upper: Some(upper), has_real, real, merged, names: names.into_iter(), mode })
+        Ok(Level { length, upper: Some(upper), has_real, real, hider, names: names.into_iter(), mode })
     }
 
     /// Gives a folder of the upper back the mode that it could not be listed with.

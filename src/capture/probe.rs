@@ -1,0 +1,85 @@
+//! What this machine lets a run do: the switches that decide it, as they stand. Whether a run really works only a run tells.
+
+use crate::session::run::How;
+
+/// One thing that a run rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What it is.
+    pub name: &'static str,
+    /// As it stands here.
+    pub value: String,
+    /// Whether it is as a run needs it.
+    pub good: bool,
+    /// What to do where it is not.
+    pub remedy: Option<&'static str>,
+}
+
+/// The profile that lets recant make user namespaces where AppArmor restricts them (Ubuntu 23.10 and later), for a binary at
+/// this path: <https://gitlab.com/apparmor/apparmor/-/wikis/unprivileged_userns_restriction>.
+pub fn apparmor_profile(binary: &str) -> String {
+    format!(
+        "# Lets recant make the user namespaces that 'recant run' holds changes in.\n\
+         # Put it in /etc/apparmor.d/recant, then: apparmor_parser -r /etc/apparmor.d/recant\n\
+         abi <abi/4.0>,\n\
+         include <tunables/global>\n\
+         \n\
+         profile recant \"{binary}\" flags=(unconfined) {{\n  userns,\n\n  include if exists <local/recant>\n}}\n"
+    )
+}
+
+/// The findings, for root or for an ordinary user. What is not there on this kernel is left out, where that is fine.
+pub fn findings(root: bool) -> Vec<Finding> {
+    let mut all = vec![kernel(), overlays()];
+    if !root {
+        let limit = |name, path, remedy| number(path).map(|n| Finding { name, value: n.to_string(), good: n > 0, remedy });
+        all.extend(limit("user namespaces", "user/max_user_namespaces", Some("sysctl user.max_user_namespaces=10000")));
+        all.extend(limit("mount namespaces", "user/max_mnt_namespaces", Some("sysctl user.max_mnt_namespaces=10000")));
+        let unprivileged = limit(
+            "user namespaces for users",
+            "kernel/unprivileged_userns_clone",
+            Some("sysctl kernel.unprivileged_userns_clone=1"),
+        );
+        all.extend(unprivileged);
+        all.extend(number("kernel/apparmor_restrict_unprivileged_userns").map(|n| Finding {
+            name: "restricted by AppArmor",
+            value: if n == 0 { "no".into() } else { "yes, but for programs with a profile".into() },
+            good: n == 0,
+            remedy: Some("recant doctor --apparmor prints the profile that recant needs"),
+        }));
+    }
+    all
+}
+
+/// A word for what becomes of changes at a place.
+pub fn word(how: How) -> &'static str {
+    match how {
+        How::Captured => "held",
+        How::ReadOnly => "read-only",
+        How::Passed => "real",
+        How::Hidden => "hidden",
+        How::Private => "private",
+        How::Uncovered => "not held: read-only",
+        How::Masked => "masked",
+    }
+}
+
+fn kernel() -> Finding {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    Finding { name: "Linux", value: release, good: version >= (5, 15), remedy: Some("Linux 5.15 or newer is needed") }
+}
+
+fn overlays() -> Finding {
+    let listed = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    let there = listed.lines().any(|line| line.split_whitespace().last() == Some("overlay"));
+    let value = if there { "there" } else { "not loaded" };
+    // The kernel loads it when somebody who may asks for it.
+    Finding { name: "overlayfs", value: value.into(), good: there, remedy: Some("modprobe overlay") }
+}
+
+/// A number of /proc/sys.
+fn number(path: &str) -> Option<i64> {
+    std::fs::read_to_string(format!("/proc/sys/{path}")).ok()?.trim().parse().ok()
+}

@@ -1,0 +1,53 @@
+//! A progress bar, on a terminal only, and only for what takes longer than a quarter of a second.
+
+use std::cell::RefCell;
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use super::out::Out;
+use crate::engine::Progress;
+
+/// One, which shows itself when it is time. indicatif draws on standard error, and nothing where that is no terminal.
+pub struct Bar {
+    wanted: bool,
+    shown: Mutex<RefCell<Option<indicatif::ProgressBar>>>,
+    since: OnceLock<Instant>,
+}
+
+impl Bar {
+    /// For a verb whose results go to `out`: none with JSON and `-q`.
+    pub fn of(out: &Out) -> Self {
+        Self { wanted: out.is_text() && !out.is_quiet(), shown: Mutex::default(), since: OnceLock::new() }
+    }
+
+    /// Takes it off the terminal.
+    pub fn end(&self) {
+        if let Ok(shown) = self.shown.lock()
+            && let Some(bar) = shown.take()
+        {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Progress for Bar {
+    fn at(&self, phase: &'static str, done: usize, of: usize) {
+        let since = self.since.get_or_init(Instant::now);
+        if !self.wanted || since.elapsed() < Duration::from_millis(250) {
+            return;
+        }
+        let Ok(shown) = self.shown.lock() else { return };
+        let mut shown = shown.borrow_mut();
+        let bar = shown.get_or_insert_with(|| {
+            let style = indicatif::ProgressStyle::with_template("{msg:>9} [{bar:30}] {pos}/{len}");
+            let bar = indicatif::ProgressBar::new(0);
+            if let Ok(style) = style {
+                bar.set_style(style);
+            }
+            bar
+        });
+        bar.set_length(of as u64);
+        bar.set_message(phase);
+        bar.set_position(done as u64);
+    }
+}

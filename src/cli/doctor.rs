@@ -1,0 +1,93 @@
+//! `doctor`: whether `run` works here, why not, and which switch to set; and what would be held.
+
+use serde::Serialize;
+
+use super::problem::Problem;
+use super::{Call, Ended, args, run};
+use crate::capture::probe::{self, Finding};
+use crate::error::Kind;
+use crate::session::run::Coverage;
+
+/// `{"schema":1,"run":{…},"findings":[…],"coverage":[…]}`.
+#[derive(Serialize)]
+struct Document<'a> {
+    run: Works<'a>,
+    findings: Vec<Row<'a>>,
+    coverage: &'a [Coverage],
+}
+
+#[derive(Serialize)]
+struct Works<'a> {
+    works: bool,
+    #[serde(rename = "as")]
+    who: &'static str,
+    why: Option<&'a str>,
+    remedy: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    name: &'a str,
+    value: &'a str,
+    good: bool,
+    remedy: Option<&'a str>,
+}
+
+/// Tries a run that changes nothing, and tells of it. Ends with what kept the run from working.
+pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Problem> {
+    if args.apparmor {
+        let own = std::env::current_exe().map_or_else(|_| "/usr/bin/recant".into(), |path| path.display().to_string());
+        for line in probe::apparmor_profile(&own).lines() {
+            call.out.line(line);
+        }
+        return Ok(Ended::Done);
+    }
+    super::refuse_inside()?;
+    let tried = run::attempt_nothing(call)?;
+    let findings = probe::findings(tried.root);
+    let problem = tried.problem.as_ref();
+    if call.out.is_text() {
+        print(call, &tried, &findings);
+    } else {
+        let rows =
+            findings.iter().map(|f| Row { name: f.name, value: &f.value, good: f.good, remedy: f.remedy.filter(|_| !f.good) });
+        call.out.document(&Document {
+            run: Works {
+                works: problem.is_none(),
+                who: who(tried.root),
+                why: problem.map(|problem| &*problem.message),
+                remedy: problem.and_then(|problem| problem.remedy.as_deref()),
+            },
+            findings: rows.collect(),
+            coverage: &tried.coverage,
+        });
+    }
+    Ok(if problem.is_none() { Ended::Done } else { Ended::With(Kind::NoCapture) })
+}
+
+fn who(root: bool) -> &'static str {
+    if root { "root" } else { "user" }
+}
+
+fn print(call: &Call, tried: &run::Tried, findings: &[Finding]) {
+    match &tried.problem {
+        None => call.out.line(format_args!("recant run works here, as {}", who(tried.root))),
+        Some(problem) => {
+            call.out.line(format_args!("recant run does not work here, as {}: {}", who(tried.root), problem.message));
+            problem.remedy.iter().for_each(|remedy| call.out.line(format_args!("  {remedy}")));
+        }
+    }
+    call.out.line("");
+    for finding in findings {
+        let remedy = finding.remedy.filter(|_| !finding.good).map(|remedy| format!(": {remedy}")).unwrap_or_default();
+        call.out.line(format_args!("{:<26}  {}{remedy}", finding.name, finding.value));
+    }
+    if !tried.coverage.is_empty() {
+        call.out.line("");
+        call.out.line(format_args!("what a run from {} would hold:", tried.cwd));
+    }
+    for row in &tried.coverage {
+        let why = row.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        call.out.line(format_args!("  {:<20}  {}{why}", probe::word(row.how), row.path));
+    }
+}

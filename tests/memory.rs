@@ -1,0 +1,57 @@
+//! Memory: some hundred bytes a change, and none for the size of a file. recant runs with a limit on its data (ulimit -d) that
+//! a plan with several copies of each state would break.
+
+mod common;
+
+use common::{Said, World, can_run, skip};
+
+/// recant with at most so many KiB of data: heap, stacks, private mappings that it may write to.
+fn within(world: &World, kib: u32, words: &str) -> Said {
+    let script = format!("ulimit -d {kib} && exec \"$0\" {words}");
+    world.program("sh", ["-c", &script, env!("CARGO_BIN_EXE_recant")]).run()
+}
+
+#[test]
+fn nine_thousand_changes_take_less_than_20_mib() {
+    if !can_run() {
+        return skip("memory of a large session: recant run does not work here");
+    }
+    let world = World::new();
+    for folder in 0..160 {
+        for file in 0..50 {
+            world.write(format!("folder-{folder:03}/a-file-with-a-name-{file:02}"), "before");
+        }
+    }
+    let before = world.manifest();
+    let id_file = world.root().join("id");
+    let change =
+        "for f in */*; do echo after >$f; done; rm folder-00*/*; mkdir new; for i in $(seq 1000); do echo new >new/$i; done";
+    let id_file = id_file.to_str().expect("a plain path");
+    world.call(["run", "--id-file", id_file, "--", "sh", "-c", change]).run().ok();
+    let text = std::fs::read_to_string(id_file).expect("the id");
+    let id = text.lines().find_map(|line| line.strip_prefix("id=")).expect("an id").to_owned();
+    for verb in ["commit", "rollback", "redo", "rollback"] {
+        within(&world, 20 << 10, &format!("{verb} {id}")).ok();
+    }
+    before.assert_same(&world.manifest(), "after it was taken back twice");
+}
+
+#[test]
+fn a_file_of_128_mib_takes_no_memory_of_its_own() {
+    let world = World::new();
+    world.write("large", "");
+    let file = std::fs::File::options().write(true).open(world.path("large")).expect("the file");
+    file.set_len(128 << 20).expect("a hole");
+    drop(file);
+    let id = world.begin();
+    for words in [
+        format!("session write {id} large --from /dev/null"),
+        format!("commit {id}"),
+        format!("diff --stat {id}"),
+        format!("rollback {id}"),
+        format!("checkpoint verify {id}"),
+    ] {
+        within(&world, 16 << 10, &words).ok();
+    }
+    assert_eq!(std::fs::metadata(world.path("large")).expect("the file").len(), 128 << 20);
+}

@@ -1,0 +1,344 @@
+//! What the surroundings do to an operation: signals at any moment, limits on descriptors, stack and file sizes, no inodes left, an
+//! edit between a kill and the recovery, an original that cannot be read.
+#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![allow(clippy::print_stdout, reason = "what is skipped is said, and how a sweep ended")]
+
+mod common;
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use common::{Manifest, Said, World, is_root};
+
+/// So many files edited, some removed and some made.
+fn scene(world: &World, files: usize) -> (String, Manifest) {
+    for i in 0..files {
+        world.write(format!("some/{}/{i}", i % 7), format!("old {i}"));
+    }
+    world.write("gone/1", "away");
+    for path in world.manifest().0.keys() {
+        world.set_mtime(common::name(path), 1_000_000_000, 7);
+    }
+    let id = world.begin();
+    for i in 0..files {
+        world.stage_write(&id, format!("some/{}/{i}", i % 7), format!("new and longer {i}"));
+    }
+    world.stage_write(&id, "made/deep", "n");
+    world.recant(&format!("session delete {id} gone -r")).ok();
+    (id, world.manifest())
+}
+
+/// The times of what an operation has made differ from run to run.
+fn timeless(mut manifest: Manifest) -> Manifest {
+    let late = |row: &&mut common::Row| row.content == "folder" && row.mtime.0 > 1_500_000_000;
+    manifest.0.values_mut().filter(late).for_each(|row| row.mtime = (0, 0));
+    manifest
+}
+
+/// Done in full, or undone and said: never a mixture.
+#[track_caller]
+fn done_or_undone(world: &World, id: &str, before: &Manifest, said: &Said, what: &str) {
+    match said.status {
+        0 => assert_eq!(world.status(id), "committed", "{what}: {said}"),
+        1 => {
+            assert!(!said.stderr().is_empty(), "{what}");
+            before.assert_same(&world.manifest(), &format!("{what}: {said}"));
+        }
+        status => panic!("{what}: exit {status}: {said}"),
+    }
+    world.assert_tidy(what);
+}
+
+/// With a shell's limits set first.
+fn limited(world: &World, limit: &str, words: &str) -> Said {
+    let script = format!("{limit}; exec {} {words}", env!("CARGO_BIN_EXE_recant"));
+    world.program("/bin/sh", ["-c", &script]).run()
+}
+
+#[test]
+fn few_descriptors_a_small_stack_and_little_memory_are_enough_or_it_is_undone() {
+    for limit in ["ulimit -n 24", "ulimit -n 12", "ulimit -s 1024", "ulimit -v 200000"] {
+        let world = World::new();
+        let deep: String = (0..150).map(|_| "d/").collect();
+        world.write(format!("{deep}leaf"), "old");
+        let (id, _) = scene(&world, 60);
+        world.stage_write(&id, format!("{deep}leaf"), "new");
+        let before = world.manifest();
+        let said = limited(&world, limit, &format!("commit {id}"));
+        done_or_undone(&world, &id, &before, &said, limit);
+        println!("{limit}: exit {}", said.status);
+        if said.status != 0 {
+            world.recant(&format!("commit {id}")).ok();
+        }
+        let said = limited(&world, limit, &format!("rollback {id}"));
+        if said.status != 0 {
+            world.recant(&format!("rollback {id}")).ok();
+        }
+        before.assert_same(&world.manifest(), &format!("{limit}: after a rollback: {said}"));
+    }
+}
+
+#[test]
+fn a_write_cut_short_by_a_limit_on_file_sizes_is_undone_or_recovered() {
+    // Blocks of 512 bytes; with the signal ignored the write ends with EFBIG, else it kills.
+    for ignored in [true, false] {
+        for blocks in [0, 1, 2, 4, 8, 16, 24, 32, 48, 64] {
+            let (mut world, store) = (World::new(), tempfile::tempdir().expect("a folder"));
+            let elsewhere = Path::new("/dev/shm");
+            let other = elsewhere.is_dir().then(|| tempfile::tempdir_in(elsewhere).expect("a folder of another file system"));
+            world.set("RECANT_STORE", other.as_ref().unwrap_or(&store).path().join("store"));
+            world.write("large", vec![b'o'; 20_000]);
+            let (id, _) = scene(&world, 3);
+            world.stage_write(&id, "large", vec![b'n'; 20_000]);
+            let before = world.manifest();
+            let trap = if ignored { "trap '' XFSZ; " } else { "" };
+            let said = limited(&world, &format!("{trap}ulimit -f {blocks}"), &format!("commit {id}"));
+            let what = format!("ulimit -f {blocks}, the signal ignored: {ignored}");
+            if said.status != 153 {
+                done_or_undone(&world, &id, &before, &said, &what);
+                continue;
+            }
+            world.recant("recover").ok();
+            world.assert_tidy(&what);
+            match &*world.status(&id) {
+                "pending" => before.assert_same(&world.manifest(), &what),
+                status => assert_eq!(status, "committed", "{what}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_operation_is_recovered_by_the_next_whatever_signal_ended_it() {
+    let world = World::new();
+    let (id, before) = scene(&world, 150);
+    world.recant(&format!("commit {id}")).ok();
+    let after = timeless(world.manifest());
+    world.recant(&format!("rollback {id}")).ok();
+    let begun = std::time::Instant::now();
+    world.recant(&format!("redo {id}")).ok();
+    let whole = begun.elapsed();
+    let rounds: u32 = std::env::var("RECANT_STATES").map_or(8, |text| text.parse::<u32>().expect("a number") * 10);
+    let mut caught = 0;
+    let kinds = [
+        rustix::process::Signal::INT,
+        rustix::process::Signal::TERM,
+        rustix::process::Signal::HUP,
+        rustix::process::Signal::KILL,
+    ];
+    for round in 0..rounds {
+        for (i, signal) in kinds.into_iter().enumerate() {
+            let verb = if world.status(&id) == "committed" { "rollback" } else { "redo" };
+            let mut command = world.call([verb, &id]).command();
+            // The whole group of processes, as a terminal or a service manager does it.
+            let mut child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+            std::thread::sleep(whole * (round * 4 + u32::try_from(i).expect("small")) / (rounds * 4));
+            let group = rustix::process::Pid::from_child(&child);
+            // It may have come to its end before.
+            let _ended = rustix::process::kill_process_group(group, signal);
+            let status = child.wait().expect("its end");
+            caught += u32::from(!status.success());
+            let said = world.recant("recover").ok();
+            let what = format!("{verb}, {signal:?}: {said}");
+            world.assert_tidy(&what);
+            match &*world.status(&id) {
+                "committed" => after.assert_same(&timeless(world.manifest()), &what),
+                "rolled_back" => before.assert_same(&world.manifest(), &what),
+                status => panic!("{what}: {status}"),
+            }
+        }
+    }
+    println!("{caught} of {} operations were cut off", rounds * 4);
+}
+
+#[test]
+fn without_a_free_inode_an_operation_is_done_or_refused_and_never_half() {
+    if !is_root("a file system without a free inode") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let point = folder.path().display().to_string();
+    let options = "size=64m,nr_inodes=400";
+    let mounted = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs", &point]).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        common::skip("a file system without a free inode: no tmpfs can be mounted");
+        return;
+    }
+    let result = std::panic::catch_unwind(|| {
+        let world = World::on(folder.path());
+        let (id, before) = scene(&world, 12);
+        let ballast = folder.path().join("ballast");
+        let fill = || {
+            std::fs::create_dir_all(&ballast).expect("a folder");
+            (0..).find(|n| std::fs::write(ballast.join(n.to_string()), "").is_err()).expect("an end");
+        };
+        fill();
+        let said = world.recant(&format!("commit {id}")).with(1);
+        before.assert_same(&world.manifest(), &format!("{said}"));
+        std::fs::remove_dir_all(&ballast).expect("inodes again");
+        world.recant(&format!("commit {id}")).ok();
+        let after = world.manifest();
+        fill();
+        let said = world.recant(&format!("rollback {id}"));
+        println!("a rollback without a free inode ended with {}", said.status);
+        match said.status {
+            0 => before.assert_same(&world.manifest(), "done"),
+            1 => after.assert_same(&world.manifest(), &format!("{said}")),
+            status => panic!("{status}: {said}"),
+        }
+        std::fs::remove_dir_all(&ballast).expect("inodes again");
+        world.recant(&format!("rollback {id}")).ok();
+        before.assert_same(&world.manifest(), "with inodes again");
+    });
+    drop(std::process::Command::new("umount").args(["-l", &point]).status());
+    if let Err(failure) = result {
+        std::panic::resume_unwind(failure);
+    }
+}
+
+#[test]
+fn an_original_that_cannot_be_read_is_refused_before_anything_is_changed() {
+    let me = rustix::process::geteuid();
+    if me.is_root() {
+        common::skip("an original that cannot be read: root reads everything; make test-all runs this as an ordinary user");
+        return;
+    }
+    let world = World::new();
+    world.write("secret", "mine").write("calm", "old");
+    let id = world.begin();
+    world.stage_write(&id, "calm", "new");
+    world.recant(&format!("session delete {id} secret")).ok();
+    world.chmod("secret", 0o000);
+    let said = world.recant(&format!("commit {id}"));
+    assert!(matches!(said.status, 1 | 3), "{said}");
+    assert_eq!((world.read("calm"), world.exists("secret")), ("old".into(), true));
+}
+
+#[cfg(feature = "crash-points")]
+mod stopped {
+    use super::*;
+
+    /// The number of the step that `call` on a name ending in `name` is.
+    fn step_of(world: &World, words: &str, call: &str, name: &str) -> usize {
+        let log = world.root().join("steps");
+        world.call(words.split(' ')).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let text = std::fs::read_to_string(&log).expect("the steps");
+        let found = text.lines().position(|line| line.contains(call) && line.ends_with(name));
+        found.unwrap_or_else(|| panic!("no {call} {name}:\n{text}")) + 1
+    }
+
+    fn scene() -> (World, String) {
+        let world = World::new();
+        for name in ["edited", "removed", "again", "calm", "gone"] {
+            world.write(name, "old");
+        }
+        let id = world.begin();
+        for name in ["edited", "removed", "again", "calm", "made"] {
+            world.stage_write(&id, name, "new");
+        }
+        world.recant(&format!("session delete {id} gone")).ok();
+        (world, id)
+    }
+
+    #[test]
+    fn what_somebody_changes_between_a_kill_and_the_recovery_stays_and_is_named() {
+        let (twin, id) = scene();
+        let seal = step_of(&twin, &format!("commit {id}"), "renameat", "session.json");
+        let (world, id) = scene();
+        let killed = world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{seal}")).run();
+        assert_eq!(killed.status, 137, "{killed}");
+        assert_eq!((world.read("edited"), world.exists("gone")), ("new".into(), false), "it was killed after the last step");
+        world.write("edited", "somebody's own").remove("removed").remove("again").write("again", "made again");
+        let shown = world.recant("status");
+        assert!(shown.stdout().contains("interrupted"), "{shown}");
+        for _ in 0..2 {
+            // Again it says the same: nothing is forgotten, nothing overwritten.
+            let said = world.recant("recover").with(4);
+            for name in ["edited", "removed", "again"] {
+                assert!(said.stdout().contains(&format!("tree/{name}")), "{name} is named: {said}");
+            }
+            for name in ["calm", "gone", "made"] {
+                assert!(!said.stdout().contains(&format!("tree/{name}")), "{name} is none of them: {said}");
+            }
+            assert_eq!((world.read("edited"), world.read("again")), ("somebody's own".into(), "made again".into()));
+            assert!(!world.exists("removed") && !world.exists("made"));
+            assert_eq!((world.read("calm"), world.read("gone")), ("old".into(), "old".into()));
+        }
+        // The old bytes of all three are still in the session.
+        let kept = walkdir::WalkDir::new(world.session(&id))
+            .into_iter()
+            .filter_map(Result::ok)
+            .filter(|entry| entry.file_type().is_file() && std::fs::read(entry.path()).is_ok_and(|bytes| bytes == b"old"));
+        assert_eq!(kept.count(), 3);
+    }
+
+    #[test]
+    fn a_prune_killed_before_any_step_leaves_a_session_whole_or_gone_and_no_other_touched() {
+        let make = || {
+            let world = World::new();
+            world.write("kept", "old").write("done", "old");
+            let (kept, gone) = (world.begin(), world.begin());
+            world.stage_write(&kept, "kept", "new").stage_write(&gone, "done", "new");
+            for words in [format!("commit {kept}"), format!("commit {gone}"), format!("rollback {gone}")] {
+                world.recant(&words).ok();
+            }
+            (world, kept, gone)
+        };
+        let (mut world, mut kept, mut gone) = make();
+        for n in 1.. {
+            let killed = world.call(["session", "prune", &gone, "-y"]).env("RECANT_STEPS", format!("kill:{n}")).run();
+            let what = format!("prune killed before step {n}: {killed}");
+            world.recant("recover").ok();
+            let there = std::fs::read_dir(world.store().join("sessions")).expect("the sessions");
+            let names = there.map(|name| name.expect("a name").file_name().to_string_lossy().into_owned());
+            let names: Vec<String> = names.filter(|name| name != ".numbering").collect();
+            assert!(names.iter().all(|name| *name == kept || *name == gone), "{what}: {names:?}");
+            if names.contains(&gone) {
+                world.recant(&format!("redo {gone}")).ok();
+                assert_eq!(world.read("done"), "new", "{what}");
+                world.recant(&format!("rollback {gone}")).ok();
+            }
+            world.recant(&format!("checkpoint verify {kept}")).ok();
+            world.recant(&format!("rollback {kept}")).ok();
+            assert_eq!(world.read("kept"), "old", "{what}");
+            world.recant(&format!("redo {kept}")).ok();
+            if killed.status != 137 {
+                assert_eq!(killed.status, 0, "{what}");
+                assert!(n > 3, "a prune has more steps than {n}");
+                break;
+            }
+            if !names.contains(&gone) {
+                (world, kept, gone) = make();
+            }
+        }
+    }
+}
+
+#[test]
+fn nobody_waits_forever_for_a_holder_that_was_killed() {
+    let world = World::new();
+    let (id, _) = scene(&world, 3);
+    // It holds both locks and stands still; a kill frees them, and no file has to be removed by hand.
+    let held = std::process::Command::new("flock")
+        .args([world.store().join("lock").as_os_str(), "-c".as_ref(), "sleep 100".as_ref()])
+        .process_group(0)
+        .spawn();
+    let Ok(mut holder) = held else { return common::skip("a killed holder: no flock here") };
+    let lock = std::fs::File::open(world.store().join("lock")).expect("the lock");
+    while rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockShared).is_ok() {
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::Unlock).expect("a lock given back");
+        std::thread::yield_now();
+    }
+    let group = rustix::process::Pid::from_child(&holder);
+    let waiting = std::thread::spawn({
+        let mut command = world.call(["commit", &id]).command();
+        move || command.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("its end")
+    });
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!waiting.is_finished(), "the store is held");
+    rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("it is there");
+    assert!(waiting.join().expect("no panic").success());
+    drop(holder.wait());
+}

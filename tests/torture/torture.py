@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Faults on purpose, on the real binary: each system call fails or is the last one (calls), the power goes (shut, wlog).
+
+    torture.py RECANT [calls] [shut] [wlog] [--every N] [--self-test]
+
+--self-test plants a bug for each engine, which it has to catch.
+
+Prints one table: fault, command, points tried, and how it ended. Exits with 1 if anything was mixed or lost.
+"""
+
+import argparse
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+
+import calls  # noqa: E402
+import shut  # noqa: E402
+import wlog  # noqa: E402
+from report import Report  # noqa: E402
+from scene import World  # noqa: E402
+
+ENGINES = ["calls", "shut", "wlog"]
+
+
+def run_calls(recant, report, every):
+    if not shutil.which("strace"):
+        print("skipped: each system call once: no strace here")
+        return
+    with fast_folder() as one, tempfile.TemporaryDirectory(prefix="recant-torture-") as two:
+        calls.sweep(recant, [one], report, every)
+        if every == 1 and os.stat(one).st_dev != os.stat(two).st_dev:
+            calls.sweep(recant, [two, one], report, every)
+
+
+def run_shut(recant, report, every):
+    shut.sweep(recant, report, every)
+
+
+def run_wlog(recant, report, every):
+    wlog.sweep(recant, report, max(200 // every, 4))
+
+
+def self_test(recant, engines):
+    """The planted bugs: no journal is there when the next command comes (calls); no sync reaches the disk (shut, wlog)."""
+    for engine in engines:
+        report = Report(quiet=True)
+        if engine == "calls":
+            with fast_folder() as folder:
+                sweep = calls.Sweep(World(recant, folder), "commit", report)
+                sweep.plant = lambda world: [os.unlink(os.path.join(world.store, "journals", name))
+                                             for name in os.listdir(os.path.join(world.store, "journals"))]
+                sweep.run(["KILL"], 3)
+        elif engine == "shut":
+            shut.sweep(recant, report, 8, planted=True)
+        else:
+            wlog.sweep(recant, report, 20, planted=True, kinds_wanted=(["ext4"], ["xfs"], ["btrfs"]))
+        if not report.counts:
+            continue
+        caught = sum(times for (_, _, outcome), times in report.counts.items() if outcome in ("mixed", "lost"))
+        print(f"{engine}: the planted bug was caught {caught} times in {sum(report.counts.values())} points")
+        if not caught:
+            sys.exit(f"{engine}: a planted bug was not caught")
+
+
+@contextlib.contextmanager
+def fast_folder():
+    """A temporary folder, on a tmpfs of its own where that may be had."""
+    with tempfile.TemporaryDirectory(prefix="recant-torture-") as folder:
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], capture_output=True).returncode == 0
+        try:
+            yield folder
+        finally:
+            if mounted:
+                subprocess.run(["umount", "-l", folder], check=True)
+
+
+def among_ourselves():
+    """Root works in a mount namespace of its own: what others mount and change meanwhile is no part of a run's session, and what is
+    mounted here is held by nobody else."""
+    if os.geteuid() == 0 and shutil.which("unshare") and "RECANT_TORTURE" not in os.environ:
+        os.environ["RECANT_TORTURE"] = "in a mount namespace of its own"
+        os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv])
+
+
+def main():
+    among_ourselves()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("recant")
+    parser.add_argument("engines", nargs="*", choices=[*ENGINES, []], metavar="engine", default=[])
+    parser.add_argument("--self-test", action="store_true", help="each engine has to catch a planted bug")
+    parser.add_argument("--every", type=int, default=1, help="only each N-th point")
+    args = parser.parse_args()
+    recant = os.path.abspath(args.recant)
+    report = Report()
+    with tempfile.TemporaryDirectory(prefix="recant-torture-") as folder:
+        world = World(recant, folder)
+        os.makedirs(world.home)
+        os.makedirs(world.tree)
+        said = world.run("run", "-q", "--", "true")
+        if said.returncode == 125:
+            print(f"skipped: faults on purpose: no capture here: {said.stderr.decode().splitlines()[0]}")
+            return
+    if args.self_test:
+        self_test(recant, args.engines or ENGINES)
+        return
+    # Ended early, it still tells how far it came.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended early"))
+    try:
+        for engine in args.engines or ENGINES:
+            begun = time.monotonic()
+            globals()[f"run_{engine}"](recant, report, args.every)
+            print(f"{engine}: {time.monotonic() - begun:.0f} s", flush=True)
+    finally:
+        report.table()
+    sys.exit(1 if report.failed() else 0)
+
+
+if __name__ == "__main__":
+    main()
