@@ -86,7 +86,8 @@ impl Change {
     /// Whether the inode stays and only its metadata changes: content is known to be the same.
     pub fn in_place(&self) -> bool {
         let (Some(before), Some(after)) = (&self.before.object, &self.after) else { return false };
-        if self.marks.linked {
+        // Known content must not make another thing of a change than it was before it was known.
+        if self.marks.linked || self.marks.link_broken {
             return false;
         }
         match before.content_likeness(after) {
