@@ -1,5 +1,6 @@
 //! Memory: some hundred bytes a change, and none for the size of a file. recant runs with a limit on its data (ulimit -d) that
 //! a plan with several copies of each state would break.
+#![expect(clippy::disallowed_methods, reason = "tests make files by the standard library")]
 
 mod common;
 
