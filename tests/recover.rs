@@ -376,3 +376,32 @@ fn where_two_names_cannot_swap_an_operation_killed_before_any_step_is_all_done_o
         }
     }
 }
+
+#[test]
+fn a_forced_recovery_that_is_cut_off_and_then_finished_loses_nothing_of_anybody() {
+    for two in [false, true] {
+        let scene = Scene::new("commit", two);
+        let killed_before = scene.step_of("renameat ", "session.json.new");
+        let mut there = None;
+        for n in (1..).step_by(if two { 3 } else { 1 }) {
+            scene.reset();
+            scene.kill_before(killed_before);
+            scene.disturb();
+            if two {
+                scene.shell("rm -f tree/made/deep/put");
+            }
+            let first = scene.world.call(["recover", &scene.id, "--force"]).env("RECANT_STEPS", format!("kill:{n}")).run();
+            let ended = scene.recover("--finish");
+            let what = format!("--force killed before step {n}, two file systems: {two}: {first}\nthen {ended}");
+            let count = format!("grep -rlxE 'theirs|newtheirs|old|away|1' tree {} | wc -l", scene.store().display());
+            let found = scene.world.program("sh", ["-c", &count]).cwd(scene.world.root()).run().ok().stdout();
+            let found: usize = found.trim().parse().expect("a number");
+            let at_least = *there.get_or_insert(found);
+            assert!(found >= at_least, "{what}: of {at_least} contents {found} are left");
+            scene.assert_over(&what);
+            if first.status != 137 {
+                break;
+            }
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::Error;
 use super::job::Verb;
 use crate::error::At;
-use crate::fs::dir::Sort;
+use crate::fs::dir::{Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::header::{Checkpoint, Status};
@@ -91,7 +91,10 @@ pub fn choose(session: &Session, changes: &Changes, paths: &[AbsPath], rules: &R
 fn other_names(session: &Session, changes: &Changes, chosen: &BTreeSet<usize>, rules: &Rules<'_>) -> Result<Vec<usize>, Error> {
     let held = |i: usize| -> Result<Option<Identity>, Error> {
         let Some(place) = (rules.lies)(i) else { return Ok(None) };
-        let Ok((dir, name)) = session.split(&place) else { return Ok(None) };
+        let (dir, name) = match session.split(&place) {
+            Err(crate::session::Error::Io(error)) if leads_nowhere(&error.source) => return Ok(None),
+            split => split?,
+        };
         let stat = dir.at(name).stat().at("look at", dir.at(name))?;
         Ok(stat.filter(|stat| stat.nlink > 1 && stat.sort == Sort::File).map(|stat| look::identity(&stat)))
     };
@@ -99,11 +102,11 @@ fn other_names(session: &Session, changes: &Changes, chosen: &BTreeSet<usize>, r
     let (mut in_store, mut on_tree) = (HashSet::new(), HashSet::new());
     for i in chosen {
         in_store.extend(held(*i)?);
-        on_tree.extend(linked_on_tree(&changes.list[*i].path));
+        on_tree.extend(linked_on_tree(&changes.list[*i].path)?);
     }
     let mut linked = Vec::new();
     for i in (0..changes.list.len()).filter(|i| (rules.may)(*i) && !chosen.contains(i)) {
-        let along = !on_tree.is_empty() && linked_on_tree(&changes.list[i].path).is_some_and(|inode| on_tree.contains(&inode));
+        let along = !on_tree.is_empty() && linked_on_tree(&changes.list[i].path)?.is_some_and(|inode| on_tree.contains(&inode));
         if along || !in_store.is_empty() && held(i)?.is_some_and(|identity| in_store.contains(&identity)) {
             linked.push(i);
         }
@@ -111,11 +114,14 @@ fn other_names(session: &Session, changes: &Changes, chosen: &BTreeSet<usize>, r
     Ok(linked)
 }
 
-/// Device and inode of a file on the tree that has several names.
-fn linked_on_tree(path: &AbsPath) -> Option<(u64, u64)> {
+/// Device and inode of a file on the tree that has several names; none where nothing is there.
+fn linked_on_tree(path: &AbsPath) -> Result<Option<(u64, u64)>, Error> {
     use std::os::unix::fs::MetadataExt;
-    let meta = path.as_path().symlink_metadata().ok()?;
-    (meta.is_file() && meta.nlink() > 1).then(|| (meta.dev(), meta.ino()))
+    match path.as_path().symlink_metadata() {
+        Ok(meta) => Ok((meta.is_file() && meta.nlink() > 1).then(|| (meta.dev(), meta.ino()))),
+        Err(error) if leads_nowhere(&error) => Ok(None),
+        Err(error) => Err(error).at("look at", path).map_err(Error::from),
+    }
 }
 
 fn not_in_session(changes: &Changes, path: &AbsPath) -> String {

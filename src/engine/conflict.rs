@@ -1,6 +1,7 @@
 //! Conflicts: what was expected at a path, and what is there.
 
 use crate::checkpoint::manifest::Manifest;
+use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -77,7 +78,12 @@ pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
         };
         for conflict in conflicts.iter_mut().filter(|conflict| conflict.by.is_none()) {
             let Some(original) = manifest.originals.get(&conflict.path) else { continue };
-            let now = conflict.path.as_path().symlink_metadata().ok();
+            let now = match conflict.path.as_path().symlink_metadata() {
+                Ok(meta) => Some(meta),
+                Err(error) if leads_nowhere(&error) => None,
+                // Not seen, it is no sign of anybody.
+                Err(_) => continue,
+            };
             let put_it = match (original.put, now) {
                 // What somebody has edited since is nobody's: the other session could not be rolled back either.
                 (Some(put), Some(now)) => {

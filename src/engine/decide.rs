@@ -129,7 +129,12 @@ pub(super) fn carry_out(fs: &Fs, store: &Store, session: &Session, journal: &Jou
         let mut hands = Deciding { fs, reach: &mut reach, journal, step: &step };
         let why = match (how, number(journal, *turn)) {
             (Decision::Force, n) => hands.put_back(fresh(journal, *turn), n)?,
-            (Decision::Finish, Some(n)) => hands.keep_recorded(n).map(|()| None)?,
+            (Decision::Finish, Some(n)) => {
+                // A force that was cut off may have put aside what it found.
+                hands.keep_found(n)?;
+                hands.keep_recorded(n)?;
+                None
+            }
             (Decision::Finish, None) => None,
         };
         left.extend(why.map(|why| Left { path: step.path.clone(), why }));
@@ -429,7 +434,8 @@ fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal, how: Decision)
 /// A rollback that was taken back by force may have lost an original; what is out now needs none.
 fn amend_manifest(fs: &Fs, reach: &mut Reach, session: &Session, header: &Header, journal: &Journal) -> Result<(), Error> {
     let count = usize::try_from(header.counts.changes).unwrap_or(usize::MAX);
-    let sides = crate::session::sides::from_text(&header.sides, count).unwrap_or_default();
+    let sealed = Session { dir: session.dir.open_below(b"").at("open", session.dir.path().display())?, header: header.clone() };
+    let sides = sealed.sides(count)?;
     let folder = session.dir.open_below(b"checkpoint").at("open the folder", session.dir.at(b"checkpoint"))?;
     let (mut old, mut new) = (Reading::open(&session.dir)?, Writing::begin(fs, &folder)?);
     while let Some(mut original) = old.next()? {

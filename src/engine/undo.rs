@@ -154,7 +154,7 @@ fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Er
     // Folders that went and are back: their children's steps have changed their times.
     for item in journal.items.iter().filter(|item| item.moves() && item.was_folder()) {
         let Some(from) = &item.from else { continue };
-        let Ok(named) = reach.path(&item.path) else { continue };
+        let Some(named) = open(reach.path(&item.path), "open the folder of", &item.path)? else { continue };
         if named.at().stat().at("look at", &item.path)?.is_some_and(|stat| look::identity(&stat) == from.print.identity) {
             ignore_not_mine(fs.set_mtime(named.at(), from.state.meta.mtime)).at("set the time of", &item.path)?;
         }
