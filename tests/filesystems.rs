@@ -149,13 +149,24 @@ fn scene(world: &World, links: bool) -> (String, Manifest) {
     (id, before)
 }
 
+/// Where no mtime can be set, the names of one file look as if somebody had set theirs.
+fn without_links(world: &World) -> (String, Manifest) {
+    world.write("edited", "old").write("gone", "away").write("full/sub/b", "2").symlink("nowhere", "link").write("moded", "x");
+    let before = world.manifest();
+    let id = world.begin();
+    world.stage_write(&id, "edited", "new").stage_write(&id, "made/deep/er", "n");
+    for words in ["delete ID gone", "delete ID full -r", "chmod ID 0640 moded", "symlink ID made link"] {
+        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+    }
+    (id, before)
+}
+
 fn round_trip(world: &World, what: &str) {
-    round_trip_of(world, what, |manifest| manifest);
+    round_trip_of(scene(world, false), world, what, |manifest| manifest);
 }
 
 /// Where not all that a manifest has can be had: `of` takes that away.
-fn round_trip_of(world: &World, what: &str, of: fn(Manifest) -> Manifest) {
-    let (id, before) = scene(world, false);
+fn round_trip_of((id, before): (String, Manifest), world: &World, what: &str, of: fn(Manifest) -> Manifest) {
     let before = of(before);
     world.recant(&format!("commit {id}")).ok();
     let after = of(world.manifest());
@@ -256,14 +267,47 @@ fn a_file_system_where_two_names_cannot_swap_holds_tree_and_store() {
         manifest.0.values_mut().for_each(|row| row.mtime = (0, 0));
         manifest
     };
-    round_trip_of(&world, "bindfs", timeless);
+    round_trip_of(without_links(&world), &world, "bindfs", timeless);
     let mut world = World::on(&mount.point);
     let store = tempfile::tempdir().expect("a folder");
     world.set("RECANT_STORE", store.path().join("store"));
-    round_trip_of(&world, "tree on bindfs", timeless);
+    round_trip_of(without_links(&world), &world, "tree on bindfs", timeless);
     let mut world = World::new();
     world.set("RECANT_STORE", mount.point.join("store"));
-    round_trip(&world, "store on bindfs");
+    round_trip_of(without_links(&world), &world, "store on bindfs", timeless);
+}
+
+/// Names come there by link and unlink: killed between the two, a path has both.
+#[cfg(feature = "crash-points")]
+#[test]
+fn killed_before_any_step_where_names_come_by_links_it_is_all_done_or_not_begun() {
+    let Some(mount) = Mount::bindfs() else { return };
+    let world = World::on(&mount.point);
+    let (id, _) = scene(&world, false);
+    let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
+    shell("mkdir saved && cp -a tree store saved");
+    let of = |world: &World| {
+        let mut manifest = world.manifest();
+        manifest.0.values_mut().for_each(|row| row.mtime = (0, 0));
+        manifest
+    };
+    let before = of(&world);
+    world.recant(&format!("commit {id}")).ok();
+    let after = of(&world);
+    for n in (1..).step_by(3) {
+        shell("rm -rf tree store && cp -a saved/. .");
+        let said = world.call(["commit", &*id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let recovered = world.recant("recover").ok();
+        let what = format!("killed before step {n}: {said}\n{recovered}");
+        let now = of(&world);
+        let at = [&before, &after].map(|wanted| wanted.difference(&now));
+        assert!(at.iter().any(String::is_empty), "{what}\n{}\n{}", at[0], at[1]);
+        world.assert_tidy(&what);
+        if said.status != 137 {
+            assert!(n > 100, "{what}");
+            break;
+        }
+    }
 }
 
 /// A commit that is refused: exit 1, the path named, nothing changed, nothing left; its dry run says the same.
