@@ -10,6 +10,7 @@ use crate::checkpoint::limits::{Large, Limits, OnLimit, Tally};
 use crate::checkpoint::manifest;
 use crate::engine::Error;
 use crate::engine::choose::{Choice, Rules, choose, may_begin};
+use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, FolderTime};
@@ -180,7 +181,7 @@ impl Inward {
             // What is out again was put back by a rollback, as a new act: its fingerprint is another.
             from_print: change.before.print.filter(|_| side == Side::Never),
             to: change.after,
-            to_at: to_at.map(Into::into),
+            to_at: to_at.map(|place| Held::new(place, change.n, &change.path)),
             uncovered: partial.then_some("left out of the checkpoint: over checkpoint.max_files or checkpoint.max_size"),
             side: Side::In,
             path: change.path,

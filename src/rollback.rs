@@ -5,6 +5,7 @@ use std::iter::Peekable;
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
 use crate::engine::Error;
 use crate::engine::choose::{Choice, Rules, choose, may_begin};
+use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
@@ -126,7 +127,7 @@ fn outward(change: Change, original: Original, index: usize) -> Move {
         path: change.path,
         from: change.after,
         from_print: original.put,
-        to_at: original.place().map(Into::into),
+        to_at: original.place().map(|place| Held::new(place, original.n, &original.path)),
         in_place: original.kept == Kept::Metadata,
         to: original.state,
         foreign: false,

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::held::Held;
 use super::job::Verb;
 use super::step::{Act, Places, Spot, Step};
 use crate::checkpoint::manifest::Kept;
 use crate::fs::dir::Sort;
-use crate::fs::path::{self, AbsPath};
+use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::sides::Side;
 use crate::session::stage::object_name;
@@ -34,8 +35,8 @@ pub struct Item {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Seen>,
     /// Where `to` lies below the session's folder; `None` where Prepare makes it from the record.
-    #[serde(with = "path::bytes::option", default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Box<[u8]>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
     /// Objects have to be copied: the temporary name, `.recant-<session>-<n>`, is in this folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Box<AbsPath>>,
@@ -168,7 +169,7 @@ pub struct Frame<'a> {
 impl Frame<'_> {
     /// Where the objects of an item lie while they are not at its path.
     pub fn places(&self, item: &Item) -> Places {
-        let held = || item.held.as_ref().map(|held| Spot::Session(held.to_vec()));
+        let held = || item.held.as_ref().map(|held| Spot::Session(held.place(item.n, &item.path)));
         match item.act {
             Act::SetMeta => return Places::default(),
             Act::Stay => return Places { spare: held(), ..Places::default() },

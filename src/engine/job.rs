@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Error;
+use super::held::Held;
 use crate::checkpoint::limits::Limits;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -73,7 +74,7 @@ pub struct Move {
     /// What is wanted there.
     pub to: Object,
     /// Where `to` lies below the session's folder; `None` where it is absent, made from the record, or an inode that stays.
-    pub to_at: Option<Box<[u8]>>,
+    pub to_at: Option<Held>,
     /// The inode stays: only metadata changes.
     pub in_place: bool,
     /// The tree changed here while the command ran.

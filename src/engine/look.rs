@@ -351,8 +351,9 @@ impl<'r> Eye<'r> {
 
     /// What is wanted: whether it is there in the store, and is what was put there (C1, I11).
     fn look_at_wanted(&mut self, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
-        let (Some(place), Some(to)) = (&mv.to_at, &mv.to) else { return Ok(()) };
-        let (parent, name) = split(place);
+        let (Some(held), Some(to)) = (&mv.to_at, &mv.to) else { return Ok(()) };
+        let place = held.place(mv.n, &mv.path);
+        let (parent, name) = split(&place);
         let dir = match self.reach.held(parent) {
             Ok(dir) => dir,
             Err(error) => {

@@ -22,6 +22,7 @@ pub mod choose;
 pub mod conflict;
 pub mod decide;
 mod draft;
+pub mod held;
 pub mod item;
 pub mod job;
 pub mod journal;

@@ -237,27 +237,6 @@ pub mod bytes {
             Either::Encoded(encoded) => base64::engine::general_purpose::STANDARD.decode(encoded.b64).map_err(D::Error::custom),
         }
     }
-
-    /// The same for bytes that may be missing.
-    pub mod option {
-        use super::*;
-
-        #[derive(Serialize, Deserialize)]
-        struct Bytes(#[serde(with = "super")] Vec<u8>);
-
-        /// For `#[serde(with = …)]`.
-        pub fn serialize<S: Serializer>(bytes: &Option<Box<[u8]>>, serializer: S) -> Result<S::Ok, S::Error> {
-            match bytes {
-                Some(bytes) => super::serialize(bytes, serializer),
-                None => serializer.serialize_none(),
-            }
-        }
-
-        /// For `#[serde(with = …)]`.
-        pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<[u8]>>, D::Error> {
-            Ok(Option::<Bytes>::deserialize(deserializer)?.map(|bytes| bytes.0.into()))
-        }
-    }
 }
 
 #[cfg(test)]

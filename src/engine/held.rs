@@ -1,0 +1,109 @@
+//! Where a `to` lies in the session, in sixteen bytes: a plan has one for each path.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fs::path::{self, AbsPath};
+use crate::session::stage::object_name;
+use crate::tree::digest::Digest;
+
+/// A place below the session's folder, told by the change that it is of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Held {
+    /// `held/objects/<n>`.
+    Object,
+    /// `held/upper/<k>`, and the last `below` bytes of the path below it.
+    Upper {
+        /// Which upper.
+        k: u32,
+        /// How much of the path lies below the captured place; 0 for the place itself.
+        below: u32,
+    },
+    /// `checkpoint/blobs/<digest>`, with `.<n>` behind it where `numbered`.
+    Blob {
+        /// What names it.
+        digest: Box<Digest>,
+        /// Whether another original has the name without a number.
+        numbered: bool,
+    },
+    /// Anywhere else.
+    At(Box<Place>),
+}
+
+/// Bytes of a path below the session's folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place(#[serde(with = "path::bytes")] Vec<u8>);
+
+impl Held {
+    /// Of a place of the change `n` of `path`.
+    pub fn new(place: Vec<u8>, n: u32, path: &AbsPath) -> Self {
+        let known = if place == object_name(n) { Some(Held::Object) } else { upper(&place, path).or_else(|| blob(&place)) };
+        // What is told shorter has to be told the same.
+        match known.filter(|known| known.place(n, path) == place) {
+            Some(known) => known,
+            None => Held::At(Box::new(Place(place))),
+        }
+    }
+
+    /// Where it is, below the session's folder.
+    pub fn place(&self, n: u32, path: &AbsPath) -> Vec<u8> {
+        match self {
+            Held::Object => object_name(n),
+            Held::Upper { k, below: 0 } => format!("held/upper/{k}").into_bytes(),
+            Held::Upper { k, below } => {
+                let path = path.as_bytes();
+                let below = &path[path.len().saturating_sub(*below as usize)..];
+                [format!("held/upper/{k}/").as_bytes(), below].concat()
+            }
+            Held::Blob { digest, numbered: false } => format!("checkpoint/blobs/{digest}").into_bytes(),
+            Held::Blob { digest, numbered: true } => format!("checkpoint/blobs/{digest}.{n}").into_bytes(),
+            Held::At(place) => place.0.clone(),
+        }
+    }
+}
+
+fn upper(place: &[u8], path: &AbsPath) -> Option<Held> {
+    let rest = place.strip_prefix(b"held/upper/")?;
+    let digits = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
+    let k = std::str::from_utf8(&rest[..digits]).ok()?.parse().ok()?;
+    let below = rest.len().saturating_sub(digits + 1);
+    (below < path.as_bytes().len()).then_some(Held::Upper { k, below: u32::try_from(below).ok()? })
+}
+
+fn blob(place: &[u8]) -> Option<Held> {
+    let name = std::str::from_utf8(place.strip_prefix(b"checkpoint/blobs/")?).ok()?;
+    let digest = Box::new(Digest::parse(name.get(..64)?)?);
+    Some(Held::Blob { digest, numbered: name.len() > 64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_is_told_as_it_is() {
+        let path = AbsPath::parse("/srv/a/b").expect("a path");
+        let digest = Digest::of(b"x").to_string();
+        for (place, short) in [
+            (object_name(7), true),
+            (object_name(8), false),
+            (b"held/upper/0/srv/a/b".to_vec(), true),
+            (b"held/upper/3/b".to_vec(), true),
+            (b"held/upper/3".to_vec(), true),
+            (b"held/upper/3/other".to_vec(), false),
+            (b"held/upper/x/b".to_vec(), false),
+            (format!("checkpoint/blobs/{digest}").into_bytes(), true),
+            (format!("checkpoint/blobs/{digest}.7").into_bytes(), true),
+            (format!("checkpoint/blobs/{digest}.8").into_bytes(), false),
+            (b"checkpoint/objects/7".to_vec(), false),
+            (b"".to_vec(), false),
+        ] {
+            let held = Held::new(place.clone(), 7, &path);
+            assert_eq!(held.place(7, &path), place);
+            assert_eq!(!matches!(held, Held::At(_)), short, "{}", place.escape_ascii());
+            let json = serde_json::to_string(&held).expect("it has a text");
+            assert_eq!(serde_json::from_str::<Held>(&json).expect("its own text"), held, "{json}");
+        }
+        assert_eq!(size_of::<Held>(), 16);
+    }
+}
