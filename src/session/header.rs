@@ -88,7 +88,7 @@ pub struct Header {
     pub sizes: Sizes,
     /// How often a change of sides was sealed.
     pub generation: u64,
-    /// Where each change is: [`sides::to_text`](super::sides::to_text).
+    /// Where each change is: [`super::sides::to_text`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sides: String,
     /// Whether the originals are there.
