@@ -14,22 +14,25 @@ use crate::fs::dir::Entry;
 use crate::session::prune::RESERVE;
 use crate::session::store::Session;
 
-/// For a header, what is said in the log, and blocks that are used in part.
+/// For a header, what is said in the log, folders that grow by a block, and blocks that are used in part.
 const SLACK: u64 = 96 << 10;
+/// On xfs, which begins a rename into a folder that has to grow only where the most that it could take is free.
+const SLACK_XFS: u64 = 768 << 10;
 /// Bytes that a change takes in a journal, about.
 const A_CHANGE: u64 = 2 << 10;
-/// BTRFS_SUPER_MAGIC: statfs(2).
+/// BTRFS_SUPER_MAGIC and XFS_SUPER_MAGIC: statfs(2).
 const BTRFS: i64 = 0x9123_683e;
+const XFS: i64 = 0x5846_5342;
 
 /// Keeps room for the rollback of a commit whose journal has so many bytes: that of the rollback has about as many.
 pub(super) fn keep(fs: &Fs, session: &Session, journal: u64) -> Result<(), Error> {
-    keep_bytes(fs, session, journal + journal / 4 + session.header.counts.inside * A_CHANGE + SLACK)
+    keep_bytes(fs, session, journal + journal / 4 + session.header.counts.inside * A_CHANGE + slack(session)?)
 }
 
 /// Keeps it again, for what is in, where a rollback came to nothing or left some of it.
 pub(super) fn keep_again(fs: &Fs, session: &Session) -> Result<(), Error> {
     let inside = session.header.counts.inside;
-    if inside == 0 { Ok(()) } else { keep_bytes(fs, session, inside * A_CHANGE + SLACK) }
+    if inside == 0 { Ok(()) } else { keep_bytes(fs, session, inside * A_CHANGE + slack(session)?) }
 }
 
 fn keep_bytes(fs: &Fs, session: &Session, bytes: u64) -> Result<(), Error> {
@@ -60,7 +63,7 @@ fn keep_bytes(fs: &Fs, session: &Session, bytes: u64) -> Result<(), Error> {
 
 /// Frees it for a rollback that is about to write.
 pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
-    let needed = session.header.counts.inside * A_CHANGE + SLACK;
+    let needed = session.header.counts.inside * A_CHANGE + slack(session)?;
     let low = is_low(session, needed)?;
     if is_btrfs(session)? {
         let why = format!("{needed} bytes are needed there for a rollback, and fewer are free");
@@ -85,9 +88,17 @@ pub(super) fn drop_all(fs: &Fs, session: &Session) -> Result<(), Error> {
     Ok(())
 }
 
-fn is_btrfs(session: &Session) -> Result<bool, Error> {
+fn kind(session: &Session) -> Result<i64, Error> {
     let found = rustix::fs::fstatfs(&session.dir).at("ask for the file system of", session.dir.path().display())?;
-    Ok(found.f_type == BTRFS)
+    Ok(found.f_type)
+}
+
+fn is_btrfs(session: &Session) -> Result<bool, Error> {
+    Ok(kind(session)? == BTRFS)
+}
+
+fn slack(session: &Session) -> Result<u64, Error> {
+    Ok(if kind(session)? == XFS { SLACK_XFS } else { SLACK })
 }
 
 /// Whether so many bytes, or some inodes, may not be there.
