@@ -1,7 +1,7 @@
 //! The capture room, driven through `examples/capture.rs` as a process of its own: it forks, which a test's process with
 //! its threads must not. Each test runs as root and as an ordinary user; without root the user's half alone.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,4 @@
 //! Conflicts: whatever somebody else did to a path since is refused by name and left alone, and `--force` keeps it.
-#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 

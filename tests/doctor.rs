@@ -1,6 +1,6 @@
 //! `recant doctor`: on a machine that has all that a run needs, and on one that has not.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
+#![expect(clippy::disallowed_methods, reason = "tests set up real files")]
 
 mod common;
 #[path = "common/desk.rs"]

@@ -1,7 +1,7 @@
 //! Ways out of a run, each tried as root and as an ordinary user: none reaches the real tree or the store. What is tried
 //! is in `tests/escapes/attempts.py`. A root that sets out to break away, and daemons asked over passed sockets, are outside.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
 
 mod common;
 #[path = "common/desk.rs"]

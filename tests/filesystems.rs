@@ -1,6 +1,5 @@
 //! Real file systems: ext4, xfs, btrfs and tmpfs as tree and as store, two at once, a bind mount; and what stands in the way:
 //! read-only mounts, immutable files, other people's folders, mount points, full disks. Needs root and loop devices.
-#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![expect(clippy::print_stdout, reason = "what is skipped is said, and how a sweep ended")]

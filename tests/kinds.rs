@@ -1,6 +1,5 @@
 //! Every kind of object, with all that it has, goes onto the tree and off it exactly: pairs of kinds, modes, owners, times,
 //! xattrs, ACLs, hard links, names, depth.
-#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![expect(clippy::print_stdout, reason = "what is skipped is said, and how a sweep ended")]

@@ -1,7 +1,7 @@
 //! What people run, held: each program's changes are committed, then taken back, and then the program is run bare in the same
 //! place: the same files, content, modes and links come of it. Prints a table; what is not installed is skipped by name.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
 
 mod common;
 #[path = "common/desk.rs"]

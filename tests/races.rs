@@ -1,6 +1,5 @@
 //! Somebody else at work in the middle: before each step of a commit and of a rollback a file is swapped, edited, removed
 //! or put in the way, a parent folder becomes a link to outside; and each step fails once. Needs the feature `crash-points`.
-#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![cfg(feature = "crash-points")]
 #![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]

@@ -2,7 +2,7 @@
 //! cannot tell whether it was done. `recant recover ID --force | --finish | --undo` ends each of them, also when it is itself
 //! killed before any step. Needs the feature `crash-points`.
 #![cfg(feature = "crash-points")]
-#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
 mod common;

@@ -1,7 +1,8 @@
 //! `recant run` and `recant shell`, the real binary: what becomes of a command's changes, its exit status and its
 //! session. Each test runs as root and as an ordinary user; without root the user's half alone, which is said.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
+#![expect(clippy::unwrap_used, reason = "tests set up real files")]
+#![cfg_attr(feature = "crash-points", expect(clippy::disallowed_methods, reason = "tests set up real files"))]
 
 mod common;
 #[path = "common/desk.rs"]

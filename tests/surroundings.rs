@@ -1,6 +1,6 @@
 //! What the surroundings do to an operation: signals at any moment, limits on descriptors, stack and file sizes, no inodes left, an
 //! edit between a kill and the recovery, an original that cannot be read.
-#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said, and how a sweep ended")]
 
 mod common;

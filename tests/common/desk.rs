@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of the fixture")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
