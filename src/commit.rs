@@ -4,17 +4,15 @@
 //! [`Job`]; the checkpoint of each path is what the engine moved out.
 
 use std::collections::BTreeMap;
-use std::iter::Peekable;
 
 use crate::checkpoint::limits::{Large, Limits, OnLimit, Tally};
 use crate::checkpoint::manifest;
 use crate::engine::Error;
-use crate::engine::choose::{Choice, Rules, choose, may_begin};
+use crate::engine::choose::{Choice, Chosen, Rules, choose, may_begin};
 use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, FolderTime};
-use crate::session::lines::Reading;
 use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::session::store::Session;
@@ -65,16 +63,12 @@ fn refuse_unsynced(session: &Session, accept_unsynced: bool) -> Result<(), Error
 }
 
 fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) -> bool) -> Result<Job, Error> {
-    let sides = session.sides(usize::try_from(session.header.counts.changes).unwrap_or(usize::MAX))?;
+    let sides = session.sides_of_all()?;
     let run = session.run()?;
     let choice = chosen(session, request.paths, &sides, starts, run.as_ref())?;
     let Limited { partial, notes } = apply_limits(session, &sides, &choice, starts, &request.limits)?;
     let inward = Inward {
-        changes: session.read_changes()?,
-        index: 0,
-        sides: sides.clone(),
-        starts,
-        chosen: choice.map(|choice| choice.chosen.into_iter().peekable()),
+        changes: Chosen::new(session, sides.clone(), starts, choice.map(|choice| choice.chosen))?,
         run,
         partial,
         denied: request.denied.clone(),
@@ -110,12 +104,7 @@ fn chosen(
 
 /// The moves of a commit or redo.
 struct Inward {
-    changes: Reading,
-    index: usize,
-    sides: Vec<Side>,
-    starts: fn(Side) -> bool,
-    /// Those of named paths, in order; all that start on the right side where none is named.
-    chosen: Option<Peekable<std::vec::IntoIter<usize>>>,
+    changes: Chosen,
     run: Option<Run>,
     /// Topmost deleted folders whose content is not kept.
     partial: Vec<AbsPath>,
@@ -128,16 +117,7 @@ struct Inward {
 
 impl Moves for Inward {
     fn next(&mut self) -> Result<Option<Move>, Error> {
-        while let Some(change) = self.changes.next()? {
-            let (index, side) = (self.index, self.sides[self.index]);
-            self.index += 1;
-            let wanted = match &mut self.chosen {
-                Some(chosen) => chosen.next_if(|next| *next == index).is_some(),
-                None => (self.starts)(side),
-            };
-            if !wanted {
-                continue;
-            }
+        while let Some((change, index, side)) = self.changes.next()? {
             if (self.denied)(&change.path) {
                 let why = "commit.deny in the configuration forbids it; leave it out by naming the paths to commit";
                 self.refused.push((change.path.to_string(), why.to_owned()));
@@ -166,14 +146,14 @@ fn is_file(state: Option<&State>) -> bool {
 }
 
 impl Inward {
-    fn inward(&self, change: Change, index: usize, side: Side) -> Move {
+    fn inward(&self, change: Change, index: u32, side: Side) -> Move {
         let never_folder = side == Side::Never && change.after.as_ref().is_some_and(State::is_folder);
         // A folder of an upper stays there, with what is still to come out of it: a new one is made.
         let to_at = if never_folder { None } else { Session::held_at(&change, side, self.run.as_ref()) };
         let partial = change.before.object.as_ref().is_some_and(|before| !before.is_folder())
             && self.partial.iter().any(|top| change.path.is_under(top));
         Move {
-            index: u32::try_from(index).expect("a session has fewer than 2^32 changes"),
+            index,
             n: change.n,
             in_place: change.in_place(),
             foreign: change.marks.foreign && side == Side::Never,
@@ -226,13 +206,9 @@ fn apply_limits(
         return Ok(limited);
     }
     let mut tally = Tally::new(limits);
-    let mut changes = session.read_changes()?;
-    for (index, side) in sides.iter().enumerate() {
-        let Some(change) = changes.next()? else { break };
-        let asked = choice.as_ref().map_or_else(|| starts(*side), |choice| choice.chosen.binary_search(&index).is_ok());
-        if asked {
-            tally.count(&change.path, change.before.object.as_ref(), change.after.as_ref());
-        }
+    let mut changes = Chosen::new(session, sides.to_vec(), starts, choice.as_ref().map(|choice| choice.chosen.clone()))?;
+    while let Some((change, _, _)) = changes.next()? {
+        tally.count(&change.path, change.before.object.as_ref(), change.after.as_ref());
     }
     let large = tally.over();
     if limits.on_limit == OnLimit::Refuse && !large.is_empty() {

@@ -1,15 +1,12 @@
 //! Rollback: the same the other way, `after` to `before`.
 
-use std::iter::Peekable;
-
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
 use crate::engine::Error;
-use crate::engine::choose::{Choice, Rules, choose, may_begin};
+use crate::engine::choose::{Choice, Chosen, Rules, choose, may_begin};
 use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
-use crate::session::lines::Reading;
 use crate::session::sides::Side;
 use crate::session::store::Session;
 use crate::tree::state::State;
@@ -20,16 +17,13 @@ use crate::tree::state::State;
 /// a checkpoint that does not fit the session.
 pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -> Result<Job, Error> {
     may_begin(session, Verb::Rollback)?;
-    let sides = session.sides(usize::try_from(session.header.counts.changes).unwrap_or(usize::MAX))?;
+    let sides = session.sides_of_all()?;
     let choice = chosen(session, paths, &sides)?;
-    let (chosen, notes) = choice.map_or((None, Vec::new()), |choice| (Some(choice.chosen.into_iter().peekable()), choice.notes));
+    let (chosen, notes) = choice.map_or((None, Vec::new()), |choice| (Some(choice.chosen), choice.notes));
     let outward = Outward {
-        changes: session.read_changes()?,
+        changes: Chosen::new(session, sides.clone(), Side::is_in, chosen)?,
         originals: manifest::Reading::open(&session.dir)?,
         next: None,
-        index: 0,
-        sides: sides.clone(),
-        chosen,
         paths: paths.to_vec(),
         rest: Rest { notes, ..Rest::default() },
     };
@@ -53,29 +47,16 @@ fn chosen(session: &Session, paths: &[AbsPath], sides: &[Side]) -> Result<Option
 
 /// The moves of a rollback: changes and originals, both in path order, side by side.
 struct Outward {
-    changes: Reading,
+    changes: Chosen,
     originals: manifest::Reading,
     next: Option<Original>,
-    index: usize,
-    sides: Vec<Side>,
-    /// Those of named paths, in order; all that are in where none is named.
-    chosen: Option<Peekable<std::vec::IntoIter<usize>>>,
     paths: Vec<AbsPath>,
     rest: Rest,
 }
 
 impl Moves for Outward {
     fn next(&mut self) -> Result<Option<Move>, Error> {
-        while let Some(change) = self.changes.next()? {
-            let (index, side) = (self.index, self.sides[self.index]);
-            self.index += 1;
-            let wanted = match &mut self.chosen {
-                Some(chosen) => chosen.next_if(|next| *next == index).is_some(),
-                None => side.is_in(),
-            };
-            if !wanted {
-                continue;
-            }
+        while let Some((change, index, _)) = self.changes.next()? {
             let Some(original) = self.original_of(&change)? else {
                 let why = "the checkpoint's manifest has no line for it".to_owned();
                 return Err(Error::Damaged(vec![(change.path.to_string(), why)]));
@@ -120,9 +101,9 @@ impl Outward {
     }
 }
 
-fn outward(change: Change, original: Original, index: usize) -> Move {
+fn outward(change: Change, original: Original, index: u32) -> Move {
     Move {
-        index: u32::try_from(index).expect("a session has fewer than 2^32 changes"),
+        index,
         n: change.n,
         path: change.path,
         from: change.after,

@@ -1,5 +1,4 @@
 //! Whatever is wrong with what lies in the store is found before anything is changed, named, and hides nothing else.
-#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 
 mod common;
@@ -326,6 +325,30 @@ fn sides_that_are_not_those_of_the_changes_are_refused() {
     }
     std::fs::write(&file, whole).expect("the header");
     scene.world.recant(&format!("rollback {}", scene.id)).ok();
+}
+
+#[test]
+fn a_header_that_counts_other_changes_than_there_are_is_refused_without_a_panic() {
+    let scene = Scene::committed();
+    let before = scene.world.manifest();
+    let file = scene.session("session.json");
+    let whole: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).expect("the header")).expect("its JSON");
+    let count = whole["counts"]["changes"].as_u64().expect("a count");
+    for (changes, inside) in [(count - 1, count - 1), (count + 1, count + 1), (1 << 40, 0), (u64::MAX >> 1, 0), (count, 0)] {
+        let mut header = whole.clone();
+        header["counts"] = serde_json::json!({ "changes": changes, "in": inside, "ever_in": inside });
+        header["lines"] = serde_json::json!(changes.max(whole["lines"].as_u64().expect("a count")));
+        let sides = if inside > 0 { format!("i{inside}") } else { String::new() };
+        header["sides"] = serde_json::json!(sides);
+        for verb in ["rollback", "commit"] {
+            let what = format!("{verb} with {changes} changes counted, {inside} in, of {count}");
+            let status = garbled(&scene, &file, header.to_string().as_bytes(), &before, verb, &what);
+            assert!(
+                status == 5 || matches!(status, 1 | 3) && inside == 0 || status == 0 && verb == "commit" && inside > 0,
+                "{what}: {status}"
+            );
+        }
+    }
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! Which changes of a session are moved where only some paths are named (docs/ARCHITECTURE.md, Session status).
 
 use std::collections::{BTreeSet, HashSet};
+use std::iter::Peekable;
 
 use super::Error;
 use super::job::Verb;
 use crate::error::At;
 use crate::fs::dir::{Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
-use crate::session::change::Changes;
+use crate::session::change::{Change, Changes, FolderTime};
 use crate::session::header::{Checkpoint, Status};
+use crate::session::lines::Reading;
+use crate::session::sides::Side;
 use crate::session::store::Session;
 use crate::tree::look;
 use crate::tree::state::Identity;
@@ -41,6 +44,49 @@ pub struct Choice {
     pub chosen: Vec<usize>,
     /// What comes along although it was not named, for people.
     pub notes: Vec<String>,
+}
+
+/// The changes of a session that a verb moves, read one by one in path order.
+pub struct Chosen {
+    changes: Reading,
+    index: usize,
+    sides: Vec<Side>,
+    starts: fn(Side) -> bool,
+    /// Those of named paths; all that start on the right side where none is named.
+    named: Option<Peekable<std::vec::IntoIter<usize>>>,
+}
+
+impl Chosen {
+    /// All whose side `starts`, or those of `choice` alone.
+    pub fn new(session: &Session, sides: Vec<Side>, starts: fn(Side) -> bool, choice: Option<Vec<usize>>) -> Result<Self, Error> {
+        let named = choice.map(|choice| choice.into_iter().peekable());
+        Ok(Self { changes: session.read_changes()?, index: 0, sides, starts, named })
+    }
+
+    /// The next change, its place in path order, and where it is.
+    #[expect(clippy::should_implement_trait, reason = "an Iterator of results goes on after an error; this must not")]
+    pub fn next(&mut self) -> Result<Option<(Change, u32, Side)>, Error> {
+        while let Some(change) = self.changes.next()? {
+            // Reading gives no more changes than the header counts, and there is a side for each of these.
+            let (index, side) = (self.index, self.sides[self.index]);
+            self.index += 1;
+            let asked = match &mut self.named {
+                Some(named) => named.next_if(|next| *next == index).is_some(),
+                None => (self.starts)(side),
+            };
+            if asked {
+                // `Session::sides_of_all` refuses a session of more.
+                let index = u32::try_from(index).expect("a session has fewer than 2^32 changes");
+                return Ok(Some((change, index, side)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// mtimes of folders that are no changes, once all changes were read.
+    pub fn folder_times(self) -> Vec<FolderTime> {
+        self.changes.folder_times()
+    }
 }
 
 /// What [`choose`] has to know of each change, by index.

@@ -377,7 +377,7 @@ fn read_digest(seen: &mut Seen, at: Entry<'_>) -> Result<(), Error> {
 
 /// The header to be sealed: a change whose `after` is nowhere any more is out, and lost.
 fn sealed(reach: &mut Reach, session: &Session, journal: &Journal, how: Decision, left: &[Left]) -> Result<Header, Error> {
-    let mut sides = session.sides(usize::try_from(session.header.counts.changes).unwrap_or(usize::MAX))?;
+    let mut sides = session.sides_of_all()?;
     for item in &journal.items {
         let undone = how == Decision::Force && !left.iter().any(|left| left.path == item.path);
         let lost = !undone || journal.head.verb.inward() && is_lost(reach, journal, item)?;
@@ -433,9 +433,8 @@ fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal, how: Decision)
 
 /// A rollback that was taken back by force may have lost an original; what is out now needs none.
 fn amend_manifest(fs: &Fs, reach: &mut Reach, session: &Session, header: &Header, journal: &Journal) -> Result<(), Error> {
-    let count = usize::try_from(header.counts.changes).unwrap_or(usize::MAX);
     let sealed = Session { dir: session.dir.open_below(b"").at("open", session.dir.path().display())?, header: header.clone() };
-    let sides = sealed.sides(count)?;
+    let sides = sealed.sides_of_all()?;
     let folder = session.dir.open_below(b"checkpoint").at("open the folder", session.dir.at(b"checkpoint"))?;
     let (mut old, mut new) = (Reading::open(&session.dir)?, Writing::begin(fs, &folder)?);
     while let Some(mut original) = old.next()? {

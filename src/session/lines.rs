@@ -266,6 +266,10 @@ impl Reading {
             }
             return Ok(None);
         };
+        // Whoever reads has as much room for each change as the header counts.
+        if self.given == self.of {
+            return Err(self.damaged(format!("it holds more than the {} changes that the session counts", self.of)));
+        }
         if let Err(why) = change::fits_under(&mut self.above, &change) {
             return Err(self.damaged(format!("{} {why}", change.path)));
         }

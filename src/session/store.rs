@@ -450,6 +450,23 @@ impl Session {
         Ok(sides)
     }
 
+    /// Where each change is, by what the header counts: for whoever reads the changes one by one.
+    ///
+    /// Errors: as [`Session::sides`], and for a count that `changes.jsonl` is too short for.
+    pub fn sides_of_all(&self) -> Result<Vec<Side>, Error> {
+        let at = self.dir.at(b"changes.jsonl");
+        let count = self.header.counts.changes;
+        let size = at.stat().at("look at", at)?.map_or(0, |stat| stat.size);
+        // No line is as short as a byte: a garbled count takes no more memory than the file has bytes.
+        match usize::try_from(count) {
+            Ok(number) if count <= size && u32::try_from(count).is_ok() => self.sides(number),
+            _ => Err(Error::Damaged {
+                path: at.to_string(),
+                why: format!("it cannot hold the {count} changes that the session counts"),
+            }),
+        }
+    }
+
     /// What the run was; `None` for a session staged by hand.
     pub fn run(&self) -> Result<Option<Run>, Error> {
         let at = self.dir.at(b"run.json");
