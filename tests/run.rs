@@ -918,3 +918,28 @@ fn a_run_that_can_not_be_collected_keeps_its_session() {
         }
     });
 }
+
+#[test]
+fn the_time_of_a_mount_s_own_folder_that_somebody_else_set_is_no_change_of_the_command() {
+    if !is_root() || !has("unshare") {
+        return eprintln!("skipped: mounting needs root");
+    }
+    let desk = Desk::new(Who::Root);
+    desk.made("mkdir disk; mkfifo go ready");
+    // The first mount that recant finds is one that nobody writes to directly: its upper holds what is below it alone.
+    let script = r#"mount -t tmpfs disk disk; mkdir disk/d; touch -d 2000-01-01 disk
+        "$0" run -- sh -c 'echo x > disk/d/new; echo ready; read go' < go > ready &
+        exec 8> go 9< ready
+        read line <&9; touch -d 2001-01-01 disk; echo go >&8; wait $! || exit 9
+        "$0" show --all; touch -d 2000-01-01 disk
+        "$0" run -- sh -c 'echo x > disk/d/new; touch -d 2002-02-02 disk'; "$0" show --all"#;
+    let binary = desk.binary.to_str().unwrap();
+    let said = desk.world.program("unshare", ["-m", "sh", "-c", script, binary]).run().ok();
+    let disk = desk.world.tree().join("disk");
+    let times: Vec<bool> = said
+        .stdout()
+        .split("session  ")
+        .map(|session| session.lines().any(|line| line.ends_with(&format!("times     folder  {}", disk.display()))))
+        .collect();
+    assert_eq!(times, [false, false, true], "before the first, of the first, of the second: {said}");
+}
