@@ -281,6 +281,11 @@ impl Laid {
         self.layers.iter().map(|layer| layer.place.clone()).collect()
     }
 
+    /// Who sets up the namespace.
+    pub fn route(&self) -> Route {
+        self.plan.route
+    }
+
     /// From when on a change of the real tree is one during the run.
     pub fn started(&self) -> Time {
         self.plan.since
