@@ -258,7 +258,8 @@ pub struct Writing<'a> {
     hasher: Hasher,
 }
 
-const NEW: &[u8] = b"manifest.jsonl.new";
+/// What is written, until it is whole and durable.
+pub const NEW: &[u8] = b"manifest.jsonl.new";
 
 impl<'a> Writing<'a> {
     /// In the folder that is to hold `manifest.jsonl`.

@@ -143,7 +143,7 @@ pub(super) fn carry_out(fs: &Fs, store: &Store, session: &Session, journal: &Jou
     // D4: where things are kept now before where they were.
     let folder = reach.held(&displaced_below(journal)).at("open the folder", session.dir.path().display())?;
     fs.sync_dir(&folder).at("sync", folder.path().display())?;
-    sync_touched(fs, &mut reach, journal, None)?;
+    sync_touched(fs, &mut reach, journal, &[])?;
     let header = sealed(&mut reach, session, journal, how, &left)?;
     let at = session.dir.at(b"session.json");
     fs.replace(at, &header_bytes(&header)).at("replace", at)?; // E4

@@ -23,6 +23,7 @@ pub mod conflict;
 pub mod decide;
 mod draft;
 mod durable;
+mod facts;
 pub mod held;
 pub mod item;
 pub mod job;

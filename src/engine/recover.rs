@@ -8,8 +8,10 @@ use super::settle::{When, settle};
 use super::step::{Act, Step};
 use super::undo::{self, Left, holds, open, undo};
 use super::{Error, reserve};
+use crate::checkpoint::manifest;
 use crate::error::At;
 use crate::fs::Fs;
+use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
@@ -190,46 +192,44 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
         // What is left of an undo was not sealed.
         _ if journal.head.remnant || journal.head.decided.is_some() => Ok(Sealed::No(store.put_header(fs, was)?)),
         Choice::Undo => {
-            refuse_if_any(
-                &mut reach,
-                journal,
-                has_settled,
-                "it was done, and tidied up in part: it cannot be taken back here",
-                "--finish",
-            )?;
+            refuse_if_settling(&mut reach, &dir, journal)?;
             Ok(Sealed::No(store.put_header(fs, was)?))
         }
         Choice::Finish => {
-            refuse_if_any(&mut reach, journal, is_not_done, "it was not done here: not all can be kept", "--undo")?;
+            if let Some(path) = not_done(&mut reach, journal)? {
+                let why = "it was not done here: not all can be kept".into();
+                let remedy = format!("recant recover {} --undo", journal.head.session);
+                return Err(Error::NotDecided { path: path.to_string(), why, remedy });
+            }
             Ok(Sealed::Yes(store.put_header(fs, &journal.head.header)?))
         }
         Choice::Force => Ok(Sealed::Untold(untold)),
     }
 }
 
-fn refuse_if_any(
-    reach: &mut Reach,
-    journal: &Journal,
-    stands_against: fn(&mut Reach, &Step<'_>) -> Result<bool, Error>,
-    why: &str,
-    other: &str,
-) -> Result<(), Error> {
-    for turn in journal.turns.iter().filter(|turn| matches!(turn, Turn::Move(_))) {
-        let step = journal.step(*turn);
-        if stands_against(reach, &step)? {
-            let remedy = format!("recant recover {} {other}", journal.head.session);
-            return Err(Error::NotDecided { path: step.path.to_string(), why: why.into(), remedy });
-        }
+/// Settling gives the new manifest its name first of all: with every step done and none that waits for it, it has begun.
+fn refuse_if_settling(reach: &mut Reach, session: &Dir, journal: &Journal) -> Result<(), Error> {
+    let folder = session.open_below(b"checkpoint").at("open the folder", session.at(b"checkpoint"))?;
+    let waiting = folder.at(manifest::NEW).stat().at("look at", folder.path().display())?.is_some();
+    if waiting || not_done(reach, journal)?.is_some() {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::NotDecided {
+        path: folder.path().display().to_string(),
+        why: "it was done, and tidied up in part: it cannot be taken back here".into(),
+        remedy: format!("recant recover {} --finish", journal.head.session),
+    })
 }
 
-/// Whether the original has gone to its last place, which only settling does.
-fn has_settled(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
-    let Some(home) = step.at.home.as_ref().filter(|home| !step.at.copied && step.at.out.as_ref() != Some(home)) else {
-        return Ok(false);
-    };
-    Ok(holds(open(reach.spot(home), "open the folder of", home)?.as_ref(), step.from.as_deref())?)
+/// A path where the operation was not done.
+fn not_done(reach: &mut Reach, journal: &Journal) -> Result<Option<AbsPath>, Error> {
+    for turn in journal.turns.iter().filter(|turn| matches!(turn, Turn::Move(_))) {
+        let step = journal.step(*turn);
+        if is_not_done(reach, &step)? {
+            return Ok(Some(step.path.clone()));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a path does not hold what was to be put there, or still holds what was to go.

@@ -7,6 +7,7 @@ use super::journal::{Draft, Head, Journal, made_for};
 use super::reach::{Named, Reach};
 use super::step::{Act, FolderTime, Spot, Step};
 use super::{Error, meta, reserve};
+use crate::checkpoint::manifest;
 use crate::error::{At, Failure, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::leads_nowhere;
@@ -74,7 +75,7 @@ fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begu
     }
     left.reverse();
     restore_times(fs, &mut reach, journal)?;
-    sync_touched(fs, &mut reach, journal, None)?;
+    sync_touched(fs, &mut reach, journal, &[])?;
     if left.is_empty() {
         clean(fs, session, &journal.made(), &journal.head.times)?;
         Journal::remove(fs, store, session.id())?;
@@ -140,6 +141,8 @@ pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTi
     for name in [NEW_HEADER, b"changes.jsonl.new"] {
         fs.unlink_if_there(session.dir.at(name)).at("remove", session.dir.at(name))?;
     }
+    let checkpoint = session.dir.open_below(b"checkpoint").at("open the folder", session.dir.at(b"checkpoint"))?;
+    fs.unlink_if_there(checkpoint.at(manifest::NEW)).at("remove", checkpoint.at(manifest::NEW))?;
     if session.header.counts.inside == 0 {
         reserve::drop_all(fs, session)?;
     }
@@ -198,6 +201,9 @@ pub(super) fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>
             None => Ok(Some("it is not there any more".into())),
         };
     }
+    if let Some(why) = bring_out(fs, reach, step, target.as_ref())? {
+        return Ok(Some(why));
+    }
     let undone = match step.act {
         Act::Place => undo_place(fs, reach, fresh, step, target)?,
         Act::Replace => undo_replace(fs, reach, step, target.as_ref())?,
@@ -207,6 +213,30 @@ pub(super) fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>
         reach.forget(step.path);
     }
     Ok(undone)
+}
+
+/// What had gone to its home comes back to where it came out, from where its path takes it.
+fn bring_out(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Named<'_>>) -> Result<Option<String>, Error> {
+    let (Some(home_at), Some(out_at)) = (step.at.put_away(), &step.at.out) else { return Ok(None) };
+    let home = open(reach.spot(home_at), "open the folder of", home_at)?;
+    let Some(home) = home else { return Ok(None) };
+    if !holds(Some(&home), step.from.as_deref())? {
+        return Ok(None);
+    }
+    let Some(out) = open(reach.spot(out_at), "open the folder of", out_at)? else { return Ok(Some(NO_FOLDER.into())) };
+    if holds(Some(&out), step.from.as_deref())? || holds(target, step.from.as_deref())? {
+        // F13: after a cut a file system may show it under both names. The one at home is of no use any more.
+        if !step.was_folder() {
+            fs.unlink(home.at()).at("remove", home.at())?;
+        }
+        return Ok(None);
+    }
+    match fs.place(home.at(), out.at()) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Ok(Some(format!("what was there before is kept as {home_at}, as something else lies in its way")))
+        }
+        moved => Ok(moved.at("take back", home_at).map(|()| None)?),
+    }
 }
 
 fn undo_place(
