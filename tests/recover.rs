@@ -364,9 +364,9 @@ fn what_was_not_done_is_not_finished_and_what_was_tidied_up_is_not_undone() {
     assert!(said.stdout().contains("--undo"), "{said}");
     scene.recover("--undo").ok();
     calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "undone");
-    // Killed while originals went to their last places.
+    // Killed once settling had begun.
     let scene = Scene::new("commit", false);
-    let n = scene.step_of("renameat ", "manifest.jsonl.new");
+    let n = scene.step_of("openat ", "log.jsonl");
     scene.kill_before(n);
     let on_tree = scene.world.manifest();
     std::fs::write(scene.world.session(&scene.id).join("session.json"), "x").expect("a write");

@@ -66,9 +66,7 @@ pub(super) fn decide(fs: &Fs, store: &Store, session: &Session, mut journal: Jou
             note_metadata(&mut reach, &mut journal)?;
         }
         journal.head.decided = Some(how);
-        let written = journal.write_new(fs, store)?;
-        written.sync(fs, store, session.id())?; // D1, D6: whole before it has its name
-        written.name(fs, store, session.id())?;
+        journal.write_new(fs, store)?.replace(fs, store, session.id())?;
     }
     carry_out(fs, store, session, &journal, how)
 }

@@ -1,7 +1,8 @@
 //! The journal: a durable record of an operation under way, by which alone it can be undone or settled.
 //!
-//! `journals/<id>` is whole before it has its name (D6): a header line, a line an item, and an end line with the SHA-256 of all
-//! before it. `journals/<id>.tmp` comes first where Prepare makes anything, and lists what.
+//! `journals/<id>` is whole and durable, as `<id>.new`, before it has its name (D6): a header line, a line an item, and an end
+//! line with the SHA-256 of all before it. Its name is not waited for: a whole `<id>.new` counts as it does. `journals/<id>.tmp`
+//! comes first where Prepare makes anything, and lists what.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -15,7 +16,7 @@ use super::job::Verb;
 use super::step::{Act, FolderTime, RootRecord, Spot, Step};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::Dir;
+use crate::fs::dir::{Dir, Entry};
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -192,7 +193,18 @@ impl Journal {
     ///
     /// Errors: [`Error::Journal`] where its end line is missing or its digest wrong: it was renamed only after its sync.
     pub fn read(store: &Store, id: &Id) -> Result<Option<Self>, Error> {
-        let at = store.journals().at(id.as_str().as_bytes());
+        let names = names(id);
+        match Self::read_at(store.journals().at(&names.journal), id)? {
+            Some(journal) => Ok(Some(journal)),
+            // One that is not whole was not synced: nothing had been applied.
+            None => match Self::read_at(store.journals().at(&names.new), id) {
+                Err(Error::Journal { .. }) => Ok(None),
+                read => read,
+            },
+        }
+    }
+
+    fn read_at(at: Entry<'_>, id: &Id) -> Result<Option<Self>, Error> {
         let damaged = |why: &str| Error::Journal { path: at.to_string(), why: why.into() };
         match at.stat().at("look at", at)? {
             None => return Ok(None),
@@ -230,6 +242,18 @@ impl Journal {
         Ok(Some(Self::new(head, items)))
     }
 
+    /// Gives a journal that a cut has left under its temporary name its own, durably, so that all who look for one see it.
+    pub fn claim(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
+        let names = names(id);
+        let (new, at) = (store.journals().at(&names.new), store.journals().at(&names.journal));
+        if at.stat().at("look at", at)?.is_some() {
+            return Ok(());
+        }
+        fs.rename_over(new, at).at("rename", new)?;
+        // D2: it is found under the other name too (folder: not caught here).
+        Ok(fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?)
+    }
+
     /// Takes the journal away, durably: the operation has ended.
     pub fn remove(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let names = names(id);
@@ -250,23 +274,29 @@ impl Written {
         Ok(crate::fs::dir::stat_of(&self.0).at("look at", store.journals().path().display())?.size)
     }
 
-    /// fsync, where one file alone is synced.
+    /// Makes it durable, where single files are synced, before the first step (E1).
     pub fn sync(&self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let names = names(id);
         let new = store.journals().at(&names.new);
-        Ok(fs.sync(&self.0, store.journals().path()).at("sync", new)?)
+        fs.sync(&self.0, store.journals().path()).at("sync", new)?; // D1
+        Ok(fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?) // D2
     }
 
-    /// Gives it its name and takes the draft away, durably: E1. What it holds has been synced.
+    /// Gives it its name and takes the draft away. It has been synced: after a cut it is found under either name.
     pub fn name(self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let names = names(id);
         let dir = store.journals();
         let (new, at, draft) = (dir.at(&names.new), dir.at(&names.journal), dir.at(&names.draft));
         fs.rename_over(new, at).at("rename", new)?;
-        fs.sync_dir(dir).at("sync", dir.path().display())?; // D2: its name, before the first step
-        // Not before: with neither of the two after a cut, nobody would know what was made ready.
         fs.unlink_if_there(draft).at("remove", draft)?;
         Ok(())
+    }
+
+    /// The same in place of a journal that says something else: durable before what it says is begun.
+    pub fn replace(self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
+        self.sync(fs, store, id)?; // D1, D6
+        self.name(fs, store, id)?;
+        Ok(fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?) // D2
     }
 }
 

@@ -168,6 +168,7 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
         undo::clean_draft(fs, store, session.as_ref(), id)?;
         return Ok(Outcome::Cleaned);
     };
+    Journal::claim(fs, store, id)?;
     recovered.verb = Some(journal.head.verb.word());
     check_roots(store, &journal)?;
     let notes = &mut recovered.notes;

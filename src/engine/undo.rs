@@ -102,9 +102,7 @@ fn leave_remnant(fs: &Fs, store: &Store, session: &Session, journal: &Journal, l
         ..journal.head.clone()
     };
     let items = kept.into_iter().map(|i| journal.items[i].clone()).collect();
-    let written = Journal::new(head, items).write_new(fs, store)?;
-    written.sync(fs, store, session.id())?; // D1, D6
-    written.name(fs, store, session.id())
+    Journal::new(head, items).write_new(fs, store)?.replace(fs, store, session.id())
 }
 
 /// Removes what is only half of something: a draft, a journal without its name.
