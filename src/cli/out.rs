@@ -190,6 +190,7 @@ impl Out {
         if std::env::var_os("LESS").is_none() {
             shell.env("LESS", "FRX");
         }
+        // Without a pager it is printed as it is.
         let Ok(mut child) = shell.spawn() else { return };
         if let Some(input) = child.stdin.take() {
             *self.sink.borrow_mut() = Box::new(BufWriter::new(input));

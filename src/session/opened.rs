@@ -4,7 +4,7 @@ use super::Error;
 use super::change::Change;
 use super::header::Header;
 use super::id::Id;
-use super::run::{Run, boot_id};
+use super::run::{Run, is_this_boot};
 use super::sides::{self, Side};
 use crate::error::At;
 use crate::fs::Fs;
@@ -101,7 +101,7 @@ impl Session {
 
     /// Whether a run of another boot was never collected: what it wrote may not have reached the disk.
     pub fn of_another_boot(&self) -> Result<bool, Error> {
-        Ok(self.run()?.is_some_and(|run| run.boot != boot_id()))
+        Ok(self.run()?.is_some_and(|run| !is_this_boot(&run.boot)))
     }
 
     /// Where the content of a change's `after` lies, below the session's folder: in its upper or among the held objects.

@@ -91,7 +91,11 @@ pub fn finish(fs: &Fs, laid: &Laid, facts: &Facts<'_>) -> Result<Collected, Erro
 
 /// Removes what overlayfs left in the work folders; a volatile mount's mark there forbids the next one.
 pub fn clear_work(fs: &Fs, held: &Dir, places: &[Place]) -> Result<(), Error> {
-    let Ok(works) = held.at(b"work").open_dir() else { return Ok(()) };
+    let works = match held.at(b"work").open_dir() {
+        // A session that was committed whole has none any more.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        works => works.at("open the folder", held.at(b"work"))?,
+    };
     for place in places {
         let number = place.k.to_string();
         let work = works.at(number.as_bytes());
