@@ -918,3 +918,100 @@ fn a_run_that_can_not_be_collected_keeps_its_session() {
         }
     });
 }
+
+#[test]
+fn the_time_of_a_mount_s_own_folder_that_somebody_else_set_is_no_change_of_the_command() {
+    if !is_root() || !has("unshare") {
+        return eprintln!("skipped: mounting needs root");
+    }
+    let desk = Desk::new(Who::Root);
+    desk.made("mkdir disk; mkfifo go ready");
+    // The first mount that recant finds is one that nobody writes to directly: its upper holds what is below it alone.
+    let script = r#"mount -t tmpfs disk disk; mkdir disk/d; touch -d 2000-01-01 disk
+        "$0" run -- sh -c 'echo x > disk/d/new; echo ready; read go' < go > ready &
+        exec 8> go 9< ready
+        read line <&9; touch -d 2001-01-01 disk; echo go >&8; wait $! || exit 9
+        "$0" show --all; touch -d 2000-01-01 disk
+        "$0" run -- sh -c 'echo x > disk/d/new; touch -d 2002-02-02 disk'; "$0" show --all"#;
+    let binary = desk.binary.to_str().unwrap();
+    let said = desk.world.program("unshare", ["-m", "sh", "-c", script, binary]).run().ok();
+    let disk = desk.world.tree().join("disk");
+    let times: Vec<bool> = said
+        .stdout()
+        .split("session  ")
+        .map(|session| session.lines().any(|line| line.ends_with(&format!("times     folder  {}", disk.display()))))
+        .collect();
+    assert_eq!(times, [false, false, true], "before the first, of the first, of the second: {said}");
+}
+
+#[test]
+fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed() {
+    if !is_root() || !has("setpriv") {
+        return eprintln!("skipped: files of other groups need root");
+    }
+    let desk = Desk::new(Who::User);
+    let srv = tempfile::Builder::new().prefix("recant-test-").tempdir_in("/srv").unwrap();
+    let open = srv.path().join("open");
+    let (tree, open) = (desk.world.tree(), open.to_str().unwrap().to_owned());
+    let script = format!(
+        "echo a > shared; chown {USER}:4444 shared; chmod 664 shared; mkdir {open}; chmod 777 {open}; chmod 755 {open}/.."
+    );
+    desk.world.program("sh", ["-ec", &script]).cwd(&tree).run().ok();
+    let run = |words: &[&str]| {
+        let (user, binary) = (USER.to_string(), desk.binary.to_str().unwrap());
+        let words = [&["--reuid", &user, "--regid", &user, "--groups", "4444", binary, "run"], words].concat();
+        desk.world.program("setpriv", words).run()
+    };
+    // Of a group that a user namespace can't map; and of a place that is not captured.
+    let said = run(&["sh", "-c", "echo b >> shared"]).with(2);
+    for part in [&format!("{}/shared belongs to group 4444", tree.display()), "Value too large", "sg 4444 -c"] {
+        assert!(said.stderr().contains(part), "{part}: {said}");
+    }
+    let said = run(&["touch", &format!("{open}/new"), "mine"]).with(1);
+    assert!(said.stderr().contains(&format!("{open}/new is read-only in the run: capture.also = [\"{open}\"]")), "{said}");
+    let said = run(&["--json", "touch", &format!("--reference={open}"), &format!("{open}/new")]).with(1);
+    let last: serde_json::Value = serde_json::from_str(said.stderr().lines().last().unwrap()).unwrap();
+    assert!(last["refused"][0].as_str().unwrap().contains(&open), "{last}");
+    // Nothing is said of it where the command did not fail, or was not pointed there.
+    assert!(!run(&["touch", "mine"]).ok().stderr().contains("refused"));
+    std::fs::remove_file(tree.join("shared")).unwrap();
+    assert!(!run(&["false"]).with(1).stderr().contains("refused"));
+}
+
+#[test]
+fn a_run_says_that_it_does_not_see_what_a_pending_session_here_holds() {
+    each(|desk| {
+        desk.made("mkdir elsewhere; mkdir elsewhere/.git");
+        let hint = |said: &common::Said| said.stderr().contains("is pending here: this run does not see what it holds");
+        let said = desk.run("echo a > a").ok();
+        assert!(!hint(&said), "{said}");
+        let id = desk.id();
+        let said = desk.run("cat a").with(1);
+        assert!(hint(&said) && said.stderr().contains(&format!("--session {}", &id[16..])), "{said}");
+        assert!(!hint(&desk.held("--session last", "cat a").run().ok()));
+        // Another project's is none of this one's business; a session that is committed is seen.
+        let said = desk.held("", "true").cwd(desk.world.tree().join("elsewhere")).run().ok();
+        assert!(hint(&said), "its folder lies in the one that the session is of: {said}");
+        desk.recant(&format!("commit {id}")).ok();
+        assert!(!hint(&desk.run("cat a").ok()));
+        desk.held("", "echo b > b").cwd(desk.world.tree().join("elsewhere")).run().ok();
+        let other = desk.world.root().join("other");
+        desk.bare(desk.world.root(), "mkdir other");
+        assert!(!hint(&desk.held("", "true").cwd(&other).run().ok()));
+    });
+}
+
+#[test]
+fn show_has_the_table_of_what_was_held_where() {
+    each(|desk| {
+        desk.run("echo a > a").ok();
+        let said = desk.recant("show").ok();
+        let rows: Vec<String> = said.stdout().lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let at = rows.iter().position(|row| row == "what the run held, by place:").unwrap_or_else(|| panic!("no table: {said}"));
+        let top = if desk.who == Who::Root { "held /: the whole tree" } else { "read-only /: everything else" };
+        assert!(rows[at..].iter().any(|row| row.starts_with(top)), "{said}");
+        assert!(rows[at..].contains(&format!("hidden {}: recant's store", desk.world.store().display())), "{said}");
+        let json = desk.recant("show --json").ok().json();
+        assert!(json["run"]["coverage"].as_array().unwrap().len() >= 3, "{json}");
+    });
+}

@@ -14,6 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use super::collect::{Collected, Facts, clear_work, collect, finish};
 use super::error::Error;
 use super::plan::{Laid, Plan, Route};
+use super::refused;
 use super::run::{Command, Event, Exit, run};
 use crate::error::At;
 use crate::fs::Fs;
@@ -36,6 +37,8 @@ pub struct Held {
     pub coverage: Vec<Coverage>,
     /// What cannot be told by a change, a line each.
     pub warnings: Vec<String>,
+    /// What the run may have refused to a command that failed, a line each.
+    pub refused: Vec<String>,
 }
 
 /// Runs a command in a session that was just begun, or goes on in one that came from a run and is pending. An error means
@@ -88,8 +91,12 @@ pub fn hold(
         Exit::Signal(signal) => Ending::Signaled(signal),
     });
     record.started = ended.started;
+    let refused = match ended.exit {
+        Exit::Code(0) | Exit::Signal(_) => Vec::new(),
+        Exit::Code(_) => refused::reasons(laid.route(), cwd, &command.argv, &record.coverage),
+    };
     match collect_ran(fs, store, session, &mut record, &laid, &held) {
-        Ok(changes) => Ok(Held { exit: ended.exit, changes, coverage: record.coverage, warnings: record.notes }),
+        Ok(changes) => Ok(Held { exit: ended.exit, changes, coverage: record.coverage, warnings: record.notes, refused }),
         Err(why) => Err(uncollected(session, Some(ended.exit), why)),
     }
 }

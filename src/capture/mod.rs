@@ -15,7 +15,7 @@
 //! Files: `plan` is the checked list of mounts, `places` chooses what is on it; `space` builds them inside the namespace; `init` is the small pid 1;
 //! `run` forks and waits; `collect` reads the uppers, once
 //! `redirect` has filled in the folders that were renamed; `sys` holds the unsafe calls; `probe` looks
-//! at the machine's switches.
+//! at the machine's switches; `refused` guesses what a command that failed was refused.
 
 pub mod collect;
 mod descriptors;
@@ -23,10 +23,11 @@ pub mod error;
 pub mod hold;
 mod init;
 pub mod inside;
-mod places;
+pub mod places;
 pub mod plan;
 pub mod probe;
 mod redirect;
+mod refused;
 pub mod run;
 mod space;
 mod sys;

@@ -183,13 +183,14 @@ impl Plan {
         let mut free = known.iter().map(|place| place.k + 1).max().unwrap_or(0);
         let mut layers = Vec::with_capacity(self.targets.len());
         for target in std::mem::take(&mut self.targets) {
-            let place = known.iter().find(|place| place.path == target.path).cloned().unwrap_or_else(|| {
+            let earlier = known.iter().find(|place| place.path == target.path);
+            let mut place = earlier.cloned().unwrap_or_else(|| {
                 free += 1;
-                Place { path: target.path.clone(), k: free - 1 }
+                Place { path: target.path.clone(), k: free - 1, mtime: None }
             });
             let number = place.k.to_string();
             let (upper, work) = (uppers.at(number.as_bytes()), works.at(number.as_bytes()));
-            if !known.contains(&place) {
+            if earlier.is_none() {
                 fs.mkdir(upper, 0o700).at("make the upper folder", upper)?;
                 match self.dress(fs, upper, &target.path) {
                     // It went, or its disk died, and nobody asked for it: what is there then is read-only.
@@ -197,7 +198,7 @@ impl Plan {
                         fs.remove_all(upper).at("remove the upper folder", upper)?;
                         continue;
                     }
-                    dressed => dressed?,
+                    dressed => place.mtime = Some(dressed?),
                 }
             }
             // A volatile overlay leaves a mark in its work folder that forbids the next mount (overlayfs.rst, "Volatile mount").
@@ -213,8 +214,8 @@ impl Plan {
         Ok(Laid { plan: self, layers })
     }
 
-    /// Gives an upper the looks of the folder that it covers.
-    fn dress(&self, fs: &Fs, upper: Entry<'_>, covered: &AbsPath) -> Result<(), Error> {
+    /// Gives an upper the looks of the folder that it covers; tells the mtime that it gave.
+    fn dress(&self, fs: &Fs, upper: Entry<'_>, covered: &AbsPath) -> Result<Time, Error> {
         let dir = Dir::open(covered.as_path()).at("open the folder to capture", covered)?;
         let stat = dir.stat().at("look at the folder to capture", covered)?;
         if self.route == Route::Root {
@@ -233,7 +234,7 @@ impl Plan {
         }
         fs.set_mode(upper, stat.mode).at("set the mode of the upper folder", upper)?;
         fs.set_mtime(upper, stat.mtime).at("set the time of the upper folder", upper)?;
-        Ok(())
+        Ok(stat.mtime)
     }
 
     /// A user namespace maps one user and one group. What belongs to another can't be copied up (EOVERFLOW), nor can
@@ -278,6 +279,11 @@ impl Laid {
     /// The places as they are to be recorded before the run: all that is needed to read the uppers later.
     pub fn places(&self) -> Vec<Place> {
         self.layers.iter().map(|layer| layer.place.clone()).collect()
+    }
+
+    /// Who sets up the namespace.
+    pub fn route(&self) -> Route {
+        self.plan.route
     }
 
     /// From when on a change of the real tree is one during the run.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::problem::Problem;
-use super::{Call, Ended, args, run};
+use super::{Call, Ended, args, coverage, run};
 use crate::capture::probe::{self, Finding};
 use crate::error::Kind;
 use crate::session::run::Coverage;
@@ -86,8 +86,5 @@ fn print(call: &Call, tried: &run::Tried, findings: &[Finding]) {
         call.out.line("");
         call.out.line(format_args!("what a run from {} would hold:", tried.cwd));
     }
-    for row in &tried.coverage {
-        let why = row.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-        call.out.line(format_args!("  {:<20}  {}{why}", probe::word(row.how), row.path));
-    }
+    coverage::table(&tried.coverage, true).iter().for_each(|row| call.out.line(format_args!("  {row}")));
 }

@@ -11,6 +11,7 @@ mod bar;
 mod cat;
 mod checkpoint;
 mod config;
+mod coverage;
 mod diff;
 mod discard;
 mod doctor;

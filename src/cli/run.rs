@@ -13,6 +13,7 @@ use super::{Call, Ended, apply, text};
 use crate::capture::error::Error;
 use crate::capture::hold::{Held, collect_ended as collect_into, hold, start_of};
 use crate::capture::inside::inside;
+use crate::capture::places::project_of;
 use crate::capture::plan::{Pass, Plan, Request, Route, working_folder};
 use crate::capture::run::{Command, Event, Exit, Linger, Network};
 use crate::error::{At, Kind};
@@ -35,6 +36,8 @@ struct Document<'a> {
     changes: u64,
     beyond_files: Beyond<'a>,
     warnings: &'a [String],
+    /// What the run may have refused to a command that failed.
+    refused: &'a [String],
 }
 
 /// What the command could reach that no session can hold.
@@ -113,6 +116,10 @@ fn finish(
     for warning in &held.warnings {
         call.out.warn(warning);
     }
+    if let [first, rest @ ..] = &held.refused[..] {
+        call.out.note(format_args!("the command failed; this works bare and is refused in a run: {first}"));
+        rest.iter().for_each(|reason| call.out.note(format_args!("likewise: {reason}")));
+    }
     let (result, ended) = end(call, store, session, held, args)?;
     if let Some(mut file) = id_file {
         file.result(result)?;
@@ -137,20 +144,50 @@ fn start(
     }
     let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
     let command = Command { argv: args.command.clone(), env: Vec::new(), linger, network: network(args) };
+    let cwd = working_folder().map_err(Problem::from)?;
+    let id = session.id().clone();
     let mut hear = |event| match event {
         Event::SettingUp => {
             if let Err(error) = store.sweep_removed(&call.fs) {
                 call.out.warn(error);
             }
+            if args.session.is_none() {
+                tell_of_pending(call, store, &id, &cwd);
+            }
         }
         Event::Lingering(names) => call.out.note(format_args!("waiting for what the command left running: {}", names.join(", "))),
         Event::Uncovered(path, why) => call.out.warn(format_args!("{path}: {why}; it is read-only for the command")),
     };
-    let cwd = working_folder().map_err(Problem::from)?;
     hold(&call.fs, store, session, plan, &command, &cwd, &mut hear).map_err(|error| {
         let ran = matches!(error, Error::Uncollected { .. });
         NotHeld { problem: Box::new(error.into()), ran }
     })
+}
+
+/// So many of the newest sessions are looked at for a pending one: a run must not cost what a listing of thousands does.
+const NEWEST: usize = 8;
+
+/// Says of the newest pending session of a run from this project that this run does not see what it holds. What can't be read
+/// is no news here: the listings name it.
+fn tell_of_pending(call: &Call, store: &Store, own: &Id, cwd: &AbsPath) {
+    let names = store.sessions().names().unwrap_or_default();
+    let mut ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
+    // Ids begin with their time.
+    ids.sort_by(|a, b| b.as_str().cmp(a.as_str()));
+    let project = project_of(cwd);
+    let here = |folder: &AbsPath| folder.is_under(&project) || project.is_under(&project_of(folder));
+    let pending = ids.iter().filter(|id| *id != own).take(NEWEST).find(|id| {
+        let Ok(session) = store.session(id) else { return false };
+        let header = &session.header;
+        let is_pending = header.status() == Status::Pending && header.origin == Origin::Captured && header.counts.changes > 0;
+        is_pending && session.run().is_ok_and(|run| run.is_some_and(|run| here(&run.cwd)))
+    });
+    if let Some(id) = pending {
+        let tail = id.tail();
+        call.out.note(format_args!(
+            "session {id} is pending here: this run does not see what it holds; one with --session {tail} goes on in it"
+        ));
+    }
 }
 
 fn network(args: &args::Run) -> Network {
@@ -372,8 +409,9 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
         };
         let passed = held.coverage.iter().filter(|row| row.how == How::Passed).map(|row| &row.path);
         let beyond_files = Beyond { network: network(args) == Network::Open, passed: passed.collect() };
-        let (changes, warnings) = (held.changes, &held.warnings[..]);
-        call.out.document(&Document { session: (!gone).then_some(&id), result, ending, changes, beyond_files, warnings });
+        let (changes, warnings, refused) = (held.changes, &held.warnings[..], &held.refused[..]);
+        let session = (!gone).then_some(&id);
+        call.out.document(&Document { session, result, ending, changes, beyond_files, warnings, refused });
     }
     Ok((result, ended))
 }

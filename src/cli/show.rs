@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::args;
 use super::list::{SessionRow, shown};
 use super::problem::Problem;
 use super::text::{self, Side as Column};
 use super::{Call, Ended, Standing};
+use super::{args, coverage};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::header::{Checkpoint, Header};
@@ -112,6 +112,7 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     if args.all {
         changes.folder_times.iter().for_each(|time| call.out.line(format_args!("times     folder  {}", time.path)));
     }
+    print_coverage(call, run.as_ref(), args.all);
     Ok(Ended::Done)
 }
 
@@ -143,6 +144,14 @@ fn print_head(call: &Call, header: &Header, standing: Standing, run: Option<&Run
         });
         run.notes.iter().for_each(|note| call.out.line(format_args!("{:<10}  {}", "note", shown(note))));
     }
+}
+
+/// What became of changes where, for a session of a run.
+fn print_coverage(call: &Call, run: Option<&Run>, all: bool) {
+    let Some(run) = run.filter(|run| !run.coverage.is_empty()) else { return };
+    call.out.line("");
+    call.out.line("what the run held, by place:");
+    coverage::table(&run.coverage, all).iter().for_each(|row| call.out.line(format_args!("  {row}")));
 }
 
 fn ending_text(ending: Ending) -> String {

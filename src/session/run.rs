@@ -18,6 +18,9 @@ pub struct Place {
     pub path: AbsPath,
     /// Names its upper.
     pub k: u32,
+    /// The mtime that the folder had when its upper was made, and that the upper was given.
+    #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
+    pub mtime: Option<Time>,
 }
 
 /// What a run could do with a place.

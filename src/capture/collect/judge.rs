@@ -65,6 +65,10 @@ impl Found<'_> {
             self.warnings.push(text);
             return Ok(());
         }
+        // Neither did the command change its time: whatever the tree's is now, somebody else set it.
+        if !differs && place.mtime == Some(after.meta.mtime) {
+            after.meta.mtime = before.state.meta.mtime;
+        }
         self.folder(&place.path, before, &stat, &new, after);
         Ok(())
     }

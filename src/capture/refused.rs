@@ -1,0 +1,152 @@
+//! What a run may have refused to a command that failed, as far as that can be told afterwards. The kernel counts no refused calls, and to
+//! watch each one would cost more than the run: so this looks at the places that the command was pointed at, its working
+//! folder and the paths among its words, for what works bare and is refused inside. A run that went well is asked nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use super::places::{may_write, stat};
+use super::plan::Route;
+use crate::fs::dir::{Dir, Sort, Stat};
+use crate::fs::path::AbsPath;
+use crate::session::run::{Coverage, How};
+
+/// So many names of the working folder are looked at, and so many words of the command.
+const LOOKED_AT: usize = 500;
+
+/// So many reasons are given of one kind.
+const TOLD: usize = 3;
+
+/// The reasons, a line each; none where nothing was found.
+pub(super) fn reasons(route: Route, cwd: &AbsPath, argv: &[OsString], coverage: &[Coverage]) -> Vec<String> {
+    let looking = Looking { route, coverage, ids: Ids::own() };
+    let named = named(cwd, argv);
+    let mut closed: Vec<String> = named.iter().filter_map(|path| looking.closed(path)).collect();
+    let mut foreign: Vec<String> = Vec::new();
+    if route == Route::User {
+        foreign = here(cwd).into_iter().chain(named).filter_map(|path| looking.unmapped(&path)).collect();
+    }
+    let mut reasons = Vec::new();
+    for list in [&mut closed, &mut foreign] {
+        list.sort();
+        list.dedup();
+        let more = list.len().saturating_sub(TOLD);
+        list.truncate(TOLD);
+        if let Some(last) = list.last_mut().filter(|_| more > 0) {
+            last.push_str(&format!(" (and {more} more like it)"));
+        }
+        reasons.append(list);
+    }
+    if route == Route::User && renames_a_folder(cwd, argv) {
+        reasons
+            .push("git mv of a folder that was there before the run fails with 'Invalid cross-device link'; mv does not".into());
+    }
+    reasons
+}
+
+/// The user's groups, of which a user namespace maps the first alone.
+struct Ids {
+    uid: u32,
+    gid: u32,
+    groups: Vec<u32>,
+}
+
+impl Ids {
+    fn own() -> Self {
+        let groups = rustix::process::getgroups().unwrap_or_default();
+        Self {
+            uid: rustix::process::geteuid().as_raw(),
+            gid: rustix::process::getegid().as_raw(),
+            groups: groups.into_iter().map(|gid| gid.as_raw()).collect(),
+        }
+    }
+
+    /// Whether the user may write to it bare: access(2) of what is there, but for links.
+    fn may_write_to(&self, stat: &Stat) -> bool {
+        let bits = if stat.uid == self.uid {
+            0o200
+        } else if stat.gid == self.gid || self.groups.contains(&stat.gid) {
+            0o020
+        } else {
+            0o002
+        };
+        stat.mode & bits != 0
+    }
+}
+
+struct Looking<'a> {
+    route: Route,
+    coverage: &'a [Coverage],
+    ids: Ids,
+}
+
+impl Looking<'_> {
+    /// A path where the command could write bare, and not in the run.
+    fn closed(&self, path: &AbsPath) -> Option<String> {
+        let row = self.coverage.iter().filter(|row| path.is_under(&row.path)).max_by_key(|row| row.path.depth())?;
+        let what = match row.how {
+            How::ReadOnly | How::Uncovered => "is read-only in the run",
+            How::Hidden => "is hidden in the run",
+            How::Masked => "is a socket that is dead in the run",
+            How::Captured | How::Passed | How::Private => return None,
+        };
+        let folder = stat(path).filter(|stat| stat.sort == Sort::Folder).map_or_else(|| path.parent(), |_| Some(path.clone()))?;
+        if matches!(row.how, How::ReadOnly | How::Uncovered) && !may_write(&folder) {
+            return None;
+        }
+        let remedy = match (row.how, self.route) {
+            (How::Masked, _) => format!("--pass {path} leaves it real"),
+            (How::ReadOnly | How::Uncovered, Route::User) => format!("capture.also = [\"{folder}\"] holds what is written there"),
+            _ => row.why.clone().unwrap_or_default(),
+        };
+        Some(format!("{path} {what}: {remedy}"))
+    }
+
+    /// An object of another group or user: the run's namespace maps the user's own and the first group alone.
+    fn unmapped(&self, path: &AbsPath) -> Option<String> {
+        let stat = stat(path)?;
+        let ids = &self.ids;
+        if (stat.uid, stat.gid) == (ids.uid, ids.gid) || stat.sort == Sort::Symlink || !ids.may_write_to(&stat) {
+            return None;
+        }
+        let fails = "changing it fails in the run with 'Value too large for defined data type'";
+        Some(if stat.uid != ids.uid {
+            format!("{path} belongs to user {}, group {}, not to you: {fails}", stat.uid, stat.gid)
+        } else {
+            let group = stat.gid;
+            let remedy = format!("sg {group} -c 'recant run …' has that group as its first");
+            format!("{path} belongs to group {group}, one of your further groups: {fails}; {remedy}")
+        })
+    }
+}
+
+/// The names in the working folder.
+fn here(cwd: &AbsPath) -> Vec<AbsPath> {
+    let names = Dir::open(cwd.as_path()).and_then(|dir| dir.names()).unwrap_or_default();
+    names.iter().take(LOOKED_AT).filter_map(|name| cwd.join(name).ok()).collect()
+}
+
+/// The paths among the command's words: whole words, and what stands behind a `=`.
+fn named(cwd: &AbsPath, argv: &[OsString]) -> Vec<AbsPath> {
+    let words = argv.iter().skip(1).take(LOOKED_AT).map(|word| word.as_bytes());
+    let words = words.flat_map(|word| [Some(word), word.iter().position(|b| *b == b'=').map(|at| &word[at + 1..])]).flatten();
+    let path = |word: &[u8]| {
+        let whole = cwd.as_path().join(OsStr::from_bytes(word));
+        let parent = std::fs::canonicalize(whole.parent()?).ok()?;
+        AbsPath::parse(parent.join(whole.file_name()?).as_os_str().as_bytes()).ok()
+    };
+    words.filter(|word| word.contains(&b'/') || stat_name(cwd, word)).filter_map(path).collect()
+}
+
+/// Whether a word is a name in the working folder.
+fn stat_name(cwd: &AbsPath, word: &[u8]) -> bool {
+    cwd.join(word).is_ok_and(|path| stat(&path).is_some())
+}
+
+/// `git mv`: the one program of which it is known that it does not copy where rename(2) answers EXDEV.
+fn renames_a_folder(cwd: &AbsPath, argv: &[OsString]) -> bool {
+    let [program, rest @ ..] = argv else { return false };
+    program.as_bytes().ends_with(b"git")
+        && rest.first().is_some_and(|verb| verb == "mv")
+        && named(cwd, argv).iter().any(|path| stat(path).is_some_and(|stat| stat.sort == Sort::Folder))
+}

@@ -1,0 +1,66 @@
+//! The coverage table: what became of changes where, in `doctor` and `show`.
+
+use crate::capture::probe;
+use crate::session::run::Coverage;
+
+/// Of so many rows that say the same, the first few are shown.
+const ALIKE: usize = 5;
+
+/// How many of them.
+const SHOWN: usize = 3;
+
+/// The table, a line a place, in path order. Of many places of which the same is said the first few stand for all, unless
+/// `all` is asked for: a container host has hundreds of mounts.
+pub fn table(rows: &[Coverage], all: bool) -> Vec<String> {
+    let alike = |row: &Coverage| rows.iter().filter(|other| (other.how, &other.why) == (row.how, &row.why)).count();
+    let mut told: Vec<(&Coverage, usize)> = Vec::new();
+    let mut lines = Vec::new();
+    for row in rows {
+        let many = if all { 0 } else { alike(row) };
+        if many <= ALIKE {
+            lines.push(line(row, ""));
+            continue;
+        }
+        let so_far = match told.iter_mut().find(|(first, _)| (first.how, &first.why) == (row.how, &row.why)) {
+            Some((_, n)) => {
+                *n += 1;
+                *n
+            }
+            None => {
+                told.push((row, 1));
+                1
+            }
+        };
+        let rest = format!(", and {} more (--all)", many - SHOWN);
+        match so_far {
+            n if n < SHOWN => lines.push(line(row, "")),
+            SHOWN => lines.push(line(row, &rest)),
+            _ => {}
+        }
+    }
+    lines
+}
+
+fn line(row: &Coverage, rest: &str) -> String {
+    let why = row.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    format!("{:<20}  {}{rest}{why}", probe::word(row.how), row.path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fs::path::AbsPath;
+    use crate::session::run::How;
+
+    #[test]
+    fn of_many_places_alike_the_first_few_stand_for_all() {
+        let row = |path: String, how| Coverage { path: AbsPath::parse(path).unwrap(), how, why: Some("why".into()) };
+        let mut rows: Vec<Coverage> = (0..9).map(|n| row(format!("/m/{n}"), How::ReadOnly)).collect();
+        rows.push(row("/z".into(), How::Captured));
+        let lines: Vec<String> =
+            table(&rows, false).iter().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let want = ["read-only /m/0: why", "read-only /m/1: why", "read-only /m/2, and 6 more (--all): why", "held /z: why"];
+        assert_eq!(lines, want);
+        assert_eq!(table(&rows, true).len(), 10);
+    }
+}
