@@ -275,6 +275,11 @@ impl Found<'_> {
 
 /// The path of what lies below a place.
 pub(super) fn full_path(place: &AbsPath, below: &[u8]) -> AbsPath {
+    if below.is_empty() {
+        return place.clone();
+    }
     let place = if place.depth() == 0 { b"" } else { place.as_bytes() };
+    // `below` is made of names from a listing, none of which is empty, `.`, `..`, or holds a `/` or NUL, or of a note that was
+    // found to be made of such names.
     AbsPath::parse([place, b"/", below].concat()).expect("names that the kernel gave are good names")
 }
