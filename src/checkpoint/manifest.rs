@@ -14,6 +14,7 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::digest::{Digest, Hasher};
+use crate::tree::json;
 use crate::tree::state::{Fingerprint, Object, What};
 use crate::tree::time;
 
@@ -276,8 +277,7 @@ impl<'a> Writing<'a> {
     }
 
     fn line(&mut self, line: &LineRef<'_>) -> Result<(), Error> {
-        serde_json::to_writer(&mut self.buffer, line).expect("recant's own types have string keys and no failing serializer");
-        self.buffer.push(b'\n');
+        json::append_line(&mut self.buffer, line);
         if self.buffer.len() > 1 << 18 { self.flush() } else { Ok(()) }
     }
 

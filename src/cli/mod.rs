@@ -356,6 +356,7 @@ impl Call {
         }
         let mut answer = String::new();
         drop(write!(std::io::stderr(), "{question} [y/N] "));
+        // What cannot be asked or read is no yes.
         drop(std::io::stdin().read_line(&mut answer));
         match answer.trim() {
             "y" | "Y" | "yes" => Ok(()),

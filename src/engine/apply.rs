@@ -15,6 +15,7 @@ use super::{Error, Progress, facts, meta, undo};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Time, leads_nowhere};
+use crate::fs::interrupt;
 use crate::session::store::{Locked, Store, header_bytes};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Difference, What};
@@ -61,6 +62,8 @@ fn do_steps(fs: &Fs, reach: &mut Reach, journal: &Journal, progress: &dyn Progre
     let mut put = vec![None; journal.items.len()];
     for (done, turn) in journal.turns.iter().enumerate() {
         progress.at(journal.head.verb.word(), done, all);
+        let go_on = interrupt::check().at("go on with", journal.step(*turn).path);
+        go_on.map_err(|why| Stopped { why: why.into(), begun: done })?;
         let ctime = do_step(fs, reach, &journal.step(*turn)).map_err(|why| {
             // What came upon something else has put it back, or has not begun.
             let begun = if matches!(why, Error::Conflicts(_)) { done } else { done + 1 };

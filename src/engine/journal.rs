@@ -21,6 +21,7 @@ use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
 use crate::tree::digest::{Digest, Hasher};
+use crate::tree::json;
 
 /// What the items have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -113,7 +114,7 @@ impl Draft {
         let at = store.journals().at(&name);
         fs.unlink_if_there(at).at("remove", at)?;
         let file = fs.create(at, 0o600).at("make", at)?;
-        let bytes = serde_json::to_vec(self).expect("recant's own types have string keys and no failing serializer");
+        let bytes = json::text(self);
         fs.write(&file, &bytes, store.journals().path()).at("write", at)?;
         fs.sync(&file, store.journals().path()).at("sync", at)?; // D1
         fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?; // D2
@@ -174,9 +175,9 @@ impl Journal {
         let file = fs.create(new, 0o600).at("make", new)?;
         let mut hasher = Hasher::default();
         let mut buffer = Vec::new();
-        push(&mut buffer, &self.head);
+        json::append_line(&mut buffer, &self.head);
         for item in &self.items {
-            push(&mut buffer, &LineRef::Item(item));
+            json::append_line(&mut buffer, &LineRef::Item(item));
             if buffer.len() > 1 << 18 {
                 hasher.update(&buffer);
                 fs.write(&file, &buffer, dir.path()).at("write", new)?;
@@ -184,7 +185,7 @@ impl Journal {
             }
         }
         hasher.update(&buffer);
-        push(&mut buffer, &LineRef::End(hasher.finish()));
+        json::append_line(&mut buffer, &LineRef::End(hasher.finish()));
         fs.write(&file, &buffer, dir.path()).at("write", new)?;
         Ok(Written(file))
     }
@@ -312,9 +313,4 @@ pub(super) fn made_for(frame: &Frame<'_>, item: &Item) -> impl Iterator<Item = S
 /// The folder of what a forced operation overwrites.
 pub(super) fn displaced(generation: u64) -> Spot {
     Spot::Session(format!("displaced/{generation}").into_bytes())
-}
-
-fn push<T: Serialize>(buffer: &mut Vec<u8>, line: &T) {
-    serde_json::to_writer(&mut *buffer, line).expect("recant's own types have string keys and no failing serializer");
-    buffer.push(b'\n');
 }

@@ -41,8 +41,9 @@ pub mod settle;
 pub mod step;
 pub mod undo;
 
-use crate::error::{Failure, IoError, Kind};
+use crate::error::{At, Failure, IoError, Kind};
 use crate::fs::Fs;
+use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::store::Locked;
 use crate::session::store::Session;
@@ -284,6 +285,9 @@ fn once(
     if effect == Effect::Print || plan.is_nothing() {
         return Ok(plan.report());
     }
+    // From the first effect on a signal does not end it where it stands.
+    let _noting = interrupt::note(Asked::Stops);
+    interrupt::check().at("begin with", session.id())?;
     if !plan.is_inward() {
         reserve::free(fs, session)?;
     }
@@ -291,7 +295,9 @@ fn once(
     let intended = prepared.intend(fs, store, session)?; // E1: from here to the seal a crash is undone
     let applied = intended.apply(fs, store, session, progress)?; // a failure has undone itself
     let sealed = applied.seal(fs, store, session)?; // E4
-    sealed.settle(fs, store, session)
+    let mut report = sealed.settle(fs, store, session)?;
+    report.notes.extend(interrupt::came().map(|signal| format!("{signal} came when all was done: it is finished")));
+    Ok(report)
 }
 
 /// What an interrupted operation of another session holds is left alone until that is recovered.

@@ -13,6 +13,7 @@ use super::{Error, meta, reserve, undo};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort};
+use crate::fs::interrupt;
 use crate::session::store::{Locked, Store};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Identity, Object, State, What};
@@ -65,6 +66,7 @@ impl Plan {
         let frame = Frame { session: &head.session, verb: head.verb, generation: head.generation + 1 };
         let mut hands = Hands::new(fs, &mut self.reach, frame);
         for item in self.journal.items.iter_mut().filter(|item| item.moves()) {
+            interrupt::check().at("go on with", &item.path)?;
             hands.ready(item, &mut touched)?;
         }
         Ok(touched)

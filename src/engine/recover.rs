@@ -9,9 +9,10 @@ use super::step::{Act, Step};
 use super::undo::{self, Left, holds, open, undo};
 use super::{Error, reserve};
 use crate::checkpoint::manifest;
-use crate::error::At;
+use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
+use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
@@ -29,6 +30,14 @@ pub struct Recovered {
     pub outcome: Outcome,
     /// What could not be had beside it, for people: the recovery is none the less.
     pub notes: Vec<String>,
+}
+
+impl Recovered {
+    fn not_begun(id: Id, signal: &'static str) -> Self {
+        let source = std::io::Error::other(format!("{signal} asked for an end"));
+        let error = IoError { path: id.to_string(), act: "begin with", source };
+        Self { id, verb: None, outcome: Outcome::Failed(error.into()), notes: Vec::new() }
+    }
 }
 
 /// What became of an interrupted operation.
@@ -79,7 +88,10 @@ pub enum Finding {
 pub fn all(fs: &Fs, store: &Store) -> Result<Vec<Recovered>, Error> {
     let mut done = Vec::new();
     for id in interrupted(store)? {
-        done.push(one(fs, store, &id, None));
+        done.push(match interrupt::came() {
+            None => one(fs, store, &id, None),
+            Some(signal) => Recovered::not_begun(id, signal),
+        });
     }
     store.sweep(fs)?;
     Ok(done)
@@ -147,7 +159,10 @@ fn untold(store: &Store, journal: &Journal, why: String) -> Error {
 }
 
 /// Recovers one session's journal, as `choice` has it where recovery alone cannot tell or has to leave something.
+///
+/// A signal does not end it where it stands, nor before its end: that would leave to the next what it is there to do.
 pub fn one(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>) -> Recovered {
+    let _noting = interrupt::note(Asked::GoesOn);
     let mut recovered = Recovered { id: id.clone(), verb: None, outcome: Outcome::Cleaned, notes: Vec::new() };
     match recover(fs, store, &mut recovered, choice) {
         Ok(outcome) => recovered.outcome = outcome,

@@ -6,6 +6,7 @@
 
 pub mod copy;
 pub mod dir;
+pub mod interrupt;
 pub mod lease;
 pub mod lock;
 pub mod mounts;
