@@ -98,12 +98,14 @@ Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
   also = ['/srv/www']          folders whose changes run holds beside the usual
   pass = ['~/.cache']          paths that stay real in a run
   hide = ['~/.ssh']            paths that a run cannot see
+  scratch = ['/srv/build']     paths whose changes a run drops at its end
   [checkpoint]
   max_files = 100              a deleted folder with more files is large
   max_size = '50M'             so is one with more bytes
   on_limit = 'full'            of a large one: full, partial, refuse
   [commit]
   deny = ['*.key', '/etc/']    never committed; globs as in .gitignore
+  minor = ['~/.cache']         left out where they conflict; globs likewise
   [retention]
   keep = 50                    a prune without conditions keeps the newest 50
   older_than = '30d'           and takes what is older than that
@@ -341,7 +343,7 @@ pub struct Chmod {
 pub struct Show {
     /// Id, its last part, a unique prefix, a name; else the last session
     pub id: Option<String>,
-    /// List changes of the mtime alone too
+    /// List all: every path of crowded folders, changes of the mtime alone, every mount
     #[arg(long)]
     pub all: bool,
 }
@@ -480,6 +482,7 @@ pub struct Cat {
   recant run --commit -- ./migrate.sh    committed if it exits with 0
   recant run -n upgrade npm install      '--' may be left out
   recant run --session upgrade -- npm test
+  recant run --scratch target --max-size 2G -- cargo build
 
 What is written in your home folder, the project of the working folder, /tmp,
 /var/tmp and capture.also is held; everything else is read-only for the command.
@@ -509,6 +512,15 @@ pub struct Run {
     /// Do not let the command see PATH
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub hide: Vec<PathBuf>,
+    /// Drop what is written at PATH when the command has ended
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub scratch: Vec<PathBuf>,
+    /// End the command once it has written more than SIZE: a number and K, M or G
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_size: Option<u64>,
+    /// With --commit: a conflict in a place of commit.minor stops the commit, like any other
+    #[arg(long, requires = "commit")]
+    pub strict: bool,
     /// End background processes with the command, instead of waiting for them
     #[arg(long)]
     pub no_wait: bool,
@@ -548,10 +560,13 @@ pub struct Doctor {
   recant commit last --dry-run
   recant commit last
   recant commit k3fa src/main.rs docs    these paths and what lies under them
+  recant commit last --strict            a conflict in ~/.cache stops it too
 
 What stands on the tree otherwise than the session found it is a conflict:
 nothing is done, and every such path is named. --force goes on; what it finds is
-what a rollback gives back.")]
+what a rollback gives back. In a place of commit.minor (caches, histories,
+temporary files) a path of a run that conflicts is left out, and the rest is
+committed: exit status 4.")]
 pub struct Commit {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
@@ -570,6 +585,12 @@ pub struct Commit {
     /// Commit what a restart of the machine may have left incomplete
     #[arg(long)]
     pub accept_unsynced: bool,
+    /// A conflict in a place of commit.minor stops the commit, like any other
+    #[arg(long)]
+    pub strict: bool,
+    /// List every path, also in crowded folders
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// `rollback` and `redo`.
@@ -586,6 +607,9 @@ pub struct Back {
     /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
     #[arg(long)]
     pub force: bool,
+    /// List every path, also in crowded folders
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// `recover`.
