@@ -155,6 +155,18 @@ fn sockets_of_processes_outside_are_dead_but_for_those_that_are_passed() {
 }
 
 #[test]
+fn without_the_list_of_sockets_no_command_is_started() {
+    if !is_root() {
+        return println!("skipped: /proc/net/unix is hidden by root alone");
+    }
+    let world = common::World::new();
+    let script = format!("mount -t tmpfs none /proc/$$/net && exec {} run -- touch made", env!("CARGO_BIN_EXE_recant"));
+    let said = world.program("unshare", ["-m", "sh", "-c", &script]).run().with(125);
+    assert!(said.stderr().contains("/proc/net/unix") && said.stderr().contains("not started"), "{said}");
+    assert!(world.recant("list").ok().stdout().is_empty() && !world.exists("made"), "{said}");
+}
+
+#[test]
 fn a_server_and_its_client_inside_a_run_meet() {
     if !has("python3") {
         return;

@@ -286,6 +286,36 @@ fn once_decided_it_is_carried_out_by_whatever_verb_comes_next() {
 }
 
 #[test]
+fn what_a_recovery_could_not_have_beside_its_outcome_is_said() {
+    // A rollback has freed the room that its commit kept; the recovery finds no room to keep again, and cannot write to the log.
+    for (verb, step, kill, note) in [
+        ("rollback", "/reserve", ("renameat ", "session.json.new"), "no room could be kept"),
+        ("commit", "log.jsonl", ("renameat ", "manifest.jsonl.new"), "the log could not be written"),
+    ] {
+        let scene = Scene::new(verb, false);
+        let killed_before = scene.step_of(kill.0, kill.1);
+        scene.kill_before(killed_before);
+        let log = scene.world.root().join("steps");
+        scene.world.call(["recover"]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).expect("a log of steps");
+        let of_it = |line: &&str| line.contains(step) && !line.contains("unlink");
+        let n = steps.lines().filter(of_it).filter_map(|line| line.split(' ').next()).next_back();
+        let n = n.unwrap_or_else(|| panic!("{step} in\n{steps}"));
+        for words in [vec!["recover"], vec!["session", "new"]] {
+            scene.reset();
+            scene.kill_before(killed_before);
+            let said = scene.world.call(words).env("RECANT_STEPS", format!("fail:{n}:28")).run().ok();
+            assert!(said.stderr().contains(note), "{said}\n{steps}");
+            scene.assert_over(note);
+        }
+        scene.reset();
+        scene.kill_before(killed_before);
+        let said = scene.world.call(["recover", "--json"]).env("RECANT_STEPS", format!("fail:{n}:28")).run().ok().json();
+        assert!(said["recovered"][0]["notes"][0].as_str().is_some_and(|said| said.contains(note)), "{said}");
+    }
+}
+
+#[test]
 fn a_header_that_cannot_tell_is_decided_by_undo_or_finish() {
     let garble = |scene: &Scene| {
         std::fs::write(scene.store().join("sessions").join(&scene.id).join("session.json"), "x").expect("a write")

@@ -86,7 +86,7 @@ impl Places {
         request.scratch.iter().for_each(|path| making.say(path, How::Scratch, "asked for", false));
         making.places.targets.retain(|target| !passes.iter().any(|pass| target.path.is_under(pass)));
         making.places.passes = passes;
-        making.sockets();
+        making.sockets()?;
         let mut places = making.places;
         places.targets.sort_by(|a, b| a.path.cmp(&b.path));
         places.coverage.sort_by(|a, b| a.path.cmp(&b.path));
@@ -401,16 +401,17 @@ impl Making<'_> {
 
     /// Whoever listens at a socket with a path could be asked to do what the command may not, and a read-only mount does not
     /// stop connect(2).
-    fn sockets(&mut self) {
+    fn sockets(&mut self) -> Result<(), Error> {
         let places = &self.places;
         let apart = |path: &AbsPath| places.passes.iter().chain(&places.hidden).any(|top| path.is_under(top));
-        let sockets: Vec<AbsPath> = listening().into_iter().filter(|path| !apart(path) && is_socket(path)).collect();
+        let sockets: Vec<AbsPath> = listening()?.into_iter().filter(|path| !apart(path) && is_socket(path)).collect();
         for socket in &sockets {
             if !self.is_captured(socket) && !is_own(socket) {
                 self.say(socket, How::Masked, "a socket of a process outside", false);
             }
         }
         self.places.sockets = sockets;
+        Ok(())
     }
 
     /// Whether a path lies in an overlay, no mount in between.
@@ -433,12 +434,15 @@ fn is_below(path: &AbsPath, top: &str) -> bool {
 }
 
 /// The paths that sockets are bound to, from /proc/net/unix: proc_pid_net(5). One bound by a relative path can't be found.
-fn listening() -> Vec<AbsPath> {
-    let text = std::fs::read("/proc/net/unix").unwrap_or_default();
+///
+/// Errors: without the list nothing could be masked, and the command must not be started (H1).
+fn listening() -> Result<Vec<AbsPath>, Error> {
+    const LIST: &str = "/proc/net/unix";
+    let text = std::fs::read(LIST).at("list the sockets that are bound from", LIST)?;
     let mut paths: Vec<AbsPath> = text.split(|b| *b == b'\n').filter_map(bound_path).collect();
     paths.sort();
     paths.dedup();
-    paths
+    Ok(paths)
 }
 
 /// "Num RefCount Protocol Flags Type St Inode Path"; an abstract name begins with `@`.
@@ -448,6 +452,7 @@ fn bound_path(line: &[u8]) -> Option<AbsPath> {
     if before == 7 { AbsPath::parse(&line[start..]).ok() } else { None }
 }
 
+/// What cannot be looked at cannot be connected to either: the command has the caller's rights.
 fn is_socket(path: &AbsPath) -> bool {
     stat(path).is_some_and(|stat| stat.sort == Sort::Socket)
 }

@@ -339,6 +339,7 @@ impl Call {
     fn recover_under(&self, store: &Store, _lock: &Lock) -> Result<(), Problem> {
         for recovered in crate::engine::recover::all(&self.fs, store)? {
             self.out.warn(recover::line(&recovered));
+            recovered.notes.iter().for_each(|note| self.out.warn(note));
         }
         Ok(())
     }

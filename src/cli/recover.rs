@@ -11,7 +11,7 @@ use crate::error::{Failure, Kind};
 use crate::session::id::Id;
 use crate::session::store::Store;
 
-/// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}],"kept":[{"path":…,"at":…}]}`.
+/// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}],"kept":[{"path":…,"at":…}],"notes":[…]}`.
 #[derive(Serialize)]
 struct Row<'a> {
     session: &'a Id,
@@ -19,6 +19,7 @@ struct Row<'a> {
     result: &'static str,
     left: Vec<Left<'a>>,
     kept: Vec<Kept<'a>>,
+    notes: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -60,6 +61,7 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
         for one in &recovered {
             call.out.line(line(one));
             say_decided(call, one);
+            one.notes.iter().for_each(|note| call.out.warn(note));
         }
         if recovered.is_empty() {
             call.out.note("nothing was interrupted");
@@ -88,7 +90,8 @@ fn choice(args: &args::Recover) -> Option<Choice> {
 }
 
 fn row(one: &Recovered) -> Row<'_> {
-    let mut row = Row { session: &one.id, verb: one.verb, result: "failed", left: Vec::new(), kept: Vec::new() };
+    let mut row =
+        Row { session: &one.id, verb: one.verb, result: "failed", left: Vec::new(), kept: Vec::new(), notes: &one.notes };
     row.result = match &one.outcome {
         Outcome::Cleaned => "cleaned",
         Outcome::Undone => "undone",

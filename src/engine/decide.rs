@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::apply::sync_touched;
+use super::durable::sync_touched;
 use super::item::{Item, Turn};
 use super::job::Verb;
 use super::journal::{Journal, displaced, made_for};

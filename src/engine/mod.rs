@@ -22,6 +22,7 @@ pub mod choose;
 pub mod conflict;
 pub mod decide;
 mod draft;
+mod durable;
 pub mod held;
 pub mod item;
 pub mod job;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::durable::MANY;
 use super::item::{Frame, Item};
 use super::journal::{Draft, Journal, Written, displaced};
 use super::plan::{Plan, Told};
@@ -29,9 +30,6 @@ pub struct Intended {
     pub(super) reach: Reach,
     pub(super) told: Told,
 }
-
-/// From this number of objects on one syncfs is cheaper than an fsync of each (D7).
-pub(super) const MANY: usize = 16;
 
 impl Plan {
     /// Makes every `to` ready on its target's mount and copies what cannot be moved. A failure takes all of it away again.

@@ -25,6 +25,8 @@ pub struct Recovered {
     pub verb: Option<&'static str>,
     /// What became of it.
     pub outcome: Outcome,
+    /// What could not be had beside it, for people: the recovery is none the less.
+    pub notes: Vec<String>,
 }
 
 /// What became of an interrupted operation.
@@ -144,12 +146,17 @@ fn untold(store: &Store, journal: &Journal, why: String) -> Error {
 
 /// Recovers one session's journal, as `choice` has it where recovery alone cannot tell or has to leave something.
 pub fn one(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>) -> Recovered {
-    let mut verb = None;
-    let outcome = recover(fs, store, id, choice, &mut verb).unwrap_or_else(Outcome::Failed);
-    Recovered { id: id.clone(), verb, outcome }
+    let mut recovered = Recovered { id: id.clone(), verb: None, outcome: Outcome::Cleaned, notes: Vec::new() };
+    match recover(fs, store, &mut recovered, choice) {
+        Ok(outcome) => recovered.outcome = outcome,
+        Err(error) => recovered.outcome = Outcome::Failed(error),
+    }
+    recovered
 }
 
-fn recover(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>, verb: &mut Option<&'static str>) -> Result<Outcome, Error> {
+/// Notes the verb, and what is to be said beside the outcome, in `recovered`.
+fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Choice>) -> Result<Outcome, Error> {
+    let id = &recovered.id;
     let Some(journal) = Journal::read(store, id)? else {
         let session = match store.session(id) {
             Ok(session) => Some(session),
@@ -159,11 +166,12 @@ fn recover(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>, verb: &mut O
         undo::clean_draft(fs, store, session.as_ref(), id)?;
         return Ok(Outcome::Cleaned);
     };
-    *verb = Some(journal.head.verb.word());
+    recovered.verb = Some(journal.head.verb.word());
     check_roots(store, &journal)?;
+    let notes = &mut recovered.notes;
     match tell(fs, store, &journal, choice)? {
-        Sealed::No(session) => take_back(fs, store, &session, journal, choice).map_err(|error| stuck(store, id, error)),
-        Sealed::Yes(session) => go_on(fs, store, &session, &journal, choice).map_err(|error| stuck(store, id, error)),
+        Sealed::No(session) => take_back(fs, store, &session, journal, choice, notes).map_err(|error| stuck(store, id, error)),
+        Sealed::Yes(session) => go_on(fs, store, &session, &journal, choice, notes).map_err(|error| stuck(store, id, error)),
         Sealed::Untold(why) => Err(untold(store, &journal, why)),
     }
 }
@@ -234,7 +242,14 @@ fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
     })
 }
 
-fn take_back(fs: &Fs, store: &Store, session: &Session, journal: Journal, choice: Option<Choice>) -> Result<Outcome, Error> {
+fn take_back(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    journal: Journal,
+    choice: Option<Choice>,
+    notes: &mut Vec<String>,
+) -> Result<Outcome, Error> {
     let asked = match choice {
         Some(Choice::Finish) => Some(Decision::Finish),
         Some(Choice::Force) => Some(Decision::Force),
@@ -247,7 +262,9 @@ fn take_back(fs: &Fs, store: &Store, session: &Session, journal: Journal, choice
     match (asked, left.is_empty()) {
         (_, true) => {
             // A rollback had freed it. Without room for it now, what was recovered is recovered all the same.
-            let _kept = reserve::keep_again(fs, session);
+            if let Err(error) = reserve::keep_again(fs, session) {
+                notes.push(format!("no room could be kept for the rollback of what is still in: {error}"));
+            }
             Ok(Outcome::Undone)
         }
         (None, false) => Ok(Outcome::Left(left)),
@@ -260,7 +277,14 @@ fn take_back(fs: &Fs, store: &Store, session: &Session, journal: Journal, choice
 }
 
 /// Behind the commit point: nothing is undone any more.
-fn go_on(fs: &Fs, store: &Store, session: &Session, journal: &Journal, choice: Option<Choice>) -> Result<Outcome, Error> {
+fn go_on(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    journal: &Journal,
+    choice: Option<Choice>,
+    notes: &mut Vec<String>,
+) -> Result<Outcome, Error> {
     let id = session.id();
     if choice == Some(Choice::Undo) {
         let (why, remedy) =
@@ -274,7 +298,7 @@ fn go_on(fs: &Fs, store: &Store, session: &Session, journal: &Journal, choice: O
         return Ok(Outcome::Decided(Decided { decision, kept, left: Vec::new() }));
     }
     let mut reach = Reach::new(&session.dir)?;
-    settle(fs, store, session, &mut reach, journal, When::Recovering)?;
+    notes.extend(settle(fs, store, session, &mut reach, journal, When::Recovering)?);
     Ok(Outcome::Settled)
 }
 

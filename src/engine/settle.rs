@@ -6,10 +6,10 @@ use std::fs::File;
 
 use super::Error;
 use super::apply::{Done, Sealed};
+use super::durable::MANY;
 use super::item::Item;
 use super::job::Verb;
 use super::journal::Journal;
-use super::prepare::MANY;
 use super::reach::{Reach, split};
 use super::report::Report;
 use super::step::{Act, Spot, Step};

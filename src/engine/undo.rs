@@ -1,7 +1,7 @@
 //! Undo: the steps of a journal taken back, last first. Where each object lies tells what was done; undoing twice is
 //! harmless. What somebody else has put or changed meanwhile is left alone and named (I8).
 
-use super::apply::sync_touched;
+use super::durable::{NEW_HEADER, sync_touched};
 use super::item::Turn;
 use super::journal::{Draft, Head, Journal, made_for};
 use super::reach::{Named, Reach};
@@ -137,7 +137,7 @@ pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTi
             put_back_time(fs, &mut reach, time)?;
         }
     }
-    for name in [&b"session.json.new"[..], b"changes.jsonl.new"] {
+    for name in [NEW_HEADER, b"changes.jsonl.new"] {
         fs.unlink_if_there(session.dir.at(name)).at("remove", session.dir.at(name))?;
     }
     if session.header.counts.inside == 0 {

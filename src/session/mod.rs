@@ -13,6 +13,7 @@ pub mod id;
 pub mod inherit;
 pub mod lines;
 pub mod log;
+mod opened;
 pub mod prune;
 pub mod remains;
 pub mod run;

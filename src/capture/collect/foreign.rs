@@ -58,9 +58,11 @@ impl Found<'_> {
 
     /// Whether an object of the upper was copied up from a real one that is no longer there, in a folder whose names
     /// changed during the run.
-    pub(super) fn was_removed_meanwhile(&self, path: &AbsPath, at: Entry<'_>, upper: &Stat, real: &Dir) -> bool {
-        real.stat().is_ok_and(|stat| stat.mtime > self.start_for(path, Some(upper)))
-            && at.xattrs().is_ok_and(|all| all.iter().any(|(name, _)| name.as_slice() == self.note("origin")))
+    pub(super) fn was_removed_meanwhile(&self, path: &AbsPath, at: Entry<'_>, upper: &Stat, real: &Dir) -> std::io::Result<bool> {
+        if real.stat()?.mtime <= self.start_for(path, Some(upper)) {
+            return Ok(false);
+        }
+        Ok(at.xattrs()?.iter().any(|(name, _)| name.as_slice() == self.note("origin")))
     }
 }
 
@@ -68,6 +70,7 @@ impl Gone {
     /// Whether this is the deleted object, now under another name.
     fn was(&self, deleted: &Change, old: &State) -> bool {
         let alike = old.sort() == self.state.sort() && old.size() == self.state.size() && old.meta.mtime == self.state.meta.mtime;
+        // What cannot be read is not known to be the same: the path is a conflict then, to be on the safe side.
         let same = || {
             let (parent, name) = deleted.path.split()?;
             let root = Dir::open("/".as_ref()).ok()?;

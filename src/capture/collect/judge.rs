@@ -101,8 +101,10 @@ impl Found<'_> {
                 Ok(None)
             }
             (Some(new), None) => {
-                if real.is_some_and(|dir| self.was_removed_meanwhile(path, at, &new, dir)) {
+                let removed = real.map(|dir| self.was_removed_meanwhile(path, at, &new, dir)).transpose();
+                if removed.at("look at the upper of", path)?.unwrap_or(false) {
                     let state = look::seen(at, &new).at("look at the upper of", path)?.state;
+                    // Without one it is no rename that could be proved: a conflict.
                     let digest = if new.sort == Sort::File { look::digest(at).ok().map(|(digest, _)| digest) } else { None };
                     self.gone.push(Gone { path: path.clone(), state, digest });
                 }

@@ -1,0 +1,95 @@
+//! What changes the tree: `commit`, `rollback`, `redo`, `recover`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `commit`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant commit last --dry-run
+  recant commit last
+  recant commit k3fa src/main.rs docs    these paths and what lies under them
+  recant commit last --strict            a conflict in ~/.cache stops it too
+
+What stands on the tree otherwise than the session found it is a conflict:
+nothing is done, and every such path is named. --force goes on; what it finds is
+what a rollback gives back. In a place of commit.minor (caches, histories,
+temporary files) a path of a run that conflicts is left out, and the rest is
+committed: exit status 4.")]
+pub struct Commit {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// Only these paths, and what lies under them
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Go on over conflicts: what is found is kept, and a rollback gives it back
+    #[arg(long)]
+    pub force: bool,
+    /// Of a large deleted folder keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
+    #[arg(long, value_name = "POLICY", hide_possible_values = true)]
+    pub on_limit: Option<OnLimit>,
+    /// Commit what a restart of the machine may have left incomplete
+    #[arg(long)]
+    pub accept_unsynced: bool,
+    /// A conflict in a place of commit.minor stops the commit, like any other
+    #[arg(long)]
+    pub strict: bool,
+    /// List every path, also in crowded folders
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `rollback` and `redo`.
+#[derive(Debug, Args)]
+pub struct Back {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// Only these paths, and what lies under them
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
+    #[arg(long)]
+    pub force: bool,
+    /// List every path, also in crowded folders
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `recover`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant recover                         undo or settle all that was interrupted
+  recant recover k3fa                    this session's alone
+  recant recover k3fa --force            put back also what somebody has changed since; what is found is kept
+  recant recover k3fa --finish           leave that as it is; what was there before is kept")]
+pub struct Recover {
+    /// This session alone; else all
+    pub id: Option<String>,
+    /// Where the session's header cannot tell: take back what was done
+    #[arg(long, requires = "id", conflicts_with_all = ["finish", "force"])]
+    pub undo: bool,
+    /// Leave as they are the paths that somebody has changed; where the header cannot tell: keep what was done
+    #[arg(long, requires = "id", conflicts_with = "force")]
+    pub finish: bool,
+    /// Put back also what somebody has changed, and keep what is found there
+    #[arg(long, requires = "id")]
+    pub force: bool,
+}
+
+/// The policies for large deletions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum OnLimit {
+    /// Keep all of it, and say how much it is
+    Full,
+    /// Do not keep its content, and say so
+    Partial,
+    /// Touch nothing
+    Refuse,
+}

@@ -1,0 +1,64 @@
+//! What looks at sessions: `diff`, `cat`, `log`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `diff`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant diff
+  recant diff k3fa src --stat
+  recant diff last --name-only
+  recant diff last > /tmp/last.patch && patch -p1 -d / < /tmp/last.patch")]
+pub struct Diff {
+    /// Id, its last part, a unique prefix, a name, or 'last'; else the last session
+    pub id: Option<String>,
+    /// Only these paths, and what lies under them
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Count lines instead of showing them
+    #[arg(long, conflicts_with = "name_only")]
+    pub stat: bool,
+    /// Paths alone
+    #[arg(long)]
+    pub name_only: bool,
+    /// List changes of the mtime alone too
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `cat`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant cat last notes.txt
+  recant cat last notes.txt --before")]
+pub struct Cat {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// A path of the session
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
+    pub path: PathBuf,
+    /// Content before the session
+    #[arg(long, group = "side")]
+    pub before: bool,
+    /// Content after it, which is the default
+    #[arg(long, group = "side")]
+    pub after: bool,
+    /// What a --force overwrote
+    #[arg(long, group = "side")]
+    pub displaced: bool,
+}
+
+/// `log`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant log
+  recant log k3fa -n 5")]
+pub struct Log {
+    /// What was done with this session alone
+    pub id: Option<String>,
+    /// The newest N lines
+    #[arg(short = 'n', long, value_name = "N")]
+    pub lines: Option<usize>,
+}

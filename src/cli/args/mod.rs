@@ -1,0 +1,229 @@
+//! The words of the command line, as clap reads them; completions and man pages come from the same definition. Verbs
+//! stand by family.
+
+mod apply;
+mod look;
+mod run;
+mod session;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use apply::{Back, Commit, OnLimit, Recover};
+pub use look::{Cat, Diff, Log};
+pub use run::{Doctor, Run, Shell};
+pub use session::{
+    CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Mkdir, New, Prune, Rename, SessionVerb, Show,
+    Symlink, Write,
+};
+
+use crate::config;
+
+/// Holds the file changes of commands, shows them, commits them with a checkpoint, and takes them back exactly.
+#[derive(Debug, Parser)]
+#[command(
+    name = "recant",
+    version,
+    disable_help_subcommand = true,
+    propagate_version = false,
+    after_help = "Examples:
+  recant run -- make install      every file change is held
+  recant diff                     look at it
+  recant commit last              make it real, with a checkpoint
+  recant rollback last            exactly as before
+  recant list                     all sessions
+  recant status                   how things stand, and what to do about it
+
+Exit status:
+  0 done, 1 refused or failed: nothing changed, 2 usage, 3 conflict: nothing
+  changed, 4 done, but something named was left out, 5 the store is damaged,
+  6 busy: another recant holds it, 7 stuck: an operation can be neither
+  finished nor undone now; run: 125 not set up, 126 not executable, 127 not
+  found, 128+n ended by signal n, else as the command"
+)]
+pub struct Cli {
+    /// Options of all verbs.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// Options before or after any verb.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of all verbs")]
+pub struct Global {
+    /// The store; else $RECANT_STORE, store.path, $XDG_DATA_HOME/recant
+    #[arg(long, global = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub store: Option<PathBuf>,
+    /// Print one JSON document; errors are one JSON object on stderr
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Lists: one JSON document a line
+    #[arg(long, global = true)]
+    pub jsonl: bool,
+    /// When to colour: auto (on a terminal), always, never
+    #[arg(long, global = true, value_name = "WHEN", hide_possible_values = true)]
+    pub color: Option<When>,
+    /// Say only what must not be missed
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// Skip questions
+    #[arg(short, long, global = true)]
+    pub yes: bool,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl From<When> for config::Color {
+    fn from(when: When) -> Self {
+        match when {
+            When::Auto => Self::Auto,
+            When::Always => Self::Always,
+            When::Never => Self::Never,
+        }
+    }
+}
+
+const CONFIG: &str = "Examples:
+  recant config
+  recant config --json | jq -r .file
+
+Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
+  [store]
+  path = '/srv/recant'         the store; --store and $RECANT_STORE go first
+  warn_size = '5G'             status warns when it is larger
+  [capture]
+  also = ['/srv/www']          folders whose changes run holds beside the usual
+  pass = ['~/.cache']          paths that stay real in a run
+  hide = ['~/.ssh']            paths that a run cannot see
+  scratch = ['/srv/build']     paths whose changes a run drops at its end
+  [checkpoint]
+  max_files = 100              a deleted folder with more files is large
+  max_size = '50M'             so is one with more bytes
+  on_limit = 'full'            of a large one: full, partial, refuse
+  [commit]
+  deny = ['*.key', '/etc/']    never committed; globs as in .gitignore
+  minor = ['~/.cache']         left out where they conflict; globs likewise
+  [retention]
+  keep = 50                    a prune without conditions keeps the newest 50
+  older_than = '30d'           and takes what is older than that
+At the top, before the first table:
+  color = 'auto'               auto, always, never
+  pager = 'less'               '' for none; else $PAGER";
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run a command with its file changes held: the real tree stays as it is
+    Run(Run),
+    /// Your shell, with its file changes held
+    Shell(Shell),
+    /// Stage changes by hand, and look after sessions
+    #[command(after_help = "Examples:
+  id=$(recant session new)
+  echo 'port = 80' | recant session write $id app.conf
+  recant session delete $id old.conf
+  recant diff $id && recant commit $id")]
+    Session {
+        /// What to do.
+        #[command(subcommand)]
+        verb: SessionVerb,
+    },
+    /// List all sessions, the newest first; short for session list
+    #[command(after_help = "Examples:
+  recant list
+  recant list --jsonl | jq -r 'select(.status == \"pending\").id'")]
+    List,
+    /// Show a session and its changes; short for session show
+    Show(Show),
+    /// Drop what a session holds; short for session discard
+    Discard(Discard),
+    /// Show a session's changes as a patch
+    Diff(Diff),
+    /// Make a session's changes real; what was there goes into its checkpoint
+    Commit(Commit),
+    /// Take back what was committed: everything as it was before
+    #[command(after_help = "Examples:
+  recant rollback last --dry-run
+  recant rollback last
+  recant rollback k3fa etc/app.conf      this path alone
+
+What somebody has changed since the commit is a conflict: nothing is done, and
+every such path is named. --force goes on, and keeps what it overwrites:
+recant cat ID PATH --displaced.")]
+    Rollback(Back),
+    /// Commit again what was rolled back
+    #[command(after_help = "Examples:
+  recant redo last --dry-run
+  recant redo k3fa etc/app.conf          this path alone")]
+    Redo(Back),
+    /// Look after checkpoints: what commits took off the tree
+    #[command(after_help = "Examples:
+  recant checkpoint list
+  recant checkpoint verify               are all originals as they were taken?
+  recant checkpoint prune k3fa           ends its rollback, frees its bytes")]
+    Checkpoint {
+        /// What to do.
+        #[command(subcommand)]
+        verb: CheckpointVerb,
+    },
+    /// Undo or settle what was interrupted
+    Recover(Recover),
+    /// Print the content of a path as a session has it
+    Cat(Cat),
+    /// Show how things stand: sessions, interrupted operations, damage, size
+    #[command(after_help = "Examples:
+  recant status
+  recant status --json | jq .store.bytes")]
+    Status,
+    /// Show what was done: commits, rollbacks, prunes
+    Log(Log),
+    /// Try whether run works here, and show what it would hold
+    Doctor(Doctor),
+    /// Print the settings in force, and where each comes from
+    #[command(after_help = CONFIG)]
+    Config,
+    /// Print a shell's completions
+    Completions(Completions),
+    /// Print a manual page, or write all of them into a folder
+    Man(Man),
+}
+
+/// `completions`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant completions bash > ~/.local/share/bash-completion/completions/recant
+  recant completions fish > ~/.config/fish/completions/recant.fish")]
+pub struct Completions {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `man`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant man | man -l -
+  recant man session write | man -l -
+  recant man --dir ~/.local/share/man/man1")]
+pub struct Man {
+    /// The verb; else recant itself
+    pub verb: Vec<String>,
+    /// Write the pages of all verbs into DIR
+    #[arg(long, value_name = "DIR", conflicts_with = "verb", value_hint = clap::ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+}

@@ -1,0 +1,87 @@
+//! What holds changes: `run` and `shell`; and `doctor`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::OnLimit;
+
+/// `run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant run -- make install
+  recant run --commit -- ./migrate.sh    committed if it exits with 0
+  recant run -n upgrade npm install      '--' may be left out
+  recant run --session upgrade -- npm test
+  recant run --scratch target --max-size 2G -- cargo build
+
+What is written in your home folder, the project of the working folder, /tmp,
+/var/tmp and capture.also is held; everything else is read-only for the command.
+recant exits as the command does.")]
+pub struct Run {
+    /// A name to call the session by
+    #[arg(short, long, conflicts_with = "session")]
+    pub name: Option<String>,
+    /// Go on in a pending session that came from a run
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Commit if the command exits with 0
+    #[arg(long, conflicts_with = "discard")]
+    pub commit: bool,
+    /// Drop what the command changed
+    #[arg(long)]
+    pub discard: bool,
+    /// Of a large deleted folder keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
+    #[arg(long, value_name = "POLICY", requires = "commit", hide_possible_values = true)]
+    pub on_limit: Option<OnLimit>,
+    /// Write 'id=…' into FILE before the command starts, and 'result=…' at the end
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub id_file: Option<PathBuf>,
+    /// Leave PATH real: a socket, a file, or a folder with all in it
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub pass: Vec<PathBuf>,
+    /// Do not let the command see PATH
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub hide: Vec<PathBuf>,
+    /// Drop what is written at PATH when the command has ended
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub scratch: Vec<PathBuf>,
+    /// End the command once it has written more than SIZE: a number and K, M or G
+    #[arg(long, value_name = "SIZE", value_parser = crate::config::size)]
+    pub max_size: Option<u64>,
+    /// With --commit: a conflict in a place of commit.minor stops the commit, like any other
+    #[arg(long, requires = "commit")]
+    pub strict: bool,
+    /// End background processes with the command, instead of waiting for them
+    #[arg(long)]
+    pub no_wait: bool,
+    /// Give the command no network but a loopback of its own, and no abstract sockets
+    #[arg(long)]
+    pub no_network: bool,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+/// `shell`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant shell
+  recant shell k3fa                      goes on in a pending session of a run")]
+pub struct Shell {
+    /// A pending session that came from a run; else a new one
+    pub id: Option<String>,
+}
+
+/// `doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant doctor
+  recant doctor --json | jq .run
+  recant doctor --apparmor | sudo tee /etc/apparmor.d/recant")]
+pub struct Doctor {
+    /// Print the AppArmor profile that lets recant make user namespaces
+    #[arg(long)]
+    pub apparmor: bool,
+}

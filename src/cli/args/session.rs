@@ -1,0 +1,260 @@
+//! `session`, `checkpoint`, and the verbs that are short for theirs.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::config;
+
+/// The verbs under `session`.
+#[derive(Debug, Subcommand)]
+pub enum SessionVerb {
+    /// Begin a session to stage changes in; prints its id
+    New(New),
+    /// Stage content for a file, from standard input or a file
+    Write(Write),
+    /// Stage the deletion of a path
+    Delete(Delete),
+    /// Stage a new folder
+    Mkdir(Mkdir),
+    /// Stage a symlink
+    Symlink(Symlink),
+    /// Stage other permission bits
+    Chmod(Chmod),
+    /// List all sessions, the newest first
+    #[command(after_help = "Examples:
+  recant session list")]
+    List,
+    /// Show a session and its changes
+    Show(Show),
+    /// Drop what a session holds
+    Discard(Discard),
+    /// Give a session another name, or none
+    Rename(Rename),
+    /// Remove sessions that are not needed any more
+    #[command(after_help = "Examples:
+  recant session prune --older-than 30d --dry-run
+  recant session prune --keep 50
+  recant session prune k3fa              by name: whatever it holds
+
+Conditions that are given together all have to hold; without any, those of the
+settings do (retention.keep, retention.older_than). Only sessions that are named
+lose what a commit or a rollback still needs; a damaged one goes by its whole
+id alone.")]
+    Prune(Prune),
+}
+
+/// `session new`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  id=$(recant session new)
+  recant session new -n upgrade")]
+pub struct New {
+    /// A name to call it by: letters, digits, '.', '_', '-', a letter first
+    #[arg(short, long)]
+    pub name: Option<String>,
+}
+
+/// `session write`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  echo 'port = 80' | recant session write $id /etc/app.conf
+  recant session write $id bin/tool --from build/tool --mode 0755 -p")]
+pub struct Write {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// The file
+    #[arg(value_hint = clap::ValueHint::FilePath)]
+    pub path: PathBuf,
+    /// Read the content from FILE; else from standard input
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub from: Option<PathBuf>,
+    /// Permission bits, octal; else those of the replaced file, or 0666 less the umask
+    #[arg(long, value_parser = mode)]
+    pub mode: Option<u32>,
+    /// Stage missing folders too
+    #[arg(short, long)]
+    pub parents: bool,
+    /// Replace a folder with all that is in it
+    #[arg(short, long)]
+    pub recursive: bool,
+}
+
+/// `session delete`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant session delete $id old.conf
+  recant session delete $id build -r")]
+pub struct Delete {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// What to delete
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
+    pub path: PathBuf,
+    /// A folder with all that is in it
+    #[arg(short, long)]
+    pub recursive: bool,
+}
+
+/// `session mkdir`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant session mkdir $id site/assets -p
+  recant session mkdir $id private --mode 0700")]
+pub struct Mkdir {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// The folder
+    #[arg(value_hint = clap::ValueHint::DirPath)]
+    pub path: PathBuf,
+    /// Permission bits, octal; else 0777 less the umask
+    #[arg(long, value_parser = mode)]
+    pub mode: Option<u32>,
+    /// Stage missing folders too
+    #[arg(short, long)]
+    pub parents: bool,
+}
+
+/// `session symlink`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant session symlink $id releases/42 current")]
+pub struct Symlink {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// What the link says
+    pub target: OsString,
+    /// Where the link is
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
+    pub path: PathBuf,
+    /// Stage missing folders too
+    #[arg(short, long)]
+    pub parents: bool,
+    /// Replace a folder with all that is in it
+    #[arg(short, long)]
+    pub recursive: bool,
+}
+
+/// `session chmod`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant session chmod $id 0755 bin/tool")]
+pub struct Chmod {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// Permission bits, octal
+    #[arg(value_parser = mode)]
+    pub mode: u32,
+    /// The file or folder
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
+    pub path: PathBuf,
+}
+
+/// `show`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant show
+  recant show k3fa --json")]
+pub struct Show {
+    /// Id, its last part, a unique prefix, a name; else the last session
+    pub id: Option<String>,
+    /// List all: every path of crowded folders, changes of the mtime alone, every mount
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `discard`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant discard last
+  recant discard k3fa -y")]
+pub struct Discard {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+}
+
+/// `session rename`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant session rename k3fa upgrade
+  recant session rename upgrade          takes the name away")]
+pub struct Rename {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// The new name; without one the session has none
+    pub name: Option<String>,
+}
+
+/// `session prune` and `checkpoint prune`.
+#[derive(Debug, Args)]
+pub struct Prune {
+    /// Ids or names of sessions: these, whatever a commit or rollback needs
+    pub ids: Vec<String>,
+    /// What last changed longer ago: a number and s, m, h, d or w
+    #[arg(long, value_name = "AGE", value_parser = age, conflicts_with = "ids")]
+    pub older_than: Option<i64>,
+    /// All but the newest N
+    #[arg(long, value_name = "N", conflicts_with = "ids")]
+    pub keep: Option<usize>,
+    /// The oldest, until the rest take no more than this: a number and K, M or G
+    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "ids")]
+    pub max_size: Option<u64>,
+    /// Say what would go, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// The verbs under `checkpoint`.
+#[derive(Debug, Subcommand)]
+pub enum CheckpointVerb {
+    /// List all checkpoints, the newest first
+    #[command(after_help = "Examples:
+  recant checkpoint list")]
+    List,
+    /// Show what a checkpoint keeps, path by path
+    Show(CheckpointShow),
+    /// Read every original, and tell those that are not as they were taken
+    Verify(CheckpointVerify),
+    /// Drop checkpoints that no rollback needs, or those that are named
+    #[command(after_help = "Examples:
+  recant checkpoint prune --older-than 30d --dry-run
+  recant checkpoint prune k3fa           by name: this ends its rollback
+
+Conditions that are given together all have to hold; without any, those of the
+settings do (retention.keep, retention.older_than). The sessions stay.")]
+    Prune(Prune),
+}
+
+/// `checkpoint show`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant checkpoint show last")]
+pub struct CheckpointShow {
+    /// Id, its last part, a unique prefix, a name; else the last session
+    pub id: Option<String>,
+}
+
+/// `checkpoint verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant checkpoint verify
+  recant checkpoint verify k3fa")]
+pub struct CheckpointVerify {
+    /// Id, its last part, a unique prefix, a name, or 'last'; else all
+    pub id: Option<String>,
+}
+
+fn mode(text: &str) -> Result<u32, String> {
+    let octal = !text.is_empty() && text.len() <= 5 && text.bytes().all(|b| (b'0'..=b'7').contains(&b));
+    let bits = u32::from_str_radix(text, 8).ok().filter(|bits| octal && *bits <= 0o7777);
+    bits.ok_or_else(|| "permission bits are octal, 0 to 7777, as in 0644".into())
+}
+
+fn age(text: &str) -> Result<i64, String> {
+    config::age(text)
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    config::size(text)
+}

@@ -1,0 +1,115 @@
+//! What makes steps durable: the folders in which names changed, and what was set in place, whichever way the steps went.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::rc::Rc;
+
+use super::Error;
+use super::item::Item;
+use super::journal::Journal;
+use super::reach::{Reach, split};
+use super::step::{Act, Spot};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, leads_nowhere};
+use crate::fs::path::AbsPath;
+
+/// From this number of objects on one syncfs is cheaper than an fsync of each (D7).
+pub(super) const MANY: usize = 16;
+
+/// The next `session.json`, until the seal gives it that name.
+pub(super) const NEW_HEADER: &[u8] = b"session.json.new";
+
+/// D4, D5: the folders that survivors lie in first, the session's; then the tree's; then what was set in place.
+/// With the header that is to be sealed first of all (D1): a file system with a journal writes all of them at once then.
+pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, header: Option<&File>) -> Result<(), Error> {
+    let mut held: BTreeSet<Vec<u8>> = BTreeSet::new();
+    let mut folders: BTreeSet<AbsPath> = journal.head.times.iter().map(|time| time.path.clone()).collect();
+    let mut in_place: Vec<&AbsPath> = Vec::new();
+    for step in journal.steps() {
+        if held.len() + folders.len() + in_place.len() > MANY {
+            return sync_file_systems(fs, reach, journal);
+        }
+        for spot in [step.at.to, step.at.out].into_iter().flatten() {
+            match spot {
+                Spot::Session(below) => held.extend([split(&below).0.to_vec()]),
+                Spot::Tree(path) => folders.extend(path.parent()),
+            }
+        }
+        match step.act {
+            Act::SetMeta => in_place.push(step.path),
+            _ => folders.extend(step.path.parent()),
+        }
+    }
+    if let Some(header) = header {
+        fs.sync(header, reach.session().path()).at("sync", reach.session().at(NEW_HEADER))?;
+    }
+    for below in &held {
+        let dir = reach.held(below).at("open the session's folder", crate::fs::path::Shown(below))?;
+        fs.sync_dir(&dir).at("sync", dir.path().display())?;
+    }
+    for path in &folders {
+        match reach.roots.folder(path) {
+            Ok(dir) => sync_folder(fs, reach, path, dir)?,
+            Err(error) if leads_nowhere(&error) => sync_where_it_went(fs, reach, journal, path)?,
+            Err(error) => return Err(error).at("open the folder", path).map_err(Error::from),
+        }
+    }
+    for path in in_place {
+        let named = match reach.path(path) {
+            Ok(named) => named,
+            Err(error) if leads_nowhere(&error) => continue,
+            Err(error) => return Err(error).at("open the folder of", path).map_err(Error::from),
+        };
+        match fs.sync_at(named.at()) {
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+                let root = reach.roots.root_of(path).at("find the mount of", path)?;
+                fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
+            }
+            other => other.at("sync", path)?,
+        }
+    }
+    Ok(())
+}
+
+fn sync_file_systems(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+    let session = reach.session();
+    let mut synced = vec![session.stat().at("look at", session.path().display())?.dev];
+    fs.sync_fs(&session).at("sync the file system of", session.path().display())?;
+    for root in &journal.head.roots {
+        let root = reach.roots.root_of(&root.point).at("open", &root.point)?;
+        let dev = root.dir.stat().at("look at", &root.mount.point)?.dev;
+        if !synced.contains(&dev) {
+            synced.push(dev);
+            fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
+        }
+    }
+    Ok(())
+}
+
+fn sync_folder(fs: &Fs, reach: &mut Reach, path: &AbsPath, dir: Rc<Dir>) -> Result<(), Error> {
+    if dir.readable() {
+        fs.sync_dir(&dir).at("sync", path)?;
+    } else {
+        let root = reach.roots.root_of(path).at("find the mount of", path)?;
+        fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
+    }
+    Ok(())
+}
+
+/// A folder that went with one of the steps has lost names before. D4: unsynced it might show them again beside the ones that
+/// they have now, and could not be filled at rollback.
+fn sync_where_it_went(fs: &Fs, reach: &mut Reach, journal: &Journal, path: &AbsPath) -> Result<(), Error> {
+    let went = |item: &&Item| item.path == *path && item.moves() && item.was_folder();
+    let Some(out) = journal.items.iter().find(went).and_then(|item| journal.frame().places(item).out) else { return Ok(()) };
+    let named = match reach.spot(&out) {
+        Err(error) if leads_nowhere(&error) => return Ok(()),
+        other => other.at("open the folder of", &out)?,
+    };
+    match fs.sync_at(named.at()) {
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+            Ok(fs.sync_fs(&named.dir).at("sync the file system of", named.at())?)
+        }
+        other => Ok(other.at("sync", named.at())?),
+    }
+}

@@ -1,0 +1,274 @@
+//! An open session: its folder, its header, and who may change it; and how recant's own small files are read.
+
+use super::Error;
+use super::change::Change;
+use super::header::Header;
+use super::id::Id;
+use super::run::{Run, boot_id};
+use super::sides::{self, Side};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, Entry};
+use crate::fs::lock::Lock;
+use crate::tree::state::What;
+
+/// An open session, as its header was when it was opened.
+#[derive(Debug)]
+pub struct Session {
+    /// Its folder.
+    pub dir: Dir,
+    /// Its header.
+    pub header: Header,
+}
+
+/// A session that nobody else can change as long as this is held.
+#[derive(Debug)]
+pub struct Locked {
+    session: Session,
+    _lock: Lock,
+}
+
+impl std::ops::Deref for Locked {
+    type Target = Session;
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
+
+/// The folders of a session, in the order in which they are made; the first ones are all that a run needs.
+pub(super) const SESSION_FOLDERS: [&[u8]; 8] = [
+    b"held",
+    b"held/upper",
+    b"held/work",
+    b"held/objects",
+    b"checkpoint",
+    b"checkpoint/blobs",
+    b"checkpoint/objects",
+    b"displaced",
+];
+pub(super) const RUN_FOLDERS: usize = 3;
+
+impl Session {
+    /// The session's id.
+    pub fn id(&self) -> &Id {
+        &self.header.id
+    }
+
+    /// Whether a run of it is under way: its lock is held. A run of this boot whose lock is free has ended and waits to
+    /// be collected.
+    pub fn is_held(&self) -> Result<bool, Error> {
+        Ok(Lock::is_held(self.dir.at(b"lock")).at("look at", self.dir.at(b"lock"))?)
+    }
+
+    /// Where each of the `count` changes is.
+    ///
+    /// Errors: [`Error::Damaged`] where the header tells of another number of changes, or counts them otherwise.
+    pub fn sides(&self, count: usize) -> Result<Vec<Side>, Error> {
+        let damaged = |why: &str| Error::Damaged { path: self.dir.at(b"session.json").to_string(), why: why.into() };
+        let sides =
+            sides::from_text(&self.header.sides, count).ok_or_else(|| damaged("its sides are not those of its changes"))?;
+        let number = |which: fn(Side) -> bool| sides.iter().filter(|side| which(**side)).count() as u64;
+        if number(Side::is_in) != self.header.counts.inside || number(Side::was_in) != self.header.counts.ever_in {
+            return Err(damaged("its counts are not those of its sides"));
+        }
+        Ok(sides)
+    }
+
+    /// Where each change is, by what the header counts: for whoever reads the changes one by one.
+    ///
+    /// Errors: as [`Session::sides`], and for a count that `changes.jsonl` is too short for.
+    pub fn sides_of_all(&self) -> Result<Vec<Side>, Error> {
+        let at = self.dir.at(b"changes.jsonl");
+        let count = self.header.counts.changes;
+        let size = at.stat().at("look at", at)?.map_or(0, |stat| stat.size);
+        // No line is as short as a byte: a garbled count takes no more memory than the file has bytes.
+        match usize::try_from(count) {
+            Ok(number) if count <= size && u32::try_from(count).is_ok() => self.sides(number),
+            _ => Err(Error::Damaged {
+                path: at.to_string(),
+                why: format!("it cannot hold the {count} changes that the session counts"),
+            }),
+        }
+    }
+
+    /// What the run was; `None` for a session staged by hand.
+    pub fn run(&self) -> Result<Option<Run>, Error> {
+        let at = self.dir.at(b"run.json");
+        let Some(bytes) = read_small(at, 16 << 20)? else { return Ok(None) };
+        let run = serde_json::from_slice(&bytes);
+        run.map(Some).map_err(|error| Error::Damaged { path: at.to_string(), why: error.to_string() })
+    }
+
+    /// Whether a run of another boot was never collected: what it wrote may not have reached the disk.
+    pub fn of_another_boot(&self) -> Result<bool, Error> {
+        Ok(self.run()?.is_some_and(|run| run.boot != boot_id()))
+    }
+
+    /// Where the content of a change's `after` lies, below the session's folder: in its upper or among the held objects.
+    /// `None` where it is on the tree or lost, or where there is none (a deletion, a staged folder or link). `run` is the
+    /// session's own.
+    pub fn held_at(change: &Change, side: Side, run: Option<&Run>) -> Option<Vec<u8>> {
+        match (side, run) {
+            (Side::In | Side::Lost, _) => None,
+            _ if change.after.is_none() || change.in_place() => None,
+            (Side::Never, Some(run)) => run.place_of(&change.path).map(|(place, below)| {
+                let upper = format!("held/upper/{}", place.k).into_bytes();
+                if below.is_empty() { upper } else { [&*upper, b"/", below].concat() }
+            }),
+            (Side::Never, None) if change.after.as_ref().is_some_and(|state| !matches!(state.what, What::File { .. })) => None,
+            _ => Some(super::stage::object_name(change.n)),
+        }
+    }
+
+    /// Opens the folder of a path below the session's folder, and gives the last name.
+    pub fn split<'p>(&self, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {
+        split(&self.dir, path)
+    }
+}
+
+impl Locked {
+    /// `lock` is the session's own.
+    pub(super) fn new(session: Session, lock: Lock) -> Self {
+        Self { session, _lock: lock }
+    }
+
+    /// Replaces the header, durably.
+    pub fn save(&mut self, fs: &Fs, mut header: Header) -> Result<(), Error> {
+        header.changed = crate::fs::now();
+        write_header(fs, &self.dir, &header)?;
+        self.session.header = header;
+        Ok(())
+    }
+
+    /// Takes over a header that was written already.
+    pub fn set_header(&mut self, header: Header) {
+        self.session.header = header;
+    }
+
+    /// Replaces the header without waiting for the disk: of a run under way, which a power cut loses anyway.
+    pub fn save_later(&mut self, fs: &Fs, mut header: Header) -> Result<(), Error> {
+        header.changed = crate::fs::now();
+        let at = self.dir.at(b"session.json");
+        fs.replace_later(at, &header_bytes(&header)).at("write", at)?;
+        self.session.header = header;
+        Ok(())
+    }
+
+    /// Makes the folders that a session lacks which was begun for a run.
+    pub fn complete(&self, fs: &Fs) -> Result<(), Error> {
+        for path in &SESSION_FOLDERS[RUN_FOLDERS..] {
+            let (parent, name) = split(&self.dir, path)?;
+            mkdir_if_missing(fs, parent.at(name))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the session's folder and its own files durable with their names (D2, D3).
+    pub fn make_durable(&self, fs: &Fs) -> Result<(), Error> {
+        fs.sync_fs(&self.dir).at("sync the file system of", self.dir.path().display())?;
+        Ok(())
+    }
+
+    /// Writes `run.json` without waiting for the disk.
+    pub fn note_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
+        let at = self.dir.at(b"run.json");
+        fs.replace_later(at, &json(run)).at("write", at)?;
+        Ok(())
+    }
+
+    /// Writes `run.json`.
+    pub fn save_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
+        let at = self.dir.at(b"run.json");
+        fs.replace(at, &json(run)).at("write", at)?;
+        Ok(())
+    }
+}
+
+/// The bytes of a header's file.
+pub fn header_bytes(header: &Header) -> Vec<u8> {
+    let mut bytes = json(header);
+    bytes.push(b'\n');
+    bytes
+}
+
+pub(super) fn write_header(fs: &Fs, dir: &Dir, header: &Header) -> Result<(), Error> {
+    let at = dir.at(b"session.json");
+    fs.replace(at, &header_bytes(header)).at("write", at)?;
+    Ok(())
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("recant's own types have string keys and no failing serializer")
+}
+
+/// A header has some hundred bytes. More come with sides that alternate (PATHs committed one by one), ten bytes a run of
+/// them, and with what a later recant adds.
+const HEADER_MAX: u64 = 4 << 20;
+
+/// The header of the session whose folder is `dir`.
+///
+/// Errors: [`Error::Garbled`] for one that is missing or makes no sense.
+pub(super) fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
+    let at = dir.at(b"session.json");
+    let garbled = |why: String| Error::Garbled { path: at.to_string(), why, id: id.to_string() };
+    let bytes = match read_small(at, HEADER_MAX) {
+        Ok(bytes) => bytes.ok_or_else(|| garbled("it is missing".into()))?,
+        Err(Error::Damaged { why, .. }) => return Err(garbled(why)),
+        Err(error) => return Err(error),
+    };
+    parse_header(&bytes, id).map_err(garbled)
+}
+
+pub(super) fn parse_header(bytes: &[u8], id: &Id) -> Result<Header, String> {
+    let header: Header = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    if header.id != *id {
+        return Err(format!("it is that of session {}", header.id));
+    }
+    header.check()?;
+    Ok(header)
+}
+
+/// Reads one of recant's own files whole; `None` where it is missing. What is no file, or larger than `limit` bytes, is damage.
+pub fn read_small(at: Entry<'_>, limit: u64) -> Result<Option<Vec<u8>>, Error> {
+    // A link is refused by the open, a FIFO does not make it wait.
+    match at.open_file() {
+        Ok(file) => read_open(&file, &at.to_string(), limit).map(Some),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => {
+            Err(Error::Damaged { path: at.to_string(), why: "it is not a file".into() })
+        }
+        Err(error) => Err(error).at("open", at).map_err(Error::from),
+    }
+}
+
+fn read_open(file: &std::fs::File, shown: &str, limit: u64) -> Result<Vec<u8>, Error> {
+    use std::io::Read;
+    let damaged = |why: &str| Error::Damaged { path: shown.into(), why: why.into() };
+    let stat = crate::fs::dir::stat_of(file).at("look at", shown)?;
+    if stat.sort != crate::fs::dir::Sort::File {
+        return Err(damaged("it is not a file"));
+    }
+    if stat.size > limit {
+        return Err(damaged("it is far too large"));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(stat.size + 1).unwrap_or(0));
+    file.take(limit).read_to_end(&mut bytes).at("read", shown)?;
+    Ok(bytes)
+}
+
+pub(super) fn split<'p>(dir: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {
+    let (parent, name) = match path.iter().rposition(|b| *b == b'/') {
+        Some(cut) => (&path[..cut], &path[cut + 1..]),
+        None => (&b""[..], path),
+    };
+    let parent =
+        dir.open_below(parent).at("open the folder", dir.path().join(String::from_utf8_lossy(parent).as_ref()).display())?;
+    Ok((parent, name))
+}
+
+pub(super) fn mkdir_if_missing(fs: &Fs, at: Entry<'_>) -> Result<(), Error> {
+    match fs.mkdir(at, 0o700) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        other => Ok(other.at("make the folder", at)?),
+    }
+}
