@@ -61,8 +61,17 @@ fn attempt() -> Result<Exit, Error> {
         let places = read(&store, "places");
         let route = Route::of(rustix::process::geteuid().as_raw());
         let known = Changes::default();
-        let facts =
-            Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, hides: &[], route };
+        let facts = Facts {
+            held: &held,
+            places: &places,
+            store: &store,
+            started,
+            first: started,
+            known: &known,
+            hides: &[],
+            scratch: &[],
+            route,
+        };
         keep(&store, &collect(&facts, &Fs::new())?);
         return Ok(Exit::Code(0));
     }
@@ -74,6 +83,7 @@ fn attempt() -> Result<Exit, Error> {
         also,
         passes,
         hide: Vec::new(),
+        scratch: Vec::new(),
         program: argv.first().cloned().unwrap_or_default(),
         known: read::<Place>(&store, "places").into_iter().map(|place| place.path).collect(),
         tag: "20260101-000000-test".into(),
@@ -94,17 +104,32 @@ fn attempt() -> Result<Exit, Error> {
     write(&store, "places", &laid.places());
     let before = recant::fs::now();
     write(&store, "started", &[(before.s, before.ns)]);
-    let ended = run(&laid, &Command { argv, env: Vec::new(), linger, network: Network::Open }, &mut |event| match event {
-        Event::SettingUp => {}
-        Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),
-        Event::Uncovered(path, why) => eprintln!("uncovered: {path}: {why}"),
-    })?;
+    let ended =
+        run(
+            &laid,
+            &Command { argv, env: Vec::new(), linger, network: Network::Open, max_size: None },
+            &mut |event| match event {
+                Event::SettingUp => {}
+                Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),
+                Event::Uncovered(path, why) => eprintln!("uncovered: {path}: {why}"),
+            },
+        )?;
     if !ended.own_pids {
         eprintln!("without own PIDs");
     }
     let (places, known) = (laid.places(), Changes::default());
     let (started, route) = (ended.started, Route::of(rustix::process::geteuid().as_raw()));
-    let facts = Facts { held: &held, places: &places, store: &store, started, first: started, known: &known, hides: &[], route };
+    let facts = Facts {
+        held: &held,
+        places: &places,
+        store: &store,
+        started,
+        first: started,
+        known: &known,
+        hides: &[],
+        scratch: &[],
+        route,
+    };
     keep(&store, &finish(&fs, &laid, &facts)?);
     Ok(ended.exit)
 }

@@ -28,12 +28,41 @@ pub struct Request<'a> {
     pub limits: Limits,
     /// Whether a path may never be committed.
     pub denied: Denied,
+    /// What is left out for a conflict that is of no weight.
+    pub aside: &'a Aside,
     /// Content of a run of another boot may be missing: commit it all the same.
     pub accept_unsynced: bool,
 }
 
 /// Whether a path may never be committed.
 pub type Denied = std::rc::Rc<dyn Fn(&AbsPath) -> bool>;
+
+/// Paths that conflict where that is of no weight: `commit.minor`. They are left out, with what lies under them, and with the
+/// deletion of a folder that something of somebody else's is in.
+#[derive(Clone, Default)]
+pub struct Aside {
+    /// The paths, and why.
+    pub paths: Vec<(AbsPath, String)>,
+    /// Whether a path is of no weight.
+    pub minor: Option<Denied>,
+}
+
+impl Aside {
+    /// Why a change is left out, if it is. One name of several of a file never is: the others would go without it.
+    fn why(&self, change: &Change) -> Option<String> {
+        if change.marks.linked || change.marks.link_broken {
+            return None;
+        }
+        let is_minor = |path: &AbsPath| self.minor.as_ref().is_some_and(|minor| minor(path));
+        let takes_away = !change.after.as_ref().is_some_and(State::is_folder) && is_minor(&change.path);
+        self.paths.iter().find_map(|(path, why)| match () {
+            () if change.path == *path => Some(why.clone()),
+            () if change.path.is_under(path) => Some(format!("{path}, in which it lies, is left out")),
+            () if takes_away && path.is_under(&change.path) => Some(format!("{path}, which lies in it, is left out")),
+            () => None,
+        })
+    }
+}
 
 /// The job of committing a session.
 ///
@@ -72,6 +101,7 @@ fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) ->
         run,
         partial,
         denied: request.denied.clone(),
+        aside: request.aside.clone(),
         refused: Vec::new(),
         paths: request.paths.to_vec(),
         originals: manifest::Reading::open(&session.dir)?,
@@ -109,6 +139,7 @@ struct Inward {
     /// Topmost deleted folders whose content is not kept.
     partial: Vec<AbsPath>,
     denied: Denied,
+    aside: Aside,
     refused: Vec<(String, String)>,
     paths: Vec<AbsPath>,
     originals: manifest::Reading,
@@ -121,6 +152,8 @@ impl Moves for Inward {
             if (self.denied)(&change.path) {
                 let why = "commit.deny in the configuration forbids it; leave it out by naming the paths to commit";
                 self.refused.push((change.path.to_string(), why.to_owned()));
+            } else if let Some(why) = self.aside.why(&change) {
+                self.rest.left.push((change.path, why));
             } else if side == Side::Lost && is_file(change.after.as_ref()) && !change.in_place() {
                 let why = "what was committed here is lost: it had been changed when it was taken back".to_owned();
                 self.rest.left.push((change.path, why));

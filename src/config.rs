@@ -176,6 +176,8 @@ pub struct Config {
     pub pass: Set<Vec<PathBuf>>,
     /// `capture.hide`: paths that a run cannot see.
     pub hide: Set<Vec<PathBuf>>,
+    /// `capture.scratch`: places whose changes a run drops at its end.
+    pub scratch: Set<Vec<PathBuf>>,
     /// `checkpoint.max_files`: above so many files `on_limit` holds for a deleted folder.
     pub max_files: Set<u64>,
     /// `checkpoint.max_size`: likewise bytes.
@@ -185,6 +187,8 @@ pub struct Config {
     /// `commit.deny`: globs of paths that are never committed, with all that lies under them. `*` and `?` stay in one part of a
     /// path, `**` does not; one without a '/' is for names at any depth, another is of a whole path.
     pub deny: Set<Vec<String>>,
+    /// `commit.minor`: globs, read like those of `commit.deny`, of paths that a commit of a run leaves out where they conflict.
+    pub minor: Set<Vec<String>>,
     /// `retention.keep`: a prune without conditions keeps so many of the newest.
     pub keep: Set<Option<usize>>,
     /// `retention.older_than`: seconds; a prune without conditions takes what is older.
@@ -196,16 +200,18 @@ pub struct Config {
 }
 
 /// Every key that the file may have.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 15] = [
     "store.path",
     "store.warn_size",
     "capture.also",
     "capture.pass",
     "capture.hide",
+    "capture.scratch",
     "checkpoint.max_files",
     "checkpoint.max_size",
     "checkpoint.on_limit",
     "commit.deny",
+    "commit.minor",
     "retention.keep",
     "retention.older_than",
     "color",
@@ -237,6 +243,7 @@ struct CaptureTable {
     also: Option<Vec<PathBuf>>,
     pass: Option<Vec<PathBuf>>,
     hide: Option<Vec<PathBuf>>,
+    scratch: Option<Vec<PathBuf>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -251,6 +258,7 @@ struct CheckpointTable {
 #[serde(default)]
 struct CommitTable {
     deny: Option<Vec<String>>,
+    minor: Option<Vec<String>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -314,8 +322,12 @@ impl Config {
             let list = list.map(|list| list.into_iter().map(|path| whole(key, path)).collect()).transpose()?;
             Ok(Set::of(list, Vec::new()))
         };
-        let deny = |glob: String| deny(&glob, home).map_err(|why| value("commit.deny", format!("{glob:?}: {why}")));
-        let deny = file.commit.deny.map(|globs| globs.into_iter().map(deny).collect()).transpose()?;
+        let globs = |key: &'static str, globs: Option<Vec<String>>| -> Result<Option<Vec<String>>, Error> {
+            let one = |text: String| glob(&text, home).map_err(|why| value(key, format!("{text:?}: {why}")));
+            globs.map(|globs| globs.into_iter().map(one).collect()).transpose()
+        };
+        let deny = globs("commit.deny", file.commit.deny)?;
+        let minor = globs("commit.minor", file.commit.minor)?;
         let older_than = file.retention.older_than.map(|text| age(&text)).transpose();
         Ok(Self {
             file: Some(path.to_path_buf()),
@@ -325,10 +337,12 @@ impl Config {
             also: paths("capture.also", file.capture.also)?,
             pass: paths("capture.pass", file.capture.pass)?,
             hide: paths("capture.hide", file.capture.hide)?,
+            scratch: paths("capture.scratch", file.capture.scratch)?,
             max_files: Set::of(file.checkpoint.max_files, 100),
             max_size: Set::of(bytes("checkpoint.max_size", file.checkpoint.max_size)?, 50 << 20),
             on_limit: Set::of(file.checkpoint.on_limit, OnLimit::Full),
             deny: Set::of(deny, Vec::new()),
+            minor: Set::of(minor, MINOR.iter().filter_map(|text| glob(text, home).ok()).collect()),
             keep: Set::of(file.retention.keep.map(Some), None),
             older_than: Set::of(older_than.map_err(|why| value("retention.older_than", why))?.map(Some), None),
             color: Set::of(file.color, Color::Auto),
@@ -381,29 +395,32 @@ pub fn edits(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// A glob of `commit.deny` as it holds: `~/` replaced, without a slash at its end.
-fn deny(glob: &str, home: Option<&Path>) -> Result<String, String> {
-    let plain = glob.trim_end_matches('/');
+/// Where what a program leaves behind is of no weight: caches, histories, temporary files.
+const MINOR: [&str; 5] = ["~/.cache", "~/.local/state", "~/.*_history", "/tmp", "/var/tmp"];
+
+/// A glob of `commit.deny` or `commit.minor` as it holds: `~/` replaced, without a slash at its end.
+fn glob(text: &str, home: Option<&Path>) -> Result<String, String> {
+    let plain = text.trim_end_matches('/');
     let whole = match (plain.strip_prefix("~/"), home.and_then(Path::to_str)) {
         (Some(below), Some(home)) => format!("{}/{below}", globset::escape(home)),
         (Some(_), None) => return Err("no home folder is known".into()),
         (None, _) => plain.to_owned(),
     };
     if whole.is_empty() {
-        return Err("nothing could be committed".into());
+        return Err("it means every path there is".into());
     }
     if whole.starts_with('!') {
-        return Err("'!' takes nothing out here: name what is never to be committed".into());
+        return Err("'!' takes nothing out here".into());
     }
     if whole.contains('/') && !whole.starts_with('/') && !whole.starts_with("**/") {
         return Err("with a '/' in it, a glob starts with '/', '~/' or '**/'".into());
     }
-    deny_glob(&whole).map_err(|error| error.kind().to_string())?;
+    path_glob(&whole).map_err(|error| error.kind().to_string())?;
     Ok(whole)
 }
 
-/// Matches whole paths by a glob of [`Config::deny`].
-pub fn deny_glob(glob: &str) -> Result<globset::Glob, globset::Error> {
+/// Matches whole paths by a glob of [`Config::deny`] or [`Config::minor`].
+pub fn path_glob(glob: &str) -> Result<globset::Glob, globset::Error> {
     let anywhere = if glob.contains('/') { glob.to_owned() } else { format!("**/{glob}") };
     globset::GlobBuilder::new(&anywhere).literal_separator(true).backslash_escape(true).build()
 }
@@ -519,7 +536,7 @@ mod tests {
             ("[checkpoint]\nmax_files = -1", "line 2"),
             ("[commit]\ndeny = ['src/*.key']", "commit.deny: \"src/*.key\": with a '/' in it"),
             ("[commit]\ndeny = ['!a']", "commit.deny: \"!a\": '!' takes nothing out"),
-            ("[commit]\ndeny = ['/']", "nothing could be committed"),
+            ("[commit]\ndeny = ['/']", "it means every path"),
             ("[commit]\ndeny = ['a[']", "unclosed character class"),
             ("store = 3", "line 1"),
         ] {

@@ -329,10 +329,12 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     capture.also none default
     capture.pass none default
     capture.hide none default
+    capture.scratch none default
     checkpoint.max_files 100 default
     checkpoint.max_size 1.0 MiB file
     checkpoint.on_limit partial file
     commit.deny /etc/** file
+    commit.minor /world/home/.cache, /world/home/.local/state, /world/home/.*_history, /tmp, /var/tmp default
     retention.keep none default
     retention.older_than 2w file
     color auto default

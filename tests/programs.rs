@@ -66,11 +66,31 @@ const CASES: &[Case] = &[
         varies: &[],
     },
     Case {
+        name: "cargo build of a small crate",
+        needs: &[],
+        made: "mkdir -p app/src dep/src; printf '[package]\nname = \"dep\"\nversion = \"0.1.0\"\nedition = \"2021\"\n' > dep/Cargo.toml; echo 'pub fn f() -> u32 { 7 }' > dep/src/lib.rs; \
+               printf '[package]\nname = \"app\"\nversion = \"0.1.0\"\nedition = \"2021\"\nbuild = \"build.rs\"\n[dependencies]\ndep = { path = \"../dep\" }\n' > app/Cargo.toml; \
+               echo 'fn main() { println!(\"cargo:rustc-env=X=1\"); }' > app/build.rs; echo 'fn main() { println!(\"{}{}\", dep::f(), env!(\"X\")); }' > app/src/main.rs",
+        script: "test -x TOOLS/cargo || exit 77; export PATH=TOOLS:$PATH CARGO_HOME=$PWD/home CARGO_INCREMENTAL=0; cd app; cargo build -q --offline; test $(target/debug/app) = 71; \
+                 echo '// more' >> src/main.rs; cargo build -q --offline; cargo clean -q -p dep --offline; cargo build -q --offline",
+        varies: &[
+            ".json",
+            ".timestamp",
+            "dep-lib-dep",
+            "dep-bin-app",
+            "dep-build-script-build-script-build",
+            "output",
+            "run-build-script-build-script-build",
+            "bin-app",
+            ".global-cache",
+        ],
+    },
+    Case {
         name: "tar and unzip",
         needs: &["tar", "unzip", "python3"],
         made: "mkdir -p src/a; for n in $(seq 200); do echo $n > src/a/$n; done; ln src/a/1 src/l; ln -s a/2 src/s; mkfifo src/p; chmod 6755 src/a/3; chmod 1777 src/a; \
-               touch -d 2001-01-01 src/a/4; tar cf src.tar src; python3 -m zipfile -c src.zip src/a/5 src/a/6; rm -r src/a/7",
-        script: "tar xf src.tar; mkdir out; tar xpf src.tar -C out; cd out; unzip -q ../src.zip; rm -r src/a; tar xf ../src.tar",
+               touch -d 2001-01-01 src/a/4; tar cf src.tar src; tar cf owned.tar --owner=1234 --group=4321 src; python3 -m zipfile -c src.zip src/a/5 src/a/6; rm -r src/a/7",
+        script: "tar xf src.tar; mkdir out; tar xpf src.tar -C out; cd out; unzip -q ../src.zip; rm -r src/a; tar xf ../src.tar; mkdir owned; tar xpf ../owned.tar -C owned",
         varies: &[],
     },
     Case {
@@ -81,9 +101,9 @@ const CASES: &[Case] = &[
         varies: &[],
     },
     Case {
-        name: "sed -i over 500 files, patch",
+        name: "sed -i over 5,000 files, patch",
         needs: &["patch"],
-        made: "mkdir d; for n in $(seq 500); do echo \"line $n\" > d/$n; done; cp d/7 7.old; echo changed >> 7.old; diff -u d/7 7.old > p || true",
+        made: "mkdir d; for n in $(seq 5000); do echo \"line $n\" > d/$n; done; cp d/7 7.old; echo changed >> 7.old; diff -u d/7 7.old > p || true",
         script: "sed -i s/line/row/ d/*; sed -i s/row/line/ d/7; patch -s d/7 < p; sed -i.bak 1d d/1*",
         varies: &[],
     },
@@ -129,6 +149,37 @@ os.utime("x/f", ns=(5, 7)); os.setxattr("x/f", "user.mark", b"value"); os.chmod(
         varies: &[],
     },
     Case {
+        name: "rm -rf and cp -a of a tree of 5,000 files",
+        needs: &[],
+        made: "mkdir -p t/a t/b/c; cd t; for d in a b b/c; do (cd $d; seq 1700 | split -l 1 -a 4 - f); done; ln b/fabcd b/c/linked; ln -s ../a b/to-a; chmod 555 b/c",
+        script: "cp -a t copy; chmod 755 t/b/c copy/b/c; rm -rf t; mv copy/a t; find copy -name '*ab*' -delete",
+        varies: &[],
+    },
+    Case {
+        name: "ssh-keygen, and files that nobody else may read",
+        needs: &["ssh-keygen"],
+        made: "mkdir -m 700 .ssh; echo old > .ssh/known_hosts; chmod 600 .ssh/known_hosts",
+        script: "id -un > /dev/null || exit 77; ssh-keygen -q -t ed25519 -N '' -C test -f .ssh/key; chmod 400 .ssh/key; echo new >> .ssh/known_hosts; ssh-keygen -q -R new -f .ssh/known_hosts 2>/dev/null || true",
+        varies: &["key", "key.pub", "known_hosts.old"],
+    },
+    Case {
+        name: "a server on a Unix socket, and its clients",
+        needs: &["python3"],
+        made: "mkdir run; echo 0 > count",
+        script: r#"python3 -c '
+import os, socket, threading
+server = socket.socket(socket.AF_UNIX); server.bind("run/socket"); server.listen()
+def serve():
+    for n in range(20):
+        with server.accept()[0] as one: open("count", "w").write(one.recv(9).decode())
+thread = threading.Thread(target=serve); thread.start()
+for n in range(20):
+    with socket.socket(socket.AF_UNIX) as one: one.connect("run/socket"); one.send(str(n).encode())
+thread.join(); os.mkfifo("run/pipe"); os.chmod("run/socket", 0o600)
+'"#,
+        varies: &[],
+    },
+    Case {
         name: "a build in many processes",
         needs: &["make", "gcc"],
         made: "for n in $(seq 12); do echo \"int f$n(void) { return $n; }\" > $n.c; done; printf 'all: $(patsubst %%.c,%%.o,$(wildcard *.c))\\n\\tar rcD all.a $^\\n' > Makefile",
@@ -136,6 +187,12 @@ os.utime("x/f", ns=(5, 7)); os.setxattr("x/f", "user.mark", b"value"); os.chmod(
         varies: &[],
     },
 ];
+
+/// The folder of the real cargo and rustc, behind rustup's proxies, which look for their own things in the user's home.
+fn tools() -> String {
+    let cargo = Path::new(env!("CARGO"));
+    cargo.parent().map_or_else(String::new, |folder| folder.display().to_string())
+}
 
 /// The times of what the program made are of its run; the content of some files is, too.
 fn compared(manifest: Manifest, since: SystemTime, varies: &[&str]) -> Manifest {
@@ -151,6 +208,7 @@ fn compared(manifest: Manifest, since: SystemTime, varies: &[&str]) -> Manifest 
 #[test]
 fn what_people_run_leaves_the_same_held_and_committed_as_bare_and_comes_off_exactly() {
     let mut table = Vec::new();
+    let tools = tools();
     for case in CASES {
         if !case.needs.iter().all(|program| has(program)) {
             continue;
@@ -158,7 +216,7 @@ fn what_people_run_leaves_the_same_held_and_committed_as_bare_and_comes_off_exac
         each(|desk| {
             let what = format!("{}, as {:?}", case.name, desk.who);
             desk.made(&format!("set -e; {GIT}{}", case.made));
-            let script = format!("set -e; {GIT}{}", case.script);
+            let script = format!("set -e; {GIT}{}", case.script.replace("TOOLS", &tools));
             let before = desk.world.manifest();
             let since = SystemTime::now();
             std::thread::sleep(Duration::from_millis(25));
@@ -205,6 +263,7 @@ impl System {
         for (n, (real, full)) in [
             ("/etc", true),
             ("/opt", false),
+            ("/usr/local", false),
             ("/var/lib/dpkg", true),
             ("/var/lib/apt", false),
             ("/var/cache/apt", false),
@@ -260,7 +319,11 @@ fn packages_and_users_of_the_system_come_and_go_in_a_run_of_root() {
     );
     let path =
         "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive; set -e; ";
-    let install = format!("{path} apt-get install -y -q $PWD/demo.deb < /dev/null; useradd -m -s /bin/sh recant-demo");
+    desk.made(
+        "printf 'all:\\ninstall:\\n\\tinstall -D -m 4755 demo.deb $(DESTDIR)/usr/local/lib/demo/lib\\n\\tln -sf ../lib/demo/lib $(DESTDIR)/usr/local/bin-demo\\n' > Makefile",
+    );
+    let install =
+        format!("{path} make -s install; apt-get install -y -q $PWD/demo.deb < /dev/null; useradd -m -s /bin/sh recant-demo");
     let remove = format!("{path} apt-get remove -y -q recant-demo < /dev/null; userdel -r recant-demo");
     let before = system.manifests();
 

@@ -1015,3 +1015,137 @@ fn show_has_the_table_of_what_was_held_where() {
         assert!(json["run"]["coverage"].as_array().unwrap().len() >= 3, "{json}");
     });
 }
+
+#[test]
+fn what_is_written_in_a_scratch_place_is_dropped_at_the_end_and_counted() {
+    each(|desk| {
+        let before = desk.made("mkdir -p build/deep old; echo o > build/o; echo k > old/k; echo f > file");
+        let script = "echo new > build/deep/new; rm build/o; mkdir build/d; echo n > new; echo x > scratch.txt; mv new moved; ln moved build/link";
+        let said = desk.held("--scratch build --scratch scratch.txt", script).run().ok();
+        assert!(said.stderr().contains("5 changes in scratch places dropped"), "{said}");
+        let id = desk.id();
+        assert_eq!(desk.paths(&id), ["moved"]);
+        let shown = desk.recant("show").ok();
+        assert!(
+            shown.stdout().contains(&format!("dropped at the end    {}", desk.world.tree().join("build").display())),
+            "{shown}"
+        );
+        // A further run in the session does not see it, nor does what it drops come back by the next.
+        desk.held(&format!("--session {id} --scratch old"), "cat build/o && ! ls build/deep/new && echo y > old/y").run().ok();
+        let said = desk.held(&format!("--session {id}"), "! ls old/y && cat moved").run().ok();
+        assert!(!said.stderr().contains("dropped"), "{said}");
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!((desk.world.read("moved"), desk.world.read("build/o")), ("n\n".into(), "o\n".into()));
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+        // Nothing but scratch: no session. A folder above that goes takes it along, which is said.
+        assert!(desk.held("--scratch build", "rm -r build").run().ok().stderr().contains("no file change"));
+        let said = desk.held("--scratch old/k", "rm -r old").run().ok();
+        assert!(said.stderr().contains("old/k: its changes are kept"), "{said}");
+        let id = desk.ids().pop().unwrap();
+        assert_eq!(desk.paths(&id), ["old", "old/k"]);
+        // What a killed run left there is dropped by whoever collects it.
+        let script = "echo w > build/w; echo held > held; echo ready; read go";
+        desk.start("--scratch build", script).kill();
+        let id = desk.ids().pop().unwrap();
+        until("the run is over", || desk.recant(&format!("diff {id} --name-only")).status == 0);
+        assert_eq!(desk.paths(&id), ["held"]);
+        let said = desk.held(&format!("--session {id}"), "! ls build/w && cat held").run().ok();
+        assert!(said.stdout().contains("held"), "{said}");
+        // The setting does the same.
+        desk.world.config(&format!("[capture]\nscratch = ['{}']\n", desk.world.tree().join("build").display()));
+        desk.give(desk.world.program("true", [""])).run().ok();
+        assert!(desk.run("echo z > build/z").ok().stderr().contains("1 change in scratch places dropped"));
+    });
+}
+
+#[test]
+fn a_command_that_writes_more_than_it_may_is_ended_and_nothing_is_committed() {
+    each(|desk| {
+        let before = desk.made("echo a > a");
+        let script = "n=0; while :; do n=$((n + 1)); head -c 1000000 /dev/zero > zeros$n; done";
+        let said = desk.held("--max-size 4M --commit", script).run().with(137);
+        assert!(said.stderr().contains("which is more than --max-size 4.0 MiB"), "{said}");
+        desk.world.manifest().assert_same(&before, "nothing is on the tree");
+        assert_eq!(desk.status(&desk.id()), "pending");
+        desk.recant(&format!("discard {}", desk.id())).ok();
+        // One that has ended by itself before anybody looked.
+        let said = desk.held("--max-size 10K --commit --json", "head -c 100000 /dev/zero > quick").run().ok();
+        let last: serde_json::Value = serde_json::from_str(said.stderr().lines().last().unwrap()).unwrap();
+        assert!(last["result"] == "pending" && last["too_much"].as_u64().unwrap() >= 100_000, "{last}");
+        let said = desk.held("--max-size 1M", "echo little > little").run().ok();
+        assert!(!said.stderr().contains("max-size"), "{said}");
+        desk.held("--max-size 1X", "true").run().with(2);
+    });
+}
+
+#[test]
+fn a_conflict_where_it_is_of_no_weight_is_left_out_and_stops_nothing_else() {
+    each(|desk| {
+        desk.made("mkdir cache cache/sub; echo s > cache/sub/s; echo a > a");
+        let tree = desk.world.tree();
+        // A folder of its own for temporary files, so that it is none of this machine's.
+        desk.world.config(&format!("[commit]\nminor = ['{}/cache']\n", tree.display()));
+        let elsewhere = desk.world.root().join("project");
+        desk.bare(desk.world.root(), "mkdir project");
+        let run = |script: &str| {
+            desk.held("", &format!("cd {}; {script}", tree.display())).cwd(&elsewhere).run().ok();
+            desk.ids().pop().unwrap()
+        };
+        let script =
+            "echo mine > cache/new; echo ok > cache/fine; mkdir cache/d; echo d > cache/d/d; rm -r cache/sub; echo b > a";
+        let id = run(script);
+        desk.bare(&tree, "echo theirs > cache/new; mkdir cache/d; echo theirs > cache/sub/theirs");
+        let said = desk.recant(&format!("commit {id} --strict --json")).with(3);
+        assert!(said.against().len() >= 2, "{said}");
+        let dry = desk.recant(&format!("commit {id} --dry-run --json")).with(4).json();
+        let left: Vec<&str> = dry["left"].as_array().unwrap().iter().map(|left| left["path"].as_str().unwrap()).collect();
+        let names = ["cache/d", "cache/d/d", "cache/new", "cache/sub"].map(|name| tree.join(name).display().to_string());
+        assert_eq!(left, names, "{dry}");
+        let said = desk.recant(&format!("commit {id}")).with(4);
+        assert!(said.stdout().contains("left") && said.stdout().contains("conflict: expected nothing"), "{said}");
+        let read = |name: &str| desk.world.read(name);
+        assert_eq!((read("a"), read("cache/fine"), read("cache/new")), ("b\n".into(), "ok\n".into(), "theirs\n".into()));
+        assert!(!desk.world.exists("cache/sub/s") && desk.world.exists("cache/sub/theirs"));
+        assert_eq!(desk.status(&id), "partial");
+        desk.recant(&format!("rollback {id}")).ok();
+        assert_eq!((read("a"), read("cache/sub/s")), ("a\n".into(), "s\n".into()));
+        // One conflict that counts is enough to stop it all; so is one where the command was meant to work.
+        let id = run("echo mine > cache/more; echo c > a");
+        desk.bare(&tree, "echo theirs > cache/more; echo x > a");
+        assert_eq!(desk.recant(&format!("commit {id} --json")).with(3).against().len(), 2);
+        let id = {
+            desk.held("", "echo mine > here").cwd(tree.join("cache")).run().ok();
+            desk.ids().pop().unwrap()
+        };
+        desk.bare(&tree, "echo theirs > cache/here");
+        desk.recant(&format!("commit {id}")).with(3);
+        // So does a run that commits.
+        let wait = "echo mine > TREE/cache/last; echo ready; read go".replace("TREE", tree.to_str().unwrap());
+        let mut child = desk.held("--commit", &wait).cwd(&elsewhere).command();
+        let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        until("it is ready", || std::io::Read::read(child.stdout.as_mut().unwrap(), &mut [0; 6]).unwrap() > 0);
+        desk.bare(&tree, "echo theirs > cache/last");
+        child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(4));
+    });
+}
+
+#[test]
+fn crowded_places_are_one_line_but_what_is_deleted_is_listed() {
+    each(|desk| {
+        desk.made("mkdir full old; for n in $(seq 150); do echo $n > old/$n; done");
+        desk.run("for n in $(seq 200); do echo $n > full/$n; done; rm -r old; echo a > a").ok();
+        let full = desk.world.tree().join("full").display().to_string();
+        let folded = |said: &common::Said| said.stdout().contains(&format!("{full}: 200"));
+        let said = desk.recant("show").ok();
+        assert!(folded(&said) && said.stdout().contains("old/77") && !said.stdout().contains("full/7"), "{said}");
+        assert!(desk.recant("show --all").ok().stdout().contains("full/77"));
+        let id = desk.id();
+        let said = desk.recant(&format!("commit {id}")).ok();
+        assert!(folded(&said) && said.stdout().contains("old/77") && !said.stdout().contains("full/7"), "{said}");
+        assert!(said.stderr().contains("352 paths committed"), "{said}");
+        assert!(desk.recant(&format!("rollback {id} --all")).ok().stdout().contains("full/77"));
+        assert!(desk.recant(&format!("redo {id} --json")).ok().json()["paths"].as_array().unwrap().len() == 352);
+    });
+}

@@ -11,7 +11,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use super::collect::{Collected, Facts, clear_work, collect, finish};
+use super::collect::{Collected, Facts, clear_scratch, clear_work, collect, finish};
 use super::error::Error;
 use super::plan::{Laid, Plan, Route};
 use super::refused;
@@ -39,6 +39,10 @@ pub struct Held {
     pub warnings: Vec<String>,
     /// What the run may have refused to a command that failed, a line each.
     pub refused: Vec<String>,
+    /// How many changes in scratch places were dropped.
+    pub dropped: u64,
+    /// What the command wrote, in bytes, where that was more than it may.
+    pub too_much: Option<u64>,
 }
 
 /// Runs a command in a session that was just begun, or goes on in one that came from a run and is pending. An error means
@@ -69,6 +73,7 @@ pub fn hold(
         coverage: laid.coverage().to_vec(),
         notes: Vec::new(),
         hides,
+        scratch: laid.scratch().to_vec(),
         extra: Default::default(),
     };
     session.note_run(fs, &record)?;
@@ -96,17 +101,29 @@ pub fn hold(
         Exit::Code(_) => refused::reasons(laid.route(), cwd, &command.argv, &record.coverage),
     };
     match collect_ran(fs, store, session, &mut record, &laid, &held) {
-        Ok(changes) => Ok(Held { exit: ended.exit, changes, coverage: record.coverage, warnings: record.notes, refused }),
+        Ok((changes, dropped)) => {
+            let (coverage, warnings) = (record.coverage, record.notes);
+            Ok(Held { exit: ended.exit, changes, coverage, warnings, refused, dropped, too_much: ended.too_much })
+        }
         Err(why) => Err(uncollected(session, Some(ended.exit), why)),
     }
 }
 
-fn collect_ran(fs: &Fs, store: &Store, session: &mut Locked, record: &mut Run, laid: &Laid, held: &Dir) -> Result<u64, Error> {
+/// How many changes there are now, and how many were dropped.
+fn collect_ran(
+    fs: &Fs,
+    store: &Store,
+    session: &mut Locked,
+    record: &mut Run,
+    laid: &Laid,
+    held: &Dir,
+) -> Result<(u64, u64), Error> {
     let known = session.changes_as_written()?;
     let mut collected = finish(fs, laid, &facts(held, record, store, &known))?;
     record.notes.append(&mut collected.warnings);
     record.hides = std::mem::take(&mut collected.hides);
-    keep(fs, session, record, collected, false)
+    let dropped = collected.dropped;
+    Ok((keep(fs, session, record, collected, false)?, dropped))
 }
 
 /// From here on the command has run: whatever fails, the session stays, and is collected by the next verb that names it.
@@ -123,6 +140,7 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Change
         first: record.first.unwrap_or(record.started),
         known,
         hides: &record.hides,
+        scratch: &record.scratch,
         route: Route::of(record.uid),
     }
 }
@@ -142,7 +160,9 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     };
     let unsynced = !is_this_boot(&record.boot);
     let known = session.changes_as_written()?;
-    let mut collected = collect(&facts(&held, &record, store, &known), fs)?;
+    let facts = facts(&held, &record, store, &known);
+    let mut collected = collect(&facts, fs)?;
+    clear_scratch(fs, &facts, &collected)?;
     fs.sync_fs(&held).at("sync the file system of", held.path().display())?;
     clear_work(fs, &held, &record.places)?;
     record.notes.append(&mut collected.warnings);

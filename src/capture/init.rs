@@ -163,8 +163,10 @@ fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
     for signal in [libc::SIGPIPE, libc::SIGIO] {
         sys::default_action(signal);
     }
-    if orders.child_ignored {
-        sys::ignore(libc::SIGCHLD);
+    for (ignored, signal) in [(orders.child_ignored, libc::SIGCHLD), (sys::pipe_was_ignored(), libc::SIGPIPE)] {
+        if ignored {
+            sys::ignore(signal);
+        }
     }
     orders.mask.set();
     let error = sys::exec(orders.argv, orders.env);

@@ -15,7 +15,8 @@
 //! Files: `plan` is the checked list of mounts, `places` chooses what is on it; `space` builds them inside the namespace; `init` is the small pid 1;
 //! `run` forks and waits; `collect` reads the uppers, once
 //! `redirect` has filled in the folders that were renamed; `sys` holds the unsafe calls; `probe` looks
-//! at the machine's switches; `refused` guesses what a command that failed was refused.
+//! at the machine's switches; `refused` guesses what a command that failed was refused;
+//! `scratch` drops what is to be dropped; `limit` watches how much is written.
 
 pub mod collect;
 mod descriptors;
@@ -23,12 +24,14 @@ pub mod error;
 pub mod hold;
 mod init;
 pub mod inside;
+mod limit;
 pub mod places;
 pub mod plan;
 pub mod probe;
 mod redirect;
 mod refused;
 pub mod run;
+mod scratch;
 mod space;
 mod sys;
 mod words;

@@ -83,6 +83,7 @@ impl Places {
         }
         making.take_all(wanted);
         making.say_rest();
+        request.scratch.iter().for_each(|path| making.say(path, How::Scratch, "asked for", false));
         making.places.targets.retain(|target| !passes.iter().any(|pass| target.path.is_under(pass)));
         making.places.passes = passes;
         making.sockets()?;

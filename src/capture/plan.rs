@@ -27,6 +27,8 @@ pub struct Request {
     pub passes: Vec<Pass>,
     /// Further places that are not to be seen.
     pub hide: Vec<PathBuf>,
+    /// Places whose changes are dropped at the end; they need not be there.
+    pub scratch: Vec<AbsPath>,
     /// The program that will be run, to tell at once of one that can't work.
     pub program: OsString,
     /// The places that the session captured in earlier runs.
@@ -65,6 +67,7 @@ pub struct Plan {
     pub(super) hidden: Vec<AbsPath>,
     /// Sockets of processes outside: masked where they do not lie in an overlay, in which they are dead.
     pub(super) sockets: Vec<AbsPath>,
+    pub(super) scratch: Vec<AbsPath>,
     pub(super) cwd: AbsPath,
     pub(super) tag: String,
     pub(super) uid: u32,
@@ -143,6 +146,7 @@ impl Plan {
             passes: places.passes,
             hidden: places.hidden,
             sockets: places.sockets,
+            scratch: request.scratch.clone(),
             cwd: request.cwd.clone(),
             tag: request.tag.clone(),
             uid: rustix::process::geteuid().as_raw(),
@@ -284,6 +288,11 @@ impl Laid {
     /// Who sets up the namespace.
     pub fn route(&self) -> Route {
         self.plan.route
+    }
+
+    /// The places whose changes are dropped at the end.
+    pub fn scratch(&self) -> &[AbsPath] {
+        &self.plan.scratch
     }
 
     /// From when on a change of the real tree is one during the run.

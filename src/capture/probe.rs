@@ -59,6 +59,7 @@ pub fn word(how: How) -> &'static str {
         How::Passed => "real",
         How::Hidden => "hidden",
         How::Private => "private",
+        How::Scratch => "dropped at the end",
         How::Uncovered => "not held: read-only",
         How::Masked => "masked",
     }

@@ -88,7 +88,7 @@ impl Looking<'_> {
             How::ReadOnly | How::Uncovered => "is read-only in the run",
             How::Hidden => "is hidden in the run",
             How::Masked => "is a socket that is dead in the run",
-            How::Captured | How::Passed | How::Private => return None,
+            How::Captured | How::Passed | How::Private | How::Scratch => return None,
         };
         let folder = stat(path).filter(|stat| stat.sort == Sort::Folder).map_or_else(|| path.parent(), |_| Some(path.clone()))?;
         if matches!(row.how, How::ReadOnly | How::Uncovered) && !may_write(&folder) {

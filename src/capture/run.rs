@@ -17,6 +17,7 @@ use rustix::time::Timespec;
 use super::descriptors;
 use super::error::{Error, remedy};
 use super::init::{self, Orders};
+use super::limit::{self, Meter};
 use super::plan::{Laid, Route};
 use super::sys::{self, New, Signals};
 use super::words::{Failed, Word, Words};
@@ -36,6 +37,8 @@ pub struct Command {
     pub linger: Linger,
     /// What of the network it has.
     pub network: Network,
+    /// So many bytes may be written; then it is ended.
+    pub max_size: Option<u64>,
 }
 
 /// What of the network a command has.
@@ -79,6 +82,8 @@ pub struct Ended {
     pub closed: usize,
     /// Whether the command had PIDs of its own.
     pub own_pids: bool,
+    /// What it wrote, in bytes, where that was more than it may: it was ended for that, if it had not ended by itself.
+    pub too_much: Option<u64>,
 }
 
 /// What happens while a run lasts that a person may want to hear.
@@ -112,7 +117,8 @@ pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Resul
     let mask = listened.block();
     let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
         let started = laid.plan.since;
-        let mut run = Running { laid, command, signals: signals.as_fd(), hear };
+        let meter = command.max_size.map(|max| Meter::new(laid, max));
+        let mut run = Running { laid, command, signals: signals.as_fd(), hear, meter, too_much: None };
         let orders = |own_pids| Orders {
             laid,
             argv: &argv,
@@ -130,7 +136,8 @@ pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Resul
             None => (run.attempt(&orders(false))?.ok_or(Error::Threads)?, false),
         };
         while sys::next_signal(signals.as_fd()).is_some() {}
-        Ok(Ended { exit, started, places: laid.places(), closed: inherited.closed(), own_pids })
+        let too_much = run.too_much.or_else(|| run.meter.and_then(|meter| Some(meter.written()).filter(|n| *n > meter.max())));
+        Ok(Ended { exit, started, places: laid.places(), closed: inherited.closed(), own_pids, too_much })
     });
     mask.set();
     if child_ignored {
@@ -160,6 +167,8 @@ struct Running<'a> {
     command: &'a Command,
     signals: std::os::fd::BorrowedFd<'a>,
     hear: &'a mut dyn FnMut(Event),
+    meter: Option<Meter<'a>>,
+    too_much: Option<u64>,
 }
 
 impl Running<'_> {
@@ -196,7 +205,10 @@ impl Running<'_> {
         let mut told = false;
         loop {
             let left = over.filter(|_| !told).map(|since| PATIENCE.saturating_sub(since.elapsed()));
-            let went_on = self.wait(init, &words, left, over.is_some());
+            let tick = self.meter.as_ref().filter(|_| self.too_much.is_none()).map(|_| limit::TICK);
+            let wake = left.into_iter().chain(tick).min();
+            let went_on = self.wait(init, &words, wake, over.is_some());
+            self.end_if_too_much(&words);
             if left.is_some_and(|left| left.is_zero()) {
                 told = true;
                 (self.hear)(Event::Lingering(names_of_children(init)));
@@ -234,6 +246,16 @@ impl Running<'_> {
         }
         // The init was killed before it could say how the command ended; that ended with it.
         outcome.unwrap_or(Outcome::Exit(Exit::Signal(libc::SIGKILL)))
+    }
+
+    /// Ends the run where it has written more than it may.
+    fn end_if_too_much(&mut self, words: &Words) {
+        if let (None, Some(meter)) = (self.too_much, &mut self.meter) {
+            self.too_much = meter.exceeded();
+            if self.too_much.is_some() {
+                end_rest(words);
+            }
+        }
     }
 
     /// Waits for a word, a signal or the time `left`; passes signals on. Whether this process was continued.

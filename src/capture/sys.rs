@@ -225,6 +225,30 @@ pub(super) fn default_action(signal: i32) -> bool {
     unsafe { libc::signal(signal, libc::SIG_DFL) == libc::SIG_IGN }
 }
 
+/// Whether SIGPIPE was ignored when this process began. Rust's runtime ignores it before `main`, so that it is noted earlier.
+pub(super) fn pipe_was_ignored() -> bool {
+    PIPE_IGNORED.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+static PIPE_IGNORED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+// SAFETY: the loader calls what stands in .init_array once, before `main`, with one thread (ELF gABI, "Initialization and Termination
+// Functions"); `note_pipe` has the type that it expects there, less arguments that it may pass and that are not looked at.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static NOTE_PIPE: extern "C" fn() = note_pipe;
+
+extern "C" fn note_pipe() {
+    // SAFETY: sigaction(2) with a null new action only writes the present one into `now`; all zero is a valid value of it. Nothing of
+    // Rust's runtime is used, which is not there yet: an atomic store needs none.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        if libc::sigaction(libc::SIGPIPE, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN {
+            PIPE_IGNORED.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+}
+
 /// Lets a signal be ignored.
 pub(super) fn ignore(signal: i32) {
     // SAFETY: SIG_IGN installs no handler of ours.

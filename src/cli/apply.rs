@@ -7,13 +7,16 @@ use serde::Serialize;
 
 use super::args;
 use super::bar::Bar;
+use super::fold::{Line, fold};
 use super::problem::{Against, Problem};
 use super::{Call, Ended, place, recover, text};
+use crate::capture::places::project_of;
 use crate::checkpoint::limits::{self, Limits};
-use crate::commit::{self, Denied, Request};
+use crate::commit::{self, Aside, Denied, Request};
 use crate::config;
 use crate::engine;
 use crate::engine::Effect;
+use crate::engine::conflict::Conflict;
 use crate::engine::job::{Job, OnConflict, Verb};
 use crate::engine::report::{Done, Report, Row};
 use crate::error::{Failure, Kind};
@@ -47,11 +50,45 @@ struct Left<'a> {
 pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
     let ask = ask_commit(call, on_limit, args.force, args.accept_unsynced)?;
-    carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Commit, &ask)
+    let minor = if args.strict || args.force { Minor::Stops } else { Minor::LeftOut };
+    let said = Said { dry_run: args.dry_run, all: args.all };
+    carry_out(call, &args.id, &args.paths, said, Act { verb: Verb::Commit, minor, ask: &ask })
+}
+
+/// What is said of an operation, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Said {
+    /// It is not done: what would be.
+    dry_run: bool,
+    /// Every path is listed.
+    all: bool,
+}
+
+impl Said {
+    /// Of one that was done, crowded places folded.
+    pub fn done() -> Self {
+        Self { dry_run: false, all: false }
+    }
+}
+
+/// What a conflict in a place of `commit.minor` means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Minor {
+    /// Nothing is done, as with any other.
+    Stops,
+    /// The path is left out.
+    LeftOut,
+}
+
+/// A verb, and how its job is asked for.
+struct Act<'a> {
+    verb: Verb,
+    minor: Minor,
+    ask: &'a Ask<'a>,
 }
 
 /// What asks for the job, once the session is locked and the paths are known.
-type Ask<'c> = dyn Fn(&Locked, &[AbsPath]) -> Result<Job, engine::Error> + 'c;
+type Ask<'c> = dyn Fn(&Locked, &[AbsPath], &Aside) -> Result<Job, engine::Error> + 'c;
 
 fn ask_commit<'c>(
     call: &'c Call,
@@ -60,26 +97,28 @@ fn ask_commit<'c>(
     accept_unsynced: bool,
 ) -> Result<Box<Ask<'c>>, Problem> {
     let denied = denied(&call.config.deny.value)?;
-    Ok(Box::new(move |session, paths| {
+    Ok(Box::new(move |session, paths, aside| {
         let (on_conflict, limits) = (on_conflict(force), limits(call, on_limit));
-        commit::commit(session, &Request { paths, on_conflict, limits, denied: denied.clone(), accept_unsynced })
+        commit::commit(session, &Request { paths, on_conflict, limits, denied: denied.clone(), aside, accept_unsynced })
     }))
 }
 
 /// Puts a rolled-back session onto the tree again.
 pub fn redo(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
     let denied = denied(&call.config.deny.value)?;
-    let ask = |session: &Locked, paths: &[AbsPath]| {
+    let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
         let (on_conflict, limits) = (on_conflict(args.force), limits(call, call.config.on_limit.value));
-        commit::redo(session, &Request { paths, on_conflict, limits, denied: denied.clone(), accept_unsynced: true })
+        commit::redo(session, &Request { paths, on_conflict, limits, denied: denied.clone(), aside, accept_unsynced: true })
     };
-    carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Redo, &ask)
+    let said = Said { dry_run: args.dry_run, all: args.all };
+    carry_out(call, &args.id, &args.paths, said, Act { verb: Verb::Redo, minor: Minor::Stops, ask: &ask })
 }
 
 /// Takes a session back.
 pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
-    let ask = |session: &Locked, paths: &[AbsPath]| crate::rollback::rollback(session, paths, on_conflict(args.force));
-    carry_out(call, &args.id, &args.paths, args.dry_run, Verb::Rollback, &ask)
+    let ask = |session: &Locked, paths: &[AbsPath], _: &Aside| crate::rollback::rollback(session, paths, on_conflict(args.force));
+    let said = Said { dry_run: args.dry_run, all: args.all };
+    carry_out(call, &args.id, &args.paths, said, Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask })
 }
 
 fn on_conflict(force: bool) -> OnConflict {
@@ -105,36 +144,46 @@ fn limits(call: &Call, on_limit: config::OnLimit) -> Limits {
 
 /// Whether a path is one that `commit.deny` names, or lies under one.
 fn denied(globs: &[String]) -> Result<Denied, Problem> {
-    let broken = |error: globset::Error| Problem::refused(format!("commit.deny: {error}"));
-    let mut set = GlobSetBuilder::new();
-    for glob in globs {
-        set.add(config::deny_glob(glob).map_err(broken)?);
-    }
-    let set = set.build().map_err(broken)?;
-    let denied = move |path: &AbsPath| !set.is_empty() && path.as_path().ancestors().any(|path| set.is_match(path));
-    Ok(std::rc::Rc::new(denied))
+    named_by("commit.deny", globs)
 }
 
-fn carry_out(call: &Call, key: &str, paths: &[PathBuf], dry_run: bool, verb: Verb, ask: &Ask<'_>) -> Result<Ended, Problem> {
-    let (store, mut session) = if dry_run { to_look_at(call, key)? } else { call.locked(key)? };
+/// Whether a path is one that the globs of a setting name, or lies under one.
+fn named_by(key: &str, globs: &[String]) -> Result<Denied, Problem> {
+    let broken = |error: globset::Error| Problem::refused(format!("{key}: {error}"));
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        set.add(config::path_glob(glob).map_err(broken)?);
+    }
+    let set = set.build().map_err(broken)?;
+    Ok(std::rc::Rc::new(move |path: &AbsPath| !set.is_empty() && path.as_path().ancestors().any(|path| set.is_match(path))))
+}
+
+/// Whether a conflict at a path is of no weight: in a place of `commit.minor`, but not where the command was meant to work. What was
+/// staged by hand was named path by path: none of it is.
+fn minor(call: &Call, session: &Locked) -> Result<Option<Denied>, Problem> {
+    let Some(run) = session.run()? else { return Ok(None) };
+    let named = named_by("commit.minor", &call.config.minor.value)?;
+    let project = project_of(&run.cwd);
+    let works_there = named(&project);
+    Ok(Some(std::rc::Rc::new(move |path: &AbsPath| named(path) && !(works_there && path.is_under(&project)))))
+}
+
+fn carry_out(call: &Call, key: &str, paths: &[PathBuf], said: Said, act: Act<'_>) -> Result<Ended, Problem> {
+    let (store, mut session) = if said.dry_run { to_look_at(call, key)? } else { call.locked(key)? };
     let changes = if paths.is_empty() { Changes::default() } else { session.changes()? };
     let paths = paths.iter().map(|path| place::named(path, &changes)).collect::<Result<Vec<_>, _>>()?;
     drop(changes);
-    let (report, ended) = carry_out_in(call, store, &mut session, &paths, dry_run, verb, ask)?;
-    say(call, session.id(), &report, dry_run);
+    let (report, ended) = carry_out_in(call, store, &mut session, &paths, said.dry_run, &act)?;
+    say(call, session.id(), &report, said);
     Ok(ended)
 }
 
 /// Commits a session that a run has just filled, as its options and the settings say.
-pub fn commit_run(
-    call: &Call,
-    store: &Store,
-    session: &mut Locked,
-    on_limit: Option<args::OnLimit>,
-) -> Result<(Report, Ended), Problem> {
-    let on_limit = on_limit.map_or(call.config.on_limit.value, policy);
+pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, args: &args::Run) -> Result<(Report, Ended), Problem> {
+    let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
     let ask = ask_commit(call, on_limit, false, false)?;
-    carry_out_in(call, store, session, &[], false, Verb::Commit, &ask)
+    let minor = if args.strict { Minor::Stops } else { Minor::LeftOut };
+    carry_out_in(call, store, session, &[], false, &Act { verb: Verb::Commit, minor, ask: &ask })
 }
 
 fn carry_out_in(
@@ -143,8 +192,7 @@ fn carry_out_in(
     session: &mut Locked,
     paths: &[AbsPath],
     dry_run: bool,
-    verb: Verb,
-    ask: &Ask<'_>,
+    act: &Act<'_>,
 ) -> Result<(Report, Ended), Problem> {
     // Two operations of one store could undo each other.
     let _lock = if dry_run { None } else { Some(call.store_lock(store)?) };
@@ -152,16 +200,39 @@ fn carry_out_in(
     crate::fs::roots::open_many();
     let effect = if dry_run { Effect::Print } else { Effect::Apply };
     let bar = Bar::of(&call.out);
-    let report = engine::carry_out(&call.fs, store, session, &|session| ask(session, paths), effect, &bar);
+    let mut aside = Aside::default();
+    let report = loop {
+        let done = engine::carry_out(&call.fs, store, session, &|session| (act.ask)(session, paths, &aside), effect, &bar);
+        match done {
+            // All of them are known before the first effect: without these paths it can go on.
+            Err(engine::Error::Conflicts(conflicts))
+                if act.minor == Minor::LeftOut && set_aside(call, session, &mut aside, &conflicts)? => {}
+            done => break done,
+        }
+    };
     bar.end();
     let report = report.map_err(|mut error| {
         if let engine::Error::Conflicts(conflicts) = &mut error {
             engine::conflict::attribute(store, &id, conflicts);
         }
-        refused(verb, &id, error)
+        refused(act.verb, &id, error)
     })?;
     let ended = if report.left.is_empty() && !report.uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) };
     Ok((report, ended))
+}
+
+/// Adds conflicts to what is left out, if each of them is of no weight and was not left out in vain. Whether it did.
+fn set_aside(call: &Call, session: &Locked, aside: &mut Aside, conflicts: &[Conflict]) -> Result<bool, Problem> {
+    if aside.minor.is_none() {
+        aside.minor = minor(call, session)?;
+    }
+    let Some(minor) = &aside.minor else { return Ok(false) };
+    let can_go = |conflict: &Conflict| minor(&conflict.path) && !aside.paths.iter().any(|(path, _)| *path == conflict.path);
+    if !conflicts.iter().all(can_go) {
+        return Ok(false);
+    }
+    aside.paths.extend(conflicts.iter().map(|conflict| (conflict.path.clone(), conflict.why())));
+    Ok(true)
 }
 
 /// A dry run takes the lock, so that what it says is not half of something, but recovers nothing.
@@ -213,15 +284,15 @@ fn against(rows: &[(String, String)]) -> Vec<Against> {
 }
 
 /// Says what was done, or would be.
-pub fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) {
+pub fn say(call: &Call, id: &Id, report: &Report, said: Said) {
     let out = &call.out;
     if out.is_text() {
-        say_text(call, id, report, dry_run);
+        say_text(call, id, report, said);
     } else {
         out.document(&Document {
             session: id,
             verb: report.verb.word(),
-            dry_run,
+            dry_run: said.dry_run,
             status: report.status.word(),
             generation: report.generation,
             paths: &report.rows,
@@ -232,10 +303,13 @@ pub fn say(call: &Call, id: &Id, report: &Report, dry_run: bool) {
     }
 }
 
-fn say_text(call: &Call, id: &Id, report: &Report, dry_run: bool) {
-    let out = &call.out;
-    for row in &report.rows {
-        out.line(format_args!("{:<9} {}", word(report.verb, row), row.path));
+fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
+    let (out, dry_run) = (&call.out, said.dry_run);
+    for line in lines(report, said.all) {
+        match line {
+            Line::Row(i) => out.line(format_args!("{:<9} {}", word(report.verb, &report.rows[i]), report.rows[i].path)),
+            Line::Folded(top, n) => out.line(format_args!("{:<9} {top}: {n} paths (--all lists them)", "below")),
+        }
     }
     for (path, why) in &report.left {
         out.line(format_args!("{:<9} {path}: {why}", "left"));
@@ -264,6 +338,12 @@ fn say_text(call: &Call, id: &Id, report: &Report, dry_run: bool) {
     if report.status == Status::Partial && !dry_run {
         out.note(format_args!("session {id} is partial now: recant show {} lists what is in and what is out", id.tail()));
     }
+}
+
+/// The rows, crowded places folded; what a commit takes off the tree is always listed.
+fn lines(report: &Report, all: bool) -> Vec<Line> {
+    let must_show = |i: usize| all || report.verb != Verb::Rollback && report.rows[i].done == Done::Removed;
+    fold(report.rows.iter().map(|row| &row.path), must_show)
 }
 
 fn word(verb: Verb, row: &Row) -> &'static str {

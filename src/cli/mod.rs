@@ -15,6 +15,7 @@ mod coverage;
 mod diff;
 mod discard;
 mod doctor;
+mod fold;
 mod list;
 mod log;
 mod manual;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::args;
 use super::problem::Problem;
-use super::{Call, Ended, apply, text};
+use super::{Call, Ended, apply, place, text};
 use crate::capture::error::Error;
 use crate::capture::hold::{Held, collect_ended as collect_into, hold, start_of};
 use crate::capture::inside::inside;
@@ -19,7 +19,7 @@ use crate::capture::run::{Command, Event, Exit, Linger, Network};
 use crate::error::{At, Kind};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
-use crate::session::change::Sort;
+use crate::session::change::{Changes, Sort};
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
 use crate::session::prune;
@@ -38,6 +38,10 @@ struct Document<'a> {
     warnings: &'a [String],
     /// What the run may have refused to a command that failed.
     refused: &'a [String],
+    /// Changes in scratch places that were dropped.
+    dropped: u64,
+    /// Bytes that the command wrote, where that was more than `--max-size`.
+    too_much: Option<u64>,
 }
 
 /// What the command could reach that no session can hold.
@@ -143,7 +147,8 @@ fn start(
         *id_file = Some(IdFile::make(call, path, session.id())?);
     }
     let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
-    let command = Command { argv: args.command.clone(), env: Vec::new(), linger, network: network(args) };
+    let (argv, network) = (args.command.clone(), network(args));
+    let command = Command { argv, env: Vec::new(), linger, network, max_size: args.max_size };
     let cwd = working_folder().map_err(Problem::from)?;
     let id = session.id().clone();
     let mut hear = |event| match event {
@@ -241,6 +246,9 @@ fn nothing(command: Vec<OsString>) -> args::Run {
         id_file: None,
         pass: Vec::new(),
         hide: Vec::new(),
+        scratch: Vec::new(),
+        max_size: None,
+        strict: false,
         no_wait: false,
         no_network: false,
         command,
@@ -270,7 +278,8 @@ pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
         Err(problem) => tried.problem = Some(problem),
         Ok(plan) => {
             tried.coverage = plan.coverage().to_vec();
-            let command = Command { argv: command, env: Vec::new(), linger: Linger::Wait, network: Network::Open };
+            let command =
+                Command { argv: command, env: Vec::new(), linger: Linger::Wait, network: Network::Open, max_size: None };
             let mut hear = |event| {
                 if let Event::Uncovered(path, why) = event {
                     let rows = tried.coverage.iter_mut().filter(|row| row.path == path);
@@ -307,6 +316,8 @@ fn plan(call: &Call, store: &Store, session: &Session, args: &args::Run, since: 
     passes.extend(usual_passes());
     let mut hide = args.hide.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
     hide.extend(call.config.hide.value.iter().cloned());
+    let scratch = args.scratch.iter().chain(&call.config.scratch.value);
+    let scratch = scratch.map(|path| place::named(path, &Changes::default())).collect::<Result<Vec<_>, _>>()?;
     let request = Request {
         cwd: working_folder()?,
         store: store.path.clone(),
@@ -314,6 +325,7 @@ fn plan(call: &Call, store: &Store, session: &Session, args: &args::Run, since: 
         also: call.config.also.value.clone(),
         passes,
         hide,
+        scratch,
         program: args.command.first().cloned().unwrap_or_default(),
         known: session.run()?.map(|run| run.places.into_iter().map(|place| place.path).collect()).unwrap_or_default(),
         tag: session.id().to_string(),
@@ -372,6 +384,13 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
             call.out.note(text)
         }
     };
+    if held.dropped > 0 {
+        note(format!("{} in scratch places dropped", text::count(held.dropped, "change")));
+    }
+    if let Some(written) = held.too_much {
+        let max = text::bytes(args.max_size.unwrap_or(0));
+        call.out.warn(format_args!("the command wrote {}, which is more than --max-size {max}", text::bytes(written)));
+    }
     let mut gone = false;
     let (result, ended) = if held.changes == 0 {
         if args.session.is_none() {
@@ -384,10 +403,10 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
         prune::discard(&call.fs, &mut session)?;
         note(format!("{} dropped{}", text::count(held.changes, "change"), told(exit)));
         ("discarded", Ended::Command(exit))
-    } else if args.commit && exit == 0 {
-        match apply::commit_run(call, store, &mut session, args.on_limit) {
+    } else if args.commit && exit == 0 && held.too_much.is_none() {
+        match apply::commit_run(call, store, &mut session, args) {
             Ok((report, ended)) => {
-                apply::say(call, &id, &report, false);
+                apply::say(call, &id, &report, apply::Said::done());
                 ("committed", if ended == Ended::Done { Ended::Command(0) } else { ended })
             }
             Err(problem) => {
@@ -410,8 +429,9 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
         let passed = held.coverage.iter().filter(|row| row.how == How::Passed).map(|row| &row.path);
         let beyond_files = Beyond { network: network(args) == Network::Open, passed: passed.collect() };
         let (changes, warnings, refused) = (held.changes, &held.warnings[..], &held.refused[..]);
+        let (dropped, too_much) = (held.dropped, held.too_much);
         let session = (!gone).then_some(&id);
-        call.out.document(&Document { session, result, ending, changes, beyond_files, warnings, refused });
+        call.out.document(&Document { session, result, ending, changes, beyond_files, warnings, refused, dropped, too_much });
     }
     Ok((result, ended))
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::fold::{Line, fold};
 use super::list::{SessionRow, shown};
 use super::problem::Problem;
 use super::text::{self, Side as Column};
@@ -96,14 +97,7 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     call.out.page(call.config.pager.value.as_deref());
     print_head(call, header, standing, run.as_ref());
     print_counts(call, &changes.list);
-    let listed = |change: &Change| args.all || change.sort() != Sort::Times;
-    let rows: Vec<[String; 5]> = changes
-        .list
-        .iter()
-        .zip(&sides)
-        .filter(|(change, _)| listed(change))
-        .map(|(change, side)| row(header, change, *side))
-        .collect();
+    let rows = rows(header, &changes.list, &sides, args.all);
     if !rows.is_empty() {
         call.out.line("");
     }
@@ -167,6 +161,24 @@ fn print_counts(call: &Call, changes: &[Change]) {
     let parts: Vec<String> = counts.iter().filter(|(_, n)| *n > 0).map(|(word, n)| format!("{n} {word}")).collect();
     let sum = if parts.is_empty() { "none".into() } else { parts.join(", ") };
     call.out.line(format_args!("{:<10}  {sum}", "changes"));
+}
+
+/// The table's rows: without changes of the mtime alone, crowded places folded, unless `all` is asked for.
+fn rows(header: &Header, changes: &[Change], sides: &[Side], all: bool) -> Vec<[String; 5]> {
+    let listed = |change: &Change| all || change.sort() != Sort::Times;
+    let listed: Vec<(&Change, Side)> = changes.iter().zip(sides.iter().copied()).filter(|(change, _)| listed(change)).collect();
+    let must_show = |i: usize| {
+        let change = listed[i].0;
+        all || change.after.is_none() || change.marks.foreign || change.marks.link_broken
+    };
+    let lines = fold(listed.iter().map(|(change, _)| &change.path), must_show);
+    let line = |line: Line| match line {
+        Line::Row(i) => row(header, listed[i].0, listed[i].1),
+        Line::Folded(top, n) => {
+            ["below".into(), String::new(), String::new(), String::new(), format!("{top}: {n} changes (--all lists them)")]
+        }
+    };
+    lines.into_iter().map(line).collect()
 }
 
 fn row(header: &Header, change: &Change, side: Side) -> [String; 5] {

@@ -37,6 +37,8 @@ pub enum How {
     Hidden,
     /// What is written there goes with the command's end.
     Private,
+    /// What is written there is dropped at the command's end: it was asked for.
+    Scratch,
     /// It could not be captured, and is read-only for that.
     Uncovered,
     /// A socket of a process outside that can't be reached.
@@ -96,6 +98,9 @@ pub struct Run {
     /// Paths where the uppers hide the tree, beside those of changes: what somebody does there is not seen by a further run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hides: Vec<AbsPath>,
+    /// Places whose changes are dropped at the end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scratch: Vec<AbsPath>,
     /// Fields of a later recant, kept as they are.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

@@ -23,6 +23,7 @@ use std::rc::Rc;
 use super::error::Error;
 use super::plan::{Laid, Route};
 use super::redirect;
+use super::scratch;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir, Time};
@@ -48,6 +49,8 @@ pub struct Facts<'a> {
     pub known: &'a Changes,
     /// What else of the uppers of earlier runs hides the tree, in path order: [`Collected::hides`].
     pub hides: &'a [AbsPath],
+    /// Places whose changes are dropped.
+    pub scratch: &'a [AbsPath],
     /// How it was captured: overlayfs keeps its notes in `trusted.` or `user.` xattrs.
     pub route: Route,
 }
@@ -62,6 +65,10 @@ pub struct Collected {
     pub hides: Vec<AbsPath>,
     /// What can't be told by a change, a line each, for people.
     pub warnings: Vec<String>,
+    /// How many changes in scratch places were dropped.
+    pub dropped: u64,
+    /// The scratch places whose part of the uppers is to go.
+    scratch: Vec<AbsPath>,
 }
 
 impl Collected {
@@ -74,6 +81,7 @@ impl Collected {
 /// Collects a run that ended under this recant: reads the uppers, makes them durable, clears the work folders.
 pub fn finish(fs: &Fs, laid: &Laid, facts: &Facts<'_>) -> Result<Collected, Error> {
     let collected = collect(facts, fs)?;
+    clear_scratch(fs, facts, &collected)?;
     // The times of folders alone make no session.
     if !collected.changes.list.is_empty()
         && let Some(layer) = laid.layers.first()
@@ -87,6 +95,11 @@ pub fn finish(fs: &Fs, laid: &Laid, facts: &Facts<'_>) -> Result<Collected, Erro
         clear_work(fs, facts.held, facts.places)?;
     }
     Ok(collected)
+}
+
+/// Takes out of the uppers what was dropped: a further run in the session does not see it. Done again after a crash.
+pub fn clear_scratch(fs: &Fs, facts: &Facts<'_>, collected: &Collected) -> Result<(), Error> {
+    scratch::clear(fs, facts.held, facts.places, &collected.scratch)
 }
 
 /// Removes what overlayfs left in the work folders; a volatile mount's mark there forbids the next one.
@@ -224,7 +237,11 @@ impl Found<'_> {
         self.times.retain(|time| time.before != time.after || parents.contains(&time.path));
         self.times.sort_by(|a, b| a.path.cmp(&b.path));
         self.hides.sort();
-        Collected { changes: Changes { list: self.list, folder_times: self.times }, hides: self.hides, warnings: self.warnings }
+        let mut changes = Changes { list: self.list, folder_times: self.times };
+        let dropped = scratch::take_out(&mut changes, &mut self.hides, self.facts.scratch);
+        self.warnings.extend(dropped.kept);
+        let (hides, warnings) = (self.hides, self.warnings);
+        Collected { changes, hides, warnings, dropped: dropped.changes, scratch: dropped.places }
     }
 
     /// A file with several names has one metadata: where they all got the same, one name's change is enough, and the others

@@ -10,10 +10,13 @@ use clap::Args;
   recant commit last --dry-run
   recant commit last
   recant commit k3fa src/main.rs docs    these paths and what lies under them
+  recant commit last --strict            a conflict in ~/.cache stops it too
 
 What stands on the tree otherwise than the session found it is a conflict:
 nothing is done, and every such path is named. --force goes on; what it finds is
-what a rollback gives back.")]
+what a rollback gives back. In a place of commit.minor (caches, histories,
+temporary files) a path of a run that conflicts is left out, and the rest is
+committed: exit status 4.")]
 pub struct Commit {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
@@ -32,6 +35,12 @@ pub struct Commit {
     /// Commit what a restart of the machine may have left incomplete
     #[arg(long)]
     pub accept_unsynced: bool,
+    /// A conflict in a place of commit.minor stops the commit, like any other
+    #[arg(long)]
+    pub strict: bool,
+    /// List every path, also in crowded folders
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// `rollback` and `redo`.
@@ -48,6 +57,9 @@ pub struct Back {
     /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
     #[arg(long)]
     pub force: bool,
+    /// List every path, also in crowded folders
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// `recover`.

@@ -111,12 +111,14 @@ Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
   also = ['/srv/www']          folders whose changes run holds beside the usual
   pass = ['~/.cache']          paths that stay real in a run
   hide = ['~/.ssh']            paths that a run cannot see
+  scratch = ['/srv/build']     paths whose changes a run drops at its end
   [checkpoint]
   max_files = 100              a deleted folder with more files is large
   max_size = '50M'             so is one with more bytes
   on_limit = 'full'            of a large one: full, partial, refuse
   [commit]
   deny = ['*.key', '/etc/']    never committed; globs as in .gitignore
+  minor = ['~/.cache']         left out where they conflict; globs likewise
   [retention]
   keep = 50                    a prune without conditions keeps the newest 50
   older_than = '30d'           and takes what is older than that

@@ -14,6 +14,7 @@ use super::OnLimit;
   recant run --commit -- ./migrate.sh    committed if it exits with 0
   recant run -n upgrade npm install      '--' may be left out
   recant run --session upgrade -- npm test
+  recant run --scratch target --max-size 2G -- cargo build
 
 What is written in your home folder, the project of the working folder, /tmp,
 /var/tmp and capture.also is held; everything else is read-only for the command.
@@ -43,6 +44,15 @@ pub struct Run {
     /// Do not let the command see PATH
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub hide: Vec<PathBuf>,
+    /// Drop what is written at PATH when the command has ended
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub scratch: Vec<PathBuf>,
+    /// End the command once it has written more than SIZE: a number and K, M or G
+    #[arg(long, value_name = "SIZE", value_parser = crate::config::size)]
+    pub max_size: Option<u64>,
+    /// With --commit: a conflict in a place of commit.minor stops the commit, like any other
+    #[arg(long, requires = "commit")]
+    pub strict: bool,
     /// End background processes with the command, instead of waiting for them
     #[arg(long)]
     pub no_wait: bool,

@@ -159,7 +159,7 @@ pub struct Chmod {
 pub struct Show {
     /// Id, its last part, a unique prefix, a name; else the last session
     pub id: Option<String>,
-    /// List changes of the mtime alone too
+    /// List all: every path of crowded folders, changes of the mtime alone, every mount
     #[arg(long)]
     pub all: bool,
 }

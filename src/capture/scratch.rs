@@ -1,0 +1,94 @@
+//! Places whose changes are dropped at the end of a run: `--scratch`, `capture.scratch`. They are captured like all else while the
+//! command runs; then their part of the uppers goes, and no change is made of it.
+
+use std::collections::HashSet;
+
+use super::error::Error;
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, leads_nowhere};
+use crate::fs::path::AbsPath;
+use crate::session::change::{Change, Changes};
+use crate::session::run::Place;
+use crate::tree::state::State;
+
+/// What of a run's changes was dropped.
+#[derive(Debug, Default)]
+pub(super) struct Dropped {
+    /// How many.
+    pub changes: u64,
+    /// The scratch places whose part of the uppers goes.
+    pub places: Vec<AbsPath>,
+    /// Those whose changes stay, as what lies above them was taken away or replaced: with a reason, a line each.
+    pub kept: Vec<String>,
+}
+
+/// Takes the changes in scratch places out of those of a run.
+pub(super) fn take_out(changes: &mut Changes, hides: &mut Vec<AbsPath>, scratch: &[AbsPath]) -> Dropped {
+    let mut dropped = Dropped::default();
+    for place in scratch {
+        match gone_above(changes, place) {
+            // Without the folder above nothing of it can stay on the tree; half of a deletion would be a conflict.
+            Some(above) => dropped.kept.push(format!("{place}: its changes are kept: {above}, in which it lies, was taken away")),
+            None => dropped.places.push(place.clone()),
+        }
+    }
+    let is_scratch = |path: &AbsPath| dropped.places.iter().any(|place| path.is_under(place));
+    let count = changes.list.len();
+    changes.list.retain(|change| !is_scratch(&change.path));
+    dropped.changes = (count - changes.list.len()) as u64;
+    changes.folder_times.retain(|time| !is_scratch(&time.path));
+    hides.retain(|path| !is_scratch(path));
+    let mut n = 1..;
+    changes.list.iter_mut().zip(&mut n).for_each(|(change, n)| change.n = n);
+    dropped
+}
+
+/// A folder above `place` that the run took away or replaced by something else.
+fn gone_above(changes: &Changes, place: &AbsPath) -> Option<AbsPath> {
+    let above = std::iter::successors(place.parent(), AbsPath::parent);
+    let is_gone = |change: &&Change| change.before.object.is_some() && !change.after.as_ref().is_some_and(State::is_folder);
+    above.filter_map(|path| changes.at(&path)).find(is_gone).map(|change| change.path.clone())
+}
+
+/// Takes the scratch places' part out of the uppers; what is done already is fine.
+pub(super) fn clear(fs: &Fs, held: &Dir, places: &[Place], scratch: &[AbsPath]) -> Result<(), Error> {
+    let Ok(uppers) = held.at(b"upper").open_dir() else { return Ok(()) };
+    let mut cleared = HashSet::new();
+    for place in scratch {
+        // The innermost one that it lies in has it; others may lie in it.
+        let holds = places.iter().filter(|captured| place.is_under(&captured.path)).max_by_key(|captured| captured.path.depth());
+        let within = places.iter().filter(|captured| captured.path != *place && captured.path.is_under(place));
+        for captured in holds.into_iter().chain(within) {
+            let below = place.below(&captured.path).unwrap_or_default().to_vec();
+            if cleared.insert((captured.k, below.clone())) {
+                clear_one(fs, &uppers, captured, &below)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Clears what lies at `below` in the upper of a place: all of it where `below` is empty.
+fn clear_one(fs: &Fs, uppers: &Dir, captured: &Place, below: &[u8]) -> Result<(), Error> {
+    let number = captured.k.to_string();
+    let upper = match uppers.open_below(number.as_bytes()) {
+        Err(error) if leads_nowhere(&error) => return Ok(()),
+        upper => upper.at("open the upper folder of", &captured.path)?,
+    };
+    if below.is_empty() {
+        for name in upper.names().at("list the upper of", &captured.path)? {
+            fs.remove_all(upper.at(&name)).at("clear the scratch place", upper.at(&name))?;
+        }
+        return Ok(());
+    }
+    let cut = below.iter().rposition(|b| *b == b'/');
+    let (parent, name) = cut.map_or((&b""[..], below), |at| (&below[..at], &below[at + 1..]));
+    match upper.open_below(parent) {
+        Err(error) if leads_nowhere(&error) => Ok(()),
+        parent => {
+            let parent = parent.at("open the folder above", &captured.path)?;
+            Ok(fs.remove_all(parent.at(name)).at("clear the scratch place", parent.at(name))?)
+        }
+    }
+}

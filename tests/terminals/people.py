@@ -1,0 +1,151 @@
+"""Plays a person at a terminal who uses programs in a run. Each scene prints its name when it came out as bare.
+
+Takes the binary, and whether the person is root. A program that is not installed is said as `skipped: …`.
+"""
+import fcntl, os, pty, pwd, re, select, shutil, signal, struct, sys, termios, time
+
+recant, root = sys.argv[1], sys.argv[2] == "Root"
+known = any(entry.pw_uid == os.getuid() for entry in pwd.getpwall())
+
+
+class Terminal:
+    """A terminal with a command in it, and what the command wrote so far."""
+
+    def __init__(self, *words, rows=30, columns=90):
+        self.seen = b""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.environ["TERM"] = "xterm"
+            os.execvp(words[0], words)
+        self.resize(rows, columns)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def read(self, wanted, limit=20):
+        """Reads on until a regular expression matches what has not been read before."""
+        end = time.time() + limit
+        while not (found := re.search(wanted, self.seen, re.S)):
+            assert time.time() < end, f"waited in vain for {wanted}: {self.seen}"
+            if select.select([self.fd], [], [], 0.1)[0]:
+                try:
+                    self.seen += os.read(self.fd, 65536)
+                except OSError:  # EIO: nobody has the terminal open any more
+                    assert re.search(wanted, self.seen, re.S), f"ended without {wanted}: {self.seen}"
+        self.seen = self.seen[found.end():]
+        return found
+
+    def end(self, status=0):
+        """Reads to the end and asserts the exit status."""
+        try:
+            while data := os.read(self.fd, 65536):
+                self.seen += data
+        except OSError:
+            pass
+        ended = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        assert ended == status, f"exit status {ended}: {self.seen}"
+
+
+def run(*words):
+    return Terminal(recant, "run", "--", *words)
+
+
+def content(path):
+    with open(path) as file:
+        return file.read()
+
+
+def a_shell_with_job_control():
+    t = run("bash", "--norc", "-i")
+    t.type("PS1='> '; echo rea''dy\n"); t.read(rb"ready")
+    t.type("sleep 60\n"); time.sleep(0.3)
+    t.type("\x1a"); t.read(rb"Stopped")
+    t.type("bg; jobs; echo list''ed\n"); t.read(rb"Running.*listed")
+    t.type("fg\n"); t.read(rb"sleep 60"); time.sleep(0.3)
+    t.type("\x03"); time.sleep(0.2)
+    t.type("echo status=$?\n"); t.read(rb"status=130")
+    t.type("(exit 7) | cat; echo ${PIPESTATUS[0]}; tty; echo held > by-shell; exit 5\n"); t.read(rb"7\r\n/dev/pts/")
+    t.end(5)
+    assert not os.path.exists("by-shell")
+
+
+def a_window_that_changes():
+    program = "import os,signal,time;signal.signal(signal.SIGWINCH,lambda *a:print('now',*os.get_terminal_size(0)));print('at',*os.get_terminal_size(0));\nwhile 1:time.sleep(.1)"
+    t = run("python3", "-uc", program)
+    t.read(rb"at 90 30")
+    t.resize(11, 44); t.read(rb"now 44 11")
+    t.type("\x03"); t.end(130)
+
+
+def less():
+    with open("long", "w") as file:
+        file.writelines(f"line {n}\n" for n in range(500))
+    t = run("less", "long")
+    t.read(rb"line 28\r\n")
+    t.type("G"); t.read(rb"line 499"); t.type("q"); t.end()
+
+
+def vim():
+    with open("note", "w") as file:
+        file.write("one\n")
+    t = run("vim", "-u", "NONE", "-N", "note")
+    t.read(rb"one")
+    t.type("otwo\x1b:wq\r"); t.end()
+    assert content("note") == "one\n"
+    os.system(f"{recant} commit last > /dev/null 2>&1")
+    assert content("note") == "one\ntwo\n"
+
+
+def tmux():
+    # A server of its own, which goes on as a child in the background until its last window is closed.
+    t = run("tmux", "-f", "/dev/null", "-L", "recant-test", "new-session", "sh")
+    t.read(rb"[$#] ")
+    t.type("echo by tmux > by-tmux; echo wri''tten\n"); t.read(rb"written")
+    t.type("exit\n"); t.end()
+    assert not os.path.exists("by-tmux")
+    os.system(f"{recant} commit last > /dev/null 2>&1")
+    assert content("by-tmux") == "by tmux\n"
+
+
+def ssh():
+    # An agent outside, whose socket lies in a captured place: it stays real by itself.
+    out = os.popen("ssh-agent -a $PWD/agent -s; ssh-keygen -q -t ed25519 -N '' -f key; SSH_AUTH_SOCK=$PWD/agent ssh-add key 2>&1").read()
+    os.environ["SSH_AUTH_SOCK"] = os.path.abspath("agent")
+    try:
+        t = run("sh", "-c", "ssh-add -l; ssh -G localhost | grep -i ^user; ssh-keygen -q -t ed25519 -N '' -f held && echo made")
+        t.read(rb"ED25519"); t.read(rb"user "); t.read(rb"made"); t.end()
+    finally:
+        del os.environ["SSH_AUTH_SOCK"]
+        os.kill(int(re.search(r"AGENT_PID=(\d+)", out)[1]), signal.SIGTERM)
+
+
+def sudo():
+    t = run("sudo", "-n", "sh", "-c", "echo $SUDO_UID; id -un; echo by sudo > by-sudo")
+    t.read(rb"0\r\nroot"); t.end()
+    os.system(f"{recant} commit last > /dev/null 2>&1")
+    assert content("by-sudo") == "by sudo\n"
+
+
+def su_to_another_user():
+    t = run("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", "id", "-u")
+    t.read(rb"12345"); t.end()
+    t = run("su", "-s", "/bin/sh", "nobody", "-c", "id -un; touch /etc/by-nobody")
+    t.read(rb"nobody.*Permission denied"); t.end(1)
+
+
+scenes = [(a_shell_with_job_control, "bash"), (a_window_that_changes, "python3"), (less, "less"), (vim, "vim"), (tmux, "tmux"), (ssh, "ssh-agent")]
+if root:
+    scenes += [(sudo, "sudo"), (su_to_another_user, "su")]
+for scene, program in scenes:
+    if scene is ssh and not known:
+        print("skipped: ssh wants a user that /etc/passwd has", file=sys.stderr)
+        continue
+    if not shutil.which(program):
+        print(f"skipped: {program} is not installed", file=sys.stderr)
+        continue
+    scene()
+    print(scene.__name__, "as bare")
