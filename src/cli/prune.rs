@@ -115,6 +115,7 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
     }
     let lock = call.store_lock(store)?;
     call.recover_under(store, &lock)?;
+    store.journals_last(&call.fs)?;
     let journaled = store.journaled()?;
     let garbled = garbled(args, target, store)?;
     for header in chosen(store)? {

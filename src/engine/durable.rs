@@ -43,9 +43,8 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
             _ => folders.extend(step.path.parent()),
         }
     }
-    for (file, folder) in facts {
-        fs.sync(file, folder.path()).at("sync", folder.path().display())?;
-    }
+    let files: Vec<_> = facts.iter().map(|(file, folder)| (file, folder.path())).collect();
+    fs.sync_all(&files).at("sync the header and the manifest in", reach.session().path().display())?;
     for below in &held {
         let dir = reach.held(below).at("open the session's folder", crate::fs::path::Shown(below))?;
         fs.sync_dir(&dir).at("sync", dir.path().display())?;

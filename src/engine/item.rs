@@ -76,6 +76,8 @@ pub struct Planning {
     pub in_folder: bool,
     /// `to` lies in the store with just the metadata that is recorded: nothing is to be set.
     pub as_recorded: bool,
+    /// All that is to be set is that this xattr, which overlayfs left on it, goes.
+    pub mark: Option<&'static [u8]>,
     /// `to` is put with the metadata that it has, since it shares it with names on the tree.
     pub as_it_is: bool,
     /// Planning read content whose digest the session does not have yet.

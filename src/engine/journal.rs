@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -255,13 +256,21 @@ impl Journal {
         Ok(fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?)
     }
 
-    /// Takes the journal away, durably: the operation has ended.
-    pub fn remove(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
+    /// Takes the journal of an operation that is settled away, and does not wait for the disk: one that came back after a cut is
+    /// settled again, which changes nothing where nothing had to be let go. What it speaks of goes only once it is sure to stay
+    /// away ([`Store::journals_last`]).
+    pub fn let_go(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let names = names(id);
         for name in [&names.draft, &names.new, &names.journal] {
             let at = store.journals().at(name);
             fs.unlink_if_there(at).at("remove", at)?;
         }
+        Ok(())
+    }
+
+    /// Takes the journal away, durably: the operation has ended.
+    pub fn remove(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
+        Self::let_go(fs, store, id)?;
         // D2: one that came back after a cut would be undone or settled again, and name what somebody has changed since. If nobody
         // has, it changes nothing (folder: not caught here).
         fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?;
@@ -275,12 +284,12 @@ impl Written {
         Ok(crate::fs::dir::stat_of(&self.0).at("look at", store.journals().path().display())?.size)
     }
 
-    /// Makes it durable, where single files are synced, before the first step (E1).
-    pub fn sync(&self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
-        let names = names(id);
-        let new = store.journals().at(&names.new);
-        fs.sync(&self.0, store.journals().path()).at("sync", new)?; // D1
-        Ok(fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?) // D2
+    /// Makes it durable, and another file `with` it, where single files are synced, before the first step (E1).
+    pub fn sync(&self, fs: &Fs, store: &Store, with: Option<(&File, &Path)>) -> Result<(), Error> {
+        let folder = store.journals().path();
+        let files: Vec<_> = with.into_iter().chain([(&self.0, folder)]).collect();
+        fs.sync_all(&files).at("sync the journal in", folder.display())?; // D1
+        Ok(fs.sync_dir(store.journals()).at("sync", folder.display())?) // D2
     }
 
     /// Gives it its name and takes the draft away. It has been synced: after a cut it is found under either name.
@@ -295,7 +304,7 @@ impl Written {
 
     /// The same in place of a journal that says something else: durable before what it says is begun.
     pub fn replace(self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
-        self.sync(fs, store, id)?; // D1, D6
+        self.sync(fs, store, None)?; // D1, D6
         self.name(fs, store, id)?;
         Ok(fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?) // D2
     }

@@ -76,7 +76,11 @@ pub fn settle(
     // D2: the manifest has its name, and the other names are gone, before the journal, which alone knows of them.
     fs.sync_dir(&folder).at("sync", folder.path().display())?;
     sync_let_go(fs, reach, journal, &gone)?;
-    Journal::remove(fs, store, session.id())?;
+    if gone.is_empty() {
+        Journal::let_go(fs, store, session.id())?;
+    } else {
+        Journal::remove(fs, store, session.id())?;
+    }
     Ok(notes)
 }
 

@@ -334,6 +334,12 @@ impl Store {
         locked.save(fs, header)
     }
 
+    /// Journals that were taken away stay away from here on, also after a power cut: called before what they speak of goes.
+    pub fn journals_last(&self, fs: &Fs) -> Result<(), Error> {
+        // D2 (folder: not caught here).
+        Ok(fs.sync_dir(&self.journals).at("sync", self.journals.path().display())?)
+    }
+
     /// Removes a whole session: first its name goes, durably, then its bytes (I12). Of a run that left nothing the name alone
     /// goes: its empty folders are for [`Store::sweep_removed`], when there is time.
     pub fn remove_session(&self, fs: &Fs, locked: Locked) -> Result<(), Error> {
