@@ -95,7 +95,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     };
     let call = Call { fs: Fs::new(), config, place, out: early(color), yes: global.yes, store: OnceCell::new() };
     let effects = effects(&cli.verb);
-    let ended = call.carry_out(cli.verb);
+    let ended = call.carry_out(cli.verb).map_err(|problem| call.with_remedy(problem));
     finish(&call.out, ended, effects)
 }
 
@@ -241,6 +241,14 @@ impl Call {
             Verb::Config => config::config(self),
             Verb::Completions(args) => manual::completions(self, &args),
             Verb::Man(args) => manual::man(self, &args),
+        }
+    }
+
+    fn with_remedy(&self, problem: Problem) -> Problem {
+        match self.store_path() {
+            Ok(store) => problem.of_store(&store),
+            // That is what the problem is about.
+            Err(_) => problem,
         }
     }
 
