@@ -251,14 +251,12 @@ fn sweep(verb: &'static str, how: &str, two: bool) {
 
 #[test]
 fn a_forced_recovery_killed_before_any_step_is_ended_by_the_next_one() {
-    sweep("commit", "--force", false);
-    sweep("rollback", "--force", false);
+    ["commit", "rollback"].into_iter().for_each(|verb| sweep(verb, "--force", false));
 }
 
 #[test]
 fn a_finished_recovery_killed_before_any_step_is_ended_by_the_next_one() {
-    sweep("commit", "--finish", false);
-    sweep("rollback", "--finish", false);
+    ["commit", "rollback"].into_iter().for_each(|verb| sweep(verb, "--finish", false));
 }
 
 #[test]
