@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::durable::sync_touched;
+use super::durable::{sync_touched, sync_whole};
 use super::item::{Item, Turn};
 use super::job::Verb;
 use super::journal::{Journal, displaced, made_for};
@@ -259,6 +259,10 @@ impl Deciding<'_> {
         }
         let (Some(target), Some(lies)) = (target, lies) else { return Ok(Some(why)) };
         let recorded = holds(Some(&lies), self.step.from.as_deref())?;
+        if let Some(found) = found {
+            // D1: whoever wrote it may not have synced it, and its name here is the promise that it is kept.
+            sync_whole(self.fs, &target, found.sort)?;
+        }
         match (&self.step.from, found) {
             (None, _) => self.fs.take(target.at(), lies.at()).at("move", self.step.path)?,
             (Some(_), _) if !recorded => return Ok(Some(why)),
