@@ -348,7 +348,15 @@ impl Call {
             self.out.warn(recover::line(&recovered));
             recovered.notes.iter().for_each(|note| self.out.warn(note));
         }
-        Ok(())
+        // It waited for the recovery, and is not for what the verb would begin now.
+        match crate::fs::interrupt::came() {
+            None => Ok(()),
+            Some(signal) => {
+                let mut problem = Problem::refused(format!("{signal} asked for an end"));
+                problem.state = Some("what had been interrupted is recovered as said; nothing else was changed".into());
+                Err(problem)
+            }
+        }
     }
 
     /// The store's lock: two operations of one store could undo each other.
