@@ -172,6 +172,19 @@ fn what_is_to_come_after_a_recovery_is_not_begun() {
         assert!([1, 143].contains(&said.status), "{what}");
         not_begun += usize::from(recovered && said.stderr().contains("SIGTERM asked for an end"));
     }
+    // A command that is to be run is not started either.
+    scene.reset();
+    scene.kill_before_seal();
+    let log = scene.world.root().join("steps of the recovery");
+    scene.world.call(["recover"]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    let steps = std::fs::read_to_string(&log).expect("a log of steps").lines().count();
+    scene.reset();
+    scene.kill_before_seal();
+    let orders = format!("run:{}:kill -TERM $PPID", steps / 2);
+    let said = scene.world.call(["run", "--", "touch", "made"]).env("RECANT_STEPS", orders).run().with(125);
+    assert!(said.stderr().contains("SIGTERM asked for an end") && !scene.world.exists("made"), "{said}");
+    scene.world.assert_tidy("before a run");
+    assert_eq!(scene.world.recant("list --jsonl").ok().stdout().lines().count(), 2);
 }
 
 #[test]

@@ -90,6 +90,7 @@ pub enum Error {
         /// How the command ended, where that is known.
         exit: Option<Exit>,
         /// What stood against it.
+        #[source]
         why: Box<Error>,
     },
     /// Anything else, with its path.

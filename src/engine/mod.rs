@@ -71,6 +71,9 @@ pub enum Error {
     /// Something cannot be done, seen before the first effect: path and reason.
     #[error("{}", lines(.0))]
     Refused(Vec<(String, String)>),
+    /// What is to be copied or written does not fit, seen before the first effect: path and reason.
+    #[error("{}", lines(.0))]
+    NoRoom(Vec<(String, String)>),
     /// Content in the store is not what was put there: path and reason.
     #[error("{}", lines(.0))]
     Damaged(Vec<(String, String)>),
@@ -78,6 +81,7 @@ pub enum Error {
     #[error("{why}")]
     Undone {
         /// What failed.
+        #[source]
         why: Box<Error>,
     },
     /// A journal is there that can be neither undone nor settled now, or what was done is not known to be durable.
@@ -156,7 +160,9 @@ fn lines(rows: &[(String, String)]) -> String {
 impl Failure for Error {
     fn kind(&self) -> Kind {
         match self {
-            Error::Io(_) | Error::Refused(_) | Error::NotDecided { .. } | Error::NoExchange { .. } => Kind::Refused,
+            Error::Io(_) | Error::Refused(_) | Error::NoRoom(_) | Error::NotDecided { .. } | Error::NoExchange { .. } => {
+                Kind::Refused
+            }
             Error::Session(error) => error.kind(),
             Error::Checkpoint(error) => error.kind(),
             Error::Conflicts(_) => Kind::Conflict,
@@ -201,7 +207,7 @@ impl Failure for Error {
             Error::Checkpoint(error) => error.path(),
             Error::NoExchange { at, .. } => Some(at.to_string()),
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
-            Error::Refused(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
+            Error::Refused(rows) | Error::NoRoom(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
             Error::Undone { why } => why.path(),
             Error::LeftBehind { left, .. } => left.first().map(|(path, _)| path.clone()),
             Error::Stuck { path, .. } | Error::Journal { path, .. } | Error::Held { path, .. } => Some(path.clone()),

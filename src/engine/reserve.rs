@@ -67,7 +67,7 @@ pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
     let low = is_low(session, needed)?;
     if is_btrfs(session)? {
         let why = format!("{needed} bytes are needed there for a rollback, and fewer are free");
-        return if low { Err(Error::Refused(vec![(session.dir.path().display().to_string(), why)])) } else { Ok(()) };
+        return if low { Err(Error::NoRoom(vec![(session.dir.path().display().to_string(), why)])) } else { Ok(()) };
     }
     drop_all(fs, session)?;
     if low {

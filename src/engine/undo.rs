@@ -15,7 +15,7 @@ use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::store::{Session, Store};
 use crate::tree::look::{self, Seen};
-use crate::tree::state::What;
+use crate::tree::state::{Meta, What};
 
 /// A step that could not be taken back, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -403,6 +403,15 @@ fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<Stri
     if now.xattrs.iter().any(|(name, value)| !known(name, value)) {
         return Ok(Some("somebody changed its extended attributes".into()));
     }
-    meta::bring(fs, target.at(), found.state.sort(), now, old).at("set the metadata of", step.path)?;
+    if !found.state.is_folder() {
+        meta::bring(fs, target.at(), found.state.sort(), now, old).at("set the metadata of", step.path)?;
+        return Ok(None);
+    }
+    // Names that came and went have changed its time, also where none can be set.
+    let all_but_time = Meta { mtime: now.mtime, ..old.clone() };
+    meta::bring(fs, target.at(), found.state.sort(), now, &all_but_time).at("set the metadata of", step.path)?;
+    if now.mtime != old.mtime {
+        ignore_not_mine(fs.set_mtime(target.at(), old.mtime)).at("set the time of", step.path)?;
+    }
     Ok(None)
 }
