@@ -771,14 +771,16 @@ def read(mark, limit=10):
     return seen
 def send(text): os.write(fd, text)
 send(b"PS1=prompt'> '\n"); read(b"prompt> ")
-send(b"{program} {store} -- sh -c 'echo star''ted; sleep 50'; echo status=$?\n"); read(b"started")
-time.sleep(0.3)  # dash loses an interrupt that comes between its echo and its fork, without recant too
+send(b"{program} {store} -- sh -c 'echo star''ted; exec sleep 50'; echo status=$?\n"); read(b"started")
 send(b"\x03"); read(b"status=130")
-send(b"{program} {store} -- sh -c 'echo star''ted; sleep 1; echo do''ne'; echo status=$?\n"); read(b"started"); time.sleep(0.3)
+send(b"{program} {store} -- sh -c 'echo star''ted; sleep 1; echo do''ne'; echo status=$?\n"); read(b"started")
 send(b"\x1a"); read(b"Stopped"); send(b"fg\n"); read(b"done")
 send(b"{program} {store} -- sh -c 'echo star''ted; kill -STOP $$; echo wo''ke'; echo status=$?\n"); read(b"Stopped")
 send(b"fg\n"); read(b"woke")
-send(b"{program} {store} -- bash --norc -i\n"); send(b"sleep 40 & jobs; fg\n"); read(b"sleep 40"); time.sleep(0.3); send(b"\x1a"); read(b"Stopped"); send(b"kill %1; exit; exit\n")
+send(b"{program} {store} -- bash --norc -i\n"); send(b"PS1=inner'> '\n"); read(b"inner> "); inner = os.tcgetpgrp(fd)
+send(b"sleep 40 & jobs; fg\n")
+while os.tcgetpgrp(fd) == inner: time.sleep(0.01)  # until it is in the foreground
+send(b"\x1a"); read(b"Stopped"); send(b"kill %1; exit; exit\n")
 "#,
             program = program,
             store = store.display()
