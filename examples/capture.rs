@@ -1,4 +1,5 @@
 //! Drives the capture room alone, for its tests: `capture STORE [--also DIR]… [--pass PATH]… [--kill] -- COMMAND…` runs one,
+//! `capture STORE --in DIR… -- COMMAND…` confines one to folders of the real tree, holding nothing;
 //! `capture STORE --collect` reads what a killed one left. STORE gets `places` and `started` before the command starts,
 //! and at the end `changes`, `times`, `warnings` and `coverage`: JSON, a line each. Exits as `recant run` does.
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "a program for tests")]
@@ -8,9 +9,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use recant::capture::collect::{Collected, Facts, collect, finish};
+use recant::capture::confine::Confinement;
 use recant::capture::error::Error;
 use recant::capture::plan::{Pass, Plan, Request, Route, working_folder};
-use recant::capture::run::{Command, Event, Exit, Linger, Network, run};
+use recant::capture::run::{Command, Event, Exit, Ground, Linger, Network, run, run_on};
 use recant::error::{Failure, Kind};
 use recant::fs::Fs;
 use recant::fs::dir::{Dir, Time};
@@ -42,11 +44,13 @@ fn attempt() -> Result<Exit, Error> {
     let store = words.next().expect("the store");
     let store = AbsPath::parse(std::fs::canonicalize(store).expect("a store").as_os_str().as_encoded_bytes()).expect("a path");
     let (mut also, mut passes, mut linger, mut collect_only) = (Vec::new(), Vec::new(), Linger::Wait, false);
+    let mut dirs = Vec::new();
     while let Some(word) = words.next() {
         match word.to_str() {
             Some("--") => break,
             Some("--collect") => collect_only = true,
             Some("--kill") => linger = Linger::Kill,
+            Some("--in") => dirs.push(PathBuf::from(words.next().expect("a folder"))),
             Some("--also") => also.push(PathBuf::from(words.next().expect("a folder"))),
             Some("--pass") => {
                 passes.push(Pass { path: PathBuf::from(words.next().expect("a path")), why: "--pass".into() });
@@ -76,6 +80,13 @@ fn attempt() -> Result<Exit, Error> {
         return Ok(Exit::Code(0));
     }
     let argv: Vec<OsString> = words.collect();
+    if !dirs.is_empty() {
+        let passes: Vec<PathBuf> = passes.into_iter().map(|pass| pass.path).collect();
+        let confinement = Confinement::make(&dirs, &passes)?;
+        eprintln!("not denied: {}", confinement.not_denied().join("; "));
+        let command = Command { argv, env: Vec::new(), linger, network: Network::Open, max_size: None };
+        return Ok(run_on(Ground::Confined(&confinement), &command, &mut |_| {})?.exit);
+    }
     let request = Request {
         cwd: working_folder()?,
         store: store.clone(),

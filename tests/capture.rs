@@ -771,19 +771,77 @@ def read(mark, limit=10):
     return seen
 def send(text): os.write(fd, text)
 send(b"PS1=prompt'> '\n"); read(b"prompt> ")
-send(b"{program} {store} -- sh -c 'echo star''ted; sleep 50'; echo status=$?\n"); read(b"started")
-time.sleep(0.3)  # dash loses an interrupt that comes between its echo and its fork, without recant too
+send(b"{program} {store} -- sh -c 'echo star''ted; exec sleep 50'; echo status=$?\n"); read(b"started")
 send(b"\x03"); read(b"status=130")
-send(b"{program} {store} -- sh -c 'echo star''ted; sleep 1; echo do''ne'; echo status=$?\n"); read(b"started"); time.sleep(0.3)
+send(b"{program} {store} -- sh -c 'echo star''ted; sleep 1; echo do''ne'; echo status=$?\n"); read(b"started")
 send(b"\x1a"); read(b"Stopped"); send(b"fg\n"); read(b"done")
 send(b"{program} {store} -- sh -c 'echo star''ted; kill -STOP $$; echo wo''ke'; echo status=$?\n"); read(b"Stopped")
 send(b"fg\n"); read(b"woke")
-send(b"{program} {store} -- bash --norc -i\n"); send(b"sleep 40 & jobs; fg\n"); read(b"sleep 40"); time.sleep(0.3); send(b"\x1a"); read(b"Stopped"); send(b"kill %1; exit; exit\n")
+send(b"{program} {store} -- bash --norc -i\n"); send(b"PS1=inner'> '\n"); read(b"inner> "); inner = os.tcgetpgrp(fd)
+send(b"sleep 40 & jobs; fg\n")
+while os.tcgetpgrp(fd) == inner: time.sleep(0.01)  # until it is in the foreground
+send(b"\x1a"); read(b"Stopped"); send(b"kill %1; exit; exit\n")
 "#,
             program = program,
             store = store.display()
         );
         let output = world.as_user("python3", &["-c", &script]).env("TERM", "dumb").output().unwrap();
         assert!(output.status.success(), "{:?}: {}", world.who, String::from_utf8_lossy(&output.stderr));
+    });
+}
+
+#[test]
+fn a_confined_command_writes_below_its_folders_alone_and_no_way_out_is_open() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return eprintln!("skipped: python3 tries the ways out");
+    }
+    each(|world| {
+        world.made("mkdir deep; echo old > deep/file; echo keep > ../outside; mkdir ../beside; echo real > ../beside/real; ln -s ../../outside deep/link");
+        let confined = |words: &[&str]| {
+            let output = world.capture(&[&["--in", "deep", "--"], words].concat()).output().unwrap();
+            (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+        };
+        let script = "echo new > deep/new; echo changed > deep/file; mkdir deep/d; mv deep/new deep/d/moved; rm -f /tmp/recant-confined-$$; echo t > /tmp/recant-confined-$$; \
+                      rm /tmp/recant-confined-$$; echo null > /dev/null; cat ../outside; \
+                      for way in 'echo x > ../outside' 'echo x > made' 'echo x > deep/link' 'rm ../outside' 'mv ../outside deep/' 'ln ../outside deep/hard' 'mkdir ../made' \
+                      'truncate -s 0 ../outside' 'mv deep/file ../gone' 'touch /var/tmp/recant-confined' 'mknod deep/disk b 7 0' 'mount -t tmpfs none deep'; do \
+                      (eval \"$way\") 2> /dev/null && echo \"ESCAPED by $way\"; done; exit 3";
+        let (status, said) = confined(&["sh", "-c", script]);
+        // A kernel without Landlock says so, and starts nothing.
+        if status == Some(125) && said.contains("Landlock: cannot ask") {
+            return eprintln!("skipped: this kernel has no Landlock: {said}");
+        }
+        assert_eq!(status, Some(3), "{:?}: {said}", world.who);
+        assert!(!said.contains("ESCAPED") && said.contains("keep\n"), "{:?}: {said}", world.who);
+        assert!(said.contains("not denied: ") && said.contains("mode, owner, times"), "what can't be denied is said: {said}");
+        let read = |name: &str| std::fs::read_to_string(world.project(name)).unwrap();
+        assert_eq!(
+            (read("deep/file"), read("deep/d/moved"), read("../outside")),
+            ("changed\n".into(), "new\n".into(), "keep\n".into())
+        );
+
+        let attempts = world.path("attempts.py");
+        std::fs::write(&attempts, include_str!("escapes/attempts.py")).unwrap();
+        // By their real users: a process outside of the same one, this test, and pid 1.
+        let mut outside = world.as_user("sh", &["-c", "exec 3< . 4>> ../beside/real; echo started; read end"]);
+        let mut outside = outside.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        std::io::Read::read_exact(outside.stdout.as_mut().unwrap(), &mut [0; 8]).unwrap();
+        let socket = world.path("listening");
+        let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o777)).unwrap();
+        let (beside, store) = (world.path("home/beside"), world.path("home/store"));
+        let pids = [outside.id(), std::process::id(), 1].map(|pid| pid.to_string());
+        let paths = [&attempts, &beside, &store, &socket].map(|path| path.to_str().unwrap());
+        let words = [&["/usr/bin/python3"], &paths[..], &pids.each_ref().map(String::as_str)[..]].concat();
+        let (status, said) = confined(&words);
+        outside.kill().unwrap();
+        outside.wait().unwrap();
+        assert!(status == Some(0) && said.contains("tried all"), "{:?}: {status:?} {said}", world.who);
+        assert!(!said.contains("ESCAPED"), "{:?}: {said}", world.who);
+        assert!(!find(world.folder.path(), "escaped"), "{:?}: {said}", world.who);
+        assert_eq!(read("../beside/real"), "real\n");
+        // Background children, signals and statuses are those of any run.
+        assert_eq!(confined(&["sh", "-c", "kill -9 $$"]).0, Some(137));
+        assert_eq!(confined(&["no-such-program"]).0, Some(127));
     });
 }

@@ -1149,3 +1149,64 @@ fn crowded_places_are_one_line_but_what_is_deleted_is_listed() {
         assert!(desk.recant(&format!("redo {id} --json")).ok().json()["paths"].as_array().unwrap().len() == 352);
     });
 }
+
+#[test]
+fn what_changed_below_a_session_is_named_before_a_command_goes_on_in_it() {
+    each(|desk| {
+        desk.made("for n in 1 2 3 4 5 6 7; do echo $n > $n; done; echo calm > calm");
+        desk.run("for n in 1 2 3 4 5 6 7; do echo held > $n; done; echo new > new; echo held > calm").ok();
+        let id = desk.id();
+        let go_on = || desk.held(&format!("--session {id}"), "cat 1 new calm").run().ok();
+        assert!(!go_on().stderr().contains("changed on the tree"), "nothing did");
+        desk.bare(&desk.world.tree(), "for n in 1 2 3 4 5 6; do echo other >> $n; done; rm 7; echo theirs > new");
+        let said = go_on();
+        assert_eq!(said.stdout(), "held\nnew\nheld\n");
+        assert_eq!(said.stderr().matches(": changed on the tree since the session held it").count(), 5, "{said}");
+        assert!(said.stderr().contains("so did 3 other paths"), "{said}");
+        assert!(said.stderr().find("changed on the tree") < said.stderr().find("held in session"), "{said}");
+    });
+}
+
+#[test]
+fn what_was_open_to_the_command_beyond_files_is_said_where_something_stayed_real() {
+    each(|desk| {
+        desk.made("echo real > real");
+        let said = desk.held("--pass real", "echo n > new").run().ok();
+        let path = desk.world.tree().join("real").display().to_string();
+        assert!(
+            said.stderr().contains(&format!("open to it, and not held: {path}, the network; whether it was used is not known")),
+            "{said}"
+        );
+        assert!(desk.recant("show").ok().stdout().contains(&format!("real        {path}: not held")));
+        let said = desk.held("--pass real --no-network", "echo n > new2").run().ok();
+        assert!(said.stderr().contains(&format!("not held: {path}; whether")), "{said}");
+        assert!(!desk.held("", "echo n > new3").run().ok().stderr().contains("the network"));
+        assert!(desk.held("-v", "echo n > new4").run().ok().stderr().contains("not held: the network"));
+    });
+}
+
+#[test]
+fn the_prompt_of_a_shell_says_in_which_session_it_runs() {
+    if !has("script") {
+        return;
+    }
+    each(|desk| {
+        for shell in ["/bin/bash", "/bin/dash", "/usr/bin/fish"] {
+            if !Path::new(shell).exists() {
+                eprintln!("skipped: {shell} is not installed");
+                continue;
+            }
+            // A terminal, so that there is a prompt; the home's own prompt stays behind it.
+            desk.bare(&desk.world.root().join("home"), "echo \"PS1='mine> '\" > .bashrc");
+            let binary = desk.binary.to_str().unwrap();
+            let words = ["-qec", &format!("{binary} shell"), "/dev/null"];
+            let call = desk.give(desk.world.program("script", words)).env("SHELL", shell).env("TERM", "dumb");
+            let said = call.stdin("echo made > made\nexit\n").run();
+            // dash can't give the terminal back to a process group that its PIDs do not have (docs/DECISIONS.md), and ends with 2.
+            assert_eq!(said.status, if shell.ends_with("dash") { 2 } else { 0 }, "{said}");
+            let id = desk.ids().pop().unwrap();
+            let wanted = format!("(recant {}) {}", &id[16..], if shell.ends_with("bash") { "mine> " } else { "" });
+            assert!(said.stdout().contains(&wanted), "{:?}, {shell}: {wanted}: {said}", desk.who);
+        }
+    });
+}

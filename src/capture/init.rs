@@ -9,8 +9,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::descriptors::{self, Inherited};
 use super::error::Error;
-use super::plan::Laid;
-use super::run::Network;
+use super::run::{Ground, Network};
 use super::space;
 use super::sys::{self, Signals, Waited};
 use super::words::{Failed, Word, say};
@@ -20,7 +19,7 @@ use crate::fs::dir::Time;
 
 /// What the init needs to start the command.
 pub(super) struct Orders<'a> {
-    pub laid: &'a Laid,
+    pub ground: Ground<'a>,
     pub argv: &'a [CString],
     pub env: &'a [CString],
     /// What to do about inherited descriptors.
@@ -57,12 +56,17 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     if orders.network == Network::None {
         sys::loopback_up().at("switch the loopback on", "lo").map_err(failed)?;
     }
-    for (path, why) in space::build(orders.laid, orders.own_pids)? {
-        say(recant, &Word::Uncovered(path.as_bytes().to_vec(), why));
+    if let Ground::Captured(laid) = orders.ground {
+        for (path, why) in space::build(laid, orders.own_pids)? {
+            say(recant, &Word::Uncovered(path.as_bytes().to_vec(), why));
+        }
     }
     close_off()?;
     let _named = rustix::thread::set_name(c"recant-init");
     die_with_recant(orders, recant)?;
+    if let Ground::Confined(confinement) = orders.ground {
+        confinement.enforce().map_err(failed)?;
+    }
     wait_for_tick(orders.started);
     let mut command = Some(start(orders, recant)?);
     loop {

@@ -5,6 +5,8 @@
 //! can't (a user namespace locks the mounts below each other): captured are the home folder, the project and the places for
 //! temporary files, each by an overlay in place.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
@@ -74,7 +76,8 @@ impl Places {
     /// Chooses for a request.
     pub fn choose(request: &Request, route: Route) -> Result<Self, Error> {
         let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
-        let mut making = Making { request, route, mounts: &mounts, places: Places::default(), opened: Vec::new() };
+        let mut making =
+            Making { request, route, mounts: &mounts, places: Places::default(), opened: Vec::new(), looked: RefCell::default() };
         let passes = making.passes();
         making.hide()?;
         let mut wanted = making.wanted();
@@ -130,9 +133,40 @@ struct Making<'a> {
     places: Places,
     /// Folders whose folders are captured one by one.
     opened: Vec<AbsPath>,
+    /// What is at mount points, each looked at once, and the folder that the last one lies in: a container host has hundreds
+    /// in one folder.
+    looked: RefCell<Looked>,
+}
+
+/// See [`Making::point`].
+#[derive(Default)]
+struct Looked {
+    found: HashMap<AbsPath, Option<Stat>>,
+    parent: Option<(AbsPath, Dir)>,
+}
+
+impl Looked {
+    fn look(&mut self, path: &AbsPath) -> Option<Stat> {
+        let Some((parent, name)) = path.parent().zip(path.split().map(|(_, name)| name)) else { return stat(path) };
+        if self.parent.as_ref().is_none_or(|(held, _)| *held != parent) {
+            self.parent = Some((parent.clone(), Dir::open(parent.as_path()).ok()?));
+        }
+        self.parent.as_ref()?.1.at(name).stat().ok()?
+    }
 }
 
 impl Making<'_> {
+    /// What is at a mount point, as [`stat`] has it.
+    fn point(&self, path: &AbsPath) -> Option<Stat> {
+        let mut looked = self.looked.borrow_mut();
+        if let Some(found) = looked.found.get(path) {
+            return *found;
+        }
+        let found = looked.look(path);
+        looked.found.insert(path.clone(), found);
+        found
+    }
+
     fn say(&mut self, path: &AbsPath, how: How, why: impl Into<String>, warn: bool) {
         let why = why.into();
         if warn {
@@ -183,7 +217,7 @@ impl Making<'_> {
         let mut left = MOUNTS;
         for mount in others {
             let is_wanted = wanted.iter().any(|place| place.path == mount.point);
-            let Some(stat) = stat(&mount.point).filter(|stat| stat.mount == mount.id && !is_wanted) else { continue };
+            let Some(stat) = self.point(&mount.point).filter(|stat| stat.mount == mount.id && !is_wanted) else { continue };
             let kernel_s = is_below(&mount.point, "/sys");
             if kernel_s && mount.point.depth() > 1 {
                 continue;
@@ -337,7 +371,7 @@ impl Making<'_> {
         let mut topmost: Vec<AbsPath> = Vec::new();
         for point in points {
             let covered = topmost.last().is_some_and(|last| point.is_under(last));
-            if !covered && stat(&point).is_some_and(|stat| stat.mount_root) {
+            if !covered && self.point(&point).is_some_and(|stat| stat.mount_root) {
                 topmost.push(point);
             }
         }

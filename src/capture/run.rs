@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
+use super::confine::Confinement;
 use super::descriptors;
 use super::error::{Error, remedy};
 use super::init::{self, Orders};
@@ -22,6 +23,7 @@ use super::plan::{Laid, Route};
 use super::sys::{self, New, Signals};
 use super::words::{Failed, Word, Words};
 use crate::error::At;
+use crate::fs;
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::run::Place;
@@ -100,10 +102,38 @@ pub enum Event {
 /// When background children are spoken of.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs the command and comes back when nothing of the run is left (H3). Forks, so the process must have one thread.
+/// What a command runs on.
+#[derive(Debug, Clone, Copy)]
+pub enum Ground<'a> {
+    /// Overlays: what it changes is held.
+    Captured(&'a Laid),
+    /// The real tree, of which it may write to some folders: nothing is held.
+    Confined(&'a Confinement),
+}
+
+impl<'a> Ground<'a> {
+    fn laid(self) -> Option<&'a Laid> {
+        match self {
+            Ground::Captured(laid) => Some(laid),
+            Ground::Confined(_) => None,
+        }
+    }
+
+    /// Whether it takes a user namespace.
+    fn is_user_s(self) -> bool {
+        self.laid().is_some_and(|laid| laid.plan.route == Route::User)
+    }
+}
+
+/// Runs the command with what it changes held, and comes back when nothing of the run is left (H3): [`run_on`].
+pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
+    run_on(Ground::Captured(laid), command, hear)
+}
+
+/// Runs the command and comes back when nothing of it is left (H3). Forks, so the process must have one thread.
 /// On an error the command was not started, with one exception: it could not be executed ([`Error::NotFound`],
 /// [`Error::NotExecutable`]).
-pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
+pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
     let threads = std::fs::read_dir("/proc/self/task").at("count the threads", "/proc/self/task")?.count();
     if threads != 1 {
         return Err(Error::Threads);
@@ -116,11 +146,11 @@ pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Resul
     let listened = Signals::of(&[init::FORWARDED, &[libc::SIGCONT]].concat());
     let mask = listened.block();
     let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
-        let started = laid.plan.since;
-        let meter = command.max_size.map(|max| Meter::new(laid, max));
-        let mut run = Running { laid, command, signals: signals.as_fd(), hear, meter, too_much: None };
+        let started = ground.laid().map_or_else(fs::exact_now, |laid| laid.plan.since);
+        let meter = ground.laid().zip(command.max_size).map(|(laid, max)| Meter::new(laid, max));
+        let mut run = Running { ground, command, signals: signals.as_fd(), hear, meter, too_much: None };
         let orders = |own_pids| Orders {
-            laid,
+            ground,
             argv: &argv,
             env: &env,
             inherited: &inherited,
@@ -130,14 +160,18 @@ pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Resul
             network: command.network,
             started,
         };
-        let (exit, own_pids) = match run.attempt(&orders(true))? {
+        // A confined command gets no namespace, so no PIDs of its own.
+        let first = ground.laid().is_some();
+        let (exit, own_pids) = match run.attempt(&orders(first))? {
+            Some(exit) if !first => (exit, false),
             Some(exit) => (exit, true),
             // Parts of /proc are covered (a container), so a user gets no new one: without own PIDs, then.
             None => (run.attempt(&orders(false))?.ok_or(Error::Threads)?, false),
         };
         while sys::next_signal(signals.as_fd()).is_some() {}
         let too_much = run.too_much.or_else(|| run.meter.and_then(|meter| Some(meter.written()).filter(|n| *n > meter.max())));
-        Ok(Ended { exit, started, places: laid.places(), closed: inherited.closed(), own_pids, too_much })
+        let places = ground.laid().map(Laid::places).unwrap_or_default();
+        Ok(Ended { exit, started, places, closed: inherited.closed(), own_pids, too_much })
     });
     mask.set();
     if child_ignored {
@@ -163,7 +197,7 @@ fn environment(set: &[(OsString, OsString)]) -> Result<Vec<CString>, Error> {
 }
 
 struct Running<'a> {
-    laid: &'a Laid,
+    ground: Ground<'a>,
     command: &'a Command,
     signals: std::os::fd::BorrowedFd<'a>,
     hear: &'a mut dyn FnMut(Event),
@@ -174,10 +208,11 @@ struct Running<'a> {
 impl Running<'_> {
     /// `None` where it has to be tried again without PIDs of its own.
     fn attempt(&mut self, orders: &Orders<'_>) -> Result<Option<Exit>, Error> {
-        let user = self.laid.plan.route == Route::User;
+        let user = self.ground.is_user_s();
         let (ours, theirs) = UnixStream::pair().at("make a socket for", "the init")?;
         let new = New { user, pid: orders.own_pids, network: self.command.network == Network::None };
-        let forked = sys::fork_into(new).map_err(|source| {
+        let forked = if self.ground.laid().is_some() { sys::fork_into(new) } else { sys::fork() };
+        let forked = forked.map_err(|source| {
             let act = if user { "make a user namespace" } else { "make a mount namespace" };
             let remedy = remedy(act, source.raw_os_error(), user);
             Error::SetUp { path: "clone".into(), act: act.into(), source, remedy }

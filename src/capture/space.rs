@@ -132,7 +132,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<Vec<Uncovered>, Unbui
         Route::Root => {
             // Before the rights go: without SYS_ADMIN a rule needs no_new_privs, and sudo would be broken.
             sys::deny_pidfd_getfd().at("deny pidfd_getfd", "seccomp")?;
-            drop_rights(DROPPED).at("drop the capabilities", "capset")?;
+            drop_lead_out().at("drop the capabilities", "capset")?;
         }
     }
     Ok(uncovered)
@@ -550,6 +550,11 @@ fn wrong_overlay(mount: &Mount, source: &[u8], route: Route) -> Option<String> {
 /// Whether this kernel's overlays have `redirect_dir=on` unasked: then they do not show it.
 fn redirects_by_default() -> bool {
     std::fs::read("/sys/module/overlay/parameters/redirect_dir").is_ok_and(|value| value.starts_with(b"Y"))
+}
+
+/// Gives up what leads a root out of its run.
+pub(super) fn drop_lead_out() -> io::Result<()> {
+    drop_rights(DROPPED)
 }
 
 /// Gives up capabilities for good: also what a program with file capabilities or setuid root could get back.

@@ -122,6 +122,14 @@ pub(super) fn deny_pidfd_getfd() -> io::Result<()> {
     check(done).map(drop)
 }
 
+/// The version of Landlock that this kernel has: landlock_create_ruleset(2), `LANDLOCK_CREATE_RULESET_VERSION`.
+pub(super) fn landlock_version() -> io::Result<i32> {
+    const VERSION: u32 = 1;
+    // SAFETY: landlock_create_ruleset(2) with this flag takes a null attribute of size 0, and makes nothing.
+    let version = check(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0_usize, VERSION) })?;
+    Ok(i32::try_from(version).unwrap_or(i32::MAX))
+}
+
 /// A set of signals.
 pub(super) struct Signals(libc::sigset_t);
 

@@ -16,6 +16,7 @@ mod diff;
 mod discard;
 mod doctor;
 mod fold;
+mod hints;
 mod list;
 mod log;
 mod manual;

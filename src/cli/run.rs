@@ -9,11 +9,10 @@ use serde::Serialize;
 
 use super::args;
 use super::problem::Problem;
-use super::{Call, Ended, apply, place, text};
+use super::{Call, Ended, apply, hints, place, text};
 use crate::capture::error::Error;
 use crate::capture::hold::{Held, collect_ended as collect_into, hold, start_of};
 use crate::capture::inside::inside;
-use crate::capture::places::project_of;
 use crate::capture::plan::{Pass, Plan, Request, Route, working_folder};
 use crate::capture::run::{Command, Event, Exit, Linger, Network};
 use crate::error::{At, Kind};
@@ -59,7 +58,20 @@ pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
         call.out.note(format_args!("this runs inside the run of session {id} already, which holds its changes"));
         return exec(&args.command);
     }
-    match attempt(call, args) {
+    outcome(call, attempt(call, args, Prompt::Own))
+}
+
+/// Whose prompt the command has, where it is a shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Prompt {
+    /// Its own.
+    Own,
+    /// One that names the session.
+    Session,
+}
+
+fn outcome(call: &Call, attempted: Result<Ended, NotHeld>) -> Result<Ended, Problem> {
+    match attempted {
         Ok(ended) => Ok(ended),
         Err(NotHeld { problem, ran: true }) => Err(*problem),
         Err(NotHeld { problem, ran: false }) => Ok(not_started(call, *problem)),
@@ -81,7 +93,7 @@ fn not_started(call: &Call, mut problem: Problem) -> Ended {
     })
 }
 
-fn attempt(call: &Call, args: &args::Run) -> Result<Ended, NotHeld> {
+fn attempt(call: &Call, args: &args::Run, prompt: Prompt) -> Result<Ended, NotHeld> {
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
     // After a recovery, which changes the tree; before all else, so that the clock of files ticks while there is work to do.
@@ -94,7 +106,7 @@ fn attempt(call: &Call, args: &args::Run) -> Result<Ended, NotHeld> {
     };
     let fresh = args.session.is_none();
     let mut id_file = None;
-    let held = match start(call, &store, &mut session, args, since, &mut id_file) {
+    let held = match start(call, &store, &mut session, args, prompt, since, &mut id_file) {
         Ok(held) => held,
         Err(not_held) => {
             if fresh && !not_held.ran {
@@ -137,6 +149,7 @@ fn start(
     store: &Store,
     session: &mut Locked,
     args: &args::Run,
+    prompt: Prompt,
     since: Time,
     id_file: &mut Option<IdFile>,
 ) -> Result<Held, NotHeld> {
@@ -148,8 +161,15 @@ fn start(
         *id_file = Some(IdFile::make(call, path, session.id())?);
     }
     let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
-    let (argv, network) = (args.command.clone(), network(args));
-    let command = Command { argv, env: Vec::new(), linger, network, max_size: args.max_size };
+    let (argv, env) = match (prompt, args.command.first()) {
+        (Prompt::Session, Some(shell)) => hints::prompt(shell, session.id()),
+        _ => (args.command.clone(), Vec::new()),
+    };
+    if args.session.is_some() {
+        hints::changed_below(call, session)?;
+    }
+    let network = network(args);
+    let command = Command { argv, env, linger, network, max_size: args.max_size };
     let cwd = working_folder().map_err(Problem::from)?;
     let id = session.id().clone();
     let mut hear = |event| match event {
@@ -158,7 +178,7 @@ fn start(
                 call.out.warn(error);
             }
             if args.session.is_none() {
-                tell_of_pending(call, store, &id, &cwd);
+                hints::pending(call, store, &id, &cwd);
             }
         }
         Event::Lingering(names) => call.out.note(format_args!("waiting for what the command left running: {}", names.join(", "))),
@@ -168,32 +188,6 @@ fn start(
         let ran = matches!(error, Error::Uncollected { .. });
         NotHeld { problem: Box::new(error.into()), ran }
     })
-}
-
-/// So many of the newest sessions are looked at for a pending one: a run must not cost what a listing of thousands does.
-const NEWEST: usize = 8;
-
-/// Says of the newest pending session of a run from this project that this run does not see what it holds. What can't be read
-/// is no news here: the listings name it.
-fn tell_of_pending(call: &Call, store: &Store, own: &Id, cwd: &AbsPath) {
-    let names = store.sessions().names().unwrap_or_default();
-    let mut ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
-    // Ids begin with their time.
-    ids.sort_by(|a, b| b.as_str().cmp(a.as_str()));
-    let project = project_of(cwd);
-    let here = |folder: &AbsPath| folder.is_under(&project) || project.is_under(&project_of(folder));
-    let pending = ids.iter().filter(|id| *id != own).take(NEWEST).find(|id| {
-        let Ok(session) = store.session(id) else { return false };
-        let header = &session.header;
-        let is_pending = header.status() == Status::Pending && header.origin == Origin::Captured && header.counts.changes > 0;
-        is_pending && session.run().is_ok_and(|run| run.is_some_and(|run| here(&run.cwd)))
-    });
-    if let Some(id) = pending {
-        let tail = id.tail();
-        call.out.note(format_args!(
-            "session {id} is pending here: this run does not see what it holds; one with --session {tail} goes on in it"
-        ));
-    }
 }
 
 fn network(args: &args::Run) -> Network {
@@ -232,8 +226,11 @@ impl From<Ran> for NotHeld {
 pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
     let run_args = args::Run { session: args.id.clone(), ..nothing(vec![shell]) };
+    if inside().is_some() {
+        return run(call, &run_args);
+    }
     call.out.note("a shell with every file change held; 'exit' ends it");
-    run(call, &run_args)
+    outcome(call, attempt(call, &run_args, Prompt::Session))
 }
 
 /// A run with no options.
@@ -422,6 +419,9 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
         note(format!("recant diff {tail}    recant commit {tail}    recant discard {tail}"));
         ("pending", Ended::Command(exit))
     };
+    if is_text && held.changes > 0 {
+        hints::beyond_files(call, held, network(args));
+    }
     if !is_text {
         let ending = match held.exit {
             Exit::Code(code) => Ending::Exited(code.into()),

@@ -136,6 +136,15 @@ fn print_head(call: &Call, header: &Header, standing: Standing, run: Option<&Run
             let why = place.why.as_deref().unwrap_or("it could not be captured");
             call.out.line(format_args!("{:<10}  {}: {why}", "not held", place.path));
         });
+        let passed: Vec<String> =
+            run.coverage.iter().filter(|place| place.how == How::Passed).map(|place| place.path.to_string()).collect();
+        if !passed.is_empty() {
+            call.out.line(format_args!(
+                "{:<10}  {}: not held, and whether they were used is not known",
+                "real",
+                passed.join(", ")
+            ));
+        }
         run.notes.iter().for_each(|note| call.out.line(format_args!("{:<10}  {}", "note", shown(note))));
     }
 }

@@ -39,6 +39,19 @@ class Terminal:
         self.seen = self.seen[found.end():]
         return found
 
+    def foreground(self):
+        """The process group that has the terminal."""
+        return os.tcgetpgrp(self.fd)
+
+    def until(self, group, wanted=True):
+        end = time.time() + 20
+        while (self.foreground() == group) != wanted:
+            assert time.time() < end, f"the foreground stayed: {self.seen}"
+            time.sleep(0.01)
+
+    def until_not(self, group):
+        self.until(group, False)
+
     def end(self, status=0):
         """Reads to the end and asserts the exit status."""
         try:
@@ -62,11 +75,12 @@ def content(path):
 def a_shell_with_job_control():
     t = run("bash", "--norc", "-i")
     t.type("PS1='> '; echo rea''dy\n"); t.read(rb"ready")
-    t.type("sleep 60\n"); time.sleep(0.3)
+    shell = t.foreground()
+    t.type("sleep 60\n"); t.until_not(shell)
     t.type("\x1a"); t.read(rb"Stopped")
     t.type("bg; jobs; echo list''ed\n"); t.read(rb"Running.*listed")
-    t.type("fg\n"); t.read(rb"sleep 60"); time.sleep(0.3)
-    t.type("\x03"); time.sleep(0.2)
+    t.until(shell); t.type("fg\n"); t.until_not(shell)
+    t.type("\x03"); t.until(shell)
     t.type("echo status=$?\n"); t.read(rb"status=130")
     t.type("(exit 7) | cat; echo ${PIPESTATUS[0]}; tty; echo held > by-shell; exit 5\n"); t.read(rb"7\r\n/dev/pts/")
     t.end(5)

@@ -1,0 +1,103 @@
+//! Confines a command on the real tree, where no namespaces can be had: it may write below some folders, and Landlock denies every other write
+//! (landlock(7)). Nothing is held here; who runs a command so has to know what was there before.
+//!
+//! The rules go for all that the command starts, for good. What is open already is not looked at by them, so that descriptors which lead out are
+//! closed as in a capture. Mounting anything is denied to a confined process, and looking into processes outside (ptrace) too.
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetStatus,
+};
+
+use super::error::Error;
+use super::plan::Route;
+use super::space;
+use super::sys;
+use crate::error::{At, IoError};
+use crate::fs::path::AbsPath;
+
+/// The nodes of /dev that any program may write to; disks are not among them.
+const NODES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm"];
+
+/// For temporary files.
+const TEMPORARY: &str = "/tmp";
+
+/// The rules of the newest kernel that this program knows: an older one leaves out what it does not know.
+const KNOWN: ABI = ABI::V5;
+
+/// Where a command may write.
+#[derive(Debug)]
+pub struct Confinement {
+    writable: Vec<AbsPath>,
+    version: i32,
+}
+
+impl Confinement {
+    /// Below `dirs`, /tmp, the harmless nodes of /dev, and `passes`. Errors: what is not there, and a kernel without Landlock.
+    pub fn make(dirs: &[PathBuf], passes: &[PathBuf]) -> Result<Self, Error> {
+        let version = sys::landlock_version().map_err(|source| {
+            let remedy = "it needs Linux 5.13 or newer, built with Landlock and started with it (lsm=landlock,…)";
+            Error::SetUp { path: "Landlock".into(), act: "ask for its version".into(), source, remedy: Some(remedy.into()) }
+        })?;
+        let mut writable = Vec::new();
+        for path in dirs.iter().chain(passes) {
+            writable.push(real(path)?);
+        }
+        let usual = NODES.iter().map(|name| Path::new("/dev").join(name)).chain([PathBuf::from(TEMPORARY)]);
+        // Not every machine has all of them.
+        writable.extend(usual.filter_map(|path| real(&path).ok()));
+        writable.sort();
+        writable.dedup();
+        Ok(Self { writable, version })
+    }
+
+    /// What this kernel can't deny, for people: a part of a sentence each.
+    pub fn not_denied(&self) -> Vec<&'static str> {
+        let since = [
+            (3, "cutting a file off by truncate(2) (Linux 6.2)"),
+            (5, "commands to devices by ioctl(2) (Linux 6.10)"),
+            (i32::MAX, "mode, owner, times and extended attributes of files that the user owns"),
+            (i32::MAX, "what programs do that are asked over a socket"),
+        ];
+        since.into_iter().filter(|(version, _)| self.version < *version).map(|(_, what)| what).collect()
+    }
+
+    /// Confines this process and all that it will start. An ordinary user can gain no rights any more (sudo); root keeps those that do not
+    /// lead out.
+    pub(super) fn enforce(&self) -> Result<(), IoError> {
+        let root = Route::here() == Route::Root;
+        // With CAP_SYS_ADMIN no promise is needed that no rights will be gained; it goes with the others right after.
+        let denied = |error: &dyn std::error::Error| std::io::Error::other(error.to_string());
+        let rules = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_write(KNOWN))
+            .and_then(Ruleset::create)
+            .map_err(|error| denied(&error))
+            .at("make the rules", "Landlock")?;
+        let mut rules = rules.no_new_privs(!root);
+        for path in &self.writable {
+            let fd = PathFd::new(path.as_path()).map_err(|error| denied(&error)).at("open what may be written to", path)?;
+            let is_folder = path.as_path().is_dir();
+            let rule = PathBeneath::new(fd, rights(is_folder));
+            rules = rules.add_rule(rule).map_err(|error| denied(&error)).at("allow writing to", path)?;
+        }
+        let status = rules.restrict_self().map_err(|error| denied(&error)).at("confine", "the command")?;
+        if status.ruleset == RulesetStatus::NotEnforced {
+            return Err(std::io::Error::from_raw_os_error(libc::ENOSYS)).at("confine", "the command");
+        }
+        if root { space::drop_lead_out().at("drop the capabilities", "capset") } else { Ok(()) }
+    }
+}
+
+/// Writing below a folder, but for making devices: through one of a disk all of it could be written.
+fn rights(is_folder: bool) -> BitFlags<AccessFs> {
+    let all = AccessFs::from_write(KNOWN) & !(AccessFs::MakeBlock | AccessFs::MakeChar);
+    if is_folder { all } else { all & AccessFs::from_file(KNOWN) }
+}
+
+fn real(path: &Path) -> Result<AbsPath, Error> {
+    let real = std::fs::canonicalize(path).at("find what may be written to", path.display())?;
+    AbsPath::parse(real.as_os_str().as_encoded_bytes()).map_err(|_| Error::Nul)
+}

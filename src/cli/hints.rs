@@ -1,0 +1,100 @@
+//! What `run` says beside its results: other sessions that are pending, what changed below a session since it was held, what stayed real; and the
+//! prompt of `shell`.
+
+use std::ffi::{OsStr, OsString};
+
+use super::sides::{OnTree, Sources};
+use super::{Call, text};
+use crate::capture::hold::Held;
+use crate::capture::places::project_of;
+use crate::capture::run::Network;
+use crate::cli::problem::Problem;
+use crate::fs::path::AbsPath;
+use crate::session::header::{Origin, Status};
+use crate::session::id::Id;
+use crate::session::run::How;
+use crate::session::sides::Side;
+use crate::session::store::{Session, Store};
+
+/// So many of the newest sessions are looked at for a pending one: a run must not cost what a listing of thousands does.
+const NEWEST: usize = 8;
+
+/// Says of the newest pending session of a run from this project that this run does not see what it holds. What can't be read
+/// is no news here: the listings name it.
+pub fn pending(call: &Call, store: &Store, own: &Id, cwd: &AbsPath) {
+    let names = store.sessions().names().unwrap_or_default();
+    let mut ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
+    // Ids begin with their time.
+    ids.sort_by(|a, b| b.as_str().cmp(a.as_str()));
+    let project = project_of(cwd);
+    let here = |folder: &AbsPath| folder.is_under(&project) || project.is_under(&project_of(folder));
+    let pending = ids.iter().filter(|id| *id != own).take(NEWEST).find(|id| {
+        let Ok(session) = store.session(id) else { return false };
+        let header = &session.header;
+        let is_pending = header.status() == Status::Pending && header.origin == Origin::Captured && header.counts.changes > 0;
+        is_pending && session.run().is_ok_and(|run| run.is_some_and(|run| here(&run.cwd)))
+    });
+    if let Some(id) = pending {
+        let tail = id.tail();
+        call.out.note(format_args!(
+            "session {id} is pending here: this run does not see what it holds; one with --session {tail} goes on in it"
+        ));
+    }
+}
+
+/// So many paths are named.
+const NAMED: usize = 5;
+
+/// Says, before a command goes on in a session, which paths of it are no more on the tree what the session held its changes against.
+/// The command sees what the session holds; a commit will find them as conflicts.
+pub fn changed_below(call: &Call, session: &Session) -> Result<(), Problem> {
+    let changes = session.changes()?;
+    let mut sources = Sources::of(session)?;
+    let changed: Vec<&AbsPath> = changes
+        .list
+        .iter()
+        .filter(|change| sources.on_tree(change, Side::Never) == OnTree::Changed)
+        .map(|change| &change.path)
+        .collect();
+    for path in changed.iter().take(NAMED) {
+        call.out
+            .warn(format_args!("{path}: changed on the tree since the session held it: the command sees what the session holds"));
+    }
+    if let Some(more) = changed.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        let tail = session.id().tail();
+        call.out.warn(format_args!("so did {}: recant diff {tail} names them all", text::count(more as u64, "other path")));
+    }
+    Ok(())
+}
+
+/// Says what no session can hold: what stayed real, where something did, and that the network was open. Whether the command used it is not
+/// known: to watch that would cost on every file.
+pub fn beyond_files(call: &Call, held: &Held, network: Network) {
+    let passed: Vec<String> = held.coverage.iter().filter(|row| row.how == How::Passed).map(|row| row.path.to_string()).collect();
+    let open = (network == Network::Open).then_some("the network");
+    let real: Vec<&str> = passed.iter().map(String::as_str).chain(open).collect();
+    if real.is_empty() {
+        return;
+    }
+    let said = format!("open to it, and not held: {}; whether it was used is not known", real.join(", "));
+    if passed.is_empty() { call.out.detail(said) } else { call.out.note(said) }
+}
+
+/// A shell whose prompt says that it runs in a session: its words, and variables for it. Of a shell that is not known here the prompt
+/// stays as it is.
+pub fn prompt(shell: &OsStr, id: &Id) -> (Vec<OsString>, Vec<(OsString, OsString)>) {
+    let says = format!("(recant {}) ", id.tail());
+    let name = std::path::Path::new(shell).file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let plain = vec![shell.to_owned()];
+    match name {
+        // Run before each prompt, when the user's own files have set theirs.
+        "bash" => (plain, vec![("PROMPT_COMMAND".into(), format!("PS1=\"{says}${{PS1#\"{says}\"}}\"").into())]),
+        "fish" => {
+            let setup =
+                format!("functions -c fish_prompt recant_prompt; function fish_prompt; echo -n '{says}'; recant_prompt; end");
+            ([plain, vec!["-C".into(), setup.into()]].concat(), Vec::new())
+        }
+        "sh" | "dash" | "ash" | "ksh" | "mksh" => (plain, vec![("PS1".into(), format!("{says}$ ").into())]),
+        _ => (plain, Vec::new()),
+    }
+}
