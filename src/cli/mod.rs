@@ -25,6 +25,7 @@ mod place;
 mod problem;
 mod prune;
 mod recover;
+mod renames;
 mod run;
 mod show;
 mod sides;

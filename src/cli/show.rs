@@ -5,14 +5,17 @@ use serde::Serialize;
 use super::fold::{Line, fold};
 use super::list::{SessionRow, shown};
 use super::problem::Problem;
+use super::renames::Renames;
+use super::sides::Sources;
 use super::text::{self, Side as Column};
 use super::{Call, Ended, Standing};
 use super::{args, coverage};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
-use crate::session::header::{Checkpoint, Header};
+use crate::session::header::{Checkpoint, Header, Status};
 use crate::session::run::{Ending, How, Run};
 use crate::session::sides::Side;
+use crate::session::store::Session;
 use crate::tree::state::{Object, sort_word};
 
 /// A change as `show` and `diff` give it in JSON.
@@ -32,12 +35,16 @@ pub struct ChangeRow<'a> {
     pub link_broken: bool,
     /// The real tree changed here while the command ran.
     pub foreign: bool,
+    /// What was created here was there before, and was deleted.
+    pub renamed_from: Option<&'a AbsPath>,
 }
 
 impl<'a> ChangeRow<'a> {
-    /// From a change and where it is.
-    pub fn new(change: &'a Change, side: Side) -> Self {
+    /// From a change of a session's, by its index, and where it is.
+    pub fn new(changes: &'a [Change], i: usize, side: Side, renames: &Renames) -> Self {
+        let change = &changes[i];
         Self {
+            renamed_from: renames.from(changes, i),
             path: &change.path,
             change: change.sort(),
             side: side_word(side),
@@ -87,8 +94,10 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     let run = session.run()?;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
+    let renames = renames(call, &session, &changes.list, &sides);
     if !call.out.is_text() {
-        let rows: Vec<ChangeRow> = changes.list.iter().zip(&sides).map(|(change, side)| ChangeRow::new(change, *side)).collect();
+        let rows = sides.iter().enumerate().map(|(i, side)| ChangeRow::new(&changes.list, i, *side, &renames));
+        let rows: Vec<ChangeRow> = rows.collect();
         let session = SessionRow::new(header, standing);
         let whole = Whole { session, run: run.as_ref(), folder_times: changes.folder_times.len(), changes: &rows };
         call.out.list(&whole, &rows);
@@ -97,7 +106,7 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     call.out.page(call.config.pager.value.as_deref());
     print_head(call, header, standing, run.as_ref());
     print_counts(call, &changes.list);
-    let rows = rows(header, &changes.list, &sides, args.all);
+    let rows = rows(header, &changes.list, &sides, &renames, args.all);
     if !rows.is_empty() {
         call.out.line("");
     }
@@ -108,6 +117,17 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     }
     print_coverage(call, run.as_ref(), args.all);
     Ok(Ended::Done)
+}
+
+/// The renames, where the contents are there to tell them. A store that is damaged there is shown all the same.
+fn renames(call: &Call, session: &Session, changes: &[Change], sides: &[Side]) -> Renames {
+    if session.header.status() == Status::Discarded {
+        return Renames::default();
+    }
+    Sources::of(session).and_then(|mut sources| Renames::find(changes, sides, &mut sources)).unwrap_or_else(|problem| {
+        call.out.warn(format_args!("renamed files are shown as deleted and created: {}", problem.message));
+        Renames::default()
+    })
 }
 
 fn print_head(call: &Call, header: &Header, standing: Standing, run: Option<&Run>) {
@@ -172,17 +192,26 @@ fn print_counts(call: &Call, changes: &[Change]) {
     call.out.line(format_args!("{:<10}  {sum}", "changes"));
 }
 
-/// The table's rows: without changes of the mtime alone, crowded places folded, unless `all` is asked for.
-fn rows(header: &Header, changes: &[Change], sides: &[Side], all: bool) -> Vec<[String; 5]> {
-    let listed = |change: &Change| all || change.sort() != Sort::Times;
-    let listed: Vec<(&Change, Side)> = changes.iter().zip(sides.iter().copied()).filter(|(change, _)| listed(change)).collect();
-    let must_show = |i: usize| {
-        let change = listed[i].0;
-        all || change.after.is_none() || change.marks.foreign || change.marks.link_broken
+/// The table's rows: without changes of the mtime alone, crowded places folded, unless `all` is asked for. A renamed file is one row.
+fn rows(header: &Header, changes: &[Change], sides: &[Side], renames: &Renames, all: bool) -> Vec<[String; 5]> {
+    let is_listed = |i: &usize| (all || changes[*i].sort() != Sort::Times) && renames.to(changes, *i).is_none();
+    let listed: Vec<usize> = (0..changes.len()).filter(is_listed).collect();
+    let must_show = |at: usize| {
+        let change = &changes[listed[at]];
+        let is_gone = change.after.is_none() || renames.from(changes, listed[at]).is_some();
+        all || is_gone || change.marks.foreign || change.marks.link_broken
     };
-    let lines = fold(listed.iter().map(|(change, _)| &change.path), must_show);
+    let lines = fold(listed.iter().map(|i| &changes[*i].path), must_show);
     let line = |line: Line| match line {
-        Line::Row(i) => row(header, listed[i].0, listed[i].1),
+        Line::Row(at) => {
+            let i = listed[at];
+            let mut row = row(header, &changes[i], sides[i]);
+            if let Some(from) = renames.from(changes, i) {
+                row[0] = "renamed".into();
+                row[4] = format!("{from} → {}", row[4]);
+            }
+            row
+        }
         Line::Folded(top, n) => {
             ["below".into(), String::new(), String::new(), String::new(), format!("{top}: {n} changes (--all lists them)")]
         }

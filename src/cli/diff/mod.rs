@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::list::SessionRow;
 use super::place;
 use super::problem::Problem;
+use super::renames::Renames;
 use super::show::ChangeRow;
 use super::sides::Sources;
 use super::{Call, Ended, Standing, args, text};
@@ -76,18 +77,24 @@ pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
         return Ok(names(call, args, &listed));
     }
     let mut sources = Sources::of(&session)?;
+    let renames = Renames::find(&changes.list, &sides, &mut sources)?;
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
-        return if args.stat { stat::print(call, args, &listed, &mut sources) } else { print(call, args, &listed, &mut sources) };
+        return if args.stat {
+            stat::print(call, args, &listed, &mut sources)
+        } else {
+            print(call, args, &changes.list, &wanted, &sides, &renames, &mut sources)
+        };
     }
     let mut rows = Vec::with_capacity(listed.len());
-    for (change, side) in &listed {
-        let view = View::of(change, *side, &mut sources, args.stat)?;
+    for i in &wanted {
+        let (change, side) = (&changes.list[*i], sides[*i]);
+        let view = View::of(change, side, &mut sources, args.stat)?;
         let lines = args.stat.then(|| {
             let counts = patch::counts(&view);
             Lines { insertions: counts.map(|c| c.0), deletions: counts.map(|c| c.1), binary: view.is_binary() }
         });
-        rows.push(Row { change: ChangeRow::new(change, *side), conflict: view.conflict, lines });
+        rows.push(Row { change: ChangeRow::new(&changes.list, *i, side, &renames), conflict: view.conflict, lines });
     }
     let standing = Standing::of(store, header, &store.journaled()?)?;
     call.out.list(&Whole { session: SessionRow::new(header, standing), changes: &rows }, &rows);
@@ -148,9 +155,18 @@ fn names(call: &Call, args: &args::Diff, listed: &[(&Change, Side)]) -> Ended {
     Ended::Done
 }
 
-fn print(call: &Call, args: &args::Diff, listed: &[(&Change, Side)], sources: &mut Sources) -> Result<Ended, Problem> {
+fn print(
+    call: &Call,
+    args: &args::Diff,
+    changes: &[Change],
+    wanted: &[usize],
+    sides: &[Side],
+    renames: &Renames,
+    sources: &mut Sources,
+) -> Result<Ended, Problem> {
     let mut times = 0;
-    for (change, side) in listed {
+    for i in wanted {
+        let change = &changes[*i];
         if change.sort() == Sort::Times && !args.all {
             times += 1;
             continue;
@@ -158,7 +174,10 @@ fn print(call: &Call, args: &args::Diff, listed: &[(&Change, Side)], sources: &m
         if call.out.is_closed() {
             break;
         }
-        patch::print(call, &View::of(change, *side, sources, true)?);
+        let mut view = View::of(change, sides[*i], sources, true)?;
+        view.remarks.extend(renames.from(changes, *i).map(|from| format!("renamed from {from}")));
+        view.remarks.extend(renames.to(changes, *i).map(|to| format!("renamed to {to}")));
+        patch::print(call, &view);
     }
     if times > 0 {
         call.out.note(times_folded(times));

@@ -1,0 +1,124 @@
+//! Tells which created file is a deleted one under another name: of the same content. Underneath both stay what they are, a deletion and
+//! a creation; this is for people.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::problem::Problem;
+use super::sides::{Content, Sources};
+use crate::fs::path::AbsPath;
+use crate::session::change::Change;
+use crate::session::sides::Side;
+use crate::tree::digest::Digest;
+use crate::tree::look;
+use crate::tree::state::{Object, State};
+
+/// So many bytes are read to tell; beyond that a rename is not looked for, and the two are listed as they are.
+const READ: u64 = 64 << 20;
+
+/// Pairs of changes, by index.
+#[derive(Debug, Default)]
+pub struct Renames {
+    from: HashMap<usize, usize>,
+    to: HashMap<usize, usize>,
+}
+
+impl Renames {
+    /// Looks for them among the changes of a session. Reads content only where a created and a deleted file have the same size, and
+    /// no digest is recorded.
+    pub fn find(changes: &[Change], sides: &[Side], sources: &mut Sources<'_>) -> Result<Self, Problem> {
+        let mut of_size: HashMap<u64, (Vec<usize>, Vec<usize>)> = HashMap::new();
+        for (i, change) in changes.iter().enumerate() {
+            match (file(&change.before.object), file(&change.after)) {
+                (Some(old), _) if change.after.is_none() => of_size.entry(old.size()).or_default().0.push(i),
+                (_, Some(new)) if change.before.object.is_none() => of_size.entry(new.size()).or_default().1.push(i),
+                _ => {}
+            }
+        }
+        let mut found = Self::default();
+        let mut left = READ;
+        // Empty files are all alike.
+        let mut sizes: Vec<_> =
+            of_size.into_iter().filter(|(size, (old, new))| *size > 0 && !old.is_empty() && !new.is_empty()).collect();
+        sizes.sort_unstable();
+        for (size, (old, new)) in sizes {
+            let cost = size * (old.len() + new.len()) as u64;
+            if cost > left {
+                continue;
+            }
+            left -= cost;
+            found.pair(changes, sides, sources, &old, &new)?;
+        }
+        Ok(found)
+    }
+
+    /// Pairs files of one size by their content; of several alike those with the same time or the same last name first.
+    fn pair(
+        &mut self,
+        changes: &[Change],
+        sides: &[Side],
+        sources: &mut Sources<'_>,
+        old: &[usize],
+        new: &[usize],
+    ) -> Result<(), Problem> {
+        let mut originals: HashMap<Digest, BTreeSet<usize>> = HashMap::new();
+        for i in old {
+            if let Some(digest) = digest(&changes[*i], sides[*i], sources, End::Before)? {
+                originals.entry(digest).or_default().insert(*i);
+            }
+        }
+        for i in new {
+            let Some(digest) = digest(&changes[*i], sides[*i], sources, End::After)? else { continue };
+            let Some(alike) = originals.get_mut(&digest) else { continue };
+            let likeness = |old: &usize| {
+                let (old, new) = (&changes[*old], &changes[*i]);
+                let mtime = |object: &Object| object.as_ref().map(|state| state.meta.mtime);
+                (mtime(&old.before.object) == mtime(&new.after), old.path.name() == new.path.name())
+            };
+            if let Some(best) = alike.iter().copied().max_by_key(likeness) {
+                alike.remove(&best);
+                self.from.insert(*i, best);
+                self.to.insert(best, *i);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the file of a created name was before.
+    pub fn from<'c>(&self, changes: &'c [Change], new: usize) -> Option<&'c AbsPath> {
+        self.from.get(&new).map(|old| &changes[*old].path)
+    }
+
+    /// Where the file of a deleted name is now.
+    pub fn to<'c>(&self, changes: &'c [Change], old: usize) -> Option<&'c AbsPath> {
+        self.to.get(&old).map(|new| &changes[*new].path)
+    }
+}
+
+fn file(object: &Object) -> Option<&State> {
+    object.as_ref().filter(|state| matches!(state.what, crate::tree::state::What::File { .. }))
+}
+
+enum End {
+    Before,
+    After,
+}
+
+/// The digest of an end of a change, as it is recorded or read. `None` where the content can't be had.
+fn digest(change: &Change, side: Side, sources: &mut Sources<'_>, end: End) -> Result<Option<Digest>, Problem> {
+    let object = match end {
+        End::Before => &change.before.object,
+        End::After => &change.after,
+    };
+    if let Some(digest) = object.as_ref().and_then(State::digest) {
+        return Ok(Some(digest));
+    }
+    let on_tree = sources.on_tree(change, side);
+    let content = match end {
+        End::Before => sources.before(change, side, &on_tree)?,
+        End::After => sources.after(change, side, &on_tree)?,
+    };
+    Ok(match content {
+        Content::File(file) => look::digest_of(&file).ok().map(|(digest, _)| digest),
+        Content::Gone(_) => None,
+    })
+}
