@@ -73,7 +73,12 @@ pub fn absolute(path: &Path) -> Result<AbsPath, Problem> {
     let mut real = loop {
         match there.canonicalize() {
             Ok(real) => break real,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && there.symlink_metadata().is_err() => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => match there.symlink_metadata() {
+                Err(_) => {}
+                Ok(found) if found.is_symlink() => return Err(error).at("resolve", shown()).map_err(Problem::from),
+                // Made in this moment: another recant makes its store.
+                Ok(_) => continue,
+            },
             Err(error) => return Err(error).at("resolve", shown()).map_err(Problem::from),
         }
         let name = there.file_name().map(ToOwned::to_owned);

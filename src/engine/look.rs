@@ -541,7 +541,8 @@ fn overlay_mark(held: &Meta, recorded: &Meta) -> Option<&'static [u8]> {
     let mark = MARKS.into_iter().find(|mark| held.xattr(mark).is_some() && recorded.xattr(mark).is_none())?;
     let rest = held.xattrs.iter().filter(|(name, _)| **name != *mark);
     let plain = |meta: &Meta| (meta.mode, meta.uid, meta.gid, meta.mtime);
-    (plain(held) == plain(recorded) && rest.eq(&recorded.xattrs)).then_some(mark)
+    // An owner who may not write takes no user.* xattr off without more ado.
+    (plain(held) == plain(recorded) && recorded.mode & 0o200 != 0 && rest.eq(&recorded.xattrs)).then_some(mark)
 }
 
 /// An inode that stays, and so does its content: that which is found by force, and the digest that was taken of it.

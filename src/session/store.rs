@@ -50,11 +50,15 @@ impl Store {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).at("open the store", path).map_err(Error::from),
         };
-        let format = read_small(dir.at(b"format"), 4096);
+        let mut format = read_small(dir.at(b"format"), 4096);
         // A folder that cannot be listed is no store either, and is not taken for another's: what stands against it comes below.
         // Before anything is said of who may write to it: another folder's rights are nothing to be mended for recant.
         if matches!(format, Ok(None)) && dir.names().is_ok_and(|names| names.iter().any(|name| !BEGINNINGS.contains(&&**name))) {
-            return Err(Error::NoStore { path: path.to_string() });
+            // What is not there before the format may have come with it, from a recant that made the store in this moment.
+            format = read_small(dir.at(b"format"), 4096);
+            if matches!(format, Ok(None)) {
+                return Err(Error::NoStore { path: path.to_string() });
+            }
         }
         check_owner(&dir, path)?;
         match format? {
