@@ -361,24 +361,33 @@ impl Store {
             return Ok(());
         }
         fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
-        fs.remove_all(gone).at("remove", gone)?;
-        Ok(())
+        match fs.remove_all(gone) {
+            // Another recant sweeps, too.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            removed => Ok(removed.at("remove", gone)?),
+        }
     }
 
     /// Removes what a crash left half made or half removed in `sessions/`. Under the store's lock.
     pub fn sweep(&self, fs: &Fs) -> Result<(), Error> {
-        self.sweep_names(fs, &[b".new-", b".gone-"])
+        self.sweep_names(fs, b".gone-")?;
+        let at = self.dir.at(b"numbering");
+        // Held by whoever makes a session: what is half made is nobody's only while nobody does.
+        match Lock::try_take(fs, at, Hold::Exclusive).at("lock", at)? {
+            Some(_numbering) => self.sweep_names(fs, b".new-"),
+            None => Ok(()),
+        }
     }
 
     /// Removes what lost its name before: needs no lock, as nobody looks for it any more.
     pub fn sweep_removed(&self, fs: &Fs) -> Result<(), Error> {
-        self.sweep_names(fs, &[b".gone-"])
+        self.sweep_names(fs, b".gone-")
     }
 
-    fn sweep_names(&self, fs: &Fs, prefixes: &[&[u8]]) -> Result<(), Error> {
+    fn sweep_names(&self, fs: &Fs, prefix: &[u8]) -> Result<(), Error> {
         for name in self.sessions.names().at("list", self.sessions.path().display())? {
             let at = self.sessions.at(&name);
-            if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            if name.starts_with(prefix) {
                 match sweep_one(fs, at) {
                     // Another recant sweeps, too.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
