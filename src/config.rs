@@ -280,6 +280,7 @@ impl Config {
     /// What is in force without a file.
     pub fn defaults(file: Option<PathBuf>) -> Self {
         let name = file.as_deref().unwrap_or(Path::new("config.toml")).to_path_buf();
+        // No key is read from an empty text, and only what is read can be wrong: `tests::without_a_file_the_defaults_hold`.
         let none = Self::from_text("", &name, None).expect("an empty file has nothing wrong in it");
         Self { file, found: false, ..none }
     }

@@ -167,6 +167,74 @@ fn a_standard_output_that_is_full_is_an_error_which_says_whether_something_was_d
 }
 
 #[test]
+fn closed_streams_are_as_good_as_dev_null_and_a_lost_reader_of_messages_is_no_failure() {
+    let world = World::new();
+    let id = world.begin();
+    world.write("f", "old").stage_write(&id, "f", "new");
+    let program = env!("CARGO_BIN_EXE_recant");
+    for (n, streams) in ["<&- >&- 2>&-", ">&-", "2>&-", "2>/dev/full", ">&- 2>/dev/full"].into_iter().enumerate() {
+        let verbs =
+            ["list", "log", "show ID", "diff ID", "status", "recover", "commit ID", "rollback ID", "redo ID", "rollback ID"];
+        // The first round commits, every later one does it again.
+        let verbs = verbs.into_iter().map(|verb| if n > 0 && verb == "commit ID" { "redo ID" } else { verb });
+        for verb in verbs.filter(|verb| n == 0 || *verb != "redo ID" || world.status(&id) != "committed") {
+            let said = world.program("sh", ["-c", &format!("{program} {} {streams}", verb.replace("ID", &id))]).run().ok();
+            assert!(!said.stderr().contains("panicked"), "{verb} {streams}: {said}");
+            let want = match verb {
+                "commit ID" | "redo ID" => Some("new"),
+                "rollback ID" => Some("old"),
+                _ => None,
+            };
+            assert!(want.is_none_or(|want| world.read("f") == want), "{verb} {streams}");
+        }
+        // A failure is one, also where it cannot be said.
+        world.program("sh", ["-c", &format!("{program} show nothing {streams}")]).run().with(1);
+    }
+    world.program("sh", ["-c", &format!("{program} log | head -1 && {program} commit {id} | true")]).run().ok();
+    assert_eq!(world.read("f"), "new");
+}
+
+#[test]
+fn what_keeps_recant_from_its_own_store_is_said_with_the_remedy() {
+    let world = World::new();
+    let id = world.begin();
+    world.write("f", "old").stage_write(&id, "f", "new");
+    let last = |said: &common::Said| said.masked_err().lines().last().unwrap_or_default().trim().to_owned();
+    let other = "or use another store: --store DIR, RECANT_STORE";
+    if rustix::process::geteuid().is_root() {
+        // Root writes to what is closed; a mount in a namespace of its own it cannot pass.
+        let said = |options: &str, words: &str| {
+            let script = format!(
+                "mount -t tmpfs {options} none /mnt && cp -a \"$RECANT_STORE\" /mnt/store && \
+                 {{ head -c 9M /dev/zero > /mnt/fill; true; }} 2>/dev/null && mount -o remount,$0 /mnt && \
+                 RECANT_STORE=/mnt/store exec {} {words}",
+                env!("CARGO_BIN_EXE_recant")
+            );
+            let mode = if options.contains("size") { "rw" } else { "ro" };
+            world.program("unshare", ["-m", "sh", "-c", &script, mode]).stdin([b'x'; 9000]).run()
+        };
+        for words in ["session new".into(), format!("session write {id} g"), format!("commit {id}"), "run -- true".into()] {
+            let status = if words.starts_with("run") { 125 } else { 1 };
+            let full = said("-o size=1m", &words).with(status);
+            let remedy = format!("make room where the store is, /mnt/store: recant status tells what a prune frees; {other}");
+            assert_eq!(last(&full), remedy, "{words}: {full}");
+            let shut = said("-o mode=0700", &words).with(status);
+            let remedy = format!("the store, /mnt/store, is on a read-only file system: mount it for writing, {other}");
+            assert_eq!(last(&shut), remedy, "{words}: {shut}");
+        }
+        return;
+    }
+    world.chmod(world.store().join("sessions"), 0o500);
+    let said = world.recant("session new").with(1);
+    world.chmod(world.store().join("sessions"), 0o700);
+    assert_eq!(last(&said), format!("the store, /world/store, has to be yours to write to, {other}"), "{said}");
+    // One that cannot be made.
+    world.mkdir("closed").chmod("closed", 0o500);
+    let said = world.recant("session new --store closed/sub/store").with(1);
+    assert_eq!(last(&said), format!("the store, /world/tree/closed/sub/store, has to be yours to write to, {other}"), "{said}");
+}
+
+#[test]
 fn a_folder_that_is_no_store_is_refused_without_a_word_on_its_rights() {
     let world = World::new();
     world.write("folder/file", "x").chmod("folder", 0o777).write("file", "x");

@@ -251,14 +251,12 @@ fn sweep(verb: &'static str, how: &str, two: bool) {
 
 #[test]
 fn a_forced_recovery_killed_before_any_step_is_ended_by_the_next_one() {
-    sweep("commit", "--force", false);
-    sweep("rollback", "--force", false);
+    ["commit", "rollback"].into_iter().for_each(|verb| sweep(verb, "--force", false));
 }
 
 #[test]
 fn a_finished_recovery_killed_before_any_step_is_ended_by_the_next_one() {
-    sweep("commit", "--finish", false);
-    sweep("rollback", "--finish", false);
+    ["commit", "rollback"].into_iter().for_each(|verb| sweep(verb, "--finish", false));
 }
 
 #[test]
@@ -315,6 +313,42 @@ fn what_a_recovery_could_not_have_beside_its_outcome_is_said() {
     }
 }
 
+/// As FUSE has it (ENOSYS), or a folder of somebody else's (EPERM): the time of the operation stands, and nothing else differs. Any
+/// other failure leaves the journal, and the next recovery ends it.
+#[test]
+fn an_undo_that_cannot_set_a_time_undoes_all_else() {
+    let scene = Scene::new("commit", false);
+    let before = calm(&scene.before);
+    let killed_before = scene.step_of("renameat ", "session.json.new");
+    let interrupt = || {
+        scene.reset();
+        scene.kill_before(killed_before);
+    };
+    interrupt();
+    let log = scene.world.root().join("steps");
+    scene.world.call(["recover"]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    let steps = std::fs::read_to_string(&log).expect("a log of steps");
+    let times: Vec<&str> =
+        steps.lines().filter(|step| step.contains("utimensat")).filter_map(|step| step.split(' ').next()).collect();
+    assert!(times.len() > 2, "{steps}");
+    for errno in [38, 1, 95] {
+        interrupt();
+        let failing: Vec<String> = times.iter().map(|n| format!("fail:{n}:{errno}")).collect();
+        let said = scene.world.call(["recover"]).env("RECANT_STEPS", failing.join(";")).run().ok();
+        let (now, what) = (calm(&scene.world.manifest()), format!("errno {errno}: {said}"));
+        before.assert_same(&now, &what);
+        assert_ne!(scene.before.0[&b"full"[..]].mtime, scene.world.manifest().0[&b"full"[..]].mtime, "{what}");
+        scene.assert_over(&what);
+        scene.world.recant(&format!("commit {}", scene.id)).ok();
+    }
+    interrupt();
+    let said = scene.world.call(["recover"]).env("RECANT_STEPS", format!("fail:{}:5", times[0])).run().with(7);
+    assert!(said.stdout().contains("cannot be recovered now"), "{said}");
+    scene.world.recant("recover").ok();
+    before.assert_same(&calm(&scene.world.manifest()), "after a time that failed once");
+    scene.assert_over("after a time that failed once");
+}
+
 #[test]
 fn a_header_that_cannot_tell_is_decided_by_undo_or_finish() {
     let garble = |scene: &Scene| {
@@ -364,9 +398,9 @@ fn what_was_not_done_is_not_finished_and_what_was_tidied_up_is_not_undone() {
     assert!(said.stdout().contains("--undo"), "{said}");
     scene.recover("--undo").ok();
     calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "undone");
-    // Killed while originals went to their last places.
+    // Killed once settling had begun.
     let scene = Scene::new("commit", false);
-    let n = scene.step_of("renameat ", "manifest.jsonl.new");
+    let n = scene.step_of("openat ", "log.jsonl");
     scene.kill_before(n);
     let on_tree = scene.world.manifest();
     std::fs::write(scene.world.session(&scene.id).join("session.json"), "x").expect("a write");

@@ -465,13 +465,19 @@ fn a_session_with_a_garbled_header_is_pruned_by_its_whole_id_alone_and_all_that_
     assert!(world.recant("log").ok().stdout().contains(&id));
 }
 
+/// A world with a committed session that has put new content into the file `name`.
+fn committed(name: &str) -> (World, String) {
+    let world = World::new();
+    world.write(name, "old");
+    let id = world.begin();
+    world.stage_write(&id, name, "new");
+    world.call(["commit", &id]).run().ok();
+    (world, id)
+}
+
 #[test]
 fn of_a_garbled_session_whose_records_are_gone_too_the_folders_are_named() {
-    let world = World::new();
-    world.write("kept", "old");
-    let id = world.begin();
-    world.stage_write(&id, "kept", "new");
-    world.call(["commit", &id]).run().ok();
+    let (world, id) = committed("kept");
     for file in ["session.json", "changes.jsonl", "checkpoint/manifest.jsonl"] {
         world.write(world.session(&id).join(file), "garbled");
     }
@@ -480,6 +486,8 @@ fn of_a_garbled_session_whose_records_are_gone_too_the_folders_are_named() {
     --- stdout
     <id1>
     --- stderr
+    recant: /world/store/sessions/<id1>/changes.jsonl: the store is damaged: line 1: expected value at line 1 column 1; what it told of is counted, not named
+    recant: /world/store/sessions/<id1>/checkpoint/manifest.jsonl: the checkpoint's manifest is damaged: line 1: its end is missing; what it told of is counted, not named
     recant: lost: /world/store/sessions/<id1>/checkpoint/blobs: 1 object, of paths that cannot be told any more
     recant: 1 session pruned, 4.0 KiB
     "#);
@@ -500,11 +508,7 @@ fn prune_keeps_the_newest_and_goes_by_age_and_by_the_settings() {
 
 #[test]
 fn checkpoint_prune_ends_a_rollback_only_by_name() {
-    let world = World::new();
-    world.write("f", "old");
-    let id = world.begin();
-    world.stage_write(&id, "f", "new");
-    world.call(["commit", &id]).run().ok();
+    let (world, id) = committed("f");
     assert_eq!(world.recant("checkpoint prune --keep 0").ok().stdout(), "");
     assert_eq!(world.call(["checkpoint", "prune", &id]).run().ok().stdout(), format!("{id}\n"));
     assert_snapshot!(world.call(["rollback", &id]).run(), @r#"

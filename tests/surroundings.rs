@@ -140,6 +140,10 @@ fn an_interrupted_operation_is_recovered_by_the_next_whatever_signal_ended_it() 
             let _ended = rustix::process::kill_process_group(group, signal);
             let status = child.wait().expect("its end");
             caught += u32::from(!status.success());
+            if signal != rustix::process::Signal::KILL {
+                // It has undone or finished itself.
+                world.assert_tidy(&format!("{verb}, {signal:?}"));
+            }
             let said = world.recant("recover").ok();
             let what = format!("{verb}, {signal:?}: {said}");
             world.assert_tidy(&what);

@@ -92,6 +92,7 @@ pub enum Error {
         /// What it changed lay in memory.
         lost: bool,
         /// What stood against it.
+        #[source]
         why: Box<Error>,
     },
     /// Anything else, with its path.

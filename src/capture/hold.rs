@@ -23,7 +23,7 @@ use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::header::{Counts, Sizes};
-use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id};
+use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id, is_this_boot};
 use crate::session::store::{Locked, Store};
 use crate::tree::state::State;
 
@@ -187,7 +187,7 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
         // Killed before the command could start.
         return keep_nothing(fs, session);
     };
-    let unsynced = record.boot != boot_id();
+    let unsynced = !is_this_boot(&record.boot);
     let known = session.changes_as_written()?;
     let facts = facts(&held, &record, store, &known);
     let mut collected = collect(&facts, fs)?;

@@ -334,6 +334,7 @@ impl Making<'_> {
         for point in points.iter().filter(|point| point.parent().as_ref() == Some(path)) {
             self.say(point, How::ReadOnly, format!("a mount below {path}"), false);
         }
+        // What cannot be opened, listed or looked at here is not captured: it stays read-only, as is said of the whole.
         let Ok(dir) = Dir::open(path.as_path()) else { return };
         let Ok(mut names) = dir.names() else { return };
         names.sort();

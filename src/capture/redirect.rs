@@ -14,7 +14,7 @@ use super::collect::{Facts, full_path, tops};
 use super::error::Error;
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time};
+use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 
 /// Where the rest of a renamed folder lies.
@@ -106,13 +106,26 @@ impl Filling<'_> {
             None => above.lower.as_ref().map(|lower| joined(lower, name)),
             Some(to) => redirected(above.lower.as_deref(), to),
         };
-        let lower = lower.filter(|lower| self.real.open_below(lower).is_ok());
+        let lower = match lower {
+            Some(below) => self.is_there(&below)?.then_some(below),
+            None => None,
+        };
         if let (Some(to), None) = (redirect, &lower) {
             let (path, to) = (full_path(self.place, &path), to.escape_ascii());
             self.warnings.push(format!("{path}: it was renamed from {to}, which is gone: what was in that is not held"));
         }
         let moved = redirect.is_some() || above.moved;
         Ok(Some(Found { path, moved, lower }))
+    }
+
+    fn is_there(&self, lower: &[u8]) -> Result<bool, Error> {
+        match self.real.open_below(lower) {
+            Ok(_) => Ok(true),
+            // R1: over a link or a mount it leads nowhere either.
+            Err(error) if leads_nowhere(&error) || error.raw_os_error() == Some(libc::EXDEV) => Ok(false),
+            // For want of descriptors, say: it may be there, and what is in it is to be held.
+            Err(error) => Err(error).at("open the folder", full_path(self.place, lower)).map_err(Error::from),
+        }
     }
 
     /// Copies what a folder shows of its lower into it.

@@ -21,7 +21,7 @@ use super::plan::{Laid, Layer, Need, Plan, Route, Target};
 use super::sys;
 use super::words::{Failed, Word};
 use crate::error::{At, IoError, reason};
-use crate::fs::dir::{Dir, Sort, stat_of};
+use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};
 use crate::fs::mounts::{self, Mount, has};
 use crate::fs::path::AbsPath;
 
@@ -451,10 +451,18 @@ fn mask(sockets: &[AbsPath], attached: &[&Target]) -> Result<(), IoError> {
     if sockets.is_empty() {
         return Ok(());
     }
-    let mount_of = |path: &AbsPath| stat_of(at_path(path).ok()?).ok();
-    let overlays: HashSet<u64> = attached.iter().filter_map(|target| Some(mount_of(&target.path)?.mount)).collect();
+    let look = |path: &AbsPath| match at_path(path).and_then(stat_of) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(error) if leads_nowhere(&error) || error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        // Not seen for want of memory, say, it would be left alive.
+        Err(error) => Err(error).at("look at", path),
+    };
+    let mut overlays = HashSet::new();
+    for target in attached {
+        overlays.extend(look(&target.path)?.map(|stat| stat.mount));
+    }
     for path in sockets {
-        if mount_of(path).is_some_and(|stat| stat.sort == Sort::Socket && !overlays.contains(&stat.mount)) {
+        if look(path)?.is_some_and(|stat| stat.sort == Sort::Socket && !overlays.contains(&stat.mount)) {
             cover_file(path)?;
         }
     }

@@ -14,6 +14,7 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::digest::{Digest, Hasher};
+use crate::tree::json;
 use crate::tree::state::{Fingerprint, Object, What};
 use crate::tree::time;
 
@@ -258,7 +259,8 @@ pub struct Writing<'a> {
     hasher: Hasher,
 }
 
-const NEW: &[u8] = b"manifest.jsonl.new";
+/// What is written, until it is whole and durable.
+pub const NEW: &[u8] = b"manifest.jsonl.new";
 
 impl<'a> Writing<'a> {
     /// In the folder that is to hold `manifest.jsonl`.
@@ -275,8 +277,7 @@ impl<'a> Writing<'a> {
     }
 
     fn line(&mut self, line: &LineRef<'_>) -> Result<(), Error> {
-        serde_json::to_writer(&mut self.buffer, line).expect("recant's own types have string keys and no failing serializer");
-        self.buffer.push(b'\n');
+        json::append_line(&mut self.buffer, line);
         if self.buffer.len() > 1 << 18 { self.flush() } else { Ok(()) }
     }
 

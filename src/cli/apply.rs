@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::args;
 use super::bar::Bar;
 use super::fold::{Line, fold};
-use super::problem::{Against, Problem};
+use super::problem::{Against, Barrier, Problem};
 use super::{Call, Ended, place, recover, text};
 use crate::capture::places::project_of;
 use crate::checkpoint::limits::{self, Limits};
@@ -262,6 +262,10 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
             (conflicts.iter().map(|c| Against { path: c.path.to_string(), why: c.why() }).collect(), "conflict")
         }
         engine::Error::Refused(rows) => (against(rows), "path that stands against it"),
+        engine::Error::NoRoom(rows) => {
+            problem.barrier = Some(Barrier::Full);
+            (against(rows), "file system that has no room for it")
+        }
         engine::Error::Damaged(rows) => (against(rows), "path whose content is damaged in the store"),
         _ => (Vec::new(), ""),
     };
@@ -359,8 +363,8 @@ fn word(verb: Verb, row: &Row) -> &'static str {
 }
 
 impl Problem {
-    fn from_failure(error: &impl Failure) -> Self {
+    fn from_failure(error: &(impl Failure + 'static)) -> Self {
         let problem = Problem::new(error.kind(), error.to_string());
-        Problem { path: error.path(), state: error.state(), remedy: error.remedy(), ..problem }
+        Problem { path: error.path(), state: error.state(), remedy: error.remedy(), barrier: Barrier::of(error), ..problem }
     }
 }

@@ -98,7 +98,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     };
     let call = Call { fs: Fs::new(), config, place, out: early(color), yes: global.yes, store: OnceCell::new() };
     let effects = effects(&cli.verb);
-    let ended = call.carry_out(cli.verb);
+    let ended = call.carry_out(cli.verb).map_err(|problem| call.with_remedy(problem));
     finish(&call.out, ended, effects)
 }
 
@@ -247,6 +247,14 @@ impl Call {
         }
     }
 
+    fn with_remedy(&self, problem: Problem) -> Problem {
+        match self.store_path() {
+            Ok(store) => problem.of_store(&store),
+            // That is what the problem is about.
+            Err(_) => problem,
+        }
+    }
+
     /// The store's path, made absolute.
     fn store_path(&self) -> Result<AbsPath, Problem> {
         self.place.resolve()
@@ -343,7 +351,15 @@ impl Call {
             self.out.warn(recover::line(&recovered));
             recovered.notes.iter().for_each(|note| self.out.warn(note));
         }
-        Ok(())
+        // It waited for the recovery, and is not for what the verb would begin now.
+        match crate::fs::interrupt::came() {
+            None => Ok(()),
+            Some(signal) => {
+                let mut problem = Problem::refused(format!("{signal} asked for an end"));
+                problem.state = Some("what had been interrupted is recovered as said; nothing else was changed".into());
+                Err(problem)
+            }
+        }
     }
 
     /// The store's lock: two operations of one store could undo each other.
@@ -359,6 +375,7 @@ impl Call {
         }
         let mut answer = String::new();
         drop(write!(std::io::stderr(), "{question} [y/N] "));
+        // What cannot be asked or read is no yes.
         drop(std::io::stdin().read_line(&mut answer));
         match answer.trim() {
             "y" | "Y" | "yes" => Ok(()),

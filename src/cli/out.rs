@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::problem::Problem;
 use crate::config::Color;
 use crate::error::At;
+use crate::tree::json;
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,6 +191,7 @@ impl Out {
         if std::env::var_os("LESS").is_none() {
             shell.env("LESS", "FRX");
         }
+        // Without a pager it is printed as it is.
         let Ok(mut child) = shell.spawn() else { return };
         if let Some(input) = child.stdin.take() {
             *self.sink.borrow_mut() = Box::new(BufWriter::new(input));
@@ -223,8 +225,5 @@ impl Out {
 }
 
 fn json_line(body: &impl Serialize) -> Vec<u8> {
-    let document = Document { schema: 1, body };
-    let mut bytes = serde_json::to_vec(&document).expect("recant's own types have string keys and no failing serializer");
-    bytes.push(b'\n');
-    bytes
+    json::line(&Document { schema: 1, body })
 }

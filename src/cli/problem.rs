@@ -4,6 +4,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use crate::error::{Failure, IoError, Kind};
+use crate::fs::path::AbsPath;
 
 /// Three lines at most: what happened to which path, what is true now, what to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -22,6 +23,20 @@ pub struct Problem {
     /// The paths that stand against it, each with its reason, where there are several.
     #[serde(skip_serializing_if = "<[Against]>::is_empty")]
     pub paths: Box<[Against]>,
+    /// What kept a call from writing.
+    #[serde(skip)]
+    pub barrier: Option<Barrier>,
+}
+
+/// What keeps a file system from being written to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Barrier {
+    /// No room, or no quota.
+    Full,
+    /// Mounted for reading only.
+    ReadOnly,
+    /// Not permitted.
+    NotYours,
 }
 
 /// One path that stands against what was to be done.
@@ -51,7 +66,7 @@ fn kind_word<S: serde::Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, 
 impl Problem {
     /// One that belongs to no room.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), path: None, state: None, remedy: None, paths: Box::default() }
+        Self { kind, message: message.into(), path: None, state: None, remedy: None, paths: Box::default(), barrier: None }
     }
 
     /// Refused, nothing changed.
@@ -67,6 +82,29 @@ impl Problem {
     /// With the path that it is about.
     pub fn path(self, path: impl ToString) -> Self {
         Self { path: Some(path.to_string()), ..self }
+    }
+
+    /// What keeps recant from its own store has one remedy whatever the verb was about to do: the path alone does not tell that
+    /// it is the store's, nor that another one can be named.
+    pub fn of_store(self, store: &AbsPath) -> Self {
+        let path = self.path.as_deref().and_then(|path| AbsPath::parse(path).ok());
+        // Above it, where it could not be made.
+        let is_its = |path: AbsPath| path.is_under(store) || store.is_under(&path) && !store.as_path().exists();
+        if self.remedy.is_some() || !path.is_some_and(is_its) {
+            return self;
+        }
+        const OTHER: &str = "or use another store: --store DIR, RECANT_STORE";
+        let remedy = match self.barrier {
+            Some(Barrier::Full) => {
+                format!("make room where the store is, {store}: recant status tells what a prune frees; {OTHER}")
+            }
+            Some(Barrier::ReadOnly) => {
+                format!("the store, {store}, is on a read-only file system: mount it for writing, {OTHER}")
+            }
+            Some(Barrier::NotYours) => format!("the store, {store}, has to be yours to write to, {OTHER}"),
+            None => return self,
+        };
+        self.remedy(remedy)
     }
 
     /// For standard error, without the last newline.
@@ -91,7 +129,20 @@ fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-impl<E: Failure> From<E> for Problem {
+impl Barrier {
+    /// By the call at the bottom of an error.
+    pub fn of(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
+        let mut below = std::iter::successors(Some(error), |error| error.source());
+        match below.find_map(|error| error.downcast_ref::<std::io::Error>()?.raw_os_error())? {
+            libc::ENOSPC | libc::EDQUOT => Some(Self::Full),
+            libc::EROFS => Some(Self::ReadOnly),
+            libc::EACCES | libc::EPERM => Some(Self::NotYours),
+            _ => None,
+        }
+    }
+}
+
+impl<E: Failure + 'static> From<E> for Problem {
     fn from(error: E) -> Self {
         Self {
             kind: error.kind(),
@@ -100,12 +151,13 @@ impl<E: Failure> From<E> for Problem {
             state: error.state(),
             remedy: error.remedy(),
             paths: Box::default(),
+            barrier: Barrier::of(&error),
         }
     }
 }
 
 impl From<IoError> for Problem {
     fn from(error: IoError) -> Self {
-        Self::refused(error.to_string()).path(&error.path)
+        Self { barrier: Barrier::of(&error), ..Self::refused(error.to_string()).path(&error.path) }
     }
 }

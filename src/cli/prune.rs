@@ -103,7 +103,7 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
             done.pruned.push(header.id);
         }
         for remains in garbled(args, target, store)? {
-            done.take_along(store, &remains)?;
+            done.take_along(call, store, &remains)?;
         }
         return say(call, target, &done);
     }
@@ -115,6 +115,7 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
     }
     let lock = call.store_lock(store)?;
     call.recover_under(store, &lock)?;
+    store.journals_last(&call.fs)?;
     let journaled = store.journaled()?;
     let garbled = garbled(args, target, store)?;
     for header in chosen(store)? {
@@ -167,7 +168,7 @@ fn remove_garbled(call: &Call, store: &Store, remains: Remains, journaled: &[Id]
         return Ok(());
     }
     let known = (done.lost.len(), done.bytes);
-    done.take_along(store, &remains)?;
+    done.take_along(call, store, &remains)?;
     match store.remove_remains(&call.fs, remains) {
         Err(error) if error.kind() == Kind::Busy => {
             done.pruned.pop();
@@ -188,13 +189,26 @@ fn remove_garbled(call: &Call, store: &Store, remains: Remains, journaled: &[Id]
 
 impl Whole {
     /// Counts a damaged session as pruned, and names what goes with it: by what its own records tell, else by number.
-    fn take_along(&mut self, store: &Store, remains: &Remains) -> Result<(), Problem> {
-        let changes: Vec<AbsPath> =
-            remains.changes().into_iter().flat_map(|changes| changes.list).map(|change| change.path).collect();
-        let manifest = Manifest::read(&remains.dir).unwrap_or_default();
-        let originals: Vec<AbsPath> = manifest.originals.into_keys().collect();
+    /// A record that cannot be read is no reason to keep the session, which was named by its whole id; it is said.
+    fn take_along(&mut self, call: &Call, store: &Store, remains: &Remains) -> Result<(), Problem> {
+        let untold =
+            |error: &dyn std::fmt::Display| call.out.warn(format_args!("{error}; what it told of is counted, not named"));
+        let changes: Vec<AbsPath> = match remains.changes() {
+            Ok(changes) => changes.list.into_iter().map(|change| change.path).collect(),
+            Err(error) => {
+                untold(&error);
+                Vec::new()
+            }
+        };
+        let originals: Vec<AbsPath> = match Manifest::read(&remains.dir) {
+            Ok(manifest) => manifest.originals.into_keys().collect(),
+            Err(error) => {
+                untold(&error);
+                Vec::new()
+            }
+        };
         for (folder, told) in [("held", changes.len()), ("checkpoint/blobs", originals.len()), ("displaced", 0)] {
-            let (count, bytes) = remains.objects_below(folder);
+            let (count, bytes) = remains.objects_below(folder)?;
             self.bytes += bytes;
             if count > 0 && told == 0 {
                 let below = format!("/sessions/{}/{folder}", remains.id);

@@ -85,6 +85,7 @@ fn not_started(call: &Call, mut problem: Problem) -> Ended {
         let rest = problem.state.map(|state| format!("; {state}")).unwrap_or_default();
         problem.state = Some(format!("the command was not started{rest}"));
     }
+    let problem = call.with_remedy(problem);
     call.out.problem(&problem);
     Ended::With(match problem.kind {
         kind @ (Kind::NotFound | Kind::NotExecutable) => kind,

@@ -10,6 +10,7 @@ use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::prune;
+use crate::session::store::Store;
 
 /// `{"schema":1,"store":{…},"sessions":{…},"interrupted":[…],"damaged":[…],"prunable":{…}}`.
 #[derive(Serialize)]
@@ -84,7 +85,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     let warn_bytes = call.config.warn_size.value;
     let row = StoreRow { path: &path, exists: store.is_some(), bytes, warn_bytes, too_large: bytes > warn_bytes };
     if call.out.is_text() {
-        print(call, &row, &counts, &journaled, &prunable);
+        print(call, store, &row, &counts, &journaled, &prunable);
     }
     let damaged = Damaged::say_all(call, &broken);
     if !call.out.is_text() {
@@ -93,8 +94,8 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 
-/// A run of another boot counts as pending.
-fn is_ended_elsewhere(store: &crate::session::store::Store, header: &Header) -> bool {
+/// A run of another boot counts as pending; one that was pruned meanwhile, or cannot be looked at, as its header has it.
+fn is_ended_elsewhere(store: &Store, header: &Header) -> bool {
     Standing::of(store, header, &[]).is_ok_and(|standing| standing.word == "pending")
 }
 
@@ -119,7 +120,7 @@ fn prunable(headers: &[Header]) -> Prunable {
     sum
 }
 
-fn print(call: &Call, store: &StoreRow, counts: &Counts, journaled: &[Id], prunable: &Prunable) {
+fn print(call: &Call, opened: Option<&Store>, store: &StoreRow, counts: &Counts, journaled: &[Id], prunable: &Prunable) {
     let held = text::bytes(store.bytes);
     let size = if store.exists { held } else { "not there yet; the first session makes it".into() };
     call.out.line(format_args!("store        {} ({size})", store.path));
@@ -134,7 +135,7 @@ fn print(call: &Call, store: &StoreRow, counts: &Counts, journaled: &[Id], pruna
     let parts: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     call.out.line(format_args!("sessions     {}", if parts.is_empty() { "none".into() } else { parts.join(", ") }));
     for id in journaled {
-        let what = call.store().ok().flatten().and_then(|store| recover::would(store, id));
+        let what = opened.and_then(|store| recover::would(store, id));
         call.out.line(format_args!("interrupted  {id}: {}", what.unwrap_or_default()));
     }
     if store.too_large {

@@ -11,10 +11,11 @@ use super::plan::Told;
 use super::prepare::Intended;
 use super::reach::{Named, Reach};
 use super::step::{Act, Spot, Step};
-use super::{Error, Progress, meta, undo};
+use super::{Error, Progress, facts, meta, undo};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Time, leads_nowhere};
+use crate::fs::interrupt;
 use crate::session::store::{Locked, Store, header_bytes};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Difference, What};
@@ -61,6 +62,8 @@ fn do_steps(fs: &Fs, reach: &mut Reach, journal: &Journal, progress: &dyn Progre
     let mut put = vec![None; journal.items.len()];
     for (done, turn) in journal.turns.iter().enumerate() {
         progress.at(journal.head.verb.word(), done, all);
+        let go_on = interrupt::check().at("go on with", journal.step(*turn).path);
+        go_on.map_err(|why| Stopped { why: why.into(), begun: done })?;
         let ctime = do_step(fs, reach, &journal.step(*turn)).map_err(|why| {
             // What came upon something else has put it back, or has not begun.
             let begun = if matches!(why, Error::Conflicts(_)) { done } else { done + 1 };
@@ -105,11 +108,14 @@ fn do_step(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<Time>, 
         Act::Replace => {
             let to_at = named(reach, step.at.to.as_ref(), step)?;
             fs.exchange(to_at.at(), target.at()).map_err(|error| not_swapped(step, error))?;
+            let put = when_put(&target, step)?;
             if let Err(conflict) = check_what_came_out(&to_at, step) {
                 // Put back at once; what is done so far is undone by the caller.
                 fs.exchange(to_at.at(), target.at()).at("put back", step.path)?;
                 return Err(conflict);
             }
+            put_away(fs, reach, step, &to_at)?;
+            return Ok(put);
         }
         Act::Remove => {
             let out = named(reach, step.at.out.as_ref(), step)?;
@@ -118,10 +124,36 @@ fn do_step(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<Time>, 
                 fs.place(out.at(), target.at()).at("put back", step.path)?;
                 return Err(conflict);
             }
+            put_away(fs, reach, step, &out)?;
             return Ok(None);
         }
     }
-    Ok(target.at().stat().at("look at", step.path)?.map(|stat| stat.ctime))
+    when_put(&target, step)
+}
+
+/// The ctime of what was put, where it is still that: somebody may have been there since.
+fn when_put(target: &Named<'_>, step: &Step<'_>) -> Result<Option<Time>, Error> {
+    let (Some(stat), Some(to)) = (target.at().stat().at("look at", step.path)?, &step.to) else { return Ok(None) };
+    // A folder's times change with its names.
+    let same = look::identity(&stat) == to.print.identity
+        && (to.state.is_folder()
+            || stat.mtime == to.state.meta.mtime && (to.state.size() == stat.size || to.state.digest().is_none()));
+    Ok(same.then_some(stat.ctime))
+}
+
+/// What came out goes to its home. What was copied there before stays for the settle phase to let go (I7).
+fn put_away(fs: &Fs, reach: &mut Reach, step: &Step<'_>, out: &Named<'_>) -> Result<(), Error> {
+    let Some(home) = step.at.put_away() else { return Ok(()) };
+    let named = reach.spot(home).at("open the folder of", home)?;
+    match fs.place(out.at(), named.at()) {
+        // An object that nothing names, left by an earlier crash.
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            fs.remove_all(named.at()).at("remove", home)?;
+            fs.place(out.at(), named.at()).at("put away", home)?;
+        }
+        put => put.at("put away", home)?,
+    }
+    Ok(())
 }
 
 fn named<'p>(reach: &mut Reach, spot: Option<&'p Spot>, step: &Step<'_>) -> Result<Named<'p>, Error> {
@@ -205,8 +237,7 @@ impl Applied {
     /// Makes every change durable, then replaces `session.json`: the rename is the commit point (E4).
     pub fn seal(self, fs: &Fs, store: &Store, session: &mut Locked) -> Result<Sealed, Error> {
         let mut done = self.done;
-        let durable = write_header(fs, session, &done.journal)
-            .and_then(|header| sync_touched(fs, &mut done.reach, &done.journal, Some(&header)));
+        let durable = write_facts(fs, session, &mut done);
         if let Err(why) = durable.and_then(|()| rename_header(fs, session)) {
             let begun = done.journal.turns.len();
             return Err(undo::after_failure(fs, store, session, &done.journal, begun, why));
@@ -214,6 +245,15 @@ impl Applied {
         make_seal_last(fs, session, &done.journal)?;
         Ok(Sealed { done })
     }
+}
+
+/// The manifest and the header that are to be true next, each written whole under another name, and durable with every change.
+fn write_facts(fs: &Fs, session: &Locked, done: &mut Done) -> Result<(), Error> {
+    let folder = session.dir.open_below(b"checkpoint").at("open the folder", session.dir.at(b"checkpoint"))?;
+    let manifest = facts::write_manifest(fs, session, &done.journal, &folder, Some(&done.put))?;
+    facts::write_displaced(fs, &mut done.reach, &done.journal)?;
+    let header = write_header(fs, session, &done.journal)?;
+    sync_touched(fs, &mut done.reach, &done.journal, &[(manifest, &folder), (header, &session.dir)])
 }
 
 fn write_header(fs: &Fs, session: &Locked, journal: &Journal) -> Result<File, Error> {

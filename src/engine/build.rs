@@ -125,7 +125,8 @@ impl Draft<'_> {
         Ok(self.reach.roots.mount_of(&parent).at("find the mount of", path)?)
     }
 
-    /// The nearest folder above the target that is there now and stays.
+    /// The nearest folder above the target that is there now and stays. One that cannot be opened is passed over: whatever the
+    /// reason, nothing could be made in it.
     fn beside(&mut self, path: &AbsPath) -> Result<AbsPath, Error> {
         let mut folder = path.parent();
         while let Some(above) = folder {
@@ -155,7 +156,7 @@ impl Draft<'_> {
         for path in paths.into_iter().filter(|path| !own(path).as_ref().is_some_and(moves)) {
             let stat = match folders.get(path) {
                 Some(stat) => *stat,
-                // An mtime for a folder that went away meanwhile has nowhere to be.
+                // An mtime for a folder that went away meanwhile, or cannot be opened any more, has nowhere to be.
                 None => match self.reach.roots.folder(path).and_then(|dir| dir.stat()) {
                     Ok(stat) => stat,
                     Err(_) => continue,

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::durable::sync_touched;
+use super::durable::{sync_touched, sync_whole};
 use super::item::{Item, Turn};
 use super::job::Verb;
 use super::journal::{Journal, displaced, made_for};
@@ -66,9 +66,7 @@ pub(super) fn decide(fs: &Fs, store: &Store, session: &Session, mut journal: Jou
             note_metadata(&mut reach, &mut journal)?;
         }
         journal.head.decided = Some(how);
-        let written = journal.write_new(fs, store)?;
-        written.sync(fs, store, session.id())?; // D1, D6: whole before it has its name
-        written.name(fs, store, session.id())?;
+        journal.write_new(fs, store)?.replace(fs, store, session.id())?;
     }
     carry_out(fs, store, session, &journal, how)
 }
@@ -140,13 +138,15 @@ pub(super) fn carry_out(fs: &Fs, store: &Store, session: &Session, journal: &Jou
         left.extend(why.map(|why| Left { path: step.path.clone(), why }));
     }
     left.reverse();
-    // D4: where things are kept now before where they were.
+    // D4: where things are kept now before where they were (folder: not caught here, as a rename that no sync has ordered shows the
+    // object under its old name, or under both).
     let folder = reach.held(&displaced_below(journal)).at("open the folder", session.dir.path().display())?;
     fs.sync_dir(&folder).at("sync", folder.path().display())?;
-    sync_touched(fs, &mut reach, journal, None)?;
+    sync_touched(fs, &mut reach, journal, &[])?;
     let header = sealed(&mut reach, session, journal, how, &left)?;
     let at = session.dir.at(b"session.json");
-    fs.replace(at, &header_bytes(&header)).at("replace", at)?; // E4
+    // E4. Without its name on disk the decision is carried out once more (folder: not caught here).
+    fs.replace(at, &header_bytes(&header)).at("replace", at)?;
     let kept = end(fs, store, session, &header, journal, how)?;
     Ok(Decided { decision: how, kept, left })
 }
@@ -259,6 +259,10 @@ impl Deciding<'_> {
         }
         let (Some(target), Some(lies)) = (target, lies) else { return Ok(Some(why)) };
         let recorded = holds(Some(&lies), self.step.from.as_deref())?;
+        if let Some(found) = found {
+            // D1: whoever wrote it may not have synced it, and its name here is the promise that it is kept.
+            sync_whole(self.fs, &target, found.sort)?;
+        }
         match (&self.step.from, found) {
             (None, _) => self.fs.take(target.at(), lies.at()).at("move", self.step.path)?,
             (Some(_), _) if !recorded => return Ok(Some(why)),

@@ -7,11 +7,11 @@ use std::rc::Rc;
 use super::Error;
 use super::item::Item;
 use super::journal::Journal;
-use super::reach::{Reach, split};
+use super::reach::{Named, Reach, split};
 use super::step::{Act, Spot};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, leads_nowhere};
+use crate::fs::dir::{Dir, Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
 
 /// From this number of objects on one syncfs is cheaper than an fsync of each (D7).
@@ -21,8 +21,9 @@ pub(super) const MANY: usize = 16;
 pub(super) const NEW_HEADER: &[u8] = b"session.json.new";
 
 /// D4, D5: the folders that survivors lie in first, the session's; then the tree's; then what was set in place.
-/// With the header that is to be sealed first of all (D1): a file system with a journal writes all of them at once then.
-pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, header: Option<&File>) -> Result<(), Error> {
+/// With `facts` first of all (D1, each with the folder that it lies in): a file system with a journal writes all of them at once
+/// then.
+pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts: &[(File, &Dir)]) -> Result<(), Error> {
     let mut held: BTreeSet<Vec<u8>> = BTreeSet::new();
     let mut folders: BTreeSet<AbsPath> = journal.head.times.iter().map(|time| time.path.clone()).collect();
     let mut in_place: Vec<&AbsPath> = Vec::new();
@@ -30,7 +31,8 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, header
         if held.len() + folders.len() + in_place.len() > MANY {
             return sync_file_systems(fs, reach, journal);
         }
-        for spot in [step.at.to, step.at.out].into_iter().flatten() {
+        let home = step.at.put_away().cloned();
+        for spot in [step.at.to, step.at.out, home].into_iter().flatten() {
             match spot {
                 Spot::Session(below) => held.extend([split(&below).0.to_vec()]),
                 Spot::Tree(path) => folders.extend(path.parent()),
@@ -41,9 +43,8 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, header
             _ => folders.extend(step.path.parent()),
         }
     }
-    if let Some(header) = header {
-        fs.sync(header, reach.session().path()).at("sync", reach.session().at(NEW_HEADER))?;
-    }
+    let files: Vec<_> = facts.iter().map(|(file, folder)| (file, folder.path())).collect();
+    fs.sync_all(&files).at("sync the header and the manifest in", reach.session().path().display())?;
     for below in &held {
         let dir = reach.held(below).at("open the session's folder", crate::fs::path::Shown(below))?;
         fs.sync_dir(&dir).at("sync", dir.path().display())?;
@@ -72,6 +73,21 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, header
     Ok(())
 }
 
+/// Makes an object durable with all that is in it.
+pub(super) fn sync_whole(fs: &Fs, named: &Named<'_>, sort: Sort) -> Result<(), Error> {
+    match sort {
+        Sort::File => match fs.sync_at(named.at()) {
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {}
+            synced => return Ok(synced.at("sync", named.at())?),
+        },
+        // What lies under it is somebody's, and any number of objects.
+        Sort::Folder => {}
+        // They have no content, and their names are synced with the folders.
+        Sort::Symlink | Sort::Fifo | Sort::Socket | Sort::Char | Sort::Block => return Ok(()),
+    }
+    Ok(fs.sync_fs(&named.dir).at("sync the file system of", named.at())?)
+}
+
 fn sync_file_systems(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     let session = reach.session();
     let mut synced = vec![session.stat().at("look at", session.path().display())?.dev];
@@ -87,7 +103,7 @@ fn sync_file_systems(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<()
     Ok(())
 }
 
-fn sync_folder(fs: &Fs, reach: &mut Reach, path: &AbsPath, dir: Rc<Dir>) -> Result<(), Error> {
+pub(super) fn sync_folder(fs: &Fs, reach: &mut Reach, path: &AbsPath, dir: Rc<Dir>) -> Result<(), Error> {
     if dir.readable() {
         fs.sync_dir(&dir).at("sync", path)?;
     } else {
@@ -101,10 +117,12 @@ fn sync_folder(fs: &Fs, reach: &mut Reach, path: &AbsPath, dir: Rc<Dir>) -> Resu
 /// they have now, and could not be filled at rollback.
 fn sync_where_it_went(fs: &Fs, reach: &mut Reach, journal: &Journal, path: &AbsPath) -> Result<(), Error> {
     let went = |item: &&Item| item.path == *path && item.moves() && item.was_folder();
-    let Some(out) = journal.items.iter().find(went).and_then(|item| journal.frame().places(item).out) else { return Ok(()) };
-    let named = match reach.spot(&out) {
+    let Some(item) = journal.items.iter().find(went) else { return Ok(()) };
+    let places = journal.frame().places(item);
+    let Some(out) = places.put_away().or(places.out.as_ref()) else { return Ok(()) };
+    let named = match reach.spot(out) {
         Err(error) if leads_nowhere(&error) => return Ok(()),
-        other => other.at("open the folder of", &out)?,
+        other => other.at("open the folder of", out)?,
     };
     match fs.sync_at(named.at()) {
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => {

@@ -76,6 +76,8 @@ pub struct Planning {
     pub in_folder: bool,
     /// `to` lies in the store with just the metadata that is recorded: nothing is to be set.
     pub as_recorded: bool,
+    /// All that is to be set is that this xattr, which overlayfs left on it, goes.
+    pub mark: Option<&'static [u8]>,
     /// `to` is put with the metadata that it has, since it shares it with names on the tree.
     pub as_it_is: bool,
     /// Planning read content whose digest the session does not have yet.
@@ -276,6 +278,7 @@ pub enum Turn {
 /// The order of docs/ARCHITECTURE.md, Steps: folders opened up; new folders, parents first; leaves; folders that go, deepest
 /// first; last the metadata, deepest first. Both lists are in path order.
 pub fn turns(items: &[Item], opened: &[Opened]) -> Vec<Turn> {
+    // Each is in memory with its path and states: 2^32 of them would be hundreds of GB.
     let number = |i: usize| u32::try_from(i).expect("a session has fewer than 2^32 changes");
     let which = |which: fn(&Item) -> bool| (0..items.len()).filter(move |i| which(&items[*i])).map(number);
     let mut turns: Vec<Turn> = (0..opened.len()).map(|i| Turn::Open(number(i))).collect();

@@ -1,10 +1,12 @@
 //! The journal: a durable record of an operation under way, by which alone it can be undone or settled.
 //!
-//! `journals/<id>` is whole before it has its name (D6): a header line, a line an item, and an end line with the SHA-256 of all
-//! before it. `journals/<id>.tmp` comes first where Prepare makes anything, and lists what.
+//! `journals/<id>` is whole and durable, as `<id>.new`, before it has its name (D6): a header line, a line an item, and an end
+//! line with the SHA-256 of all before it. Its name is not waited for: a whole `<id>.new` counts as it does. `journals/<id>.tmp`
+//! comes first where Prepare makes anything, and lists what.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,11 +17,12 @@ use super::job::Verb;
 use super::step::{Act, FolderTime, RootRecord, Spot, Step};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::Dir;
+use crate::fs::dir::{Dir, Entry};
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
 use crate::tree::digest::{Digest, Hasher};
+use crate::tree::json;
 
 /// What the items have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -112,7 +115,7 @@ impl Draft {
         let at = store.journals().at(&name);
         fs.unlink_if_there(at).at("remove", at)?;
         let file = fs.create(at, 0o600).at("make", at)?;
-        let bytes = serde_json::to_vec(self).expect("recant's own types have string keys and no failing serializer");
+        let bytes = json::text(self);
         fs.write(&file, &bytes, store.journals().path()).at("write", at)?;
         fs.sync(&file, store.journals().path()).at("sync", at)?; // D1
         fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?; // D2
@@ -173,9 +176,9 @@ impl Journal {
         let file = fs.create(new, 0o600).at("make", new)?;
         let mut hasher = Hasher::default();
         let mut buffer = Vec::new();
-        push(&mut buffer, &self.head);
+        json::append_line(&mut buffer, &self.head);
         for item in &self.items {
-            push(&mut buffer, &LineRef::Item(item));
+            json::append_line(&mut buffer, &LineRef::Item(item));
             if buffer.len() > 1 << 18 {
                 hasher.update(&buffer);
                 fs.write(&file, &buffer, dir.path()).at("write", new)?;
@@ -183,7 +186,7 @@ impl Journal {
             }
         }
         hasher.update(&buffer);
-        push(&mut buffer, &LineRef::End(hasher.finish()));
+        json::append_line(&mut buffer, &LineRef::End(hasher.finish()));
         fs.write(&file, &buffer, dir.path()).at("write", new)?;
         Ok(Written(file))
     }
@@ -192,7 +195,18 @@ impl Journal {
     ///
     /// Errors: [`Error::Journal`] where its end line is missing or its digest wrong: it was renamed only after its sync.
     pub fn read(store: &Store, id: &Id) -> Result<Option<Self>, Error> {
-        let at = store.journals().at(id.as_str().as_bytes());
+        let names = names(id);
+        match Self::read_at(store.journals().at(&names.journal), id)? {
+            Some(journal) => Ok(Some(journal)),
+            // One that is not whole was not synced: nothing had been applied.
+            None => match Self::read_at(store.journals().at(&names.new), id) {
+                Err(Error::Journal { .. }) => Ok(None),
+                read => read,
+            },
+        }
+    }
+
+    fn read_at(at: Entry<'_>, id: &Id) -> Result<Option<Self>, Error> {
         let damaged = |why: &str| Error::Journal { path: at.to_string(), why: why.into() };
         match at.stat().at("look at", at)? {
             None => return Ok(None),
@@ -230,13 +244,33 @@ impl Journal {
         Ok(Some(Self::new(head, items)))
     }
 
-    /// Takes the journal away, durably: the operation has ended.
-    pub fn remove(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
+    /// Gives a journal that a cut has left under its temporary name its own, durably, so that all who look for one see it.
+    pub fn claim(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
+        let names = names(id);
+        let (new, at) = (store.journals().at(&names.new), store.journals().at(&names.journal));
+        if at.stat().at("look at", at)?.is_some() {
+            return Ok(());
+        }
+        fs.rename_over(new, at).at("rename", new)?;
+        // D2: it is found under the other name too (folder: not caught here).
+        Ok(fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?)
+    }
+
+    /// Takes the journal of an operation that is settled away, and does not wait for the disk: one that came back after a cut is
+    /// settled again, which changes nothing where nothing had to be let go. What it speaks of goes only once it is sure to stay
+    /// away ([`Store::journals_last`]).
+    pub fn let_go(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let names = names(id);
         for name in [&names.draft, &names.new, &names.journal] {
             let at = store.journals().at(name);
             fs.unlink_if_there(at).at("remove", at)?;
         }
+        Ok(())
+    }
+
+    /// Takes the journal away, durably: the operation has ended.
+    pub fn remove(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
+        Self::let_go(fs, store, id)?;
         // D2: one that came back after a cut would be undone or settled again, and name what somebody has changed since. If nobody
         // has, it changes nothing (folder: not caught here).
         fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?;
@@ -250,23 +284,29 @@ impl Written {
         Ok(crate::fs::dir::stat_of(&self.0).at("look at", store.journals().path().display())?.size)
     }
 
-    /// fsync, where one file alone is synced.
-    pub fn sync(&self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
-        let names = names(id);
-        let new = store.journals().at(&names.new);
-        Ok(fs.sync(&self.0, store.journals().path()).at("sync", new)?)
+    /// Makes it durable, and another file `with` it, where single files are synced, before the first step (E1).
+    pub fn sync(&self, fs: &Fs, store: &Store, with: Option<(&File, &Path)>) -> Result<(), Error> {
+        let folder = store.journals().path();
+        let files: Vec<_> = with.into_iter().chain([(&self.0, folder)]).collect();
+        fs.sync_all(&files).at("sync the journal in", folder.display())?; // D1
+        Ok(fs.sync_dir(store.journals()).at("sync", folder.display())?) // D2
     }
 
-    /// Gives it its name and takes the draft away, durably: E1. What it holds has been synced.
+    /// Gives it its name and takes the draft away. It has been synced: after a cut it is found under either name.
     pub fn name(self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let names = names(id);
         let dir = store.journals();
         let (new, at, draft) = (dir.at(&names.new), dir.at(&names.journal), dir.at(&names.draft));
         fs.rename_over(new, at).at("rename", new)?;
-        fs.sync_dir(dir).at("sync", dir.path().display())?; // D2: its name, before the first step
-        // Not before: with neither of the two after a cut, nobody would know what was made ready.
         fs.unlink_if_there(draft).at("remove", draft)?;
         Ok(())
+    }
+
+    /// The same in place of a journal that says something else: durable before what it says is begun.
+    pub fn replace(self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
+        self.sync(fs, store, None)?; // D1, D6
+        self.name(fs, store, id)?;
+        Ok(fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?) // D2
     }
 }
 
@@ -282,9 +322,4 @@ pub(super) fn made_for(frame: &Frame<'_>, item: &Item) -> impl Iterator<Item = S
 /// The folder of what a forced operation overwrites.
 pub(super) fn displaced(generation: u64) -> Spot {
     Spot::Session(format!("displaced/{generation}").into_bytes())
-}
-
-fn push<T: Serialize>(buffer: &mut Vec<u8>, line: &T) {
-    serde_json::to_writer(&mut *buffer, line).expect("recant's own types have string keys and no failing serializer");
-    buffer.push(b'\n');
 }

@@ -20,7 +20,7 @@ use crate::session::sides::Side;
 use crate::session::store::Session;
 use crate::tree::digest::Digest;
 use crate::tree::look::{self, Seen};
-use crate::tree::state::{Difference, Fingerprint, Identity, Likeness, Object, State, What, sort_word};
+use crate::tree::state::{Difference, Fingerprint, Identity, Likeness, Meta, Object, State, What, sort_word};
 
 /// What looking at one move told.
 pub(super) struct Looked {
@@ -214,6 +214,7 @@ impl<'r> Eye<'r> {
             (Some(_), Some(_)) => Act::Replace,
             (Some(_), None) => Act::Remove,
         };
+        item.planning.mark = held.as_ref().zip(mv.to.as_ref()).and_then(|(held, to)| overlay_mark(&held.state.meta, &to.meta));
         item.planning.as_recorded = held.as_ref().zip(mv.to.as_ref()).is_some_and(|(held, to)| held.state.meta == to.meta);
         item.held = mv.to_at.filter(|_| held.is_some());
         item.to = mv.to.map(|to| as_recorded(to, held));
@@ -532,6 +533,15 @@ fn stays(mv: Move, item: &mut Item) {
 fn learned(known: &Object, read: Option<&Seen>) -> bool {
     known.as_ref().is_some_and(|known| matches!(known.what, What::File { digest: None, .. }))
         && read.is_some_and(|read| read.state.digest().is_some())
+}
+
+/// The one xattr by which what lies in an upper differs from the record, if it is one that overlayfs leaves on copies.
+fn overlay_mark(held: &Meta, recorded: &Meta) -> Option<&'static [u8]> {
+    const MARKS: [&[u8]; 2] = [b"trusted.overlay.origin", b"user.overlay.origin"];
+    let mark = MARKS.into_iter().find(|mark| held.xattr(mark).is_some() && recorded.xattr(mark).is_none())?;
+    let rest = held.xattrs.iter().filter(|(name, _)| **name != *mark);
+    let plain = |meta: &Meta| (meta.mode, meta.uid, meta.gid, meta.mtime);
+    (plain(held) == plain(recorded) && rest.eq(&recorded.xattrs)).then_some(mark)
 }
 
 /// An inode that stays, and so does its content: that which is found by force, and the digest that was taken of it.

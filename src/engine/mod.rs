@@ -23,6 +23,7 @@ pub mod conflict;
 pub mod decide;
 mod draft;
 mod durable;
+mod facts;
 pub mod held;
 pub mod item;
 pub mod job;
@@ -40,8 +41,9 @@ pub mod settle;
 pub mod step;
 pub mod undo;
 
-use crate::error::{Failure, IoError, Kind};
+use crate::error::{At, Failure, IoError, Kind};
 use crate::fs::Fs;
+use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::store::Locked;
 use crate::session::store::Session;
@@ -69,6 +71,9 @@ pub enum Error {
     /// Something cannot be done, seen before the first effect: path and reason.
     #[error("{}", lines(.0))]
     Refused(Vec<(String, String)>),
+    /// What is to be copied or written does not fit, seen before the first effect: path and reason.
+    #[error("{}", lines(.0))]
+    NoRoom(Vec<(String, String)>),
     /// Content in the store is not what was put there: path and reason.
     #[error("{}", lines(.0))]
     Damaged(Vec<(String, String)>),
@@ -76,6 +81,7 @@ pub enum Error {
     #[error("{why}")]
     Undone {
         /// What failed.
+        #[source]
         why: Box<Error>,
     },
     /// A journal is there that can be neither undone nor settled now, or what was done is not known to be durable.
@@ -154,7 +160,9 @@ fn lines(rows: &[(String, String)]) -> String {
 impl Failure for Error {
     fn kind(&self) -> Kind {
         match self {
-            Error::Io(_) | Error::Refused(_) | Error::NotDecided { .. } | Error::NoExchange { .. } => Kind::Refused,
+            Error::Io(_) | Error::Refused(_) | Error::NoRoom(_) | Error::NotDecided { .. } | Error::NoExchange { .. } => {
+                Kind::Refused
+            }
             Error::Session(error) => error.kind(),
             Error::Checkpoint(error) => error.kind(),
             Error::Conflicts(_) => Kind::Conflict,
@@ -199,7 +207,7 @@ impl Failure for Error {
             Error::Checkpoint(error) => error.path(),
             Error::NoExchange { at, .. } => Some(at.to_string()),
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
-            Error::Refused(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
+            Error::Refused(rows) | Error::NoRoom(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
             Error::Undone { why } => why.path(),
             Error::LeftBehind { left, .. } => left.first().map(|(path, _)| path.clone()),
             Error::Stuck { path, .. } | Error::Journal { path, .. } | Error::Held { path, .. } => Some(path.clone()),
@@ -283,6 +291,9 @@ fn once(
     if effect == Effect::Print || plan.is_nothing() {
         return Ok(plan.report());
     }
+    // From the first effect on a signal does not end it where it stands.
+    let _noting = interrupt::note(Asked::Stops);
+    interrupt::check().at("begin with", session.id())?;
     if !plan.is_inward() {
         reserve::free(fs, session)?;
     }
@@ -290,7 +301,9 @@ fn once(
     let intended = prepared.intend(fs, store, session)?; // E1: from here to the seal a crash is undone
     let applied = intended.apply(fs, store, session, progress)?; // a failure has undone itself
     let sealed = applied.seal(fs, store, session)?; // E4
-    sealed.settle(fs, store, session)
+    let mut report = sealed.settle(fs, store, session)?;
+    report.notes.extend(interrupt::came().map(|signal| format!("{signal} came when all was done: it is finished")));
+    Ok(report)
 }
 
 /// What an interrupted operation of another session holds is left alone until that is recovered.

@@ -13,6 +13,7 @@ use super::{Error, meta, reserve, undo};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort};
+use crate::fs::interrupt;
 use crate::session::store::{Locked, Store};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Identity, Object, State, What};
@@ -65,6 +66,7 @@ impl Plan {
         let frame = Frame { session: &head.session, verb: head.verb, generation: head.generation + 1 };
         let mut hands = Hands::new(fs, &mut self.reach, frame);
         for item in self.journal.items.iter_mut().filter(|item| item.moves()) {
+            interrupt::check().at("go on with", &item.path)?;
             hands.ready(item, &mut touched)?;
         }
         Ok(touched)
@@ -198,6 +200,12 @@ impl<'a> Hands<'a> {
             return Ok(());
         }
         let at = named.at();
+        // I16, the most frequent case of it, known from planning.
+        if let Some(mark) = item.planning.mark.filter(|_| !item.fresh && !is_folder && !item.planning.as_it_is) {
+            self.fs.remove_xattr(at, mark).at("set the metadata of", at)?;
+            touched.object(to_at);
+            return Ok(());
+        }
         let mut now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;
         if is_folder && !self.me_is_root && now.state.meta.mode & 0o700 != 0o700 {
             self.fs.set_mode(at, now.state.meta.mode | 0o700).at("set the mode of", at)?;
@@ -333,10 +341,8 @@ fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Tou
         reserve::keep(fs, session, written.size(store)?)?;
     }
     touched.sync(fs, &mut plan.reach, || {
-        if let Some(changes) = &changes {
-            fs.sync(&changes.file, session.dir.path()).at("sync", session.dir.at(b"changes.jsonl"))?; // D1
-        }
-        written.sync(fs, store, session.id()) // D1, D6: whole before it has its name
+        let with = changes.as_ref().map(|changes| (&changes.file, session.dir.path()));
+        written.sync(fs, store, with) // D1, D6: whole before it has its name
     })?;
     if let Some(changes) = changes {
         // D2: its name lasts with the seal's, before which nobody needs it.

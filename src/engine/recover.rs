@@ -8,8 +8,11 @@ use super::settle::{When, settle};
 use super::step::{Act, Step};
 use super::undo::{self, Left, holds, open, undo};
 use super::{Error, reserve};
-use crate::error::At;
+use crate::checkpoint::manifest;
+use crate::error::{At, IoError};
 use crate::fs::Fs;
+use crate::fs::dir::Dir;
+use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
@@ -27,6 +30,14 @@ pub struct Recovered {
     pub outcome: Outcome,
     /// What could not be had beside it, for people: the recovery is none the less.
     pub notes: Vec<String>,
+}
+
+impl Recovered {
+    fn not_begun(id: Id, signal: &'static str) -> Self {
+        let source = std::io::Error::other(format!("{signal} asked for an end"));
+        let error = IoError { path: id.to_string(), act: "begin with", source };
+        Self { id, verb: None, outcome: Outcome::Failed(error.into()), notes: Vec::new() }
+    }
 }
 
 /// What became of an interrupted operation.
@@ -77,7 +88,10 @@ pub enum Finding {
 pub fn all(fs: &Fs, store: &Store) -> Result<Vec<Recovered>, Error> {
     let mut done = Vec::new();
     for id in interrupted(store)? {
-        done.push(one(fs, store, &id, None));
+        done.push(match interrupt::came() {
+            None => one(fs, store, &id, None),
+            Some(signal) => Recovered::not_begun(id, signal),
+        });
     }
     store.sweep(fs)?;
     Ok(done)
@@ -145,7 +159,10 @@ fn untold(store: &Store, journal: &Journal, why: String) -> Error {
 }
 
 /// Recovers one session's journal, as `choice` has it where recovery alone cannot tell or has to leave something.
+///
+/// A signal does not end it where it stands, nor before its end: that would leave to the next what it is there to do.
 pub fn one(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>) -> Recovered {
+    let _noting = interrupt::note(Asked::GoesOn);
     let mut recovered = Recovered { id: id.clone(), verb: None, outcome: Outcome::Cleaned, notes: Vec::new() };
     match recover(fs, store, &mut recovered, choice) {
         Ok(outcome) => recovered.outcome = outcome,
@@ -166,6 +183,7 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
         undo::clean_draft(fs, store, session.as_ref(), id)?;
         return Ok(Outcome::Cleaned);
     };
+    Journal::claim(fs, store, id)?;
     recovered.verb = Some(journal.head.verb.word());
     check_roots(store, &journal)?;
     let notes = &mut recovered.notes;
@@ -190,46 +208,44 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
         // What is left of an undo was not sealed.
         _ if journal.head.remnant || journal.head.decided.is_some() => Ok(Sealed::No(store.put_header(fs, was)?)),
         Choice::Undo => {
-            refuse_if_any(
-                &mut reach,
-                journal,
-                has_settled,
-                "it was done, and tidied up in part: it cannot be taken back here",
-                "--finish",
-            )?;
+            refuse_if_settling(&mut reach, &dir, journal)?;
             Ok(Sealed::No(store.put_header(fs, was)?))
         }
         Choice::Finish => {
-            refuse_if_any(&mut reach, journal, is_not_done, "it was not done here: not all can be kept", "--undo")?;
+            if let Some(path) = not_done(&mut reach, journal)? {
+                let why = "it was not done here: not all can be kept".into();
+                let remedy = format!("recant recover {} --undo", journal.head.session);
+                return Err(Error::NotDecided { path: path.to_string(), why, remedy });
+            }
             Ok(Sealed::Yes(store.put_header(fs, &journal.head.header)?))
         }
         Choice::Force => Ok(Sealed::Untold(untold)),
     }
 }
 
-fn refuse_if_any(
-    reach: &mut Reach,
-    journal: &Journal,
-    stands_against: fn(&mut Reach, &Step<'_>) -> Result<bool, Error>,
-    why: &str,
-    other: &str,
-) -> Result<(), Error> {
-    for turn in journal.turns.iter().filter(|turn| matches!(turn, Turn::Move(_))) {
-        let step = journal.step(*turn);
-        if stands_against(reach, &step)? {
-            let remedy = format!("recant recover {} {other}", journal.head.session);
-            return Err(Error::NotDecided { path: step.path.to_string(), why: why.into(), remedy });
-        }
+/// Settling gives the new manifest its name first of all: with every step done and none that waits for it, it has begun.
+fn refuse_if_settling(reach: &mut Reach, session: &Dir, journal: &Journal) -> Result<(), Error> {
+    let folder = session.open_below(b"checkpoint").at("open the folder", session.at(b"checkpoint"))?;
+    let waiting = folder.at(manifest::NEW).stat().at("look at", folder.path().display())?.is_some();
+    if waiting || not_done(reach, journal)?.is_some() {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::NotDecided {
+        path: folder.path().display().to_string(),
+        why: "it was done, and tidied up in part: it cannot be taken back here".into(),
+        remedy: format!("recant recover {} --finish", journal.head.session),
+    })
 }
 
-/// Whether the original has gone to its last place, which only settling does.
-fn has_settled(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
-    let Some(home) = step.at.home.as_ref().filter(|home| !step.at.copied && step.at.out.as_ref() != Some(home)) else {
-        return Ok(false);
-    };
-    Ok(holds(open(reach.spot(home), "open the folder of", home)?.as_ref(), step.from.as_deref())?)
+/// A path where the operation was not done.
+fn not_done(reach: &mut Reach, journal: &Journal) -> Result<Option<AbsPath>, Error> {
+    for turn in journal.turns.iter().filter(|turn| matches!(turn, Turn::Move(_))) {
+        let step = journal.step(*turn);
+        if is_not_done(reach, &step)? {
+            return Ok(Some(step.path.clone()));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a path does not hold what was to be put there, or still holds what was to go.

@@ -1,7 +1,7 @@
 //! The reserve: room on disk, and names, that a commit leaves in the session's folder, so that its rollback works on a full disk
 //! (I28). Rollback frees it before it writes its journal, header and manifest; content needs no room, as it is moved.
 //!
-//! The first of its files holds the room. All of them hold inodes: at most two new files are there at once beside those that they
+//! The first of its files holds the room. All of them hold inodes: at most three new files are there at once beside those that they
 //! replace, and one is to spare.
 //!
 //! On btrfs freed blocks are no promise of room for metadata: there none is kept, and a rollback is refused before its first
@@ -67,7 +67,7 @@ pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
     let low = is_low(session, needed)?;
     if is_btrfs(session)? {
         let why = format!("{needed} bytes are needed there for a rollback, and fewer are free");
-        return if low { Err(Error::Refused(vec![(session.dir.path().display().to_string(), why)])) } else { Ok(()) };
+        return if low { Err(Error::NoRoom(vec![(session.dir.path().display().to_string(), why)])) } else { Ok(()) };
     }
     drop_all(fs, session)?;
     if low {

@@ -120,6 +120,6 @@ impl Draft<'_> {
         if in_store > 0 {
             check(&self.session.dir, self.session.dir.path().display().to_string(), in_store)?;
         }
-        if short.is_empty() { Ok(()) } else { Err(Error::Refused(short)) }
+        if short.is_empty() { Ok(()) } else { Err(Error::NoRoom(short)) }
     }
 }

@@ -68,6 +68,18 @@ pub struct Places {
     pub spare: Option<Spot>,
 }
 
+impl Places {
+    /// Where the step puts what came out, if that is neither where it comes out nor copied there before.
+    pub fn put_away(&self) -> Option<&Spot> {
+        self.home.as_ref().filter(|home| !self.copied && self.out.as_ref() != Some(home))
+    }
+
+    /// Whether what comes out is let go at last: it was copied before, or is not kept by policy.
+    pub fn lets_go(&self) -> bool {
+        self.copied || self.home.is_none()
+    }
+}
+
 /// A folder in which names change and that stays: its mtime before, and the one to set. Where names are copied beside a
 /// target it changes once more when the temporary ones go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use super::journal::{Draft, Head, Journal, made_for};
 use super::reach::{Named, Reach};
 use super::step::{Act, FolderTime, Spot, Step};
 use super::{Error, meta, reserve};
+use crate::checkpoint::manifest;
 use crate::error::{At, Failure, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::leads_nowhere;
@@ -14,7 +15,7 @@ use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::store::{Session, Store};
 use crate::tree::look::{self, Seen};
-use crate::tree::state::What;
+use crate::tree::state::{Meta, What};
 
 /// A step that could not be taken back, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +75,7 @@ fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begu
     }
     left.reverse();
     restore_times(fs, &mut reach, journal)?;
-    sync_touched(fs, &mut reach, journal, None)?;
+    sync_touched(fs, &mut reach, journal, &[])?;
     if left.is_empty() {
         clean(fs, session, &journal.made(), &journal.head.times)?;
         Journal::remove(fs, store, session.id())?;
@@ -87,6 +88,7 @@ fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begu
 /// A journal of what could not be taken back, in place of the whole one.
 fn leave_remnant(fs: &Fs, store: &Store, session: &Session, journal: &Journal, left: Vec<Turn>) -> Result<(), Error> {
     let is_left = |turn: Turn| left.contains(&turn);
+    // Each is in memory with its path and states: 2^32 of them would be hundreds of GB.
     let number = |i: usize| u32::try_from(i).expect("a session has fewer than 2^32 changes");
     let stays = |i: usize| [Turn::Take, Turn::Move, Turn::Finish].iter().any(|turn| is_left(turn(number(i))));
     let (kept, undone): (Vec<usize>, Vec<usize>) = (0..journal.items.len()).partition(|i| stays(*i));
@@ -101,9 +103,7 @@ fn leave_remnant(fs: &Fs, store: &Store, session: &Session, journal: &Journal, l
         ..journal.head.clone()
     };
     let items = kept.into_iter().map(|i| journal.items[i].clone()).collect();
-    let written = Journal::new(head, items).write_new(fs, store)?;
-    written.sync(fs, store, session.id())?; // D1, D6
-    written.name(fs, store, session.id())
+    Journal::new(head, items).write_new(fs, store)?.replace(fs, store, session.id())
 }
 
 /// Removes what is only half of something: a draft, a journal without its name.
@@ -140,6 +140,8 @@ pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTi
     for name in [NEW_HEADER, b"changes.jsonl.new"] {
         fs.unlink_if_there(session.dir.at(name)).at("remove", session.dir.at(name))?;
     }
+    let checkpoint = session.dir.open_below(b"checkpoint").at("open the folder", session.dir.at(b"checkpoint"))?;
+    fs.unlink_if_there(checkpoint.at(manifest::NEW)).at("remove", checkpoint.at(manifest::NEW))?;
     if session.header.counts.inside == 0 {
         reserve::drop_all(fs, session)?;
     }
@@ -198,6 +200,9 @@ pub(super) fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>
             None => Ok(Some("it is not there any more".into())),
         };
     }
+    if let Some(why) = bring_out(fs, reach, step, target.as_ref())? {
+        return Ok(Some(why));
+    }
     let undone = match step.act {
         Act::Place => undo_place(fs, reach, fresh, step, target)?,
         Act::Replace => undo_replace(fs, reach, step, target.as_ref())?,
@@ -207,6 +212,30 @@ pub(super) fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>
         reach.forget(step.path);
     }
     Ok(undone)
+}
+
+/// What had gone to its home comes back to where it came out, from where its path takes it.
+fn bring_out(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Named<'_>>) -> Result<Option<String>, Error> {
+    let (Some(home_at), Some(out_at)) = (step.at.put_away(), &step.at.out) else { return Ok(None) };
+    let home = open(reach.spot(home_at), "open the folder of", home_at)?;
+    let Some(home) = home else { return Ok(None) };
+    if !holds(Some(&home), step.from.as_deref())? {
+        return Ok(None);
+    }
+    let Some(out) = open(reach.spot(out_at), "open the folder of", out_at)? else { return Ok(Some(NO_FOLDER.into())) };
+    if holds(Some(&out), step.from.as_deref())? || holds(target, step.from.as_deref())? {
+        // F13: after a cut a file system may show it under both names. The one at home is of no use any more.
+        if !step.was_folder() {
+            fs.unlink(home.at()).at("remove", home.at())?;
+        }
+        return Ok(None);
+    }
+    match fs.place(home.at(), out.at()) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            Ok(Some(format!("what was there before is kept as {home_at}, as something else lies in its way")))
+        }
+        moved => Ok(moved.at("take back", home_at).map(|()| None)?),
+    }
 }
 
 fn undo_place(
@@ -374,6 +403,15 @@ fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<Stri
     if now.xattrs.iter().any(|(name, value)| !known(name, value)) {
         return Ok(Some("somebody changed its extended attributes".into()));
     }
-    meta::bring(fs, target.at(), found.state.sort(), now, old).at("set the metadata of", step.path)?;
+    if !found.state.is_folder() {
+        meta::bring(fs, target.at(), found.state.sort(), now, old).at("set the metadata of", step.path)?;
+        return Ok(None);
+    }
+    // Names that came and went have changed its time, also where none can be set.
+    let all_but_time = Meta { mtime: now.mtime, ..old.clone() };
+    meta::bring(fs, target.at(), found.state.sort(), now, &all_but_time).at("set the metadata of", step.path)?;
+    if now.mtime != old.mtime {
+        ignore_not_mine(fs.set_mtime(target.at(), old.mtime)).at("set the time of", step.path)?;
+    }
     Ok(None)
 }

@@ -57,6 +57,7 @@ impl Fs {
 fn copy_range(from: &File, to: &File, start: u64, end: u64) -> io::Result<u64> {
     let (mut read_at, mut write_at) = (start, start);
     while read_at < end {
+        super::interrupt::check()?;
         let piece = usize::try_from(end - read_at).unwrap_or(PIECE).min(PIECE);
         match rustix::fs::copy_file_range(from, Some(&mut read_at), to, Some(&mut write_at), piece) {
             Ok(0) => break,
@@ -75,6 +76,7 @@ fn copy_bytes(from: &File, to: &File, start: u64, end: u64) -> io::Result<u64> {
     let mut buffer = vec![0; 256 << 10];
     let mut at = start;
     while at < end {
+        super::interrupt::check()?;
         let want = usize::try_from(end - at).unwrap_or(buffer.len()).min(buffer.len());
         match from.read_at(&mut buffer[..want], at) {
             Ok(0) => break,

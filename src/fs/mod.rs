@@ -6,6 +6,8 @@
 
 pub mod copy;
 pub mod dir;
+mod flush;
+pub mod interrupt;
 pub mod lease;
 pub mod lock;
 pub mod mounts;
@@ -266,6 +268,19 @@ impl Fs {
             Err(Errno::NODATA) => Ok(()),
             other => Ok(other?),
         }
+    }
+
+    /// fsync of several files, each with the folder that it lies in. All content is written out before the first is synced: then
+    /// a file system with a journal makes one record of them all. An error is final (D8).
+    #[track_caller]
+    pub fn sync_all(&self, files: &[(&File, &Path)]) -> io::Result<()> {
+        if files.len() > 1 {
+            files.iter().try_for_each(|(file, _)| flush::write_out(file))?;
+        }
+        for (file, path) in files {
+            self.sync(file, path)?;
+        }
+        Ok(())
     }
 
     /// fsync of a file: its content and metadata. An error is final: never called again for the same file (D8).

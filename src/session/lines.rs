@@ -11,6 +11,7 @@ use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
+use crate::tree::json;
 
 impl Session {
     /// The net changes in path order.
@@ -152,7 +153,7 @@ impl<'a> Writing<'a> {
     }
 
     fn line(&mut self, line: &LineRef<'_>) -> Result<(), Error> {
-        write_line(&mut self.buffer, line);
+        json::append_line(&mut self.buffer, line);
         self.follow += 1;
         if self.buffer.len() > 1 << 18 { self.flush() } else { Ok(()) }
     }
@@ -179,8 +180,7 @@ impl<'a> Writing<'a> {
 
 /// Always of the same length: JSON may be followed by spaces.
 fn first_line(lines: u64, follow: u64) -> Vec<u8> {
-    let mut line = json_line(&Line::Rewritten { lines, follow });
-    line.pop();
+    let mut line = json::text(&Line::Rewritten { lines, follow });
     line.resize(96, b' ');
     line.push(b'\n');
     line
@@ -192,7 +192,7 @@ impl Locked {
         let at = self.dir.at(b"changes.jsonl");
         let file = fs.append(at).at("open", at)?;
         self.cut_uncounted(fs, &file)?;
-        let bytes = lines.iter().map(json_line).collect::<Vec<_>>().concat();
+        let bytes = lines.iter().map(json::line).collect::<Vec<_>>().concat();
         fs.write(&file, &bytes, at.dir.path()).at("write", at)?;
         // D1: the lines before the count that makes them count.
         fs.sync(&file, at.dir.path()).at("sync", at)?;
@@ -408,15 +408,4 @@ impl Net {
         });
         Changes { list: net.collect(), folder_times }
     }
-}
-
-fn json_line(line: &Line) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    write_line(&mut bytes, line);
-    bytes
-}
-
-fn write_line<T: serde::Serialize>(buffer: &mut Vec<u8>, line: &T) {
-    serde_json::to_writer(&mut *buffer, line).expect("recant's own types have string keys and no failing serializer");
-    buffer.push(b'\n');
 }

@@ -11,6 +11,7 @@ use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Time;
 use crate::tree::digest::Digest;
+use crate::tree::json;
 use crate::tree::time;
 
 /// One thing done.
@@ -39,7 +40,7 @@ struct Line {
 }
 
 fn digest_of(entry: &Entry) -> Digest {
-    Digest::of(&serde_json::to_vec(entry).expect("recant's own types have string keys and no failing serializer"))
+    Digest::of(&json::text(entry))
 }
 
 /// Adds a line, durably; a torn last line is ended first, so that it spoils no other.
@@ -54,8 +55,7 @@ pub fn append(fs: &Fs, store: &Store, entry: &Entry) -> Result<(), Error> {
     }
     let line = Line { entry: entry.clone(), sha256: digest_of(entry) };
     let mut bytes = if last == *b"\n" { Vec::new() } else { b"\n".to_vec() };
-    serde_json::to_writer(&mut bytes, &line).expect("recant's own types have string keys and no failing serializer");
-    bytes.push(b'\n');
+    json::append_line(&mut bytes, &line);
     fs.write(&file, &bytes, store.path.as_path()).at("write", at)?;
     // I2: what is said to be done stands in the log. Nothing else rests on it (file: not caught here).
     fs.sync(&file, store.path.as_path()).at("sync", at)?;

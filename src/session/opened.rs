@@ -4,12 +4,13 @@ use super::Error;
 use super::change::Change;
 use super::header::Header;
 use super::id::Id;
-use super::run::{Run, boot_id};
+use super::run::{Run, is_this_boot};
 use super::sides::{self, Side};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::lock::Lock;
+use crate::tree::json;
 use crate::tree::state::What;
 
 /// An open session, as its header was when it was opened.
@@ -101,7 +102,7 @@ impl Session {
 
     /// Whether a run of another boot was never collected: what it wrote may not have reached the disk.
     pub fn of_another_boot(&self) -> Result<bool, Error> {
-        Ok(self.run()?.is_some_and(|run| run.boot != boot_id()))
+        Ok(self.run()?.is_some_and(|run| !is_this_boot(&run.boot)))
     }
 
     /// Where the content of a change's `after` lies, below the session's folder: in its upper or among the held objects.
@@ -172,33 +173,27 @@ impl Locked {
     /// Writes `run.json` without waiting for the disk.
     pub fn note_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
         let at = self.dir.at(b"run.json");
-        fs.replace_later(at, &json(run)).at("write", at)?;
+        fs.replace_later(at, &json::text(run)).at("write", at)?;
         Ok(())
     }
 
     /// Writes `run.json`.
     pub fn save_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
         let at = self.dir.at(b"run.json");
-        fs.replace(at, &json(run)).at("write", at)?;
+        fs.replace(at, &json::text(run)).at("write", at)?;
         Ok(())
     }
 }
 
 /// The bytes of a header's file.
 pub fn header_bytes(header: &Header) -> Vec<u8> {
-    let mut bytes = json(header);
-    bytes.push(b'\n');
-    bytes
+    json::line(header)
 }
 
 pub(super) fn write_header(fs: &Fs, dir: &Dir, header: &Header) -> Result<(), Error> {
     let at = dir.at(b"session.json");
     fs.replace(at, &header_bytes(header)).at("write", at)?;
     Ok(())
-}
-
-fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
-    serde_json::to_vec(value).expect("recant's own types have string keys and no failing serializer")
 }
 
 /// A header has some hundred bytes. More come with sides that alternate (PATHs committed one by one), ten bytes a run of

@@ -43,7 +43,7 @@ pub fn choose<'h>(headers: &[&'h Header], which: Which, now: Time, size: impl Fn
 }
 
 /// Room on disk, and names, that a commit keeps for its rollback, in the session's folder.
-pub const RESERVE: [&[u8]; 3] = [b"reserve", b"reserve.1", b"reserve.2"];
+pub const RESERVE: [&[u8]; 4] = [b"reserve", b"reserve.1", b"reserve.2", b"reserve.3"];
 
 fn drop_reserve(fs: &Fs, dir: &Dir) -> Result<(), Error> {
     for name in RESERVE {

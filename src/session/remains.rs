@@ -6,7 +6,7 @@ use super::header::{Header, Origin};
 use super::id::Id;
 use super::opened::read_header;
 use super::store::{Session, Store};
-use crate::error::At;
+use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
 use crate::fs::lock::{Hold, Lock};
@@ -52,20 +52,31 @@ impl Store {
 }
 
 impl Remains {
-    /// Its changes, as far as `changes.jsonl` tells them; `None` where that cannot be read.
-    pub fn changes(&self) -> Option<Changes> {
-        let dir = self.dir.open_below(b"").ok()?;
+    /// Its changes, as far as `changes.jsonl` tells them.
+    pub fn changes(&self) -> Result<Changes, Error> {
+        let dir = self.dir.open_below(b"").at("open the session", self.dir.path().display())?;
         // A session needs a header to be one; what is told here does not depend on it.
         let header = Header::new(self.id.clone(), 0, Origin::Staged, Time::default());
-        Session { dir, header }.changes_as_written().ok()
+        Session { dir, header }.changes_as_written()
     }
 
-    /// Objects other than folders below one of its folders (`held`, say), and the bytes that they take on disk. What cannot be
-    /// looked at counts as nothing.
-    pub fn objects_below(&self, folder: &str) -> (u64, u64) {
+    /// Objects other than folders below one of its folders (`held`, say), and the bytes that they take on disk. A folder that is
+    /// missing has none.
+    ///
+    /// Errors: the first thing that cannot be looked at; there may be any number of objects behind it.
+    pub fn objects_below(&self, folder: &str) -> Result<(u64, u64), IoError> {
         use std::os::unix::fs::MetadataExt;
-        let found = walkdir::WalkDir::new(self.dir.path().join(folder)).into_iter().filter_map(Result::ok);
-        let objects = found.filter(|entry| !entry.file_type().is_dir());
-        objects.fold((0, 0), |(n, bytes), entry| (n + 1, bytes + entry.metadata().map_or(0, |meta| meta.blocks() * 512)))
+        let (mut count, mut bytes) = (0, 0);
+        let top = self.dir.path().join(folder);
+        for entry in walkdir::WalkDir::new(&top) {
+            let meta = match entry.and_then(|entry| entry.metadata()).map_err(std::io::Error::from) {
+                Err(error) if count == 0 && error.kind() == std::io::ErrorKind::NotFound => return Ok((0, 0)),
+                meta => meta.at("look at what lies below", top.display())?,
+            };
+            if !meta.is_dir() {
+                (count, bytes) = (count + 1, bytes + meta.blocks() * 512);
+            }
+        }
+        Ok((count, bytes))
     }
 }

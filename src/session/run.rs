@@ -118,7 +118,12 @@ impl Run {
     }
 }
 
-/// The id of this boot of the machine.
+/// Whether `boot` is the id of this boot. One that could not be told, then or now, is not: what may have been lost is said then.
+pub fn is_this_boot(boot: &str) -> bool {
+    !boot.is_empty() && boot == boot_id()
+}
+
+/// The id of this boot of the machine; empty where it cannot be told.
 pub fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()

@@ -327,7 +327,10 @@ impl<'a> Desk<'a> {
             None => return Err(refuse("make", path, "its folder is missing", None)),
         };
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        let (mode, umask) = asked.map_or_else(|| (usual, umask()), |mode| (mode, 0));
+        let (mode, umask) = match asked {
+            Some(mode) => (mode, 0),
+            None => (usual, umask()?),
+        };
         Ok(inherit::new_meta(&folder, is_folder, mode, umask, uid, gid, crate::fs::now()))
     }
 
@@ -501,8 +504,11 @@ fn parts(path: &Path) -> Vec<Vec<u8>> {
 }
 
 /// This process's umask, which can only be read by setting it; /proc has it without.
-fn umask() -> u32 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+fn umask() -> Result<u32, Error> {
+    const STATUS: &str = "/proc/self/status";
+    let status = std::fs::read_to_string(STATUS).at("read the umask from", STATUS)?;
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok()).unwrap_or(0o077)
+    let mask = line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok());
+    // The line came with Linux 4.7, and openat2(2), which all of recant needs, with 5.6.
+    Ok(mask.ok_or(std::io::ErrorKind::InvalidData).map_err(std::io::Error::from).at("read the umask from", STATUS)?)
 }

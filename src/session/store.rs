@@ -51,6 +51,7 @@ impl Store {
             Err(error) => return Err(error).at("open the store", path).map_err(Error::from),
         };
         let format = read_small(dir.at(b"format"), 4096);
+        // A folder that cannot be listed is no store either, and is not taken for another's: what stands against it comes below.
         // Before anything is said of who may write to it: another folder's rights are nothing to be mended for recant.
         if matches!(format, Ok(None)) && dir.names().is_ok_and(|names| names.iter().any(|name| !BEGINNINGS.contains(&&**name))) {
             return Err(Error::NoStore { path: path.to_string() });
@@ -331,6 +332,12 @@ impl Store {
         let mut header = locked.header.clone();
         header.name = name.map(Into::into);
         locked.save(fs, header)
+    }
+
+    /// Journals that were taken away stay away from here on, also after a power cut: called before what they speak of goes.
+    pub fn journals_last(&self, fs: &Fs) -> Result<(), Error> {
+        // D2 (folder: not caught here).
+        Ok(fs.sync_dir(&self.journals).at("sync", self.journals.path().display())?)
     }
 
     /// Removes a whole session: first its name goes, durably, then its bytes (I12). Of a run that left nothing the name alone

@@ -27,10 +27,15 @@ const GRANULARITY_NS: i128 = 20_000_000;
 
 /// The fingerprint of a stat that was just taken.
 pub fn fingerprint(stat: &Stat) -> Fingerprint {
+    fingerprint_of(identity(stat), stat.ctime)
+}
+
+/// The same of what a stat has told, written down now.
+pub fn fingerprint_of(identity: Identity, ctime: Time) -> Fingerprint {
     let nanos = |t: Time| i128::from(t.s) * 1_000_000_000 + i128::from(t.ns);
     // A ctime in the future (the clock was set back) is as doubtful as a young one.
-    let racy = nanos(crate::fs::now()) - nanos(stat.ctime) < GRANULARITY_NS;
-    Fingerprint { identity: identity(stat), ctime: stat.ctime, racy }
+    let racy = nanos(crate::fs::now()) - nanos(ctime) < GRANULARITY_NS;
+    Fingerprint { identity, ctime, racy }
 }
 
 /// Which object a stat is of.

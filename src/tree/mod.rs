@@ -2,6 +2,7 @@
 //! folder. Reads only.
 
 pub mod digest;
+pub mod json;
 pub mod look;
 pub mod state;
 pub mod time;

@@ -10,6 +10,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod decided;
 mod model;
 mod rebuild;
 mod record;

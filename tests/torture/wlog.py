@@ -304,31 +304,29 @@ def sweep(recant, report, count, planted=False, kinds_wanted=(["ext4"], ["xfs"],
             subprocess.run(["umount", "-l", folder], capture_output=True)
 
 
-def one(recant, report, count, kinds, verb, folder, program, planted):
-    inner = os.path.join(folder, "-".join([*kinds, verb]))
+@contextlib.contextmanager
+def fresh_disks(report, engine, kinds, verb, folder, program):
+    """Disks for one run; what it finds wrong is counted and said."""
+    inner = os.path.join(folder, "-".join([*kinds, verb, engine]))
     os.mkdir(inner)
     disks = Disks(inner, program, kinds)
     try:
+        yield disks
+    except Found as wrong:
+        report.count(engine, verb, wrong.kind)
+        report.say(f"{wrong.kind}: {verb} on {' and '.join(kinds)}: {wrong}")
+    finally:
+        disks.gone()
+        shutil.rmtree(inner, ignore_errors=True)
+
+
+def one(recant, report, count, kinds, verb, folder, program, planted):
+    with fresh_disks(report, "WLOG", kinds, verb, folder, program) as disks:
         cuts = Cuts(World(recant, *disks.points), verb, report)
         cuts.prepare(disks, planted)
         cuts.try_all(disks, count, random.Random(f"{kinds} {verb}"))
-    except Found as wrong:
-        report.count("WLOG", verb, wrong.kind)
-        report.say(f"{wrong.kind}: {verb} on {' and '.join(kinds)}: {wrong}")
-    finally:
-        disks.gone()
-        shutil.rmtree(inner, ignore_errors=True)
 
 
 def failing(recant, report, count, kinds, verb, folder, program):
-    inner = os.path.join(folder, "-".join([*kinds, verb, "fails"]))
-    os.mkdir(inner)
-    disks = Disks(inner, program, kinds)
-    try:
+    with fresh_disks(report, "DISK", kinds, verb, folder, program) as disks:
         Failing(World(recant, *disks.points), verb, report).run_failing(disks, count, random.Random(f"{kinds} {verb}"))
-    except Found as wrong:
-        report.count("DISK", verb, wrong.kind)
-        report.say(f"{wrong.kind}: {verb} on {' and '.join(kinds)}: {wrong}")
-    finally:
-        disks.gone()
-        shutil.rmtree(inner, ignore_errors=True)

@@ -104,7 +104,11 @@ pub fn clear_scratch(fs: &Fs, facts: &Facts<'_>, collected: &Collected) -> Resul
 
 /// Removes what overlayfs left in the work folders; a volatile mount's mark there forbids the next one.
 pub fn clear_work(fs: &Fs, held: &Dir, places: &[Place]) -> Result<(), Error> {
-    let Ok(works) = held.at(b"work").open_dir() else { return Ok(()) };
+    let works = match held.at(b"work").open_dir() {
+        // A session that was committed whole has none any more.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        works => works.at("open the folder", held.at(b"work"))?,
+    };
     for place in places {
         let number = place.k.to_string();
         let work = works.at(number.as_bytes());
@@ -288,6 +292,11 @@ impl Found<'_> {
 
 /// The path of what lies below a place.
 pub(super) fn full_path(place: &AbsPath, below: &[u8]) -> AbsPath {
+    if below.is_empty() {
+        return place.clone();
+    }
     let place = if place.depth() == 0 { b"" } else { place.as_bytes() };
+    // `below` is made of names from a listing, none of which is empty, `.`, `..`, or holds a `/` or NUL, or of a note that was
+    // found to be made of such names.
     AbsPath::parse([place, b"/", below].concat()).expect("names that the kernel gave are good names")
 }

@@ -1,0 +1,112 @@
+//! What is written down of an operation beside its journal: the manifest of what is in, and that of what `--force` overwrote.
+
+use std::fs::File;
+
+use super::Error;
+use super::item::Item;
+use super::job::Verb;
+use super::journal::Journal;
+use super::reach::Reach;
+use super::step::Act;
+use crate::checkpoint::manifest::{FolderTime, Kept, Original, Reading, Writing, name_written};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, Time};
+use crate::fs::path::Shown;
+use crate::session::sides::Side;
+use crate::session::store::Session;
+use crate::tree::look;
+use crate::tree::state::Fingerprint;
+
+/// The old manifest and the journal make the new one: lines of what is in, none of what went back. `put` has the ctime that what
+/// was put had right then, for each item: a later one is somebody else's. The file is whole, and the caller makes it durable
+/// before it gets its name.
+pub(super) fn write_manifest(
+    fs: &Fs,
+    session: &Session,
+    journal: &Journal,
+    folder: &Dir,
+    put: Option<&[Option<Time>]>,
+) -> Result<File, Error> {
+    let mut old = Reading::open(&session.dir)?;
+    let mut new = Writing::begin(fs, folder)?;
+    let mut next = old.next()?;
+    for (i, item) in journal.items.iter().enumerate() {
+        while let Some(original) = next.take_if(|original| original.path < item.path) {
+            new.original(&original)?;
+            next = old.next()?;
+        }
+        if next.take_if(|original| original.path == item.path).is_some() {
+            next = old.next()?;
+        }
+        if item.side == Side::In {
+            let put = put.and_then(|put| put_print(item, put[i]));
+            new.original(&original(item, put))?;
+        }
+    }
+    while let Some(original) = next {
+        new.original(&original)?;
+        next = old.next()?;
+    }
+    let mut times = old.folder_times()?;
+    for time in journal.head.times.iter().filter(|time| !time.own) {
+        let known = times.remove(&time.path);
+        let Some(left) = time.new else { continue };
+        let (old, committed) = match known {
+            _ if journal.head.verb.inward() => (time.original, left),
+            Some(known) => (known.old, known.committed),
+            None => continue,
+        };
+        times.insert(time.path.clone(), FolderTime { path: time.path.clone(), old, left, committed });
+    }
+    Ok(new.end(times.values())?)
+}
+
+/// The line of an item.
+fn original(item: &Item, put: Option<Fingerprint>) -> Original {
+    let state = item.from.as_ref().map(|from| from.state.clone());
+    Original { n: item.n, path: item.path.clone(), state, kept: item.kept.clone(), put }
+}
+
+/// What `--force` overwrote has a manifest of its own. Of an inode that stayed it is the metadata.
+pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+    let generation = journal.head.generation + 1;
+    let mut displaced = journal.items.iter().filter(|item| item.displaces(journal.head.verb)).peekable();
+    if displaced.peek().is_none() {
+        return Ok(());
+    }
+    let below = format!("displaced/{generation}").into_bytes();
+    let folder = reach.held(&below).at("open the folder", Shown(&below))?;
+    let mut rows = Writing::begin(fs, &folder)?;
+    for item in displaced {
+        let kept = if item.act == Act::SetMeta { Kept::Metadata } else { Kept::Displaced { generation } };
+        rows.original(&Original { kept, ..original(item, None) })?;
+    }
+    let file = rows.end(std::iter::empty())?;
+    fs.sync(&file, folder.path()).at("sync", folder.path().display())?; // D1
+    name_written(fs, &folder)?;
+    Ok(fs.sync_dir(&folder).at("sync", folder.path().display())?) // D2
+}
+
+/// The fingerprint of what recant put there, which had the ctime `then` right after that.
+fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
+    let to = item.to.as_ref().filter(|_| item.act != Act::Stay)?;
+    then.map(|ctime| look::fingerprint_of(to.print.identity, ctime))
+}
+
+/// `commit --force` takes what it found as the `before`: rollback gives that back. Where the inode stays, its content is
+/// that of the `after` too.
+pub(super) fn write_forced_befores(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
+    if journal.head.verb != Verb::Commit || !journal.items.iter().any(|item| item.forced) {
+        return Ok(());
+    }
+    let mut forced = journal.items.iter().filter(|item| item.forced).peekable();
+    let written = session.write_taught(fs, |index, change| {
+        if let Some(item) = forced.next_if(|item| item.index as usize == index) {
+            (change.before.object, change.before.print) = (item.from.as_ref().map(|from| from.state.clone()), None);
+            change.after = item.to.as_ref().map(|to| to.state.clone());
+        }
+        Ok::<(), Error>(())
+    })?;
+    Ok(written.put(fs, &session.dir)?)
+}

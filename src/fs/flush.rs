@@ -1,0 +1,22 @@
+//! Content written out without waiting for the record of it: what fsync(2) has to do afterwards is little.
+#![allow(unsafe_code, reason = "sync_file_range(2) has no safe wrapper")]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// Writes a file's content out and waits for it. Makes nothing durable by itself: sync_file_range(2), "Warning".
+///
+/// Errors: those of writing; they are not reported once more by fsync. A file system that does not know the call writes out in fsync.
+pub fn write_out(file: &File) -> io::Result<()> {
+    let how = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // SAFETY: sync_file_range(2) takes numbers and touches no memory of ours; the descriptor is open while `file` is borrowed.
+    if unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, how) } == 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    match error.raw_os_error() {
+        Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE) => Ok(()),
+        _ => Err(error),
+    }
+}
