@@ -3,7 +3,7 @@
 use super::decide::{self, Decided, Decision};
 use super::item::Turn;
 use super::journal::{Journal, names};
-use super::reach::Reach;
+use super::reach::{Named, Reach};
 use super::settle::{When, settle};
 use super::step::{Act, Step};
 use super::undo::{self, Left, holds, open, undo};
@@ -203,16 +203,19 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
     let (Some(choice), Some(was)) = (choice, &journal.head.was) else { return Ok(Sealed::Untold(untold)) };
     let dir = store.sessions().at(journal.head.session.as_str().as_bytes()).open_dir();
     let dir = dir.at("open the session", journal.head.session.to_string())?;
-    let mut reach = Reach::new(&dir)?;
     match choice {
         // What is left of an undo was not sealed.
         _ if journal.head.remnant || journal.head.decided.is_some() => Ok(Sealed::No(store.put_header(fs, was)?)),
-        Choice::Undo => {
-            refuse_if_settling(&mut reach, &dir, journal)?;
-            Ok(Sealed::No(store.put_header(fs, was)?))
-        }
+        Choice::Undo if settling_begun(&dir, journal)? => Err(Error::NotDecided {
+            path: dir.path().display().to_string(),
+            why: "it was done, and tidied up in part: it cannot be taken back here".into(),
+            remedy: format!("recant recover {} --finish", journal.head.session),
+        }),
+        Choice::Undo => Ok(Sealed::No(store.put_header(fs, was)?)),
         Choice::Finish => {
-            if let Some(path) = not_done(&mut reach, journal)? {
+            if !settling_begun(&dir, journal)?
+                && let Some(path) = not_done(&mut Reach::new(&dir)?, journal)?
+            {
                 let why = "it was not done here: not all can be kept".into();
                 let remedy = format!("recant recover {} --undo", journal.head.session);
                 return Err(Error::NotDecided { path: path.to_string(), why, remedy });
@@ -223,23 +226,23 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
     }
 }
 
-/// Settling gives the new manifest its name first of all: with every step done and none that waits for it, it has begun.
-fn refuse_if_settling(reach: &mut Reach, session: &Dir, journal: &Journal) -> Result<(), Error> {
-    let folder = session.open_below(b"checkpoint").at("open the folder", session.at(b"checkpoint"))?;
-    let waiting = folder.at(manifest::NEW).stat().at("look at", folder.path().display())?.is_some();
-    if waiting || not_done(reach, journal)?.is_some() {
-        return Ok(());
+/// Whether what was sealed is being settled, or was: the new manifest has its name, which it gets before anything is let go.
+/// It has a line of every path that is in then, and none of what went back.
+fn settling_begun(session: &Dir, journal: &Journal) -> Result<bool, Error> {
+    let Some(item) = journal.items.first() else { return Ok(false) };
+    let mut originals = manifest::Reading::open(session)?;
+    while let Some(original) = originals.next()? {
+        if original.path >= item.path {
+            return Ok((original.path == item.path) == item.side.is_in());
+        }
     }
-    Err(Error::NotDecided {
-        path: folder.path().display().to_string(),
-        why: "it was done, and tidied up in part: it cannot be taken back here".into(),
-        remedy: format!("recant recover {} --finish", journal.head.session),
-    })
+    Ok(!item.side.is_in())
 }
 
 /// A path where the operation was not done.
 fn not_done(reach: &mut Reach, journal: &Journal) -> Result<Option<AbsPath>, Error> {
-    for turn in journal.turns.iter().filter(|turn| matches!(turn, Turn::Move(_))) {
+    // A folder that was opened up for the work is closed again by a step of its own.
+    for turn in journal.turns.iter().filter(|turn| !matches!(turn, Turn::Open(_))) {
         let step = journal.step(*turn);
         if is_not_done(reach, &step)? {
             return Ok(Some(step.path.clone()));
@@ -248,14 +251,28 @@ fn not_done(reach: &mut Reach, journal: &Journal) -> Result<Option<AbsPath>, Err
     Ok(None)
 }
 
-/// Whether a path does not hold what was to be put there, or still holds what was to go.
+/// Whether a path does not hold what was to be put there, or still holds what was to go; or whether that is not at its home yet.
 fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
     let target = open(reach.path(step.path), "open the folder of", step.path)?;
-    Ok(match step.act {
-        Act::Place | Act::Replace => !holds(target.as_ref(), step.to.as_deref())?,
-        Act::Remove => holds(target.as_ref(), step.from.as_deref())?,
-        Act::SetMeta | Act::Stay => false,
-    })
+    let moved = match step.act {
+        Act::Place | Act::Replace => holds(target.as_ref(), step.to.as_deref())?,
+        Act::Remove => !holds(target.as_ref(), step.from.as_deref())?,
+        Act::SetMeta => return is_not_set(target.as_ref(), step),
+        Act::Stay => true,
+    };
+    let (Some(_), Some(out_at)) = (step.at.put_away(), &step.at.out) else { return Ok(!moved) };
+    let out = open(reach.spot(out_at), "open the folder of", out_at)?;
+    Ok(!moved || holds(out.as_ref(), step.from.as_deref())?)
+}
+
+/// Whether the metadata of what is there is not what was to be set. A folder's time changes with its names.
+fn is_not_set(target: Option<&Named<'_>>, step: &Step<'_>) -> Result<bool, Error> {
+    let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(false) };
+    let found = target.map(|target| look::look(target.at())).transpose().at("look at", step.path)?.flatten();
+    Ok(found.is_none_or(|found| {
+        let (old, new, now) = (from.state.meta.mtime, to.state.meta.mtime, found.state.meta.mtime);
+        found.state.meta_difference(&to.state).is_some() || !to.state.is_folder() && old != new && now == old
+    }))
 }
 
 fn take_back(
