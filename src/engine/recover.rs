@@ -174,7 +174,7 @@ pub fn one(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>) -> Recovered
 /// Notes the verb, and what is to be said beside the outcome, in `recovered`.
 fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Choice>) -> Result<Outcome, Error> {
     let id = &recovered.id;
-    let Some(journal) = Journal::read(store, id)? else {
+    let Some(mut journal) = Journal::read(store, id)? else {
         let session = match store.session(id) {
             Ok(session) => Some(session),
             Err(crate::session::Error::Unknown { .. }) => None,
@@ -185,7 +185,7 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
     };
     Journal::claim(fs, store, id)?;
     recovered.verb = Some(journal.head.verb.word());
-    check_roots(store, &journal)?;
+    journal.head.lost = lost_roots(store, &journal, choice)?;
     let notes = &mut recovered.notes;
     match tell(fs, store, &journal, choice)? {
         Sealed::No(session) => take_back(fs, store, &session, journal, choice, notes).map_err(|error| stuck(store, id, error)),
@@ -292,6 +292,7 @@ fn take_back(
         return Ok(Outcome::Decided(decide::decide(fs, store, session, journal, asked.unwrap_or(decided))?));
     }
     let left = undo(fs, store, session, &journal)?;
+    let lost = journal.head.lost;
     match (asked, left.is_empty()) {
         (_, true) => {
             // A rollback had freed it. Without room for it now, what was recovered is recovered all the same.
@@ -303,7 +304,8 @@ fn take_back(
         (None, false) => Ok(Outcome::Left(left)),
         (Some(how), false) => {
             // What is left has a journal of its own by now.
-            let Some(rest) = Journal::read(store, session.id())? else { return Ok(Outcome::Left(left)) };
+            let Some(mut rest) = Journal::read(store, session.id())? else { return Ok(Outcome::Left(left)) };
+            rest.head.lost = lost;
             Ok(Outcome::Decided(decide::decide(fs, store, session, rest, how)?))
         }
     }
@@ -330,7 +332,7 @@ fn go_on(
         let kept = decide::end(fs, store, session, &session.header, journal, decision)?;
         return Ok(Outcome::Decided(Decided { decision, kept, left: Vec::new() }));
     }
-    let mut reach = Reach::new(&session.dir)?;
+    let mut reach = Reach::of(&session.dir, journal)?;
     notes.extend(settle(fs, store, session, &mut reach, journal, When::Recovering)?);
     Ok(Outcome::Settled)
 }
@@ -349,27 +351,35 @@ fn stuck(store: &Store, id: &Id, error: Error) -> Error {
 }
 
 /// While the root folder of a mount is the recorded object, it is the file system that the journal speaks of; if it is
-/// another one, that is not there.
-fn check_roots(store: &Store, journal: &Journal) -> Result<(), Error> {
+/// another one, that is not there. Those that are not are given up where the user wants the operation ended all the same.
+fn lost_roots(store: &Store, journal: &Journal, choice: Option<Choice>) -> Result<Vec<AbsPath>, Error> {
+    let mut lost = Vec::new();
     let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
     for record in &journal.head.roots {
-        let not_there = |why: &str| Error::Stuck {
-            path: record.point.to_string(),
-            why: format!(
-                "the file system ({}) that an interrupted {} of session {} worked on is not there: {why}",
-                record.fs_type,
-                journal.head.verb.word(),
-                journal.head.session
-            ),
-            state: format!("its journal stays in {}; nothing more is touched", store.path),
+        let why = match roots.root_of(&record.point) {
+            Err(error) => crate::error::reason(&error),
+            Ok(root) => {
+                let stat = root.dir.stat().at("look at", &record.point)?;
+                if root.mount.point == record.point && look::identity(&stat) == record.identity {
+                    continue;
+                }
+                "another one is mounted, or none".into()
+            }
         };
-        let root = roots.root_of(&record.point).map_err(|error| not_there(&crate::error::reason(&error)))?;
-        let stat = root.dir.stat().at("look at", &record.point)?;
-        if root.mount.point != record.point || look::identity(&stat) != record.identity {
-            return Err(not_there("another one is mounted, or none"));
+        if choice != Some(Choice::Finish) {
+            let (fs_type, verb, id) = (&record.fs_type, journal.head.verb.word(), &journal.head.session);
+            return Err(Error::Unmounted {
+                path: record.point.to_string(),
+                why: format!(
+                    "the file system ({fs_type}) that an interrupted {verb} of session {id} worked on is not there: {why}"
+                ),
+                store: store.path.to_string(),
+                id: id.to_string(),
+            });
         }
+        lost.push(record.point.clone());
     }
-    Ok(())
+    Ok(lost)
 }
 
 /// Whether an interrupted operation of another session holds a path at, above or under one of `paths`, which are in path order.
