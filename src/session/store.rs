@@ -252,7 +252,7 @@ impl Store {
     /// Opens a session and takes its lock; another recant that holds it is an error at once.
     pub fn lock_session(&self, fs: &Fs, id: &Id) -> Result<Locked, Error> {
         let dir = self.session_dir(id)?;
-        let lock = Lock::try_take(fs, dir.at(b"lock"), Hold::Exclusive).at("lock", dir.at(b"lock"))?;
+        let lock = Lock::take_unless_held(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
         let lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
         // Read under the lock: what was read before it may be old.
         let header = read_header(&dir, id)?;
