@@ -957,11 +957,12 @@ fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed(
         "echo a > shared; chown {USER}:4444 shared; chmod 664 shared; mkdir {open}; chmod 777 {open}; chmod 755 {open}/.."
     );
     desk.world.program("sh", ["-ec", &script]).cwd(&tree).run().ok();
-    let run = |words: &[&str]| {
+    let run_in = |cwd: &Path, words: &[&str]| {
         let (user, binary) = (USER.to_string(), desk.binary.to_str().unwrap());
         let words = [&["--reuid", &user, "--regid", &user, "--groups", "4444", binary, "run"], words].concat();
-        desk.world.program("setpriv", words).run()
+        desk.world.program("setpriv", words).cwd(cwd).run()
     };
+    let run = |words: &[&str]| run_in(&tree, words);
     // Of a group that a user namespace can't map; and of a place that is not captured.
     let said = run(&["sh", "-c", "echo b >> shared"]).with(2);
     for part in [&format!("{}/shared belongs to group 4444", tree.display()), "Value too large", "sg 4444 -c"] {
@@ -976,6 +977,9 @@ fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed(
     assert!(!run(&["touch", "mine"]).ok().stderr().contains("refused"));
     std::fs::remove_file(tree.join("shared")).unwrap();
     assert!(!run(&["false"]).with(1).stderr().contains("refused"));
+    // /tmp is root's, and can be written to in the run as bare.
+    let said = run_in(Path::new("/"), &["false"]).with(1);
+    assert!(!said.stderr().contains("/tmp belongs to"), "{said}");
 }
 
 #[test]
