@@ -983,6 +983,19 @@ fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed(
 }
 
 #[test]
+fn a_store_in_a_place_that_is_private_in_a_run_is_refused_with_what_to_do() {
+    each(|desk| {
+        let store = tempfile::Builder::new().prefix("recant-test-").tempdir_in("/dev/shm").unwrap();
+        if is_root() && desk.who == Who::User {
+            std::os::unix::fs::chown(store.path(), Some(USER), None).unwrap();
+        }
+        let said = desk.held(&format!("--store {}/store", store.path().display()), "echo a > a").run().with(125);
+        assert!(said.stderr().contains("is private in a run") && said.stderr().contains("--store DIR"), "{said}");
+        assert!(!desk.world.tree().join("a").exists());
+    });
+}
+
+#[test]
 fn a_run_says_that_it_does_not_see_what_a_pending_session_here_holds() {
     each(|desk| {
         desk.made("mkdir elsewhere; mkdir elsewhere/.git");

@@ -75,6 +75,7 @@ pub(super) struct Places {
 impl Places {
     /// Chooses for a request.
     pub fn choose(request: &Request, route: Route) -> Result<Self, Error> {
+        refuse_private(&request.store, route)?;
         let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
         let mut making =
             Making { request, route, mounts: &mounts, places: Places::default(), opened: Vec::new(), looked: RefCell::default() };
@@ -94,6 +95,18 @@ impl Places {
         places.targets.sort_by(|a, b| a.path.cmp(&b.path));
         places.coverage.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(places)
+    }
+}
+
+/// What is private in a run shows nothing of the store that could be hidden, and root's run needs it for its mounts.
+fn refuse_private(store: &AbsPath, route: Route) -> Result<(), Error> {
+    let private: &[&'static str] = match route {
+        Route::Root => OWN,
+        Route::User => &["/dev/shm"],
+    };
+    match private.iter().find(|place| is_below(store, place)) {
+        Some(place) => Err(Error::StoreInPrivate { path: store.clone(), place }),
+        None => Ok(()),
     }
 }
 
