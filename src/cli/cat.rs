@@ -17,7 +17,7 @@ pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Problem> {
     let (_, session) = call.session(Some(&args.id))?;
     let changes = session.changes()?;
     let path = place::named(&args.path, &changes)?;
-    let change = changes.at(&path).ok_or_else(|| not_in_session(&changes, &path))?;
+    let change = changes.at(&path).ok_or_else(|| not_in_session(session.id(), &changes, &path))?;
     let sides = session.sides(changes.list.len())?;
     let side = changes.list.iter().position(|other| other.path == path).map_or(sides[0], |i| sides[i]);
     if args.displaced {
