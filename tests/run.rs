@@ -983,6 +983,26 @@ fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed(
 }
 
 #[test]
+fn root_of_a_user_namespace_runs_as_an_ordinary_user_does() {
+    each(|desk| {
+        let inside = |words: &[&str]| desk.give(desk.world.program("unshare", [&["-U", "-r", "--"], words].concat())).run();
+        if !has("unshare") || inside(&["true"]).status != 0 {
+            return println!("skipped: root of a user namespace: unshare -U -r does not work here");
+        }
+        desk.made("echo old > a");
+        let binary = desk.binary.to_str().unwrap();
+        let recant = |words: &[&str]| inside(&[&[binary], words].concat()).ok();
+        recant(&["run", "sh", "-c", "echo new > a; mkdir b; echo 1 > b/c"]);
+        assert_eq!(desk.world.read("a"), "old\n");
+        recant(&["commit", "last"]);
+        assert_eq!((desk.world.read("a"), desk.world.read("b/c")), ("new\n".into(), "1\n".into()));
+        recant(&["rollback", "last"]);
+        assert_eq!(desk.world.read("a"), "old\n");
+        assert!(!desk.world.path("b").exists());
+    });
+}
+
+#[test]
 fn a_store_in_a_place_that_is_private_in_a_run_is_refused_with_what_to_do() {
     each(|desk| {
         let store = tempfile::Builder::new().prefix("recant-test-").tempdir_in("/dev/shm").unwrap();

@@ -148,7 +148,7 @@ impl Failure for Error {
             Error::Unmapped { group: Some(group), .. } => Some(format!("run it with that group: sg {group} -c 'recant run …'")),
             Error::Unmapped { group: None, .. } => Some("run it as that user, or from another folder".into()),
             Error::GainsRights { .. } => Some("put it the other way round: sudo recant run -- …".into()),
-            Error::Uncollected { id, .. } => Some(format!("recant diff {id} tries again")),
+            Error::Uncollected { id, .. } => Some(format!("recant diff {id} tries again, once the cause is gone")),
             Error::FolderAsDescriptor { fd } => Some(format!("redirect descriptor {fd} to a file, a pipe or a terminal")),
             _ => None,
         }
