@@ -235,6 +235,20 @@ fn what_keeps_recant_from_its_own_store_is_said_with_the_remedy() {
 }
 
 #[test]
+fn a_store_that_cannot_be_reached_is_refused_with_what_to_do() {
+    let mut world = World::new();
+    world.write("file", "no folder");
+    world.set("RECANT_STORE", world.path("file").join("store").display().to_string());
+    assert_snapshot!(world.recant("list"), @r#"
+    status 1
+    --- stderr
+    recant: /world/tree/file/store: cannot resolve: not a directory
+            nothing was changed
+            the store has to be where you can get at it: --store DIR, RECANT_STORE
+    "#);
+}
+
+#[test]
 fn a_folder_that_is_no_store_is_refused_without_a_word_on_its_rights() {
     let world = World::new();
     world.write("folder/file", "x").chmod("folder", 0o777).write("file", "x");

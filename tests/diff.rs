@@ -207,7 +207,7 @@ fn only_named_paths_are_shown_and_a_path_that_is_not_in_the_session_names_the_ne
     --- stderr
     recant: /world/tree/src/mian.rs: not in the session; the nearest: /world/tree/src/main.rs, /world/tree/src/lib.rs, /world/tree/src
             nothing was changed
-            recant show ID lists what is in it
+            recant show <id1~> lists what is in it
     "#);
     assert_snapshot!(world.mkdir("elsewhere").call(["diff", "elsewhere"]).run().masked_err().lines().last().unwrap(), @r#"        the first word is a session; for the path: recant diff last elsewhere"#);
     assert_eq!(world.call(["diff", &id, "/"]).run().ok().out, world.call(["diff", &id]).run().ok().out);
@@ -233,8 +233,10 @@ fn a_file_that_changed_since_is_a_conflict_and_no_old_side_is_invented() {
     # /world/tree/deleted: changed since: conflict
     # /world/tree/edited: modified, not shown
     # /world/tree/edited: changed since: conflict
+    # /world/tree/edited: recant cat <id1~> /world/tree/edited shows what is held
     # /world/tree/gone: modified, not shown
     # /world/tree/gone: changed since: conflict
+    # /world/tree/gone: recant cat <id1~> /world/tree/gone shows what is held
     "#);
     let rows = world.call(["diff", &id, "--json"]).run().ok().json();
     assert!(rows["changes"].as_array().unwrap().iter().all(|change| change["conflict"] == true), "{rows}");
@@ -269,9 +271,12 @@ fn once_committed_the_old_side_comes_from_the_checkpoint() {
     --- stdout
     # /world/tree/f: modified, not shown
     # /world/tree/f: changed on the tree since it was committed
+    # /world/tree/f: recant cat <id1~> /world/tree/f --before shows what was there
     "#);
     assert_eq!(world.call(["cat", &id, "f", "--before"]).run().ok().stdout(), "old\n");
-    world.call(["rollback", &id, "--force"]).run().ok();
+    let said = world.call(["rollback", &id, "--force"]).run().ok();
+    let told = format!("what was overwritten is kept: recant cat {} {} --displaced\n", &id[16..], world.path("f").display());
+    assert!(said.stderr().contains(&told), "{said}");
     assert_eq!(world.call(["cat", &id, "f", "--displaced"]).run().ok().stdout(), "edited since\n");
     assert_snapshot!(world.call(["cat", &id, "made", "--displaced"]).run(), @r#"
     status 1
@@ -373,6 +378,6 @@ fn cat_prints_links_too_and_says_what_has_no_content() {
     --- stderr
     recant: /world/tree/other: not in the session; the nearest: /world/tree/gone, /world/tree/d, /world/tree/l
             nothing was changed
-            recant show ID lists what is in it
+            recant show <id1~> lists what is in it
     "#);
 }

@@ -957,11 +957,12 @@ fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed(
         "echo a > shared; chown {USER}:4444 shared; chmod 664 shared; mkdir {open}; chmod 777 {open}; chmod 755 {open}/.."
     );
     desk.world.program("sh", ["-ec", &script]).cwd(&tree).run().ok();
-    let run = |words: &[&str]| {
+    let run_in = |cwd: &Path, words: &[&str]| {
         let (user, binary) = (USER.to_string(), desk.binary.to_str().unwrap());
         let words = [&["--reuid", &user, "--regid", &user, "--groups", "4444", binary, "run"], words].concat();
-        desk.world.program("setpriv", words).run()
+        desk.world.program("setpriv", words).cwd(cwd).run()
     };
+    let run = |words: &[&str]| run_in(&tree, words);
     // Of a group that a user namespace can't map; and of a place that is not captured.
     let said = run(&["sh", "-c", "echo b >> shared"]).with(2);
     for part in [&format!("{}/shared belongs to group 4444", tree.display()), "Value too large", "sg 4444 -c"] {
@@ -976,6 +977,42 @@ fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed(
     assert!(!run(&["touch", "mine"]).ok().stderr().contains("refused"));
     std::fs::remove_file(tree.join("shared")).unwrap();
     assert!(!run(&["false"]).with(1).stderr().contains("refused"));
+    // /tmp is root's, and can be written to in the run as bare.
+    let said = run_in(Path::new("/"), &["false"]).with(1);
+    assert!(!said.stderr().contains("/tmp belongs to"), "{said}");
+}
+
+#[test]
+fn root_of_a_user_namespace_runs_as_an_ordinary_user_does() {
+    each(|desk| {
+        let inside = |words: &[&str]| desk.give(desk.world.program("unshare", [&["-U", "-r", "--"], words].concat())).run();
+        if !has("unshare") || inside(&["true"]).status != 0 {
+            return println!("skipped: root of a user namespace: unshare -U -r does not work here");
+        }
+        desk.made("echo old > a");
+        let binary = desk.binary.to_str().unwrap();
+        let recant = |words: &[&str]| inside(&[&[binary], words].concat()).ok();
+        recant(&["run", "sh", "-c", "echo new > a; mkdir b; echo 1 > b/c"]);
+        assert_eq!(desk.world.read("a"), "old\n");
+        recant(&["commit", "last"]);
+        assert_eq!((desk.world.read("a"), desk.world.read("b/c")), ("new\n".into(), "1\n".into()));
+        recant(&["rollback", "last"]);
+        assert_eq!(desk.world.read("a"), "old\n");
+        assert!(!desk.world.path("b").exists());
+    });
+}
+
+#[test]
+fn a_store_in_a_place_that_is_private_in_a_run_is_refused_with_what_to_do() {
+    each(|desk| {
+        let store = tempfile::Builder::new().prefix("recant-test-").tempdir_in("/dev/shm").unwrap();
+        if is_root() && desk.who == Who::User {
+            std::os::unix::fs::chown(store.path(), Some(USER), None).unwrap();
+        }
+        let said = desk.held(&format!("--store {}/store", store.path().display()), "echo a > a").run().with(125);
+        assert!(said.stderr().contains("is private in a run") && said.stderr().contains("--store DIR"), "{said}");
+        assert!(!desk.world.tree().join("a").exists());
+    });
 }
 
 #[test]

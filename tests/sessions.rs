@@ -361,7 +361,7 @@ fn discard_drops_what_is_held_and_keeps_a_record() {
     assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
     status 1
     --- stderr
-    recant: cannot rollback <id1>: it is discarded: what it held is gone
+    recant: cannot roll back <id1>: it is discarded: what it held is gone
             nothing was changed
     "#);
     assert_snapshot!(world.call(["session", "write", &id, "g"]).run(), @r#"
@@ -384,7 +384,7 @@ fn what_is_on_the_tree_cannot_be_discarded() {
     --- stderr
     recant: session <id1>: it is committed: its changes are on the tree
             nothing was changed
-            recant rollback <id1> first, or recant checkpoint prune to give up its rollback
+            recant rollback <id1> first; or recant checkpoint prune <id1> gives up its rollback
     "#);
     world.call(["rollback", &id]).run().ok();
     world.call(["discard", &id]).run().ok();
@@ -514,11 +514,13 @@ fn prune_keeps_the_newest_and_goes_by_age_and_by_the_settings() {
 fn checkpoint_prune_ends_a_rollback_only_by_name() {
     let (world, id) = committed("f");
     assert_eq!(world.recant("checkpoint prune --keep 0").ok().stdout(), "");
-    assert_eq!(world.call(["checkpoint", "prune", &id]).run().ok().stdout(), format!("{id}\n"));
+    let said = world.recant("checkpoint prune last").ok();
+    assert_eq!(said.stdout(), format!("{id}\n"));
+    assert_eq!(said.stderr().matches("last is").count(), 1, "{said}");
     assert_snapshot!(world.call(["rollback", &id]).run(), @r#"
     status 1
     --- stderr
-    recant: cannot rollback <id1>: its checkpoint was pruned: the originals are gone, and what is committed stays
+    recant: cannot roll back <id1>: its checkpoint was pruned: the originals are gone, and what is committed stays
             nothing was changed
     "#);
     assert_eq!(world.read("f"), "new");

@@ -37,6 +37,14 @@ pub enum Error {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// The store lies where the run has a folder of its own.
+    #[error("cannot run with the store {path}: {place} is private in a run, and its files go when the machine stops")]
+    StoreInPrivate {
+        /// The store.
+        path: AbsPath,
+        /// What is private.
+        place: &'static str,
+    },
     /// The working folder has an owner or group that a user namespace can't map.
     #[error("cannot capture {path}: it belongs to {belongs}, whose files an ordinary user's capture cannot change")]
     Unmapped {
@@ -106,6 +114,7 @@ impl Failure for Error {
             Error::SetUp { .. }
             | Error::NotAsPlanned { .. }
             | Error::WorkingFolder { .. }
+            | Error::StoreInPrivate { .. }
             | Error::Unmapped { .. }
             | Error::GainsRights { .. }
             | Error::FolderAsDescriptor { .. }
@@ -140,11 +149,12 @@ impl Failure for Error {
         match self {
             Error::SetUp { remedy, .. } => remedy.clone(),
             Error::WorkingFolder { .. } => Some("change to another folder first".into()),
+            Error::StoreInPrivate { .. } => Some("use another store: --store DIR, RECANT_STORE".into()),
             Error::Unmapped { group: Some(group), .. } => Some(format!("run it with that group: sg {group} -c 'recant run …'")),
             Error::Unmapped { group: None, .. } => Some("run it as that user, or from another folder".into()),
             Error::GainsRights { .. } => Some("put it the other way round: sudo recant run -- …".into()),
             Error::Uncollected { lost: true, .. } => Some("put the store on another file system: --store DIR".into()),
-            Error::Uncollected { id, .. } => Some(format!("recant diff {id} tries again")),
+            Error::Uncollected { id, .. } => Some(format!("recant diff {id} tries again, once the cause is gone")),
             Error::FolderAsDescriptor { fd } => Some(format!("redirect descriptor {fd} to a file, a pipe or a terminal")),
             _ => None,
         }
@@ -155,7 +165,7 @@ impl Failure for Error {
             Error::SetUp { path, .. } | Error::NotAsPlanned { path, .. } | Error::WorkingFolder { path, .. } => {
                 Some(path.clone())
             }
-            Error::Unmapped { path, .. } => Some(path.to_string()),
+            Error::Unmapped { path, .. } | Error::StoreInPrivate { path, .. } => Some(path.to_string()),
             Error::Uncollected { why, .. } => why.path(),
             Error::Io(error) => Some(error.path.clone()),
             _ => None,

@@ -75,6 +75,7 @@ pub(super) struct Places {
 impl Places {
     /// Chooses for a request.
     pub fn choose(request: &Request, route: Route) -> Result<Self, Error> {
+        refuse_private(&request.store, route)?;
         let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
         let mut making =
             Making { request, route, mounts: &mounts, places: Places::default(), opened: Vec::new(), looked: RefCell::default() };
@@ -94,6 +95,18 @@ impl Places {
         places.targets.sort_by(|a, b| a.path.cmp(&b.path));
         places.coverage.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(places)
+    }
+}
+
+/// What is private in a run shows nothing of the store that could be hidden, and root's run needs it for its mounts.
+fn refuse_private(store: &AbsPath, route: Route) -> Result<(), Error> {
+    let private: &[&'static str] = match route {
+        Route::Root => OWN,
+        Route::User => &["/dev/shm"],
+    };
+    match private.iter().find(|place| is_below(store, place)) {
+        Some(place) => Err(Error::StoreInPrivate { path: store.clone(), place }),
+        None => Ok(()),
     }
 }
 
@@ -305,7 +318,7 @@ impl Making<'_> {
             Route::User if self.locked_below(path, mount.id).is_empty() => {
                 self.target(path, mount, Vec::new(), why, place.need);
             }
-            Route::User => self.take_siblings(path, mount, why),
+            Route::User => self.take_siblings(path, mount, why, true),
         }
     }
 
@@ -321,7 +334,8 @@ impl Making<'_> {
 
     /// A user namespace locks inherited mounts in place; the kernel clones no mount whose locked children would be
     /// uncovered, so a folder with a mount below it can't be a lower. Its folders can, where none lies below them.
-    fn take_siblings(&mut self, path: &AbsPath, mount: &Mount, why: &str) {
+    /// A line tells of a place with all that is in it (`warn`), however many mounts there are.
+    fn take_siblings(&mut self, path: &AbsPath, mount: &Mount, why: &str, warn: bool) {
         // Both a place and one below it can come here.
         if self.opened.contains(path) {
             return;
@@ -329,8 +343,19 @@ impl Making<'_> {
         self.opened.push(path.clone());
         let points = self.locked_below(path, mount.id);
         let first = points.first().map(ToString::to_string).unwrap_or_default();
-        let says = format!("{why}: {first} is a mount below it, so new names directly in it, and its files, are refused");
-        self.say(path, How::ReadOnly, says, true);
+        let more = match points.len() {
+            0 | 1 => String::new(),
+            2 => "as is another, ".into(),
+            n => format!("as are {} more, ", n - 1),
+        };
+        let deep = if warn && points.iter().any(|point| point.parent().as_ref() != Some(path)) {
+            " (and in the folders between: recant doctor lists them)"
+        } else {
+            ""
+        };
+        let says =
+            format!("{why}: {first} is a mount below it, {more}so new names directly in it{deep}, and its files, are refused");
+        self.say(path, How::ReadOnly, says, warn);
         for point in points.iter().filter(|point| point.parent().as_ref() == Some(path)) {
             self.say(point, How::ReadOnly, format!("a mount below {path}"), false);
         }
@@ -346,7 +371,7 @@ impl Making<'_> {
                 continue;
             }
             if !self.locked_below(&child, mount.id).is_empty() {
-                self.take_siblings(&child, mount, why);
+                self.take_siblings(&child, mount, why, false);
             } else if may_write(&child) {
                 self.target(&child, mount, Vec::new(), why, Need::WhileThere);
             }

@@ -53,7 +53,7 @@ pub struct Pass {
 /// Who sets up the namespace, and so which calls there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Route {
-    /// With CAP_SYS_ADMIN outside.
+    /// With CAP_SYS_ADMIN on the whole machine.
     Root,
     /// In a user namespace.
     User,
@@ -334,7 +334,17 @@ impl Route {
 fn route() -> Route {
     let may_mount =
         rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(rustix::thread::CapabilitySet::SYS_ADMIN));
-    if may_mount && rustix::process::geteuid().is_root() { Route::Root } else { Route::User }
+    if may_mount && rustix::process::geteuid().is_root() && is_first_namespace() { Route::Root } else { Route::User }
+}
+
+/// Whether this is the machine's own user namespace. Root of another one (a container without root, `unshare -r`) has
+/// CAP_SYS_ADMIN, and yet the kernel refuses it what root's overlays need: trusted xattrs and `redirect_dir`.
+fn is_first_namespace() -> bool {
+    /// PROC_USER_INIT_INO, the kernel's include/linux/proc_ns.h.
+    const FIRST: u64 = 0xEFFF_FFFD;
+    use std::os::unix::fs::MetadataExt;
+    // Without /proc nothing tells; no run can be set up then.
+    std::fs::metadata("/proc/self/ns/user").is_ok_and(|namespace| namespace.ino() == FIRST)
 }
 
 fn refuse_gainer(route: Route, program: &OsString) -> Result<(), Error> {

@@ -106,6 +106,11 @@ impl Looking<'_> {
     fn unmapped(&self, path: &AbsPath) -> Option<String> {
         let stat = stat(path)?;
         let ids = &self.ids;
+        // The top folder of a captured place is the upper's, and may be changed; elsewhere it is no question of owners.
+        let row = self.coverage.iter().filter(|row| path.is_under(&row.path)).max_by_key(|row| row.path.depth())?;
+        if row.how != How::Captured || row.path == *path {
+            return None;
+        }
         if (stat.uid, stat.gid) == (ids.uid, ids.gid) || stat.sort == Sort::Symlink || !ids.may_write_to(&stat) {
             return None;
         }

@@ -259,6 +259,8 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
     };
     let (rows, what): (Vec<Against>, &str) = match cause {
         engine::Error::Conflicts(conflicts) => {
+            let look = || format!("look with recant diff {}; --force goes on and keeps what it finds", id.tail());
+            problem.remedy = problem.remedy.or_else(|| Some(look()));
             (conflicts.iter().map(|c| Against { path: c.path.to_string(), why: c.why() }).collect(), "conflict")
         }
         engine::Error::Refused(rows) => (against(rows), "path that stands against it"),
@@ -272,10 +274,10 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
     problem.message = match &rows[..] {
         [] => {
             let why = problem.message.strip_prefix(&*format!("session {id}: ")).unwrap_or(&problem.message);
-            format!("cannot {} {id}: {why}", verb.word())
+            format!("cannot {} {id}: {why}", verb.infinitive())
         }
-        [one] => format!("cannot {} {id}: {}: {}", verb.word(), one.path, one.why),
-        many => format!("cannot {} {id}: {}", verb.word(), text::count(many.len() as u64, what)),
+        [one] => format!("cannot {} {id}: {}: {}", verb.infinitive(), one.path, one.why),
+        many => format!("cannot {} {id}: {}", verb.infinitive(), text::count(many.len() as u64, what)),
     };
     if rows.len() > 1 {
         problem.paths = rows.into();
@@ -322,8 +324,15 @@ fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
         out.warn(note);
     }
     let (done, left) = (report.rows.len() as u64, report.left.len());
+    if let [path, rest @ ..] = &report.displaced[..]
+        && !dry_run
+    {
+        let others =
+            if rest.is_empty() { String::new() } else { format!(" (and {})", text::count(rest.len() as u64, "other path")) };
+        out.note(format_args!("what was overwritten is kept: recant cat {} {path} --displaced{others}", id.tail()));
+    }
     if done == 0 && left == 0 {
-        out.note(format_args!("session {id}: nothing to {}", report.verb.word()));
+        out.note(format_args!("session {id}: nothing to {}", report.verb.infinitive()));
         return;
     }
     let would = if dry_run { "would be " } else { "" };

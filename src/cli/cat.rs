@@ -22,7 +22,7 @@ pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Problem> {
 fn cat_of(call: &Call, args: &args::Cat, session: &Session) -> Result<Ended, Problem> {
     let changes = session.changes()?;
     let path = place::named(&args.path, &changes)?;
-    let change = changes.at(&path).ok_or_else(|| not_in_session(&changes, &path))?;
+    let change = changes.at(&path).ok_or_else(|| not_in_session(session.id(), &changes, &path))?;
     let sides = session.sides(changes.list.len())?;
     let side = changes.list.iter().position(|other| other.path == path).map_or(sides[0], |i| sides[i]);
     if args.displaced {

@@ -33,7 +33,7 @@ mod stage;
 mod status;
 mod text;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -96,7 +96,15 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         Some(dir) => Place { path: dir.clone(), from: Origin::Option("--store") },
         None => place,
     };
-    let call = Call { fs: Fs::new(), config, place, out: early(color), yes: global.yes, store: OnceCell::new() };
+    let call = Call {
+        fs: Fs::new(),
+        config,
+        place,
+        out: early(color),
+        yes: global.yes,
+        store: OnceCell::new(),
+        last: RefCell::default(),
+    };
     let effects = effects(&cli.verb);
     let ended = call.carry_out(cli.verb).map_err(|problem| call.with_remedy(problem));
     finish(&call.out, ended, effects)
@@ -197,6 +205,8 @@ pub struct Call {
     out: Out,
     yes: bool,
     store: OnceCell<Option<Store>>,
+    /// What `last` was said to be.
+    last: RefCell<Option<Id>>,
 }
 
 impl Call {
@@ -257,7 +267,10 @@ impl Call {
 
     /// The store's path, made absolute.
     fn store_path(&self) -> Result<AbsPath, Problem> {
-        self.place.resolve()
+        self.place.resolve().map_err(|problem| match problem.remedy {
+            None => problem.remedy("the store has to be where you can get at it: --store DIR, RECANT_STORE"),
+            Some(_) => problem,
+        })
     }
 
     /// The store; `None` where there is none yet.
@@ -289,7 +302,7 @@ impl Call {
     fn find(&self, store: &Store, key: Option<&str>) -> Result<Id, Problem> {
         let key = key.unwrap_or("last");
         let id = store.find(key)?;
-        if key == "last" {
+        if key == "last" && self.last.replace(Some(id.clone())).as_ref() != Some(&id) {
             self.out.note(format_args!("last is {id}"));
         }
         Ok(id)

@@ -65,6 +65,11 @@ impl<'s> Sources<'s> {
         Ok(Self { session, run: session.run()?, manifest: Manifest::read(&session.dir)?, roots })
     }
 
+    /// The session's short name, for what is to be typed.
+    pub fn tail(&self) -> &'s str {
+        self.session.id().tail()
+    }
+
     /// Looks whether the tree still holds what the session recorded there.
     pub fn on_tree(&mut self, change: &Change, side: Side) -> OnTree {
         let (expected, print) = match side {

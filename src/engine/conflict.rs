@@ -99,10 +99,8 @@ pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
     }
 }
 
-/// What to do about them.
+/// What to do first about those that another session has made.
 pub fn remedy(conflicts: &[Conflict]) -> Option<String> {
-    match conflicts.iter().find_map(|c| c.by.as_ref()) {
-        Some(id) => Some(format!("session {id} has to be rolled back first: recant rollback {id}")),
-        None => Some("look with recant diff; --force goes on and keeps what it finds".into()),
-    }
+    let id = conflicts.iter().find_map(|c| c.by.as_ref())?;
+    Some(format!("session {id} has to be rolled back first: recant rollback {id}"))
 }

@@ -32,6 +32,14 @@ impl Verb {
         }
     }
 
+    /// What is done, for sentences: "nothing to roll back".
+    pub fn infinitive(self) -> &'static str {
+        match self {
+            Verb::Commit | Verb::Redo => self.word(),
+            Verb::Rollback => "roll back",
+        }
+    }
+
     /// Whether it puts changes on the tree.
     pub fn inward(self) -> bool {
         self != Verb::Rollback

@@ -77,7 +77,9 @@ impl Told {
     /// The whole report of a journal.
     pub fn report(self, journal: Journal) -> Report {
         let Journal { head, items, .. } = journal;
+        let displaced = items.iter().filter(|item| item.moves() && item.displaces(head.verb)).map(|item| item.path.clone());
         Report {
+            displaced: displaced.collect(),
             verb: head.verb,
             uncovered: items.iter().any(|item| item.moves() && matches!(item.kept, Kept::Uncovered { .. })),
             rows: items.into_iter().map(Row::of).collect(),

@@ -49,6 +49,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Something that was taken off the tree is not kept, by policy.
     pub uncovered: bool,
+    /// Where something was overwritten by force that is kept under `displaced/`.
+    pub displaced: Vec<AbsPath>,
     /// Bytes that the checkpoint keeps for a rollback now.
     pub kept: u64,
     /// Where the session stands now, or would stand.

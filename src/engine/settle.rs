@@ -1,5 +1,5 @@
-//! Settle: what came out finds its home, the manifest is written, everything that was only on the way goes; last the
-//! journal. Done again by recovery it does the same (docs/ARCHITECTURE.md, phase 6).
+//! Settle: the manifest gets its name, everything that was only on the way goes, the log gets its line; last the journal
+//! goes. Done again by recovery it does the same (docs/ARCHITECTURE.md, phase 6).
 
 use std::collections::BTreeSet;
 

@@ -60,8 +60,10 @@ pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
             Status::Discarded => ("it is discarded already".into(), None),
             Status::Capturing => ("a run of it is under way".into(), None),
             _ => {
-                let remedy =
-                    format!("recant rollback {} first, or recant checkpoint prune to give up its rollback", session.id());
+                let remedy = format!(
+                    "recant rollback {id} first; or recant checkpoint prune {id} gives up its rollback",
+                    id = session.id()
+                );
                 (format!("it is {}: its changes are on the tree", status.word()), Some(remedy))
             }
         };

@@ -16,9 +16,10 @@ use super::OnLimit;
   recant run --session upgrade -- npm test
   recant run --scratch target --max-size 2G -- cargo build
 
-What is written in your home folder, the project of the working folder, /tmp,
-/var/tmp and capture.also is held; everything else is read-only for the command.
-recant exits as the command does.")]
+Run by root, all that is written is held, but what is the kernel's. Run by
+another user, what is written in the home folder, the project of the working
+folder, /tmp, /var/tmp and capture.also is held; everything else is read-only
+for the command. recant doctor shows it. recant exits as the command does.")]
 pub struct Run {
     /// A name to call the session by
     #[arg(short, long, conflicts_with = "session")]

@@ -23,6 +23,7 @@ use crate::error::Kind;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, Sort};
 use crate::session::header::Status;
+use crate::session::id::Id;
 use crate::session::sides::Side;
 use crate::session::store::{Session, Store};
 use view::View;
@@ -74,7 +75,7 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
     let header = &session.header;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
-    let wanted = chosen(&changes, &args.paths)?;
+    let wanted = chosen(session.id(), &changes, &args.paths)?;
     if header.unsynced {
         call.out.warn("the machine went down before the content was on the disk: files may be empty or cut");
     }
@@ -118,7 +119,7 @@ fn or_a_path(problem: Problem, args: &args::Diff) -> Problem {
 }
 
 /// The numbers of the changes at and under `paths`; all of them without any. In path order, each once.
-pub fn chosen(changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize>, Problem> {
+pub fn chosen(id: &Id, changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize>, Problem> {
     if paths.is_empty() {
         return Ok((0..changes.list.len()).collect());
     }
@@ -127,7 +128,7 @@ pub fn chosen(changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize>, Proble
         let path = place::named(path, changes)?;
         let under = changes.under(&path);
         if under.is_empty() {
-            return Err(not_in_session(changes, &path));
+            return Err(not_in_session(id, changes, &path));
         }
         chosen.extend(under);
     }
@@ -137,7 +138,7 @@ pub fn chosen(changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize>, Proble
 }
 
 /// The error that names the paths of the session that are most like `path`.
-pub fn not_in_session(changes: &Changes, path: &AbsPath) -> Problem {
+pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Problem {
     let asked = path.to_string();
     // Among so many a person will not have mistyped one: the first few thousand will do.
     let mut near: Vec<(usize, String)> =
@@ -145,7 +146,9 @@ pub fn not_in_session(changes: &Changes, path: &AbsPath) -> Problem {
     near.sort();
     let near: Vec<String> = near.into_iter().take(3).map(|(_, path)| path).collect();
     let nearest = if near.is_empty() { String::new() } else { format!("; the nearest: {}", near.join(", ")) };
-    Problem::refused(format!("{path}: not in the session{nearest}")).path(path).remedy("recant show ID lists what is in it")
+    Problem::refused(format!("{path}: not in the session{nearest}"))
+        .path(path)
+        .remedy(format!("recant show {} lists what is in it", id.tail()))
 }
 
 fn names(call: &Call, args: &args::Diff, listed: &[(&Change, Side)]) -> Ended {

@@ -106,6 +106,9 @@ impl<'c> View<'c> {
         }
         if !view.whole {
             view.remarks.insert(0, format!("{}, not shown", sort_text(change.sort())));
+            if on_tree == OnTree::Changed {
+                view.remarks.extend(how_to_see(change, side, sources.tail()));
+            }
         }
         Ok(view)
     }
@@ -183,6 +186,14 @@ fn half(object: &Object) -> Half {
 }
 
 /// What a patch cannot say of a change.
+/// How to see the side that the tree has not changed: the file that the session, or its checkpoint, holds.
+fn how_to_see(change: &Change, side: Side, session: &str) -> Option<String> {
+    let (object, option, what) =
+        if side.is_in() { (&change.before.object, " --before", "what was there") } else { (&change.after, "", "what is held") };
+    let is_file = object.as_ref().is_some_and(|state| matches!(state.what, What::File { .. }));
+    is_file.then(|| format!("recant cat {session} {}{option} shows {what}", change.path))
+}
+
 fn remarks(change: &Change) -> Vec<String> {
     let mut remarks = Vec::new();
     let (before, after) = (&change.before.object, &change.after);
