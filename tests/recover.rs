@@ -500,6 +500,29 @@ fn garbled_at_any_moment(two: bool) {
     }
 }
 
+/// Killed while copies were made beside the targets; then the session goes, as its header is garbled.
+#[test]
+fn what_was_made_ready_for_a_session_that_is_gone_is_removed_too() {
+    let scene = Scene::new("commit", true);
+    let n = scene.step_of("renameat ", &format!("journals/{}.new", scene.id));
+    let temporary = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(".recant-");
+    let ready =
+        || std::fs::read_dir(scene.world.tree()).expect("a folder").flatten().filter(|it| temporary(&it.file_name())).count();
+    // The journal under its temporary name counts: before that it is not whole.
+    let n = (1..n).rev().find(|n| {
+        scene.reset();
+        scene.kill_before(*n);
+        !scene.store().join("journals").join(format!("{}.new", scene.id)).exists()
+    });
+    assert!(n.is_some() && ready() > 1, "{n:?}");
+    std::fs::write(scene.store().join("sessions").join(&scene.id).join("session.json"), "x").expect("a write");
+    scene.world.recant(&format!("session prune {} -y", scene.id)).ok();
+    scene.world.recant("recover").ok();
+    assert_eq!(ready(), 0);
+    calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "the tree");
+    scene.assert_over("pruned");
+}
+
 /// The file system refuses to swap two names (`EINVAL`), which it is told once: `from` goes out first then, and `to` comes.
 #[test]
 fn where_two_names_cannot_swap_an_operation_killed_before_any_step_is_all_done_or_not_begun() {
