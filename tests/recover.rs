@@ -446,23 +446,32 @@ fn what_has_not_come_home_is_not_finished() {
 /// the other one; and whatever comes of it, nothing is lost.
 #[test]
 fn a_header_garbled_at_any_moment_loses_nothing() {
+    garbled_at_any_moment(false);
+}
+
+#[test]
+fn so_it_is_with_a_garbled_header_between_two_file_systems() {
+    garbled_at_any_moment(true);
+}
+
+fn garbled_at_any_moment(two: bool) {
     for verb in ["commit", "rollback"] {
         for (first, second) in [("--finish", "--undo"), ("--undo", "--finish")] {
-            let scene = Scene::new(verb, false);
+            let scene = Scene::new(verb, two);
             let sealed = scene.step_of("renameat ", "session.json.new");
             let journaled = scene.step_of("renameat ", &format!("journals/{}.new", scene.id));
             let names_manifest = scene.step_of("renameat ", "manifest.jsonl.new");
             scene.world.recant(&format!("{verb} {}", scene.id)).ok();
             let after = calm(&scene.world.manifest());
             let (back, again) = if verb == "commit" { ("rollback", "commit") } else { ("redo", "rollback") };
-            for n in journaled.. {
+            for n in (journaled..).step_by(if two { 3 } else { 1 }) {
                 scene.reset();
                 let killed = scene.world.call([verb, &scene.id]).env("RECANT_STEPS", format!("kill:{n}")).run();
-                if killed.status != 137 || scene.world.journals().is_empty() {
+                if killed.status != 137 || std::fs::read_dir(scene.store().join("journals")).expect("a folder").next().is_none() {
                     assert!(n > names_manifest, "{verb}: {killed}");
                     break;
                 }
-                std::fs::write(scene.world.session(&scene.id).join("session.json"), "x").expect("a write");
+                std::fs::write(scene.store().join("sessions").join(&scene.id).join("session.json"), "x").expect("a write");
                 let mut said = scene.recover(first);
                 let refused = said.status == 1;
                 let done = if refused { second } else { first };
@@ -489,6 +498,29 @@ fn a_header_garbled_at_any_moment_loses_nothing() {
             }
         }
     }
+}
+
+/// Killed while copies were made beside the targets; then the session goes, as its header is garbled.
+#[test]
+fn what_was_made_ready_for_a_session_that_is_gone_is_removed_too() {
+    let scene = Scene::new("commit", true);
+    let n = scene.step_of("renameat ", &format!("journals/{}.new", scene.id));
+    let temporary = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with(".recant-");
+    let ready =
+        || std::fs::read_dir(scene.world.tree()).expect("a folder").flatten().filter(|it| temporary(&it.file_name())).count();
+    // The journal under its temporary name counts: before that it is not whole.
+    let n = (1..n).rev().find(|n| {
+        scene.reset();
+        scene.kill_before(*n);
+        !scene.store().join("journals").join(format!("{}.new", scene.id)).exists()
+    });
+    assert!(n.is_some() && ready() > 1, "{n:?}");
+    std::fs::write(scene.store().join("sessions").join(&scene.id).join("session.json"), "x").expect("a write");
+    scene.world.recant(&format!("session prune {} -y", scene.id)).ok();
+    scene.world.recant("recover").ok();
+    assert_eq!(ready(), 0);
+    calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "the tree");
+    scene.assert_over("pruned");
 }
 
 /// The file system refuses to swap two names (`EINVAL`), which it is told once: `from` goes out first then, and `to` comes.

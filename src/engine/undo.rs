@@ -12,6 +12,7 @@ use crate::error::{At, Failure, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
+use crate::fs::roots::Roots;
 use crate::session::id::Id;
 use crate::session::store::{Session, Store};
 use crate::tree::look::{self, Seen};
@@ -110,12 +111,33 @@ fn leave_remnant(fs: &Fs, store: &Store, session: &Session, journal: &Journal, l
 pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id: &Id) -> Result<(), Error> {
     let draft = Draft::read(store.journals(), id)?;
     // One that a cut has left behind when its operation had ended lists what is in use now.
-    if let (Some(draft), Some(session)) = (draft, session)
-        && session.header.generation < draft.generation
-    {
-        clean(fs, session, &draft.made, &draft.times)?;
+    match (draft, session) {
+        (Some(draft), Some(session)) if session.header.generation < draft.generation => {
+            clean(fs, session, &draft.made, &draft.times)?;
+        }
+        (Some(draft), None) => clean_tree(fs, id, &draft)?,
+        _ => {}
     }
     Journal::remove(fs, store, id)
+}
+
+/// Of a session that is gone: what was made for it lies on the tree under names of recant's own.
+fn clean_tree(fs: &Fs, id: &Id, draft: &Draft) -> Result<(), Error> {
+    let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
+    let own = format!(".recant-{id}-");
+    for spot in draft.made.iter().rev() {
+        let Spot::Tree(path) = spot else { continue };
+        let Some(parent) = path.parent().filter(|_| path.name().starts_with(own.as_bytes())) else { continue };
+        let dir = match roots.folder(&parent) {
+            Ok(dir) => dir,
+            Err(error) if leads_nowhere(&error) => continue,
+            Err(error) => return Err(error).at("open the folder", &parent).map_err(Error::from),
+        };
+        fs.remove_all(dir.at(path.name())).at("remove", path)?;
+        // D2: a temporary name that came back after a cut would be nobody's (folder: not caught here).
+        fs.sync_dir(&dir).at("sync", &parent)?;
+    }
+    draft.times.iter().try_for_each(|time| put_back_time(fs, &mut roots, time))
 }
 
 pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTime]) -> Result<(), Error> {
@@ -134,7 +156,7 @@ pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTi
     }
     if in_tree {
         for time in times {
-            put_back_time(fs, &mut reach, time)?;
+            put_back_time(fs, &mut reach.roots, time)?;
         }
     }
     for name in [NEW_HEADER, b"changes.jsonl.new"] {
@@ -151,7 +173,7 @@ pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTi
 
 fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     for time in &journal.head.times {
-        put_back_time(fs, reach, time)?;
+        put_back_time(fs, &mut reach.roots, time)?;
     }
     // Folders that went and are back: their children's steps have changed their times.
     for item in journal.items.iter().filter(|item| item.moves() && item.was_folder()) {
@@ -164,8 +186,8 @@ fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Er
     Ok(())
 }
 
-fn put_back_time(fs: &Fs, reach: &mut Reach, time: &FolderTime) -> Result<(), Error> {
-    let dir = match reach.roots.folder(&time.path) {
+fn put_back_time(fs: &Fs, roots: &mut Roots, time: &FolderTime) -> Result<(), Error> {
+    let dir = match roots.folder(&time.path) {
         Ok(dir) => dir,
         Err(error) if leads_nowhere(&error) => return Ok(()),
         Err(error) => return Err(error).at("open the folder", &time.path).map_err(Error::from),
