@@ -120,7 +120,7 @@ fn attempt() -> Result<Exit, Error> {
             &laid,
             &Command { argv, env: Vec::new(), linger, network: Network::Open, max_size: None },
             &mut |event| match event {
-                Event::SettingUp => {}
+                Event::SettingUp | Event::InMemory(_) => {}
                 Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),
                 Event::Uncovered(path, why) => eprintln!("uncovered: {path}: {why}"),
             },

@@ -607,3 +607,23 @@ fn from_another_folder_the_rollback_is_the_same() {
     world.call(["rollback", &id]).cwd(Path::new("/")).run().ok();
     assert_eq!(world.status(&id), "rolled_back");
 }
+
+#[test]
+fn a_mode_that_is_set_already_at_redo_goes_off_and_on_again() {
+    let world = World::new();
+    world.write("f", "content").chmod("f", 0o644).set_mtime("f", 1_000_000_000, 7);
+    let before = world.manifest();
+    let id = world.begin();
+    world.recant(&format!("session chmod {id} 0600 f")).ok();
+    world.recant(&format!("commit {id}")).ok();
+    world.recant(&format!("rollback {id}")).ok();
+    world.chmod("f", 0o600);
+    let after = world.manifest();
+    world.recant(&format!("redo {id}")).ok();
+    after.assert_same(&world.manifest(), "it was so already");
+    world.recant("checkpoint verify").ok();
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "taken back");
+    world.recant(&format!("redo {id}")).ok();
+    after.assert_same(&world.manifest(), "made again");
+}

@@ -510,3 +510,52 @@ fn on_btrfs_without_a_free_byte_a_rollback_is_refused_or_done_and_never_half() {
     world.recant(&format!("rollback {id}")).ok();
     before.assert_same(&world.manifest(), "btrfs");
 }
+
+/// A memory file system after a restart, a disk that broke: what an operation was cut off on does not come back.
+#[cfg(feature = "crash-points")]
+#[test]
+fn an_operation_cut_off_on_a_file_system_that_is_gone_for_good_can_be_ended() {
+    if !is_root("a bind mount") {
+        return;
+    }
+    let (mut undone, mut settled) = (0, 0);
+    for n in (5..).step_by(4) {
+        let world = World::new();
+        world.write("a", "old").write("real/b", "old").write("real/gone", "away").write("other/b", "somebody's").mkdir("t");
+        let mount = |from: &str| {
+            let dir = tempfile::tempdir().expect("a folder");
+            Mount::bind_at(dir, world.path("t"), &world.path(from), "rw")
+        };
+        let Some(there) = mount("real") else { return };
+        let id = world.begin();
+        world.stage_write(&id, "a", "new").stage_write(&id, "t/b", "new").stage_write(&id, "t/made/new", "new");
+        world.recant(&format!("session delete {id} t/gone")).ok();
+        let killed = world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        if killed.status != 137 {
+            break;
+        }
+        drop(there);
+        let Some(_another) = mount("other") else { return };
+        let whole = world.journals().iter().any(|name| !name.ends_with(".tmp"));
+        let said = world.recant(&format!("recover {id}"));
+        let what = format!("killed before step {n}: {said}");
+        if said.status == 7 {
+            assert!(whole && said.stdout().contains(&format!("recover {id} --finish")), "{what}");
+            let is_done = world.status(&id) == "committed";
+            let ended = world.recant(&format!("recover {id} --finish"));
+            assert_eq!(ended.status, 0, "{what}\n{ended}");
+            assert_eq!(world.read("a"), if is_done { "new" } else { "old" }, "{what}\n{ended}");
+            *(if is_done { &mut settled } else { &mut undone }) += 1;
+        } else {
+            assert_eq!((said.status, &*world.read("a")), (0, "old"), "{what}");
+        }
+        assert_eq!(world.recant("recover").ok().stderr().trim(), "recant: nothing was interrupted", "{what}");
+        assert_eq!(world.read("t/b"), "somebody's", "{what}");
+        assert_eq!(std::fs::read_dir(world.path("t")).expect("a folder").count(), 1, "{what}");
+        let count = format!("grep -rlx old tree/real {} | wc -l", world.store().display());
+        let kept = world.program("sh", ["-c", &count]).cwd(world.root()).run().ok().stdout();
+        assert!(kept.trim() != "0", "{what}: no original is left");
+        world.recant(&format!("session prune {id} -y")).ok();
+    }
+    assert!(undone > 5 && settled > 1, "{undone} undone, {settled} settled");
+}

@@ -353,3 +353,41 @@ fn an_edit_after_the_exchange_is_a_conflict_at_rollback_even_with_size_and_time_
     }
     assert!(edited > 5, "{edited} edits came in between");
 }
+
+/// In the middle of a rollback the originals are on the tree, and the header still says that they are in the checkpoint.
+#[test]
+fn who_reads_beside_an_operation_is_told_of_it_and_not_of_damage() {
+    let world = World::new();
+    world.write("a", "old").write("b", "old");
+    let id = world.begin();
+    world.stage_write(&id, "a", "new").stage_write(&id, "b", "new");
+    world.recant(&format!("commit {id}")).ok();
+    let log = world.root().join("steps");
+    let steps = |orders: String| world.call(["rollback", &id]).env("RECANT_STEPS", orders);
+    world.program("cp", ["-a", "tree", "store", "saved"]).cwd(world.mkdir(world.root().join("saved")).root()).run().ok();
+    steps(format!("log:{}", log.display())).run().ok();
+    let logged = std::fs::read_to_string(&log).expect("a log of steps");
+    let seals =
+        logged.lines().position(|step| step.starts_with(|c: char| c.is_ascii_digit()) && step.contains("session.json.new"));
+    let middle = seals.expect("a seal") + 1;
+    world.program("sh", ["-c", "rm -r tree store; cp -a saved/* ."]).cwd(world.root()).run().ok();
+    let recant = env!("CARGO_BIN_EXE_recant");
+    let script = format!(
+        "cd {}; for words in 'diff {id}' 'cat {id} tree/a --before' 'list' 'show {id}' 'status'; do
+            {recant} $words >> said 2>&1; echo \"exit $? of $words\" >> said
+        done; ({recant} checkpoint verify {id} > verified 2>&1; echo \"exit $?\" >> verified; mv verified done) &",
+        world.root().display()
+    );
+    let hook = world.root().join("hook");
+    std::fs::write(&hook, script).expect("a script");
+    steps(format!("run:{middle}:sh {} < /dev/null > /dev/null", hook.display())).run().ok();
+    let said = std::fs::read_to_string(world.root().join("said")).expect("what was said");
+    for words in [&format!("exit 6 of diff {id}"), &format!("exit 6 of cat {id}"), "exit 0 of list", "exit 0 of status"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(said.contains("another recant was at work in session"), "{said}");
+    assert!(!said.contains("damaged") && !said.contains("interrupted"), "{said}");
+    let wait = "i=0; until [ -e done ] || [ $i = 200 ]; do sleep 0.05; i=$((i+1)); done; cat done";
+    let verified = world.program("sh", ["-c", wait]).cwd(world.root()).run().ok().stdout();
+    assert!(verified.contains("whole") && verified.ends_with("exit 0\n"), "{verified}");
+}

@@ -412,6 +412,85 @@ fn what_was_not_done_is_not_finished_and_what_was_tidied_up_is_not_undone() {
     calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "rolled back");
 }
 
+/// The last of all steps has swapped the names; the original does not lie in the checkpoint yet.
+#[test]
+fn what_has_not_come_home_is_not_finished() {
+    let world = World::new();
+    world.write("edited", "old");
+    let id = world.begin();
+    world.stage_write(&id, "edited", "new");
+    let log = world.root().join("steps");
+    let kill = |world: &World, id: &str| {
+        for n in 1.. {
+            let steps = format!("log:{};kill:{n}", log.display());
+            let killed = world.call(["commit", id]).env("RECANT_STEPS", steps).run().with(137);
+            if world.read("edited") == "new" {
+                return;
+            }
+            world.recant("recover").ok();
+            assert_eq!(world.read("edited"), "old", "{killed}");
+        }
+    };
+    kill(&world, &id);
+    let steps = std::fs::read_to_string(&log).expect("a log of steps");
+    assert!(steps.lines().last().is_some_and(|step| step.contains("checkpoint/blobs")), "{steps}");
+    std::fs::write(world.session(&id).join("session.json"), "x").expect("a write");
+    let said = world.recant(&format!("recover {id} --finish")).with(1);
+    assert!(said.stdout().contains("--undo"), "{said}");
+    world.recant(&format!("recover {id} --undo")).ok();
+    assert_eq!(world.read("edited"), "old");
+    world.assert_tidy("undone");
+}
+
+/// Killed before any step, then the header is garbled: whichever of the two is asked for first, it is done, or refused in favour of
+/// the other one; and whatever comes of it, nothing is lost.
+#[test]
+fn a_header_garbled_at_any_moment_loses_nothing() {
+    for verb in ["commit", "rollback"] {
+        for (first, second) in [("--finish", "--undo"), ("--undo", "--finish")] {
+            let scene = Scene::new(verb, false);
+            let sealed = scene.step_of("renameat ", "session.json.new");
+            let journaled = scene.step_of("renameat ", &format!("journals/{}.new", scene.id));
+            let names_manifest = scene.step_of("renameat ", "manifest.jsonl.new");
+            scene.world.recant(&format!("{verb} {}", scene.id)).ok();
+            let after = calm(&scene.world.manifest());
+            let (back, again) = if verb == "commit" { ("rollback", "commit") } else { ("redo", "rollback") };
+            for n in journaled.. {
+                scene.reset();
+                let killed = scene.world.call([verb, &scene.id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+                if killed.status != 137 || scene.world.journals().is_empty() {
+                    assert!(n > names_manifest, "{verb}: {killed}");
+                    break;
+                }
+                std::fs::write(scene.world.session(&scene.id).join("session.json"), "x").expect("a write");
+                let mut said = scene.recover(first);
+                let refused = said.status == 1;
+                let done = if refused { second } else { first };
+                if refused {
+                    assert!(said.stdout().contains(second), "{verb}, killed before step {n}, {first}: {said}");
+                    said = scene.recover(second);
+                }
+                let what = format!("{verb}, killed before step {n}, {done}: {said}");
+                assert_eq!(said.status, 0, "{what}");
+                if n <= sealed {
+                    assert!(first == "--finish" || !refused, "nothing stands against an undo: {what}");
+                }
+                scene.assert_over(&what);
+                let now = calm(&scene.world.manifest());
+                let is_after = done == "--finish";
+                let wanted = if is_after { after.clone() } else { calm(&scene.before) };
+                wanted.assert_same(&now, &what);
+                let there_and_back = if is_after { [back, again] } else { [verb, back] };
+                for verb in there_and_back {
+                    let said = scene.world.recant(&format!("{verb} {}", scene.id));
+                    assert_eq!(said.status, 0, "{what}\nthen {said}");
+                }
+                wanted.assert_same(&calm(&scene.world.manifest()), &what);
+            }
+        }
+    }
+}
+
 /// The file system refuses to swap two names (`EINVAL`), which it is told once: `from` goes out first then, and `to` comes.
 #[test]
 fn where_two_names_cannot_swap_an_operation_killed_before_any_step_is_all_done_or_not_begun() {

@@ -1277,3 +1277,45 @@ fn a_renamed_file_is_one_row_and_two_changes() {
         desk.world.manifest().assert_same(&before, "rolled back");
     });
 }
+
+#[test]
+fn where_the_store_can_hold_no_run_it_lies_in_memory_and_is_carried_over() {
+    if !is_root() || !has("unshare") {
+        return eprintln!("skipped: mounting needs root");
+    }
+    let desk = Desk::new(Who::Root);
+    let before = desk.made(
+        "mkdir d old gone; echo one > d/one; echo two > d/two; ln d/two d/link; echo x > gone/x; seq 9 > old/a; chmod 640 d/one; touch -d 2001-01-01 d/one",
+    );
+    let change = "echo more >> d/one; rm -r gone; mv old renamed; mkdir new; echo n > new/n; ln new/n new/m; ln -s n new/l; chmod 600 d/two; \
+                  truncate -s 3M new/sparse; setfattr -n user.mark -v value new/n 2>/dev/null; chmod 4711 new/n; true";
+    let store = desk.world.store();
+    // A store on an overlay, as a container's own disk is one.
+    let mounts = "mkdir -p \"$S\" \"$S.low\" \"$S.up\"; mount -t tmpfs up \"$S.up\"; mkdir \"$S.up/u\" \"$S.up/w\"; chmod 700 \"$S.up/u\"; \
+                  mount -t overlay -o \"lowerdir=$S.low,upperdir=$S.up/u,workdir=$S.up/w\" store \"$S\"";
+    let inside = |script: &str| {
+        let script = format!("set -e; S={}; {mounts}; {script}", store.display());
+        desk.world.program("unshare", ["-m", "sh", "-c", &script, desk.binary.to_str().unwrap()]).run()
+    };
+    let (state, tree) = ("find . -printf '%P %y %m %n %s %l\\n' | sort; cat d/* new/n renamed/a", desk.world.tree());
+    let script = format!(
+        "\"$0\" run --id-file ../id -- sh -c '{change}'; cat gone/x; \"$0\" diff last --stat > ../stat; \"$0\" commit last > ../said; {state}; \
+         \"$0\" rollback last > ../said; \"$0\" run --session last -- true || echo refused $?; \"$0\" redo last > ../said; \"$0\" rollback last > ../said; \
+         \"$0\" run --max-size 1M -- sh -c 'head -c 5000000 /dev/zero > full' || echo too much; \
+         \"$0\" run -- sh -c 'mkfifo pipe; echo p > p'; \"$0\" commit last > ../said; \"$0\" rollback last > ../said"
+    );
+    let said = inside(&script).ok();
+    for part in
+        ["lies in memory until it has ended", "at most 1.0 MiB", "No space left", "pipe: it can't be carried out of memory"]
+    {
+        assert!(said.stderr().contains(part), "{part}: {said}");
+    }
+    assert!(said.stderr().contains("its run lay in memory") && said.stdout().contains("refused 125"), "{said}");
+    desk.world.manifest().assert_same(&before, "rolled back");
+    desk.bare(&tree, change);
+    let bare = desk.world.program("sh", ["-c", state]).run().ok().stdout();
+    let held = said.stdout();
+    let held = held.strip_prefix("x\n").unwrap_or_else(|| panic!("the tree was as it was: {held}"));
+    let held = held.split("refused").next().unwrap();
+    assert_eq!(held, bare, "{said}");
+}

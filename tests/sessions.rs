@@ -698,3 +698,20 @@ fn a_commit_keeps_room_for_its_rollback_as_long_as_there_can_be_one() {
         assert_eq!(reserve.exists(), kept, "{verb}");
     }
 }
+
+#[test]
+fn who_only_asks_whether_a_session_is_held_keeps_nobody_from_it() {
+    let world = World::new();
+    let id = world.begin();
+    let lock = std::fs::File::open(world.session(&id).join("lock")).expect("the session's lock");
+    // Readers ask so, for a moment each.
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockShared).expect("a shared lock");
+    let mut child = world.call(["session", "rename", &id, "named"]).command().spawn().expect("recant");
+    for _ in 0..30 {
+        assert_eq!(child.try_wait().expect("its status"), None, "it was kept from the session, or took it all the same");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    drop(lock);
+    assert!(child.wait().expect("its status").success());
+    assert!(world.recant("list").ok().stdout().contains("named"));
+}

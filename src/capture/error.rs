@@ -97,6 +97,8 @@ pub enum Error {
         id: String,
         /// How the command ended, where that is known.
         exit: Option<Exit>,
+        /// What it changed lay in memory.
+        lost: bool,
         /// What stood against it.
         #[source]
         why: Box<Error>,
@@ -132,6 +134,9 @@ impl Failure for Error {
     fn state(&self) -> Option<String> {
         match self {
             Error::Session(error) => error.state(),
+            Error::Uncollected { lost: true, .. } => {
+                Some("what the command changed lay in memory and is lost; the tree is as it was".into())
+            }
             Error::Uncollected { exit: Some(Exit::Code(code)), .. } => {
                 Some(format!("the command exited with {code}; what it changed is kept in the session, the tree is as it was"))
             }
@@ -148,6 +153,7 @@ impl Failure for Error {
             Error::Unmapped { group: Some(group), .. } => Some(format!("run it with that group: sg {group} -c 'recant run …'")),
             Error::Unmapped { group: None, .. } => Some("run it as that user, or from another folder".into()),
             Error::GainsRights { .. } => Some("put it the other way round: sudo recant run -- …".into()),
+            Error::Uncollected { lost: true, .. } => Some("put the store on another file system: --store DIR".into()),
             Error::Uncollected { id, .. } => Some(format!("recant diff {id} tries again, once the cause is gone")),
             Error::FolderAsDescriptor { fd } => Some(format!("redirect descriptor {fd} to a file, a pipe or a terminal")),
             _ => None,

@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::collect::{Collected, Facts, clear_scratch, clear_work, collect, finish};
 use super::error::Error;
+use super::memory::{self, Memory};
 use super::plan::{Laid, Plan, Route};
 use super::refused;
 use super::run::{Command, Event, Exit, run};
@@ -60,7 +61,13 @@ pub fn hold(
     let earlier = session.run()?;
     let first = earlier.as_ref().map(|run| run.first.unwrap_or(run.started));
     let (known, hides) = earlier.map(|run| (run.places, run.hides)).unwrap_or_default();
-    let laid = plan.lay_out(fs, &held, &known)?;
+    let memory = memory_for(&held, plan.route(), command, session.id().as_str(), hear)?;
+    let laid = plan.lay_out(fs, memory.as_ref().map_or(&held, |memory| &memory.root), &known)?;
+    let held = match &memory {
+        Some(memory) => memory.root.open_below(b"").at("open", "uppers in memory")?,
+        None => held,
+    };
+    let laid = laid.in_memory(memory);
     let mut record = Run {
         argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
         cwd: cwd.clone(),
@@ -74,6 +81,7 @@ pub fn hold(
         notes: Vec::new(),
         hides,
         scratch: laid.scratch().to_vec(),
+        in_memory: laid.memory.is_some(),
         extra: Default::default(),
     };
     session.note_run(fs, &record)?;
@@ -105,8 +113,24 @@ pub fn hold(
             let (coverage, warnings) = (record.coverage, record.notes);
             Ok(Held { exit: ended.exit, changes, coverage, warnings, refused, dropped, too_much: ended.too_much })
         }
-        Err(why) => Err(uncollected(session, Some(ended.exit), why)),
+        Err(why) => Err(uncollected(session, Some(ended.exit), why, laid.memory.is_some())),
     }
+}
+
+/// A tmpfs for the uppers, where the store's file system can hold none and there can be one: else the set-up says what is wrong.
+fn memory_for(
+    held: &Dir,
+    route: Route,
+    command: &Command,
+    tag: &str,
+    hear: &mut dyn FnMut(Event),
+) -> Result<Option<Memory>, Error> {
+    if route == Route::User || !memory::is_needed(held)? {
+        return Ok(None);
+    }
+    let limit = memory::limit(command.max_size);
+    hear(Event::InMemory(limit));
+    Ok(Some(memory::make(limit, tag)?))
 }
 
 /// How many changes there are now, and how many were dropped.
@@ -120,6 +144,11 @@ fn collect_ran(
 ) -> Result<(u64, u64), Error> {
     let known = session.changes_as_written()?;
     let mut collected = finish(fs, laid, &facts(held, record, store, &known))?;
+    if laid.memory.is_some() {
+        collected.warnings.extend(memory::carry(fs, session, held, record, &mut collected.changes)?);
+        // The header that will count these changes must not be durable before their content (docs/ARCHITECTURE.md, D1).
+        fs.sync_fs(&session.dir).at("sync the file system of", session.dir.path().display())?;
+    }
     record.notes.append(&mut collected.warnings);
     record.hides = std::mem::take(&mut collected.hides);
     let dropped = collected.dropped;
@@ -127,8 +156,8 @@ fn collect_ran(
 }
 
 /// From here on the command has run: whatever fails, the session stays, and is collected by the next verb that names it.
-fn uncollected(session: &Locked, exit: Option<Exit>, why: Error) -> Error {
-    Error::Uncollected { id: session.id().to_string(), exit, why: Box::new(why) }
+fn uncollected(session: &Locked, exit: Option<Exit>, why: Error, lost: bool) -> Error {
+    Error::Uncollected { id: session.id().to_string(), exit, lost, why: Box::new(why) }
 }
 
 fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Changes) -> Facts<'a> {
@@ -149,7 +178,7 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Change
 /// run of another boot may have lost content: the session is marked. Gives the number of changes.
 pub fn collect_ended(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
     let collected = collect_left(fs, store, session);
-    collected.map_err(|why| uncollected(session, None, why))
+    collected.map_err(|why| uncollected(session, None, why, false))
 }
 
 fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {

@@ -27,6 +27,7 @@ pub mod hold;
 mod init;
 pub mod inside;
 mod limit;
+mod memory;
 pub mod places;
 pub mod plan;
 pub mod probe;

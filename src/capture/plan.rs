@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
+use super::memory::Memory;
 use super::places::{Places, may_write, stat};
 use crate::error::At;
 use crate::fs::Fs;
@@ -108,6 +109,8 @@ pub(super) enum Need {
 pub struct Laid {
     pub(super) plan: Plan,
     pub(super) layers: Vec<Layer>,
+    /// The tmpfs that the uppers lie on, where they do.
+    pub(super) memory: Option<Memory>,
 }
 
 /// One target with its upper and work folder.
@@ -215,7 +218,7 @@ impl Plan {
             layers.push(Layer { place, upper, work });
             self.targets.push(target);
         }
-        Ok(Laid { plan: self, layers })
+        Ok(Laid { plan: self, layers, memory: None })
     }
 
     /// Gives an upper the looks of the folder that it covers; tells the mtime that it gave.
@@ -280,6 +283,11 @@ impl Plan {
 }
 
 impl Laid {
+    /// The uppers lie on this tmpfs, which is mounted nowhere yet.
+    pub(super) fn in_memory(self, memory: Option<Memory>) -> Self {
+        Self { memory, ..self }
+    }
+
     /// The places as they are to be recorded before the run: all that is needed to read the uppers later.
     pub fn places(&self) -> Vec<Place> {
         self.layers.iter().map(|layer| layer.place.clone()).collect()
@@ -348,7 +356,7 @@ fn refuse_gainer(route: Route, program: &OsString) -> Result<(), Error> {
 }
 
 /// A folder of the store's, made where it is missing.
-fn folder(fs: &Fs, at: Entry<'_>) -> Result<Dir, Error> {
+pub(super) fn folder(fs: &Fs, at: Entry<'_>) -> Result<Dir, Error> {
     match fs.mkdir(at, 0o700) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         other => other.at("make the folder", at)?,

@@ -96,6 +96,8 @@ pub enum Event {
     SettingUp,
     /// The command ended two seconds ago, and children of it go on: their names.
     Lingering(Vec<String>),
+    /// The store can hold no upper: what the command writes lies in memory, at most so many bytes, until it has ended.
+    InMemory(u64),
     /// A place could not be captured, for this reason: it is read-only. The command is not started yet.
     Uncovered(AbsPath, String),
 }

@@ -90,7 +90,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<Vec<Uncovered>, Unbui
 
     // First, as it may be refused, and an overlay that was made leaves its mark in the work folder.
     let proc = if own_pids { Some(new_proc(plan.route)?) } else { None };
-    let (overlays, uncovered) = overlays(laid)?;
+    let (overlays, uncovered) = with_memory(laid, || overlays(laid))?;
     let passes: Vec<OwnedFd> = plan.passes.iter().map(clone_of).collect::<Result<_, _>>()?;
     let devices = if plan.route == Route::Root { Some(Devices::take()?) } else { None };
     sys::close_all_mounts(plan.route == Route::Root).at("make everything else read-only", "/")?;
@@ -138,6 +138,16 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<Vec<Uncovered>, Unbui
     Ok(uncovered)
 }
 
+/// Does something while the tmpfs of the uppers is mounted in this namespace: the kernel takes an upper on such a mount alone. An overlay
+/// keeps a mount of its own; recant's own one must not become read-only with all others.
+fn with_memory<T>(laid: &Laid, act: impl FnOnce() -> Result<T, IoError>) -> Result<T, IoError> {
+    let (Some(memory), Some(store)) = (&laid.memory, laid.plan.hidden.first()) else { return act() };
+    attach(&memory.mount, store).at("mount the uppers' tmpfs on", store)?;
+    let done = act()?;
+    rustix::mount::unmount(store.as_path(), UnmountFlags::DETACH).at("unmount the uppers' tmpfs from", store)?;
+    Ok(done)
+}
+
 /// A place that could not be captured, and why.
 pub(super) type Uncovered = (AbsPath, String);
 
@@ -148,7 +158,7 @@ type Detached<'a> = (&'a Target, OwnedFd);
 fn overlays(laid: &Laid) -> Result<(Vec<Detached<'_>>, Vec<Uncovered>), IoError> {
     let (mut made, mut uncovered) = (Vec::with_capacity(laid.layers.len()), Vec::new());
     for (layer, target) in laid.layers.iter().zip(&laid.plan.targets) {
-        match overlay(&laid.plan, layer, target) {
+        match overlay(laid, layer, target) {
             Ok(overlay) => made.push((target, overlay)),
             // Nothing can be written where it was, nor in what somebody makes there: all that is no overlay is read-only.
             Err(_) if target.need != Need::Must && at_path(&target.path).is_err() => {}
@@ -187,11 +197,14 @@ fn at_path(path: &AbsPath) -> io::Result<OwnedFd> {
 
 /// The overlay of one target, not yet anywhere. Options are written out, since their defaults are the distribution's.
 /// Paths go in as /proc/self/fd/N: no escaping, no limit of 255 bytes.
-fn overlay(plan: &Plan, layer: &Layer, target: &Target) -> Result<OwnedFd, IoError> {
-    let path = &target.path;
+fn overlay(laid: &Laid, layer: &Layer, target: &Target) -> Result<OwnedFd, IoError> {
+    let (plan, path) = (&laid.plan, &target.path);
     // Opened in here: the mounts of the outer namespace are not this one's.
     let lower = at_path(path).at("open the folder to capture", path)?;
     let again = |held: &Dir| -> io::Result<OwnedFd> {
+        if laid.memory.is_some() {
+            return Ok(rustix::io::fcntl_dupfd_cloexec(held, 0)?);
+        }
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(held.path(), flags, Mode::empty())?;
         let (a, b) = (held.stat()?, stat_of(&fd)?);

@@ -10,18 +10,23 @@ use super::sides::{Content, Sources};
 use super::{Call, Ended};
 use crate::error::At;
 use crate::fs::path::AbsPath;
+use crate::session::store::Session;
 use crate::tree::state::{State, What, sort_word};
 
 /// Prints the content before or after the session; of a symlink its target.
 pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Problem> {
-    let (_, session) = call.session(Some(&args.id))?;
+    let (store, session) = call.session(Some(&args.id))?;
+    call.believed(store, &session, cat_of(call, args, &session))
+}
+
+fn cat_of(call: &Call, args: &args::Cat, session: &Session) -> Result<Ended, Problem> {
     let changes = session.changes()?;
     let path = place::named(&args.path, &changes)?;
     let change = changes.at(&path).ok_or_else(|| not_in_session(session.id(), &changes, &path))?;
     let sides = session.sides(changes.list.len())?;
     let side = changes.list.iter().position(|other| other.path == path).map_or(sides[0], |i| sides[i]);
     if args.displaced {
-        return match Sources::of(&session)?.displaced(&path)? {
+        return match Sources::of(session)?.displaced(&path)? {
             Some((Some(State { what: What::Symlink { target }, .. }), _)) => {
                 call.out.bytes(&[&*target, b"\n"].concat());
                 Ok(Ended::Done)
@@ -42,7 +47,7 @@ pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Problem> {
     match &state.what {
         What::Symlink { target } => call.out.bytes(&[target, &b"\n"[..]].concat()),
         What::File { .. } => {
-            let mut sources = Sources::of(&session)?;
+            let mut sources = Sources::of(session)?;
             let on_tree = sources.on_tree(change, side);
             let read_before = args.before || change.in_place();
             let content =

@@ -1,5 +1,7 @@
 //! `checkpoint list`, `show`, `verify`, `prune`: what commits took off the tree.
 
+use std::time::{Duration, Instant};
+
 use serde::Serialize;
 
 use super::bar::Bar;
@@ -7,7 +9,7 @@ use super::list::Damaged;
 use super::problem::Problem;
 use super::show::sort_text;
 use super::text::{self, Side};
-use super::{Call, Ended, args};
+use super::{Call, Ended, args, at_work, is_at_work, is_held};
 use crate::checkpoint::manifest::{Kept, Manifest, Original};
 use crate::checkpoint::verify::{Verdict, verify};
 use crate::engine::Progress;
@@ -17,6 +19,7 @@ use crate::fs::path::AbsPath;
 use crate::session::change::Sort;
 use crate::session::header::{Checkpoint, Header};
 use crate::session::id::Id;
+use crate::session::store::Store;
 use crate::tree::state::{Object, sort_word};
 use crate::tree::time;
 
@@ -201,21 +204,21 @@ struct FaultRow {
 /// Reads every original of one checkpoint, or of all.
 pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Problem> {
     let mut rows = Vec::new();
-    let mut damaged = false;
+    let (mut damaged, mut busy) = (false, false);
     let bar = Bar::of(&call.out);
     let seen = |done, of| bar.at("verifying", done, of);
     if let Some(key) = &args.id {
-        let (_, session) = call.session(Some(key))?;
-        rows.push(row(session.id(), verify(&session, &seen)?));
+        let (store, session) = call.session(Some(key))?;
+        rows.push(row(session.id(), verified(store, session.id(), &seen)?));
     } else if let Some(store) = call.store()? {
         let (headers, broken) = store.headers()?;
         damaged = !Damaged::say_all(call, &broken).is_empty();
         let kept = |header: &&Header| header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept;
         for header in headers.iter().filter(kept) {
-            match store.session(&header.id).map_err(Problem::from).and_then(|session| Ok(verify(&session, &seen)?)) {
+            match verified(store, &header.id, &seen) {
                 Ok(verdict) => rows.push(row(&header.id, verdict)),
                 Err(problem) => {
-                    damaged = true;
+                    (damaged, busy) = (damaged || problem.kind != Kind::Busy, busy || problem.kind == Kind::Busy);
                     call.out.warn(format_args!("session {}: {}", header.id, problem.message));
                 }
             }
@@ -242,11 +245,32 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
     let faults = || rows.iter().flat_map(|row| &row.faults);
     Ok(if damaged || faults().any(|fault| !fault.written_to) {
         Ended::With(Kind::Damaged)
+    } else if busy {
+        Ended::With(Kind::Busy)
     } else if faults().next().is_some() {
         Ended::With(Kind::Conflict)
     } else {
         Ended::Done
     })
+}
+
+/// Faults are believed only where nobody was at work in the session meanwhile: for whoever is, they are looked for once more when he
+/// has ended, which is waited for as long as for a lock.
+fn verified(store: &Store, id: &Id, seen: &dyn Fn(usize, usize)) -> Result<Verdict, Problem> {
+    let start = Instant::now();
+    loop {
+        let session = store.session(id)?;
+        let found = verify(&session, seen);
+        if found.as_ref().is_ok_and(|verdict| verdict.faults.is_empty()) || !is_at_work(store, &session) {
+            return Ok(found?);
+        }
+        while is_held(&session) {
+            if start.elapsed() > Duration::from_secs(10) {
+                return Err(at_work(id));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }
 
 fn row(id: &Id, verdict: Verdict) -> VerifiedRow {

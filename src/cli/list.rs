@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::problem::Problem;
 use super::text::{self, Side};
-use super::{Call, Ended, Standing};
+use super::{Call, Ended, Standing, cut_off};
 use crate::error::Kind;
 use crate::fs::dir::Time;
 use crate::session::header::{Checkpoint, Header, Origin};
@@ -106,7 +106,7 @@ pub fn list(call: &Call) -> Result<Ended, Problem> {
         None => Default::default(),
         Some(store) => {
             let (headers, mut broken) = store.headers()?;
-            let journaled = store.journaled()?;
+            let journaled = cut_off(store, store.journaled()?);
             let (mut shown, mut standings) = (Vec::with_capacity(headers.len()), Vec::with_capacity(headers.len()));
             for header in headers.into_iter().rev() {
                 match Standing::of(store, &header, &journaled) {

@@ -347,6 +347,19 @@ impl Call {
         Ok((store, locked))
     }
 
+    /// What a reader of a session found, believed only where nobody was at work in it meanwhile: what is being moved lies at neither
+    /// of its two places for whoever looks from outside.
+    fn believed(&self, store: &Store, session: &Session, found: Result<Ended, Problem>) -> Result<Ended, Problem> {
+        if !is_at_work(store, session) {
+            return found;
+        }
+        if found.is_err() {
+            return Err(at_work(session.id()));
+        }
+        self.out.warn(format_args!("another recant was at work in session {} meanwhile: this may be half of each", session.id()));
+        found
+    }
+
     /// Undoes or settles what crashes left, before anything is changed, and says so in a line each. Whether there was
     /// anything.
     fn prepare_to_change(&self, store: &Store) -> Result<bool, Problem> {
@@ -406,6 +419,30 @@ fn refuse_inside() -> Result<(), Problem> {
     }
 }
 
+/// Whether another recant works in a session, or has done so since it was opened.
+fn is_at_work(store: &Store, session: &Session) -> bool {
+    let same = |now: Session| now.header.generation == session.header.generation;
+    // Removed meanwhile is changed, too.
+    is_held(session) || !store.session(session.id()).is_ok_and(same)
+}
+
+/// Those of the sessions with a journal of which an operation was cut off: of one under way the lock is held.
+fn cut_off(store: &Store, mut journaled: Vec<Id>) -> Vec<Id> {
+    journaled.retain(|id| !store.session(id).is_ok_and(|session| is_held(&session)));
+    journaled
+}
+
+/// Whether another recant has the session's lock.
+fn is_held(session: &Session) -> bool {
+    session.is_held().is_ok_and(|held| held)
+}
+
+fn at_work(id: &Id) -> Problem {
+    let mut problem = Problem::new(Kind::Busy, format!("another recant was at work in session {id} meanwhile"));
+    problem.state = Some("nothing was changed; try again when it has ended".into());
+    problem
+}
+
 /// What a listing shows of a session beside its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Standing {
@@ -420,8 +457,8 @@ struct Standing {
 }
 
 impl Standing {
-    fn of(store: &Store, header: &Header, journaled: &[Id]) -> Result<Self, Problem> {
-        let interrupted = journaled.contains(&header.id);
+    fn of(store: &Store, header: &Header, cut_off: &[Id]) -> Result<Self, Problem> {
+        let interrupted = cut_off.contains(&header.id);
         let mut standing = Self { word: header.status().word(), ended: false, unsynced: header.unsynced, interrupted };
         if header.uncollected && header.discarded.is_none() {
             let session = store.session(&header.id)?;

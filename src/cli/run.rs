@@ -185,6 +185,10 @@ fn start(
             call.out.note(format_args!("waiting for what the command left running: {} (Ctrl-C ends it)", names.join(", ")))
         }
         Event::Uncovered(path, why) => call.out.warn(format_args!("{path}: {why}; it is read-only for the command")),
+        Event::InMemory(limit) => call.out.warn(format_args!(
+            "the store's file system can't hold a run: what the command writes lies in memory until it has ended, at most {}",
+            text::bytes(limit)
+        )),
     };
     hold(&call.fs, store, session, plan, &command, &cwd, &mut hear).map_err(|error| {
         let ran = matches!(error, Error::Uncollected { .. });
@@ -359,10 +363,12 @@ fn pending(call: &Call, store: &Store, key: &str) -> Result<Locked, Problem> {
         collect(call, store, &mut locked)?;
     }
     let status = locked.header.status();
-    if locked.header.origin == Origin::Captured && status == Status::Pending {
+    let in_memory = locked.run()?.is_some_and(|run| run.in_memory);
+    if locked.header.origin == Origin::Captured && status == Status::Pending && !in_memory {
         return Ok(locked);
     }
     let why = match locked.header.origin {
+        Origin::Captured if in_memory => "its run lay in memory, as the store's file system can hold none".to_owned(),
         Origin::Staged => "it was staged by hand".to_owned(),
         Origin::Captured => format!("it is {}", status.word().replace('_', " ")),
     };

@@ -8,7 +8,7 @@ use super::problem::Problem;
 use super::renames::Renames;
 use super::sides::Sources;
 use super::text::{self, Side as Column};
-use super::{Call, Ended, Standing};
+use super::{Call, Ended, Standing, cut_off};
 use super::{args, coverage};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
@@ -90,7 +90,7 @@ pub fn sort_text(sort: Sort) -> &'static str {
 pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     let (store, session) = call.session(args.id.as_deref())?;
     let header = &session.header;
-    let standing = Standing::of(store, header, &store.journaled()?)?;
+    let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
     let run = session.run()?;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::list::Damaged;
 use super::problem::Problem;
-use super::{Call, Ended, Standing, recover, text};
+use super::{Call, Ended, Standing, cut_off, recover, text};
 use crate::error::Kind;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
@@ -64,7 +64,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     let (headers, broken, journaled) = match store {
         Some(store) => {
             let (headers, broken) = store.headers()?;
-            (headers, broken, crate::engine::recover::interrupted(store)?)
+            (headers, broken, cut_off(store, crate::engine::recover::interrupted(store)?))
         }
         None => Default::default(),
     };

@@ -57,6 +57,7 @@ impl Draft<'_> {
             header,
             was: Some(Box::new(self.session.header.clone())),
             remnant: false,
+            lost: Vec::new(),
             decided: None,
         };
         self.left.sort_by(|a, b| a.0.cmp(&b.0));

@@ -60,7 +60,7 @@ pub fn how_to_decide(id: &str) -> String {
 /// Decides about a journal that undo has left, durably, and carries it out.
 pub(super) fn decide(fs: &Fs, store: &Store, session: &Session, mut journal: Journal, how: Decision) -> Result<Decided, Error> {
     if journal.head.decided != Some(how) {
-        let mut reach = Reach::new(&session.dir)?;
+        let mut reach = Reach::of(&session.dir, &journal)?;
         refuse_what_cannot_be_kept(&mut reach, &journal, how)?;
         if journal.head.decided.is_none() {
             note_metadata(&mut reach, &mut journal)?;
@@ -119,7 +119,7 @@ fn note_metadata(reach: &mut Reach, journal: &mut Journal) -> Result<(), Error> 
 
 /// Carries a decision out from wherever it was cut off before its seal.
 pub(super) fn carry_out(fs: &Fs, store: &Store, session: &Session, journal: &Journal, how: Decision) -> Result<Decided, Error> {
-    let mut reach = Reach::new(&session.dir)?;
+    let mut reach = Reach::of(&session.dir, journal)?;
     make_folder(fs, &mut reach, journal)?;
     let mut left = Vec::new();
     for turn in journal.turns.iter().rev() {
@@ -160,7 +160,7 @@ pub(super) fn end(
     journal: &Journal,
     how: Decision,
 ) -> Result<Vec<(AbsPath, String)>, Error> {
-    let mut reach = Reach::new(&session.dir)?;
+    let mut reach = Reach::of(&session.dir, journal)?;
     let kept = write_displaced(fs, &mut reach, journal, how)?;
     if journal.head.verb == Verb::Rollback {
         amend_manifest(fs, &mut reach, session, header, journal)?;

@@ -18,6 +18,7 @@ use super::step::{Act, FolderTime, RootRecord, Spot, Step};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
+use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -55,6 +56,9 @@ pub struct Head {
     /// What was decided about what is left: it is carried out, not undone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided: Option<Decision>,
+    /// Mount points of `roots` whose file systems are given up: nothing is there any more.
+    #[serde(skip)]
+    pub lost: Vec<AbsPath>,
 }
 
 /// A whole journal.

@@ -525,6 +525,9 @@ fn stays(mv: Move, item: &mut Item) {
             item.side = Side::Lost;
         }
     }
+    if mv.in_place {
+        item.kept = Kept::Metadata;
+    }
     (item.from, item.to) = (mv.from.map(unmade), mv.to.map(unmade));
     item.held = mv.to_at;
 }

@@ -93,6 +93,18 @@ pub enum Error {
         /// What is true now.
         state: String,
     },
+    /// What a journal speaks of is not mounted.
+    #[error("{path}: {why}")]
+    Unmounted {
+        /// The mount point.
+        path: String,
+        /// Whose file system it was, and what is there now.
+        why: String,
+        /// The store that the journal stays in.
+        store: String,
+        /// Whose journal.
+        id: String,
+    },
     /// Undone but for paths that somebody has changed: the user decides.
     #[error("{why}; not undone: {}", lines(.left))]
     LeftBehind {
@@ -167,13 +179,14 @@ impl Failure for Error {
             Error::Conflicts(_) => Kind::Conflict,
             Error::Damaged(_) | Error::Journal { .. } | Error::Undecided { .. } => Kind::Damaged,
             Error::Undone { why } => why.kind(),
-            Error::Stuck { .. } | Error::LeftBehind { .. } | Error::Held { .. } => Kind::Stuck,
+            Error::Stuck { .. } | Error::Unmounted { .. } | Error::LeftBehind { .. } | Error::Held { .. } => Kind::Stuck,
         }
     }
 
     fn state(&self) -> Option<String> {
         Some(match self {
             Error::Stuck { state, .. } => state.clone(),
+            Error::Unmounted { store, .. } => format!("its journal stays in {store}; nothing more is touched"),
             Error::LeftBehind { .. } => "all else is undone; the journal of these paths stays, and they are left alone".into(),
             Error::Undone { .. } => "what had been done was undone: the tree is as it was".into(),
             Error::Journal { .. } | Error::Undecided { .. } => "nothing was touched; other sessions go on".into(),
@@ -188,6 +201,10 @@ impl Failure for Error {
             Error::Undone { why } => why.remedy(),
             Error::Conflicts(conflicts) => conflict::remedy(conflicts),
             Error::Stuck { .. } => Some("recant recover tries again once the cause is gone".into()),
+            Error::Unmounted { id, .. } => Some(format!(
+                "mount it and recant recover {id} tries again; if it is gone for good, recant recover {id} --finish ends the operation \
+                 without it"
+            )),
             Error::LeftBehind { id, .. } => Some(decide::how_to_decide(id)),
             Error::Undecided { id, .. } => Some(format!(
                 "recant recover {id} --undo takes back what was done; recant recover {id} --finish keeps it, if all was done"
@@ -209,7 +226,10 @@ impl Failure for Error {
             Error::Refused(rows) | Error::NoRoom(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
             Error::Undone { why } => why.path(),
             Error::LeftBehind { left, .. } => left.first().map(|(path, _)| path.clone()),
-            Error::Stuck { path, .. } | Error::Journal { path, .. } | Error::Held { path, .. } => Some(path.clone()),
+            Error::Stuck { path, .. }
+            | Error::Unmounted { path, .. }
+            | Error::Journal { path, .. }
+            | Error::Held { path, .. } => Some(path.clone()),
             Error::Undecided { path, .. } | Error::NotDecided { path, .. } => Some(path.clone()),
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use super::journal::Journal;
 use super::step::Spot;
 use crate::error::{At, IoError};
 use crate::fs::dir::{Dir, Entry};
@@ -36,6 +37,13 @@ impl Reach {
         let roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
         let session = session.open_below(b"").at("open the folder", session.path().display())?;
         Ok(Self { roots, session: Rc::new(session), held: HashMap::new(), last: None })
+    }
+
+    /// The same for what a journal speaks of.
+    pub(super) fn of(session: &Dir, journal: &Journal) -> Result<Self, IoError> {
+        let mut reach = Self::new(session)?;
+        reach.roots.lose(&journal.head.lost);
+        Ok(reach)
     }
 
     /// The session's folder.

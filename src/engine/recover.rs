@@ -3,7 +3,7 @@
 use super::decide::{self, Decided, Decision};
 use super::item::Turn;
 use super::journal::{Journal, names};
-use super::reach::Reach;
+use super::reach::{Named, Reach};
 use super::settle::{When, settle};
 use super::step::{Act, Step};
 use super::undo::{self, Left, holds, open, undo};
@@ -174,7 +174,7 @@ pub fn one(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>) -> Recovered
 /// Notes the verb, and what is to be said beside the outcome, in `recovered`.
 fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Choice>) -> Result<Outcome, Error> {
     let id = &recovered.id;
-    let Some(journal) = Journal::read(store, id)? else {
+    let Some(mut journal) = Journal::read(store, id)? else {
         let session = match store.session(id) {
             Ok(session) => Some(session),
             Err(crate::session::Error::Unknown { .. }) => None,
@@ -185,7 +185,7 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
     };
     Journal::claim(fs, store, id)?;
     recovered.verb = Some(journal.head.verb.word());
-    check_roots(store, &journal)?;
+    journal.head.lost = lost_roots(store, &journal, choice)?;
     let notes = &mut recovered.notes;
     match tell(fs, store, &journal, choice)? {
         Sealed::No(session) => take_back(fs, store, &session, journal, choice, notes).map_err(|error| stuck(store, id, error)),
@@ -203,16 +203,19 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
     let (Some(choice), Some(was)) = (choice, &journal.head.was) else { return Ok(Sealed::Untold(untold)) };
     let dir = store.sessions().at(journal.head.session.as_str().as_bytes()).open_dir();
     let dir = dir.at("open the session", journal.head.session.to_string())?;
-    let mut reach = Reach::new(&dir)?;
     match choice {
         // What is left of an undo was not sealed.
         _ if journal.head.remnant || journal.head.decided.is_some() => Ok(Sealed::No(store.put_header(fs, was)?)),
-        Choice::Undo => {
-            refuse_if_settling(&mut reach, &dir, journal)?;
-            Ok(Sealed::No(store.put_header(fs, was)?))
-        }
+        Choice::Undo if settling_begun(&dir, journal)? => Err(Error::NotDecided {
+            path: dir.path().display().to_string(),
+            why: "it was done, and tidied up in part: it cannot be taken back here".into(),
+            remedy: format!("recant recover {} --finish", journal.head.session),
+        }),
+        Choice::Undo => Ok(Sealed::No(store.put_header(fs, was)?)),
         Choice::Finish => {
-            if let Some(path) = not_done(&mut reach, journal)? {
+            if !settling_begun(&dir, journal)?
+                && let Some(path) = not_done(&mut Reach::new(&dir)?, journal)?
+            {
                 let why = "it was not done here: not all can be kept".into();
                 let remedy = format!("recant recover {} --undo", journal.head.session);
                 return Err(Error::NotDecided { path: path.to_string(), why, remedy });
@@ -223,23 +226,23 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
     }
 }
 
-/// Settling gives the new manifest its name first of all: with every step done and none that waits for it, it has begun.
-fn refuse_if_settling(reach: &mut Reach, session: &Dir, journal: &Journal) -> Result<(), Error> {
-    let folder = session.open_below(b"checkpoint").at("open the folder", session.at(b"checkpoint"))?;
-    let waiting = folder.at(manifest::NEW).stat().at("look at", folder.path().display())?.is_some();
-    if waiting || not_done(reach, journal)?.is_some() {
-        return Ok(());
+/// Whether what was sealed is being settled, or was: the new manifest has its name, which it gets before anything is let go.
+/// It has a line of every path that is in then, and none of what went back.
+fn settling_begun(session: &Dir, journal: &Journal) -> Result<bool, Error> {
+    let Some(item) = journal.items.first() else { return Ok(false) };
+    let mut originals = manifest::Reading::open(session)?;
+    while let Some(original) = originals.next()? {
+        if original.path >= item.path {
+            return Ok((original.path == item.path) == item.side.is_in());
+        }
     }
-    Err(Error::NotDecided {
-        path: folder.path().display().to_string(),
-        why: "it was done, and tidied up in part: it cannot be taken back here".into(),
-        remedy: format!("recant recover {} --finish", journal.head.session),
-    })
+    Ok(!item.side.is_in())
 }
 
 /// A path where the operation was not done.
 fn not_done(reach: &mut Reach, journal: &Journal) -> Result<Option<AbsPath>, Error> {
-    for turn in journal.turns.iter().filter(|turn| matches!(turn, Turn::Move(_))) {
+    // A folder that was opened up for the work is closed again by a step of its own.
+    for turn in journal.turns.iter().filter(|turn| !matches!(turn, Turn::Open(_))) {
         let step = journal.step(*turn);
         if is_not_done(reach, &step)? {
             return Ok(Some(step.path.clone()));
@@ -248,14 +251,28 @@ fn not_done(reach: &mut Reach, journal: &Journal) -> Result<Option<AbsPath>, Err
     Ok(None)
 }
 
-/// Whether a path does not hold what was to be put there, or still holds what was to go.
+/// Whether a path does not hold what was to be put there, or still holds what was to go; or whether that is not at its home yet.
 fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
     let target = open(reach.path(step.path), "open the folder of", step.path)?;
-    Ok(match step.act {
-        Act::Place | Act::Replace => !holds(target.as_ref(), step.to.as_deref())?,
-        Act::Remove => holds(target.as_ref(), step.from.as_deref())?,
-        Act::SetMeta | Act::Stay => false,
-    })
+    let moved = match step.act {
+        Act::Place | Act::Replace => holds(target.as_ref(), step.to.as_deref())?,
+        Act::Remove => !holds(target.as_ref(), step.from.as_deref())?,
+        Act::SetMeta => return is_not_set(target.as_ref(), step),
+        Act::Stay => true,
+    };
+    let (Some(_), Some(out_at)) = (step.at.put_away(), &step.at.out) else { return Ok(!moved) };
+    let out = open(reach.spot(out_at), "open the folder of", out_at)?;
+    Ok(!moved || holds(out.as_ref(), step.from.as_deref())?)
+}
+
+/// Whether the metadata of what is there is not what was to be set. A folder's time changes with its names.
+fn is_not_set(target: Option<&Named<'_>>, step: &Step<'_>) -> Result<bool, Error> {
+    let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(false) };
+    let found = target.map(|target| look::look(target.at())).transpose().at("look at", step.path)?.flatten();
+    Ok(found.is_none_or(|found| {
+        let (old, new, now) = (from.state.meta.mtime, to.state.meta.mtime, found.state.meta.mtime);
+        found.state.meta_difference(&to.state).is_some() || !to.state.is_folder() && old != new && now == old
+    }))
 }
 
 fn take_back(
@@ -275,6 +292,7 @@ fn take_back(
         return Ok(Outcome::Decided(decide::decide(fs, store, session, journal, asked.unwrap_or(decided))?));
     }
     let left = undo(fs, store, session, &journal)?;
+    let lost = journal.head.lost;
     match (asked, left.is_empty()) {
         (_, true) => {
             // A rollback had freed it. Without room for it now, what was recovered is recovered all the same.
@@ -286,7 +304,8 @@ fn take_back(
         (None, false) => Ok(Outcome::Left(left)),
         (Some(how), false) => {
             // What is left has a journal of its own by now.
-            let Some(rest) = Journal::read(store, session.id())? else { return Ok(Outcome::Left(left)) };
+            let Some(mut rest) = Journal::read(store, session.id())? else { return Ok(Outcome::Left(left)) };
+            rest.head.lost = lost;
             Ok(Outcome::Decided(decide::decide(fs, store, session, rest, how)?))
         }
     }
@@ -313,7 +332,7 @@ fn go_on(
         let kept = decide::end(fs, store, session, &session.header, journal, decision)?;
         return Ok(Outcome::Decided(Decided { decision, kept, left: Vec::new() }));
     }
-    let mut reach = Reach::new(&session.dir)?;
+    let mut reach = Reach::of(&session.dir, journal)?;
     notes.extend(settle(fs, store, session, &mut reach, journal, When::Recovering)?);
     Ok(Outcome::Settled)
 }
@@ -332,27 +351,35 @@ fn stuck(store: &Store, id: &Id, error: Error) -> Error {
 }
 
 /// While the root folder of a mount is the recorded object, it is the file system that the journal speaks of; if it is
-/// another one, that is not there.
-fn check_roots(store: &Store, journal: &Journal) -> Result<(), Error> {
+/// another one, that is not there. Those that are not are given up where the user wants the operation ended all the same.
+fn lost_roots(store: &Store, journal: &Journal, choice: Option<Choice>) -> Result<Vec<AbsPath>, Error> {
+    let mut lost = Vec::new();
     let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
     for record in &journal.head.roots {
-        let not_there = |why: &str| Error::Stuck {
-            path: record.point.to_string(),
-            why: format!(
-                "the file system ({}) that an interrupted {} of session {} worked on is not there: {why}",
-                record.fs_type,
-                journal.head.verb.word(),
-                journal.head.session
-            ),
-            state: format!("its journal stays in {}; nothing more is touched", store.path),
+        let why = match roots.root_of(&record.point) {
+            Err(error) => crate::error::reason(&error),
+            Ok(root) => {
+                let stat = root.dir.stat().at("look at", &record.point)?;
+                if root.mount.point == record.point && look::identity(&stat) == record.identity {
+                    continue;
+                }
+                "another one is mounted, or none".into()
+            }
         };
-        let root = roots.root_of(&record.point).map_err(|error| not_there(&crate::error::reason(&error)))?;
-        let stat = root.dir.stat().at("look at", &record.point)?;
-        if root.mount.point != record.point || look::identity(&stat) != record.identity {
-            return Err(not_there("another one is mounted, or none"));
+        if choice != Some(Choice::Finish) {
+            let (fs_type, verb, id) = (&record.fs_type, journal.head.verb.word(), &journal.head.session);
+            return Err(Error::Unmounted {
+                path: record.point.to_string(),
+                why: format!(
+                    "the file system ({fs_type}) that an interrupted {verb} of session {id} worked on is not there: {why}"
+                ),
+                store: store.path.to_string(),
+                id: id.to_string(),
+            });
         }
+        lost.push(record.point.clone());
     }
-    Ok(())
+    Ok(lost)
 }
 
 /// Whether an interrupted operation of another session holds a path at, above or under one of `paths`, which are in path order.

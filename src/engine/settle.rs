@@ -9,6 +9,7 @@ use super::journal::Journal;
 use super::reach::{Reach, split};
 use super::report::Report;
 use super::step::Spot;
+use super::undo::open;
 use super::{Error, facts};
 use crate::checkpoint::manifest::name_written;
 use crate::error::At;
@@ -149,7 +150,7 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
 }
 
 fn written_since(reach: &mut Reach, out: &Spot, from: &look::Seen) -> Result<bool, Error> {
-    let named = reach.spot(out).at("open the folder of", out)?;
+    let Some(named) = open(reach.spot(out), "open the folder of", out)? else { return Ok(false) };
     let Some(stat) = named.at().stat().at("look at", out)? else { return Ok(false) };
     Ok(!from.state.is_folder()
         && (stat.mtime != from.state.meta.mtime || from.state.digest().is_some() && stat.size != from.state.size()))

@@ -64,7 +64,7 @@ pub fn undo(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Res
 }
 
 fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begun: usize) -> Result<Vec<Left>, Error> {
-    let mut reach = Reach::new(&session.dir)?;
+    let mut reach = Reach::of(&session.dir, journal)?;
     let mut left = Vec::new();
     for turn in journal.turns.iter().take(begun).rev() {
         let step = journal.step(*turn);

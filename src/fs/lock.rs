@@ -60,6 +60,20 @@ impl Lock {
         }
     }
 
+    /// The lock for one alone. Another that holds it so is not waited for; who only asks whether it is held ([`Lock::is_held`]) is.
+    pub fn take_unless_held(fs: &Fs, at: Entry<'_>) -> io::Result<Option<Self>> {
+        let start = Instant::now();
+        loop {
+            if let Some(lock) = Self::try_take(fs, at, Hold::Exclusive)? {
+                return Ok(Some(lock));
+            }
+            if Self::is_held(at)? || start.elapsed() > Duration::from_secs(10) {
+                return Ok(None);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Whether somebody holds the lock exclusively now. Takes nothing that outlives the call, makes no file.
     pub fn is_held(at: Entry<'_>) -> io::Result<bool> {
         let file = match at.open_file() {

@@ -26,6 +26,7 @@ pub struct Roots {
     held: HashMap<u64, Rc<Root>>,
     folders: HashMap<AbsPath, Rc<Dir>>,
     kept: usize,
+    lost: Vec<AbsPath>,
 }
 
 /// How many folders are kept open: of the descriptors that the process may have, a small part, as several of these are in use
@@ -49,7 +50,12 @@ pub fn open_many() {
 impl Roots {
     /// Reads the mounts as they are now.
     pub fn read() -> io::Result<Self> {
-        Ok(Self { mounts: mounts::read()?, held: HashMap::new(), folders: HashMap::new(), kept: kept() })
+        Ok(Self { mounts: mounts::read()?, held: HashMap::new(), folders: HashMap::new(), kept: kept(), lost: Vec::new() })
+    }
+
+    /// Nothing is there from here on at and under these mount points: the file systems that are meant are gone.
+    pub fn lose(&mut self, points: &[AbsPath]) {
+        self.lost = points.to_vec();
     }
 
     /// How many folders are kept open.
@@ -86,6 +92,9 @@ impl Roots {
     pub fn folder(&mut self, path: &AbsPath) -> io::Result<Rc<Dir>> {
         if let Some(dir) = self.folders.get(path) {
             return Ok(dir.clone());
+        }
+        if self.lost.iter().any(|point| path.is_under(point)) {
+            return Err(Errno::NOENT.into());
         }
         let root = self.root_of(path)?;
         let below = path.below(&root.mount.point).ok_or(Errno::NOENT)?;

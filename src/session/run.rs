@@ -101,6 +101,9 @@ pub struct Run {
     /// Places whose changes are dropped at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scratch: Vec<AbsPath>,
+    /// The uppers lay in memory: what they held was carried to `held/objects`, and no further run can go on in them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_memory: bool,
     /// Fields of a later recant, kept as they are.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

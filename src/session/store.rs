@@ -252,7 +252,7 @@ impl Store {
     /// Opens a session and takes its lock; another recant that holds it is an error at once.
     pub fn lock_session(&self, fs: &Fs, id: &Id) -> Result<Locked, Error> {
         let dir = self.session_dir(id)?;
-        let lock = Lock::try_take(fs, dir.at(b"lock"), Hold::Exclusive).at("lock", dir.at(b"lock"))?;
+        let lock = Lock::take_unless_held(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
         let lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
         // Read under the lock: what was read before it may be old.
         let header = read_header(&dir, id)?;
@@ -361,24 +361,33 @@ impl Store {
             return Ok(());
         }
         fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
-        fs.remove_all(gone).at("remove", gone)?;
-        Ok(())
+        match fs.remove_all(gone) {
+            // Another recant sweeps, too.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            removed => Ok(removed.at("remove", gone)?),
+        }
     }
 
     /// Removes what a crash left half made or half removed in `sessions/`. Under the store's lock.
     pub fn sweep(&self, fs: &Fs) -> Result<(), Error> {
-        self.sweep_names(fs, &[b".new-", b".gone-"])
+        self.sweep_names(fs, b".gone-")?;
+        let at = self.dir.at(b"numbering");
+        // Held by whoever makes a session: what is half made is nobody's only while nobody does.
+        match Lock::try_take(fs, at, Hold::Exclusive).at("lock", at)? {
+            Some(_numbering) => self.sweep_names(fs, b".new-"),
+            None => Ok(()),
+        }
     }
 
     /// Removes what lost its name before: needs no lock, as nobody looks for it any more.
     pub fn sweep_removed(&self, fs: &Fs) -> Result<(), Error> {
-        self.sweep_names(fs, &[b".gone-"])
+        self.sweep_names(fs, b".gone-")
     }
 
-    fn sweep_names(&self, fs: &Fs, prefixes: &[&[u8]]) -> Result<(), Error> {
+    fn sweep_names(&self, fs: &Fs, prefix: &[u8]) -> Result<(), Error> {
         for name in self.sessions.names().at("list", self.sessions.path().display())? {
             let at = self.sessions.at(&name);
-            if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            if name.starts_with(prefix) {
                 match sweep_one(fs, at) {
                     // Another recant sweeps, too.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

@@ -17,7 +17,6 @@
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -28,7 +27,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
@@ -39,7 +38,7 @@ pub struct World {
     root: PathBuf,
     umask: u32,
     vars: BTreeMap<OsString, OsString>,
-    masks: Rc<RefCell<Masks>>,
+    masks: Arc<Mutex<Masks>>,
 }
 
 impl World {
@@ -64,7 +63,7 @@ impl World {
         set("RECANT_STORE", root.join("store").as_os_str());
         set("TZ", OsStr::new("UTC"));
         set("LANG", OsStr::new("C.UTF-8"));
-        let masks = Rc::new(RefCell::new(Masks { root: root.clone(), ids: Vec::new() }));
+        let masks = Arc::new(Mutex::new(Masks { root: root.clone(), ids: Vec::new() }));
         Self { _temp: temp, root, umask: 0o022, vars, masks }
     }
 
@@ -237,7 +236,7 @@ impl World {
 
     /// Replaces ids, times and the world's folder in a text, as in what a run says.
     pub fn mask(&self, text: &str) -> String {
-        self.masks.borrow_mut().mask(text)
+        self.masks.lock().expect("no panic").mask(text)
     }
 }
 
@@ -289,7 +288,7 @@ pub fn is_root(what: &str) -> bool {
 pub struct Call {
     command: Command,
     stdin: Vec<u8>,
-    masks: Rc<RefCell<Masks>>,
+    masks: Arc<Mutex<Masks>>,
 }
 
 impl Call {
@@ -347,7 +346,7 @@ impl Call {
         let err = listen.join().expect("no panic").expect("its messages");
         feed.join().expect("no panic");
         let status = child.wait().expect("its end");
-        let mut masks = self.masks.borrow_mut();
+        let mut masks = self.masks.lock().expect("no panic");
         let masked = [&out, &err].map(|bytes| masks.mask(&String::from_utf8_lossy(bytes)));
         Said { out, err, status: status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)), masked }
     }

@@ -17,7 +17,7 @@ use super::problem::Problem;
 use super::renames::Renames;
 use super::show::ChangeRow;
 use super::sides::Sources;
-use super::{Call, Ended, Standing, args, text};
+use super::{Call, Ended, Standing, args, cut_off, text};
 use crate::config::edits;
 use crate::error::Kind;
 use crate::fs::path::AbsPath;
@@ -25,6 +25,7 @@ use crate::session::change::{Change, Changes, Sort};
 use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::session::sides::Side;
+use crate::session::store::{Session, Store};
 use view::View;
 
 /// A change in JSON: what `show` has, and how the tree stands to it.
@@ -67,6 +68,11 @@ pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
     if header.status() == Status::Discarded {
         return Err(Problem::refused(format!("session {} is discarded: what it held is gone", header.id)));
     }
+    call.believed(store, &session, diff_of(call, args, store, &session))
+}
+
+fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Problem> {
+    let header = &session.header;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
     let wanted = chosen(session.id(), &changes, &args.paths)?;
@@ -77,7 +83,7 @@ pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
     if args.name_only {
         return Ok(names(call, args, &listed));
     }
-    let mut sources = Sources::of(&session)?;
+    let mut sources = Sources::of(session)?;
     let renames = Renames::find(&changes.list, &sides, &mut sources)?;
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
@@ -97,7 +103,7 @@ pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
         });
         rows.push(Row { change: ChangeRow::new(&changes.list, *i, side, &renames), conflict: view.conflict, lines });
     }
-    let standing = Standing::of(store, header, &store.journaled()?)?;
+    let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
     call.out.list(&Whole { session: SessionRow::new(header, standing), changes: &rows }, &rows);
     Ok(Ended::Done)
 }
