@@ -16,7 +16,7 @@
 //! `run` forks and waits; `collect` reads the uppers, once
 //! `redirect` has filled in the folders that were renamed; `sys` holds the unsafe calls; `probe` looks
 //! at the machine's switches; `refused` guesses what a command that failed was refused;
-//! `scratch` drops what is to be dropped; `limit` watches how much is written;
+//! `scratch` drops what is to be dropped; `limit` watches how much is written; `terminal` is taken back from the command;
 //! `confine` is the way without namespaces: nothing is held, and writes but to some folders are denied.
 
 pub mod collect;
@@ -37,4 +37,5 @@ pub mod run;
 mod scratch;
 mod space;
 mod sys;
+mod terminal;
 mod words;

@@ -2,7 +2,7 @@
 //!
 //! The command stays in the caller's process group and session, so the terminal's Ctrl-C and Ctrl-Z reach it as bare.
 //! recant takes no notice of INT and QUIT from there, stops and goes on with its group, and passes on what other
-//! processes send to it alone.
+//! processes send to it alone. Once the command has ended, and it is said that something of it is waited for, they end that.
 
 use std::ffi::{CString, OsString};
 use std::io;
@@ -21,6 +21,7 @@ use super::init::{self, Orders};
 use super::limit::{self, Meter};
 use super::plan::{Laid, Route};
 use super::sys::{self, New, Signals};
+use super::terminal::Terminal;
 use super::words::{Failed, Word, Words};
 use crate::error::At;
 use crate::fs;
@@ -150,7 +151,8 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
     let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
         let started = ground.laid().map_or_else(fs::exact_now, |laid| laid.plan.since);
         let meter = ground.laid().zip(command.max_size).map(|(laid, max)| Meter::new(laid, max));
-        let mut run = Running { ground, command, signals: signals.as_fd(), hear, meter, too_much: None };
+        let mut run =
+            Running { ground, command, signals: signals.as_fd(), hear, meter, too_much: None, terminal: Terminal::ours() };
         let orders = |own_pids| Orders {
             ground,
             argv: &argv,
@@ -205,6 +207,18 @@ struct Running<'a> {
     hear: &'a mut dyn FnMut(Event),
     meter: Option<Meter<'a>>,
     too_much: Option<u64>,
+    terminal: Option<Terminal>,
+}
+
+/// How far the command is: what a signal means then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// It runs: signals are its own.
+    Runs,
+    /// It has ended, and others of the run may be there.
+    Ended,
+    /// They are, which a person was told.
+    Waits,
 }
 
 impl Running<'_> {
@@ -244,7 +258,12 @@ impl Running<'_> {
             let left = over.filter(|_| !told).map(|since| PATIENCE.saturating_sub(since.elapsed()));
             let tick = self.meter.as_ref().filter(|_| self.too_much.is_none()).map(|_| limit::TICK);
             let wake = left.into_iter().chain(tick).min();
-            let went_on = self.wait(init, &words, wake, over.is_some());
+            let phase = match over {
+                None => Phase::Runs,
+                Some(_) if told => Phase::Waits,
+                Some(_) => Phase::Ended,
+            };
+            let went_on = self.wait(init, &words, wake, phase);
             self.end_if_too_much(&words);
             if left.is_some_and(|left| left.is_zero()) {
                 told = true;
@@ -270,6 +289,9 @@ impl Running<'_> {
                 Some(Word::Stopped) => sys::kill(std::process::id().cast_signed(), libc::SIGSTOP),
                 Some(word @ (Word::Exited(_) | Word::Killed(_))) => {
                     over = Some(Instant::now());
+                    if let Some(terminal) = &self.terminal {
+                        terminal.take_back();
+                    }
                     outcome.get_or_insert(Outcome::Exit(match word {
                         Word::Killed(signal) => Exit::Signal(signal),
                         Word::Exited(status) => Exit::Code(u8::try_from(status).unwrap_or(u8::MAX)),
@@ -296,7 +318,7 @@ impl Running<'_> {
     }
 
     /// Waits for a word, a signal or the time `left`; passes signals on. Whether this process was continued.
-    fn wait(&self, init: i32, words: &Words, left: Option<Duration>, over: bool) -> bool {
+    fn wait(&self, init: i32, words: &Words, left: Option<Duration>, phase: Phase) -> bool {
         if !words.has_more() {
             let limit = left.and_then(|left| Timespec::try_from(left).ok());
             let mut ready = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(words.socket(), PollFlags::IN)];
@@ -305,15 +327,21 @@ impl Running<'_> {
         let mut went_on = false;
         while let Some(signal) = sys::next_signal(self.signals) {
             went_on |= signal.number == libc::SIGCONT;
-            if signal.number == libc::SIGCONT || !signal.by_process {
-                continue;
+            // The terminal's go to the command by themselves.
+            let asks = signal.by_process || phase == Phase::Waits && ENDING.contains(&signal.number);
+            match phase {
+                _ if signal.number == libc::SIGCONT || !asks => {}
+                Phase::Runs => sys::forward(init, signal.number),
+                // With the command gone, what waits for its children is ended, and they with it.
+                Phase::Ended | Phase::Waits => end_rest(words),
             }
-            // With the command gone, what waits for its children is ended, and they with it.
-            if over { end_rest(words) } else { sys::forward(init, signal.number) }
         }
         went_on
     }
 }
+
+/// What a terminal sends to end something.
+const ENDING: &[i32] = &[libc::SIGINT, libc::SIGQUIT, libc::SIGHUP];
 
 enum Outcome {
     Exit(Exit),

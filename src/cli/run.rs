@@ -181,7 +181,9 @@ fn start(
                 hints::pending(call, store, &id, &cwd);
             }
         }
-        Event::Lingering(names) => call.out.note(format_args!("waiting for what the command left running: {}", names.join(", "))),
+        Event::Lingering(names) => {
+            call.out.note(format_args!("waiting for what the command left running: {} (Ctrl-C ends it)", names.join(", ")))
+        }
         Event::Uncovered(path, why) => call.out.warn(format_args!("{path}: {why}; it is read-only for the command")),
         Event::InMemory(limit) => call.out.warn(format_args!(
             "the store's file system can't hold a run: what the command writes lies in memory until it has ended, at most {}",

@@ -87,6 +87,14 @@ def a_shell_with_job_control():
     assert not os.path.exists("by-shell")
 
 
+def a_shell_that_leaves_a_job():
+    t = Terminal("sh", "-c", f"trap : INT; {recant} run -- bash --norc -i; read answer; echo got=$answer")
+    t.type("PS1='> '; echo rea''dy\n"); t.read(rb"ready")
+    t.type("sleep 600 &\n"); t.type("exit\n"); t.read(rb"left running: sleep")
+    t.type("\x03"); t.read(rb"(held in session|no file change)")
+    t.type("yes\n"); t.read(rb"got=yes"); t.end()
+
+
 def a_window_that_changes():
     program = "import os,signal,time;signal.signal(signal.SIGWINCH,lambda *a:print('now',*os.get_terminal_size(0)));print('at',*os.get_terminal_size(0));\nwhile 1:time.sleep(.1)"
     t = run("python3", "-uc", program)
@@ -151,7 +159,7 @@ def su_to_another_user():
     t.read(rb"nobody.*Permission denied"); t.end(1)
 
 
-scenes = [(a_shell_with_job_control, "bash"), (a_window_that_changes, "python3"), (less, "less"), (vim, "vim"), (tmux, "tmux"), (ssh, "ssh-agent")]
+scenes = [(a_shell_with_job_control, "bash"), (a_shell_that_leaves_a_job, "bash"), (a_window_that_changes, "python3"), (less, "less"), (vim, "vim"), (tmux, "tmux"), (ssh, "ssh-agent")]
 if root:
     scenes += [(sudo, "sudo"), (su_to_another_user, "su")]
 for scene, program in scenes:

@@ -1,0 +1,36 @@
+//! The terminal of the caller's process group, taken back from what the command leaves.
+
+use std::fs::File;
+
+use rustix::process::{Pid, getpgrp};
+use rustix::termios::{tcgetpgrp, tcsetpgrp};
+
+use super::sys::Signals;
+
+/// A terminal that had this process's group in the foreground when the command began.
+///
+/// A shell with jobs makes a group of its own and hands the terminal back as it ends, to the number that getpgrp(2) had given it: 0
+/// in a PID namespace that the group lies outside of. The terminal then stays with a group that is gone, in which Ctrl-C reaches
+/// nobody, and whoever reads from it next is told of an I/O error.
+pub(super) struct Terminal {
+    held: File,
+    group: Pid,
+}
+
+impl Terminal {
+    /// The controlling terminal; `None` where there is none, or another group has it.
+    pub fn ours() -> Option<Self> {
+        let held = File::open("/dev/tty").ok()?;
+        let group = getpgrp();
+        (tcgetpgrp(&held).ok()? == group).then_some(Self { held, group })
+    }
+
+    /// Makes the group the terminal's foreground again.
+    pub fn take_back(&self) {
+        // In the background the call would stop this process, unless SIGTTOU is blocked: tcsetpgrp(3).
+        let mask = Signals::of(&[libc::SIGTTOU]).block();
+        // A terminal that hung up has nothing to take back.
+        let _gone = tcsetpgrp(&self.held, self.group);
+        mask.set();
+    }
+}
