@@ -66,7 +66,7 @@ impl Scene {
     /// Takes tree and store as they are now for the beginning.
     fn keep(&self) {
         if self.template.exists() {
-            std::fs::remove_dir_all(&self.template).expect("the old template goes");
+            clear(&self.template);
         }
         std::fs::create_dir(&self.template).expect("a folder");
         copy(&[self.world.tree(), self.store.clone()], &self.template);
@@ -76,7 +76,7 @@ impl Scene {
     /// Tree and store as they were kept, and an empty record.
     fn reset(&self) {
         let tops = [self.world.tree(), self.store.clone()];
-        tops.iter().for_each(|top| std::fs::remove_dir_all(top).expect("what the last run left goes"));
+        tops.iter().for_each(|top| clear(top));
         let [tree, store] = tops.each_ref().map(|top| self.template.join(top.file_name().expect("a name")));
         if self.pools.len() == 1 {
             copy(&[tree, store], self.world.root());
@@ -141,6 +141,13 @@ impl Scene {
 /// A file system without a disk behind it: what a sync means is the model's to say.
 fn fast() -> Option<&'static Path> {
     Some(Path::new("/dev/shm")).filter(|folder| folder.is_dir())
+}
+
+/// Removes a folder with all that is in it: an ordinary user opens what he has closed to himself.
+fn clear(top: &Path) {
+    let opened = Command::new("chmod").args(["-R", "u+rwX"]).arg(top).status().expect("chmod runs");
+    assert!(opened.success(), "{} can be opened", top.display());
+    std::fs::remove_dir_all(top).expect("what the last run left goes");
 }
 
 fn copy(from: &[PathBuf], to: &Path) {
