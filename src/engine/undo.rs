@@ -10,7 +10,7 @@ use super::{Error, meta, reserve};
 use crate::checkpoint::manifest;
 use crate::error::{At, Failure, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::leads_nowhere;
+use crate::fs::dir::{Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
@@ -252,12 +252,34 @@ fn bring_out(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Named<
         }
         return Ok(None);
     }
-    match fs.place(home.at(), out.at()) {
+    match with_rights(fs, [&home, &out], || fs.place(home.at(), out.at())) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             Ok(Some(format!("what was there before is kept as {home_at}, as something else lies in its way")))
         }
         moved => Ok(moved.at("take back", home_at).map(|()| None)?),
     }
+}
+
+/// A power cut may have taken back that a user's own folder was opened up for the work, and left what was done in it since. So
+/// it is opened once more, for what `act` moves and where: the step that had opened it is undone after these.
+fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> std::io::Result<()>) -> std::io::Result<()> {
+    let refused = match act() {
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => error,
+        done => return done,
+    };
+    let me = rustix::process::geteuid().as_raw();
+    let mut opened = false;
+    for named in names {
+        // A folder that gets another parent is written to, too: its `..`.
+        for at in [named.dir.at(b"."), named.at()] {
+            let closed = at.stat()?.filter(|stat| stat.sort == Sort::Folder && stat.uid == me && stat.mode & 0o700 != 0o700);
+            if let Some(stat) = closed {
+                fs.set_mode(at, stat.mode | 0o700)?;
+                opened = true;
+            }
+        }
+    }
+    if opened { act() } else { Err(refused) }
 }
 
 fn undo_place(
@@ -283,7 +305,7 @@ fn undo_place(
     let gone = (!fresh).then(|| "what was put there is gone".to_owned());
     let (Some(target), Some(spot)) = (target, spot) else { return Ok(gone) };
     match whose(&target, step.to.as_deref())? {
-        Whose::Ours => fs.take(target.at(), spot.at()).at("take back", step.path)?,
+        Whose::Ours => with_rights(fs, [&target, &spot], || fs.take(target.at(), spot.at())).at("take back", step.path)?,
         Whose::Changed(how) => return Ok(Some(how)),
         Whose::Foreign => return Ok(gone),
     }
@@ -306,7 +328,7 @@ fn undo_replace(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Nam
     let Some(spot) = spot else { return Ok(Some("what was put there is gone".into())) };
     let Some(target) = target else { return Ok(Some(NO_FOLDER.into())) };
     match whose(target, step.to.as_deref())? {
-        Whose::Ours => fs.exchange(spot.at(), target.at()).at("take back", step.path)?,
+        Whose::Ours => with_rights(fs, [&spot, target], || fs.exchange(spot.at(), target.at())).at("take back", step.path)?,
         Whose::Changed(how) => return Ok(Some(how)),
         Whose::Foreign if target.at().stat().at("look at", step.path)?.is_none() => {
             return Ok(Some("somebody removed what was put there; what was there before is kept".into()));
@@ -331,7 +353,7 @@ fn undo_remove(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Name
         }
         return Ok(None);
     }
-    match fs.place(spot.at(), target.at()) {
+    match with_rights(fs, [&spot, target], || fs.place(spot.at(), target.at())) {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             Ok(Some("somebody put something else there; what was there before is kept".into()))
         }
