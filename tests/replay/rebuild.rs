@@ -2,9 +2,9 @@
 //! goes by their identity.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::OpenOptions;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::fs::{OpenOptions, Permissions};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, Uid};
@@ -17,6 +17,7 @@ pub fn rebuild(state: &State, tops: &[PathBuf], pools: &[PathBuf]) {
     let now = Now::look(tops, pools);
     let folders: BTreeSet<Key> = state.names.keys().map(|(folder, _)| *folder).collect();
     let mut held: BTreeMap<Key, OwnedFd> = folders.iter().filter_map(|key| Some((*key, now.open(*key)?))).collect();
+    let closed: Vec<(PathBuf, u32)> = held.values().filter_map(opened_up).collect();
     for (folder, name) in state.names.keys() {
         if let (Some(held), Some(key)) = (held.get(folder), now.names.get(&(*folder, name.clone()))) {
             now.detach(*key, held, name);
@@ -29,6 +30,9 @@ pub fn rebuild(state: &State, tops: &[PathBuf], pools: &[PathBuf]) {
             held.insert(*folder, open(&now.pooled(*folder)));
         }
         now.attach(key, state.objects.get(&key), &held[folder], name);
+    }
+    for (path, mode) in closed {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("the mode that it had");
     }
     for (key, content) in &state.content {
         spoil(&now, *key, *content);
@@ -91,7 +95,7 @@ impl Now {
         let pooled = self.pooled(key);
         let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).expect("a name that was just seen");
         if rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir() {
-            rustix::fs::renameat(folder, name, CWD, &pooled).expect("a folder goes to the pool");
+            move_folder(folder, Path::new(name), &CWD, &pooled, stat.st_mode).expect("a folder goes to the pool");
             return;
         }
         if pooled.symlink_metadata().is_err() {
@@ -124,7 +128,8 @@ impl Now {
             }
         };
         let there = if is_folder {
-            rustix::fs::renameat(CWD, &pooled, folder, name)
+            let mode = pooled.symlink_metadata().expect("it was just looked at").mode();
+            move_folder(&CWD, &pooled, folder, Path::new(name), mode)
         } else {
             rustix::fs::linkat(CWD, &pooled, folder, name, AtFlags::empty())
         };
@@ -205,4 +210,23 @@ fn spoil(now: &Now, key: Key, content: Content) {
             file.write_all_at(&zeros, from).expect("zeros");
         }
     }
+}
+
+/// An ordinary user may change no names in a folder that he has closed to himself. Gives the mode that it had.
+fn opened_up(folder: &OwnedFd) -> Option<(PathBuf, u32)> {
+    let path = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd()));
+    let mode = path.metadata().expect("an open folder").mode();
+    if mode & 0o700 == 0o700 {
+        return None;
+    }
+    std::fs::set_permissions(&path, Permissions::from_mode(mode | 0o700)).expect("his own folder");
+    Some((path, mode))
+}
+
+/// An ordinary user may not give a folder another parent that he may not write to.
+fn move_folder(from: &impl AsFd, name: &Path, to: &impl AsFd, new: &Path, mode: u32) -> rustix::io::Result<()> {
+    let mode = Mode::from_raw_mode(mode);
+    rustix::fs::chmodat(from, name, mode | Mode::RWXU, AtFlags::empty())?;
+    rustix::fs::renameat(from, name, to, new)?;
+    rustix::fs::chmodat(to, new, mode, AtFlags::empty())
 }
