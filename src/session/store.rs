@@ -370,29 +370,35 @@ impl Store {
 
     /// Removes what a crash left half made or half removed in `sessions/`. Under the store's lock.
     pub fn sweep(&self, fs: &Fs) -> Result<(), Error> {
-        self.sweep_names(fs, b".gone-")?;
+        self.sweep_removed(fs)?;
+        if self.names_with(b".new-")?.is_empty() {
+            return Ok(());
+        }
         let at = self.dir.at(b"numbering");
-        // Held by whoever makes a session: what is half made is nobody's only while nobody does.
+        // Held by whoever makes a session: what is half made is nobody's only while nobody does, and may have been finished since.
         match Lock::try_take(fs, at, Hold::Exclusive).at("lock", at)? {
-            Some(_numbering) => self.sweep_names(fs, b".new-"),
+            Some(_numbering) => self.sweep_all(fs, &self.names_with(b".new-")?),
             None => Ok(()),
         }
     }
 
     /// Removes what lost its name before: needs no lock, as nobody looks for it any more.
     pub fn sweep_removed(&self, fs: &Fs) -> Result<(), Error> {
-        self.sweep_names(fs, b".gone-")
+        self.sweep_all(fs, &self.names_with(b".gone-")?)
     }
 
-    fn sweep_names(&self, fs: &Fs, prefix: &[u8]) -> Result<(), Error> {
-        for name in self.sessions.names().at("list", self.sessions.path().display())? {
-            let at = self.sessions.at(&name);
-            if name.starts_with(prefix) {
-                match sweep_one(fs, at) {
-                    // Another recant sweeps, too.
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                    swept => swept.at("remove", at)?,
-                }
+    fn names_with(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        let names = self.sessions.names().at("list", self.sessions.path().display())?;
+        Ok(names.into_iter().filter(|name| name.starts_with(prefix)).collect())
+    }
+
+    fn sweep_all(&self, fs: &Fs, names: &[Vec<u8>]) -> Result<(), Error> {
+        for name in names {
+            let at = self.sessions.at(name);
+            match sweep_one(fs, at) {
+                // Another recant sweeps, too.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                swept => swept.at("remove", at)?,
             }
         }
         Ok(())
