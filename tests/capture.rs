@@ -784,9 +784,10 @@ send(b"{program} {store} -- sh -c 'echo star''ted; sleep 1; echo do''ne'; echo s
 send(b"\x1a"); read(b"Stopped"); send(b"fg\n"); read(b"done")
 send(b"{program} {store} -- sh -c 'echo star''ted; kill -STOP $$; echo wo''ke'; echo status=$?\n"); read(b"Stopped")
 send(b"fg\n"); read(b"woke")
-send(b"{program} {store} -- bash --norc -i\n"); send(b"PS1=inner'> '\n"); read(b"inner> "); inner = os.tcgetpgrp(fd)
+send(b"{program} {store} -- bash --norc -i\n"); send(b"PS1=inner'> '\n"); read(b"inner> ")
 send(b"sleep 40 & jobs; fg\n")
-while os.tcgetpgrp(fd) == inner: time.sleep(0.01)  # until it is in the foreground
+def foreground(): return open(f"/proc/{{os.tcgetpgrp(fd)}}/comm").read()
+while foreground() != "sleep\n": time.sleep(0.01)  # it is in the foreground, and no longer a copy of the shell, which ignores the stop
 send(b"\x1a"); read(b"Stopped"); send(b"kill %1; exit; exit\n")
 "#,
             program = program,
