@@ -341,8 +341,11 @@ fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
         verb => out.note(format_args!("session {id}: {paths} {would}{}, {left} left", verb.past())),
     }
     if report.verb == Verb::Commit && !dry_run {
-        let kept = text::bytes(report.kept);
-        out.note(format_args!("{kept} stay in the store for a rollback: recant rollback {}", id.tail()));
+        let back = format!("recant rollback {}", id.tail());
+        match report.kept {
+            0 => out.note(format_args!("{back} takes it back")),
+            kept => out.note(format_args!("{} stay in the store for a rollback: {back}", text::bytes(kept))),
+        }
     }
     if report.status == Status::Partial && !dry_run {
         out.note(format_args!("session {id} is partial now: recant show {} lists what is in and what is out", id.tail()));

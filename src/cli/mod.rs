@@ -259,7 +259,7 @@ impl Call {
 
     fn with_remedy(&self, problem: Problem) -> Problem {
         match self.store_path() {
-            Ok(store) => problem.of_store(&store),
+            Ok(store) => problem.barred(&store),
             // That is what the problem is about.
             Err(_) => problem,
         }
