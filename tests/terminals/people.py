@@ -5,6 +5,8 @@ Takes the binary, and whether the person is root. A program that is not installe
 import fcntl, os, pty, pwd, re, select, shutil, signal, struct, sys, termios, time
 
 recant, root = sys.argv[1], sys.argv[2] == "Root"
+# An account that nobody logs in to has a shell that ends at once; tmux would start its windows in it, bare too.
+os.environ["SHELL"] = "/bin/sh"
 known = any(entry.pw_uid == os.getuid() for entry in pwd.getpwall())
 
 
