@@ -537,9 +537,7 @@ fn checkpoint_prune_ends_a_rollback_only_by_name() {
 #[test]
 fn a_checkpoint_pruned_while_nothing_is_on_the_tree_ends_no_later_rollback() {
     let world = World::new();
-    world.write("f", "old");
-    let id = world.begin();
-    world.stage_write(&id, "f", "new");
+    let id = world.edited("f");
     for verb in ["commit", "rollback"] {
         world.call([verb, &id]).run().ok();
     }
@@ -665,9 +663,7 @@ fn a_command_from_another_folder_does_the_same() {
 #[test]
 fn an_interrupted_commit_is_shown_by_status_and_settled_by_the_next_change() {
     let world = World::new();
-    world.write("f", "old");
-    let id = world.begin();
-    world.stage_write(&id, "f", "new");
+    let id = world.edited("f");
     let log = world.root().join("steps");
     let dry = world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
     world.call(["rollback", &id]).run().ok();

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{Manifest, Said, World, is_root};
+use common::{Manifest, Said, World, assert_done_or_not, is_root};
 
 /// So many files edited, some removed and some made.
 fn scene(world: &World, files: usize) -> (String, Manifest) {
@@ -187,11 +187,7 @@ fn without_a_free_inode_an_operation_is_done_or_refused_and_never_half() {
         fill();
         let said = world.recant(&format!("rollback {id}"));
         println!("a rollback without a free inode ended with {}", said.status);
-        match said.status {
-            0 => before.assert_same(&world.manifest(), "done"),
-            1 => after.assert_same(&world.manifest(), &format!("{said}")),
-            status => panic!("{status}: {said}"),
-        }
+        assert_done_or_not(&said, &world, &before, &after);
         std::fs::remove_dir_all(&ballast).expect("inodes again");
         world.recant(&format!("rollback {id}")).ok();
         before.assert_same(&world.manifest(), "with inodes again");

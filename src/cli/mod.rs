@@ -119,8 +119,8 @@ enum Effects {
 
 fn effects(verb: &Verb) -> Effects {
     let only_reads = match verb {
-        Verb::Commit(args) => args.dry_run,
-        Verb::Rollback(args) | Verb::Redo(args) => args.dry_run,
+        Verb::Commit(args) => args.what.dry_run,
+        Verb::Rollback(args) | Verb::Redo(args) => args.what.dry_run,
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } | Verb::Session { verb: SessionVerb::Prune(args) } => args.dry_run,
         Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_)),
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) => false,

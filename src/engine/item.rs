@@ -275,11 +275,15 @@ pub enum Turn {
     Close(u32),
 }
 
+/// The number of a change, of an item or of an opened folder, from its index: `Session::sides_of_all` refuses a session of more
+/// changes, and of these others there are no more.
+pub fn number(index: usize) -> u32 {
+    u32::try_from(index).expect("a session has fewer than 2^32 changes")
+}
+
 /// The order of docs/ARCHITECTURE.md, Steps: folders opened up; new folders, parents first; leaves; folders that go, deepest
 /// first; last the metadata, deepest first. Both lists are in path order.
 pub fn turns(items: &[Item], opened: &[Opened]) -> Vec<Turn> {
-    // Each is in memory with its path and states: 2^32 of them would be hundreds of GB.
-    let number = |i: usize| u32::try_from(i).expect("a session has fewer than 2^32 changes");
     let which = |which: fn(&Item) -> bool| (0..items.len()).filter(move |i| which(&items[*i])).map(number);
     let mut turns: Vec<Turn> = (0..opened.len()).map(|i| Turn::Open(number(i))).collect();
     turns.extend(which(Item::brings_folder).map(Turn::Move));
