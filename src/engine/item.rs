@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::held::Held;
+use super::held::{Held, is_place};
 use super::job::Verb;
 use super::step::{Act, Places, Spot, Step};
 use crate::checkpoint::manifest::Kept;
@@ -123,6 +123,11 @@ impl Item {
     /// Whether `verb` overwrites something by force that goes under `displaced/`: a commit keeps it as the `before` instead.
     pub fn displaces(&self, verb: Verb) -> bool {
         self.forced && verb != Verb::Commit && self.from.is_some()
+    }
+
+    /// Whether what is said of where its `to` lies can be believed.
+    pub(super) fn lies_in_session(&self) -> bool {
+        self.held.as_ref().is_none_or(|held| is_place(&held.place(self.n, &self.path)))
     }
 
     /// The metadata that a folder has when it is placed is in `placed`; all other objects are placed as they are recorded.

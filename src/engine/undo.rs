@@ -113,19 +113,18 @@ pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id:
         (Some(draft), Some(session)) if session.header.generation < draft.generation => {
             clean(fs, session, &draft.made, &draft.times)?;
         }
-        (Some(draft), None) => clean_tree(fs, id, &draft)?,
+        (Some(draft), None) => clean_tree(fs, &draft)?,
         _ => {}
     }
     Journal::remove(fs, store, id)
 }
 
 /// Of a session that is gone: what was made for it lies on the tree under names of recant's own.
-fn clean_tree(fs: &Fs, id: &Id, draft: &Draft) -> Result<(), Error> {
+fn clean_tree(fs: &Fs, draft: &Draft) -> Result<(), Error> {
     let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
-    let own = format!(".recant-{id}-");
     for spot in draft.made.iter().rev() {
         let Spot::Tree(path) = spot else { continue };
-        let Some(parent) = path.parent().filter(|_| path.name().starts_with(own.as_bytes())) else { continue };
+        let Some(parent) = path.parent() else { continue };
         let dir = match roots.folder(&parent) {
             Ok(dir) => dir,
             Err(error) if leads_nowhere(&error) => continue,

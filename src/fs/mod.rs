@@ -4,6 +4,7 @@
 //! passes one hook first ([`watch`]), so that a test can stop before any of them. Reading is in [`dir`]; what is here
 //! does one step each and decides nothing.
 
+mod clock;
 pub mod copy;
 pub mod dir;
 mod flush;
@@ -23,6 +24,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
+pub use clock::{Moment, exact_now, now};
 use dir::{Dev, Dir, Entry, Sort, Time};
 #[cfg(feature = "crash-points")]
 use watch::Watch;
@@ -377,19 +379,4 @@ fn is_no_flag(error: &io::Error) -> bool {
 fn of_fd(fd: std::os::fd::BorrowedFd<'_>) -> String {
     use std::os::fd::AsRawFd;
     format!("/proc/self/fd/{}", fd.as_raw_fd())
-}
-
-/// The time as exactly as the kernel tells it: CLOCK_REALTIME. A file changed before this call has a ctime of before it, also
-/// where the file system stamps finer than the tick (multigrain timestamps, Linux 6.13).
-pub fn exact_now() -> Time {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    // As below.
-    Time { s: now.tv_sec, ns: u32::try_from(now.tv_nsec).unwrap_or(0) }
-}
-
-/// The clock that the kernel stamps files with: CLOCK_REALTIME_COARSE. A file changed after this call has this ctime or a later one.
-pub fn now() -> Time {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-    // A clock_gettime(2) tv_nsec is below 1e9, which fits.
-    Time { s: now.tv_sec, ns: u32::try_from(now.tv_nsec).unwrap_or(0) }
 }
