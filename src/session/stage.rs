@@ -2,7 +2,7 @@
 //! line that names it, then the header that counts the line; last the object that it replaces goes (docs/ARCHITECTURE.md, By hand).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::rc::Rc;
@@ -342,7 +342,7 @@ impl<'a> Desk<'a> {
         // Left by a staging that was cut off.
         self.fs.remove_all(at).at("remove", at)?;
         let file = self.fs.create(at, 0o600).at("make", at)?;
-        let (mut hasher, mut size) = (Hasher::default(), 0);
+        let (mut hasher, mut size, mut holed) = (Hasher::default(), 0, false);
         let mut buffer = vec![0; 128 << 10];
         loop {
             let got = match write.content.read(&mut buffer) {
@@ -352,8 +352,17 @@ impl<'a> Desk<'a> {
                 Err(error) => return Err(error).at("read", write.source).map_err(Error::from),
             };
             hasher.update(&buffer[..got]);
-            self.fs.write(&file, &buffer[..got], objects.path()).at("write", at)?;
             size += got as u64;
+            // A hole stays one, and what could be one becomes one: cp --sparse=always does so, too.
+            holed = got == buffer.len() && buffer.iter().all(|byte| *byte == 0);
+            if holed {
+                (&file).seek(SeekFrom::Start(size)).at("write", at)?;
+            } else {
+                self.fs.write(&file, &buffer[..got], objects.path()).at("write", at)?;
+            }
+        }
+        if holed {
+            self.fs.set_size(&file, size, objects.path()).at("write", at)?;
         }
         Ok((hasher.finish(), size))
     }
