@@ -79,8 +79,9 @@ pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: 
     sweep(fs, series, n)?;
     let taken = take(fs, store, series, n, last.as_ref(), asked);
     if !matches!(taken, Ok(Made { how: How::New, .. })) {
-        // Tidying: where it fails, the next one sweeps.
-        drop(sweep(fs, series, n));
+        // Where the name is there and only its sync has failed, it is complete: its content stays. Tidying: where it fails, the next
+        // one sweeps.
+        drop(series.numbers().and_then(|numbers| sweep(fs, series, numbers.last().map_or(0, |last| last + 1))));
     }
     taken
 }
