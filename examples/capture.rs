@@ -63,20 +63,8 @@ fn attempt() -> Result<Exit, Error> {
         let started: Vec<(i64, u32)> = read(&store, "started");
         let started = Time { s: started[0].0, ns: started[0].1 };
         let places = read(&store, "places");
-        let route = Route::of(rustix::process::geteuid().as_raw());
         let known = Changes::default();
-        let facts = Facts {
-            held: &held,
-            places: &places,
-            store: &store,
-            started,
-            first: started,
-            known: &known,
-            hides: &[],
-            scratch: &[],
-            route,
-        };
-        keep(&store, &collect(&facts, &Fs::new())?);
+        keep(&store, &collect(&facts(&held, &places, &store, started, &known), &Fs::new())?);
         return Ok(Exit::Code(0));
     }
     let argv: Vec<OsString> = words.collect();
@@ -129,19 +117,7 @@ fn attempt() -> Result<Exit, Error> {
         eprintln!("without own PIDs");
     }
     let (places, known) = (laid.places(), Changes::default());
-    let (started, route) = (ended.started, Route::of(rustix::process::geteuid().as_raw()));
-    let facts = Facts {
-        held: &held,
-        places: &places,
-        store: &store,
-        started,
-        first: started,
-        known: &known,
-        hides: &[],
-        scratch: &[],
-        route,
-    };
-    keep(&store, &finish(&fs, &laid, &facts)?);
+    keep(&store, &finish(&fs, &laid, &facts(&held, &places, &store, ended.started, &known))?);
     Ok(ended.exit)
 }
 
@@ -159,4 +135,9 @@ fn write<T: serde::Serialize>(store: &AbsPath, name: &str, list: &[T]) {
 fn read<T: serde::de::DeserializeOwned>(store: &AbsPath, name: &str) -> Vec<T> {
     let text = std::fs::read_to_string(store.as_path().join(name)).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).expect("what was written")).collect()
+}
+
+fn facts<'a>(held: &'a Dir, places: &'a [Place], store: &'a AbsPath, started: Time, known: &'a Changes) -> Facts<'a> {
+    let route = Route::of(rustix::process::geteuid().as_raw());
+    Facts { held, places, store, started, first: started, known, hides: &[], scratch: &[], route }
 }

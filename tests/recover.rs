@@ -9,7 +9,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Manifest, World};
+use common::{Manifest, Said, World};
 
 /// A session with every kind of step, killed when all of it was on the tree and nothing was sealed.
 struct Scene {
@@ -79,6 +79,17 @@ impl Scene {
         assert_eq!(killed.status, 137, "{killed}");
     }
 
+    /// The operation cut off there, somebody at work since, and a recovery killed before its step `n`.
+    fn kill_recovery(&self, how: &str, killed_before: usize, n: usize) -> Said {
+        self.reset();
+        self.kill_before(killed_before);
+        self.disturb();
+        if self._elsewhere.is_some() {
+            self.shell("rm -f tree/made/deep/put");
+        }
+        self.world.call(["recover", &self.id, how]).env("RECANT_STEPS", format!("kill:{n}")).run()
+    }
+
     fn shell(&self, command: &str) {
         self.world.program("sh", ["-c", command]).cwd(self.world.root()).run().ok();
     }
@@ -100,7 +111,7 @@ impl Scene {
         self.shell(command);
     }
 
-    fn recover(&self, how: &str) -> common::Said {
+    fn recover(&self, how: &str) -> Said {
         self.world.recant(&format!("recover {} {how}", self.id))
     }
 
@@ -216,13 +227,7 @@ fn sweep(verb: &'static str, how: &str, two: bool) {
     let scene = Scene::new(verb, two);
     let killed_before = scene.step_of("renameat ", "session.json.new");
     for n in (1..).step_by(if two { 3 } else { 1 }) {
-        scene.reset();
-        scene.kill_before(killed_before);
-        scene.disturb();
-        if two {
-            scene.shell("rm -f tree/made/deep/put");
-        }
-        let first = scene.world.call(["recover", &scene.id, how]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let first = scene.kill_recovery(how, killed_before, n);
         let what = format!("{verb}, {how} killed before step {n}, two file systems: {two}: {first}");
         if first.status == 137 {
             // Before the decision is written down it is to be made again.
@@ -416,9 +421,7 @@ fn what_was_not_done_is_not_finished_and_what_was_tidied_up_is_not_undone() {
 #[test]
 fn what_has_not_come_home_is_not_finished() {
     let world = World::new();
-    world.write("edited", "old");
-    let id = world.begin();
-    world.stage_write(&id, "edited", "new");
+    let id = world.edited("edited");
     let log = world.root().join("steps");
     let kill = |world: &World, id: &str| {
         for n in 1.. {
@@ -559,13 +562,7 @@ fn a_forced_recovery_that_is_cut_off_and_then_finished_loses_nothing_of_anybody(
         let killed_before = scene.step_of("renameat ", "session.json.new");
         let mut there = None;
         for n in (1..).step_by(if two { 3 } else { 1 }) {
-            scene.reset();
-            scene.kill_before(killed_before);
-            scene.disturb();
-            if two {
-                scene.shell("rm -f tree/made/deep/put");
-            }
-            let first = scene.world.call(["recover", &scene.id, "--force"]).env("RECANT_STEPS", format!("kill:{n}")).run();
+            let first = scene.kill_recovery("--force", killed_before, n);
             let ended = scene.recover("--finish");
             let what = format!("--force killed before step {n}, two file systems: {two}: {first}\nthen {ended}");
             let count = format!("grep -rlxE 'theirs|newtheirs|old|away|1' tree {} | wc -l", scene.store().display());

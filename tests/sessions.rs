@@ -537,9 +537,7 @@ fn checkpoint_prune_ends_a_rollback_only_by_name() {
 #[test]
 fn a_checkpoint_pruned_while_nothing_is_on_the_tree_ends_no_later_rollback() {
     let world = World::new();
-    world.write("f", "old");
-    let id = world.begin();
-    world.stage_write(&id, "f", "new");
+    let id = world.edited("f");
     for verb in ["commit", "rollback"] {
         world.call([verb, &id]).run().ok();
     }
@@ -665,9 +663,7 @@ fn a_command_from_another_folder_does_the_same() {
 #[test]
 fn an_interrupted_commit_is_shown_by_status_and_settled_by_the_next_change() {
     let world = World::new();
-    world.write("f", "old");
-    let id = world.begin();
-    world.stage_write(&id, "f", "new");
+    let id = world.edited("f");
     let log = world.root().join("steps");
     let dry = world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
     world.call(["rollback", &id]).run().ok();
@@ -714,4 +710,20 @@ fn who_only_asks_whether_a_session_is_held_keeps_nobody_from_it() {
     drop(lock);
     assert!(child.wait().expect("its status").success());
     assert!(world.recant("list").ok().stdout().contains("named"));
+}
+
+#[test]
+fn what_is_done_already_is_said_and_the_store_stays_as_it_is() {
+    let world = World::new();
+    world.set_mtime(".", 1_000_000_000, 7);
+    let id = world.edited("f");
+    world.call(["session", "mkdir", &id, "d"]).run().ok();
+    for (verb, said) in [("commit", "nothing to commit"), ("rollback", "nothing to roll back"), ("redo", "nothing to redo")] {
+        world.call([verb, &id]).run().ok();
+        let (tree, log) = (world.manifest(), world.recant("log --json").ok().stdout());
+        let again = world.call([verb, &id]).run().ok();
+        assert!(again.stderr().contains(said), "{again}");
+        tree.assert_same(&world.manifest(), verb);
+        assert_eq!(log, world.recant("log --json").ok().stdout(), "{verb}");
+    }
 }

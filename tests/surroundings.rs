@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{Manifest, Said, World, is_root};
+use common::{Manifest, Said, World, assert_done_or_not, is_root};
 
 /// So many files edited, some removed and some made.
 fn scene(world: &World, files: usize) -> (String, Manifest) {
@@ -187,11 +187,7 @@ fn without_a_free_inode_an_operation_is_done_or_refused_and_never_half() {
         fill();
         let said = world.recant(&format!("rollback {id}"));
         println!("a rollback without a free inode ended with {}", said.status);
-        match said.status {
-            0 => before.assert_same(&world.manifest(), "done"),
-            1 => after.assert_same(&world.manifest(), &format!("{said}")),
-            status => panic!("{status}: {said}"),
-        }
+        assert_done_or_not(&said, &world, &before, &after);
         std::fs::remove_dir_all(&ballast).expect("inodes again");
         world.recant(&format!("rollback {id}")).ok();
         before.assert_same(&world.manifest(), "with inodes again");
@@ -345,4 +341,78 @@ fn nobody_waits_forever_for_a_holder_that_was_killed() {
     rustix::process::kill_process_group(group, rustix::process::Signal::KILL).expect("it is there");
     assert!(waiting.join().expect("no panic").success());
     drop(holder.wait());
+}
+
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_lock_file_that_is_removed_or_replaced_while_it_is_held_keeps_others_out_all_the_same() {
+    for how in ["rm", "rm && touch", "cp"] {
+        let world = World::new();
+        let (id, _) = scene(&world, 4);
+        let other = world.begin();
+        world.stage_write(&other, "other", "o");
+        let before = world.manifest();
+        let log = world.root().join("steps");
+        world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let after = timeless(world.manifest());
+        world.recant(&format!("rollback {id}")).ok();
+        let steps = std::fs::read_to_string(&log).expect("the steps").lines().count();
+        // Two others come: one to the same session, which ends at once, and one to another, which waits and says so.
+        let gone = |lock: &Path| {
+            let lock = lock.display();
+            match how {
+                "rm" => format!("rm {lock}"),
+                "rm && touch" => format!("rm {lock} && touch {lock}"),
+                _ => format!("cp {lock} {lock}.2 && mv {lock}.2 {lock}"),
+            }
+        };
+        let (store, session) = (gone(&world.store().join("lock")), gone(&world.session(&id).join("lock")));
+        let (said, recant) = (world.root().join("said"), env!("CARGO_BIN_EXE_recant"));
+        let others = format!(
+            "{store} && {session} || exit 1\n{recant} discard -y {id} 2> /dev/null; test $? = 6 || exit 1; \
+             ({recant} commit {other} > {0} 2>&1; echo ended >> {0}) & until test -s {0}; do sleep 0.02; done",
+            said.display()
+        );
+        let script = world.root().join("others");
+        std::fs::write(&script, others).expect("a script");
+        // The first steps open the locks.
+        for n in (5..steps).step_by(steps / 3) {
+            let what = format!("{how}, before step {n} of {steps}");
+            let verb = if n == 5 { "commit" } else { "redo" };
+            let said_first = world.call([verb, &id]).env("RECANT_STEPS", format!("run:{n}:sh {}", script.display())).run();
+            assert_eq!(said_first.status, 0, "{what}: {said_first}");
+            while !std::fs::read_to_string(&said).expect("its words").ends_with("ended\n") {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!((world.status(&id), world.status(&other)), ("committed".into(), "committed".into()), "{what}");
+            world.recant(&format!("rollback {other}")).ok();
+            after.assert_same(&timeless(world.manifest()), &what);
+            world.assert_tidy(&what);
+            world.recant(&format!("rollback {id}")).ok();
+            before.assert_same(&world.manifest(), &what);
+            std::fs::remove_file(&said).expect("its words");
+        }
+    }
+}
+
+#[test]
+fn where_nothing_can_be_locked_nothing_is_changed() {
+    if std::process::Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
+        return common::skip("locks that are refused: no strace here");
+    }
+    let world = World::new();
+    let (id, before) = scene(&world, 2);
+    let recant = env!("CARGO_BIN_EXE_recant");
+    for error in ["ENOLCK", "ENOSYS", "EOPNOTSUPP", "EIO"] {
+        // The session's file and folder, then the store's.
+        for nth in 1..=4 {
+            let inject = format!("inject=flock:error={error}:when={nth}");
+            let words = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=flock", "-e", &inject, recant, "commit", &id];
+            let said = world.program("strace", words).run().with(1);
+            assert!(said.stderr().contains("/lock: cannot lock: "), "{error} {nth}: {said}");
+            before.assert_same(&world.manifest(), &format!("{error} {nth}"));
+            world.assert_tidy(error);
+        }
+    }
+    world.recant(&format!("commit {id}")).ok();
 }

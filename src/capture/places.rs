@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
@@ -14,7 +15,7 @@ use rustix::fs::Access;
 use super::error::Error;
 use super::plan::{Need, Request, Route, Target};
 use crate::error::At;
-use crate::fs::dir::{Dir, Sort, Stat};
+use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
 use crate::fs::mounts::{self, Mount};
 use crate::fs::path::AbsPath;
 use crate::session::run::{Coverage, How};
@@ -159,6 +160,7 @@ struct Looked {
 }
 
 impl Looked {
+    /// As [`stat`].
     fn look(&mut self, path: &AbsPath) -> Option<Stat> {
         let Some((parent, name)) = path.parent().zip(path.split().map(|(_, name)| name)) else { return stat(path) };
         if self.parent.as_ref().is_none_or(|(held, _)| *held != parent) {
@@ -464,7 +466,12 @@ impl Making<'_> {
     fn sockets(&mut self) -> Result<(), Error> {
         let places = &self.places;
         let apart = |path: &AbsPath| places.passes.iter().chain(&places.hidden).any(|top| path.is_under(top));
-        let sockets: Vec<AbsPath> = listening()?.into_iter().filter(|path| !apart(path) && is_socket(path)).collect();
+        let mut sockets = Vec::new();
+        for path in listening()?.into_iter().filter(|path| !apart(path)) {
+            if is_socket(&path)? {
+                sockets.push(path);
+            }
+        }
         for socket in &sockets {
             if !self.is_captured(socket) && !is_own(socket) {
                 self.say(socket, How::Masked, "a socket of a process outside", false);
@@ -512,9 +519,20 @@ fn bound_path(line: &[u8]) -> Option<AbsPath> {
     if before == 7 { AbsPath::parse(&line[start..]).ok() } else { None }
 }
 
-/// What cannot be looked at cannot be connected to either: the command has the caller's rights.
-fn is_socket(path: &AbsPath) -> bool {
-    stat(path).is_some_and(|stat| stat.sort == Sort::Socket)
+/// What is out of the caller's reach cannot be connected to either: the command has the caller's rights.
+///
+/// Errors: that it cannot be looked at for another reason (no descriptor left, a disk that fails) must not leave it unmasked.
+fn is_socket(path: &AbsPath) -> Result<bool, Error> {
+    let found = within_reach(stat_at(path)).at("look at the socket", path)?;
+    Ok(found.is_some_and(|stat| stat.sort == Sort::Socket))
+}
+
+/// `None` for what is not there, and for what the caller may not come near: path_resolution(7).
+fn within_reach(found: io::Result<Option<Stat>>) -> io::Result<Option<Stat>> {
+    match found {
+        Err(error) if leads_nowhere(&error) || error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        found => found,
+    }
 }
 
 /// Whether the caller may write in a folder, the mount's being read-only included: access(2).
@@ -528,11 +546,17 @@ fn real(path: &Path) -> Option<AbsPath> {
     AbsPath::parse(path.as_os_str().as_encoded_bytes()).ok()
 }
 
-/// What is at a path, links not followed at its last name.
+/// What is at a path, links not followed at its last name. `None` also where it cannot be looked at: the caller takes it for a
+/// place of no overlay of its own, and what the kernel mounted is compared with the plan before the command starts.
 pub(super) fn stat(path: &AbsPath) -> Option<Stat> {
-    let Some((parent, name)) = path.split() else { return Dir::open(path.as_path()).ok()?.stat().ok() };
-    let parent = AbsPath::parse(parent).ok()?;
-    Dir::open(parent.as_path()).ok()?.at(name).stat().ok()?
+    stat_at(path).ok().flatten()
+}
+
+fn stat_at(path: &AbsPath) -> io::Result<Option<Stat>> {
+    match path.parent().zip(path.split()) {
+        Some((parent, (_, name))) => Dir::open(parent.as_path())?.at(name).stat(),
+        None => Dir::open(path.as_path())?.stat().map(Some),
+    }
 }
 
 #[cfg(test)]

@@ -149,6 +149,7 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
     let listened = Signals::of(&[init::FORWARDED, &[libc::SIGCONT]].concat());
     let mask = listened.block();
     let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
+        let begun = fs::Moment::now();
         let started = ground.laid().map_or_else(fs::exact_now, |laid| laid.plan.since);
         let meter = ground.laid().zip(command.max_size).map(|(laid, max)| Meter::new(laid, max));
         let mut run =
@@ -175,6 +176,8 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
         while sys::next_signal(signals.as_fd()).is_some() {}
         let too_much = run.too_much.or_else(|| run.meter.and_then(|meter| Some(meter.written()).filter(|n| *n > meter.max())));
         let places = ground.laid().map(Laid::places).unwrap_or_default();
+        // What changed on the tree meanwhile is told by its time: also where the clock was set back.
+        let started = begun.corrected(started);
         Ok(Ended { exit, started, places, closed: inherited.closed(), own_pids, too_much })
     });
     mask.set();

@@ -1,7 +1,5 @@
 //! `commit`, `rollback` and `redo`.
 
-use std::path::PathBuf;
-
 use globset::GlobSetBuilder;
 use serde::Serialize;
 
@@ -51,8 +49,7 @@ pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
     let ask = ask_commit(call, on_limit, args.force, args.accept_unsynced)?;
     let minor = if args.strict || args.force { Minor::Stops } else { Minor::LeftOut };
-    let said = Said { dry_run: args.dry_run, all: args.all };
-    carry_out(call, &args.id, &args.paths, said, Act { verb: Verb::Commit, minor, ask: &ask })
+    carry_out(call, &args.what, args.all, Act { verb: Verb::Commit, minor, ask: &ask })
 }
 
 /// What is said of an operation, and how.
@@ -110,15 +107,13 @@ pub fn redo(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
         let (on_conflict, limits) = (on_conflict(args.force), limits(call, call.config.on_limit.value));
         commit::redo(session, &Request { paths, on_conflict, limits, denied: denied.clone(), aside, accept_unsynced: true })
     };
-    let said = Said { dry_run: args.dry_run, all: args.all };
-    carry_out(call, &args.id, &args.paths, said, Act { verb: Verb::Redo, minor: Minor::Stops, ask: &ask })
+    carry_out(call, &args.what, args.all, Act { verb: Verb::Redo, minor: Minor::Stops, ask: &ask })
 }
 
 /// Takes a session back.
 pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
     let ask = |session: &Locked, paths: &[AbsPath], _: &Aside| crate::rollback::rollback(session, paths, on_conflict(args.force));
-    let said = Said { dry_run: args.dry_run, all: args.all };
-    carry_out(call, &args.id, &args.paths, said, Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask })
+    carry_out(call, &args.what, args.all, Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask })
 }
 
 fn on_conflict(force: bool) -> OnConflict {
@@ -168,10 +163,11 @@ fn minor(call: &Call, session: &Locked) -> Result<Option<Denied>, Problem> {
     Ok(Some(std::rc::Rc::new(move |path: &AbsPath| named(path) && !(works_there && path.is_under(&project)))))
 }
 
-fn carry_out(call: &Call, key: &str, paths: &[PathBuf], said: Said, act: Act<'_>) -> Result<Ended, Problem> {
-    let (store, mut session) = if said.dry_run { to_look_at(call, key)? } else { call.locked(key)? };
-    let changes = if paths.is_empty() { Changes::default() } else { session.changes()? };
-    let paths = paths.iter().map(|path| place::named(path, &changes)).collect::<Result<Vec<_>, _>>()?;
+fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<Ended, Problem> {
+    let said = Said { dry_run: what.dry_run, all };
+    let (store, mut session) = if said.dry_run { to_look_at(call, &what.id)? } else { call.locked(&what.id)? };
+    let changes = if what.paths.is_empty() { Changes::default() } else { session.changes()? };
+    let paths = what.paths.iter().map(|path| place::named(path, &changes)).collect::<Result<Vec<_>, _>>()?;
     drop(changes);
     let (report, ended) = carry_out_in(call, store, &mut session, &paths, said.dry_run, &act)?;
     say(call, session.id(), &report, said);
@@ -351,8 +347,11 @@ fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
         verb => out.note(format_args!("session {id}: {paths} {would}{}, {left} left", verb.past())),
     }
     if report.verb == Verb::Commit && !dry_run {
-        let kept = text::bytes(report.kept);
-        out.note(format_args!("{kept} stay in the store for a rollback: recant rollback {}", id.tail()));
+        let back = format!("recant rollback {}", id.tail());
+        match report.kept {
+            0 => out.note(format_args!("{back} takes it back")),
+            kept => out.note(format_args!("{} stay in the store for a rollback: {back}", text::bytes(kept))),
+        }
     }
     if report.status == Status::Partial && !dry_run {
         out.note(format_args!("session {id} is partial now: recant show {} lists what is in and what is out", id.tail()));

@@ -123,8 +123,8 @@ enum Effects {
 
 fn effects(verb: &Verb) -> Effects {
     let only_reads = match verb {
-        Verb::Commit(args) => args.dry_run,
-        Verb::Rollback(args) | Verb::Redo(args) => args.dry_run,
+        Verb::Commit(args) => args.what.dry_run,
+        Verb::Rollback(args) | Verb::Redo(args) => args.what.dry_run,
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } | Verb::Session { verb: SessionVerb::Prune(args) } => args.dry_run,
         Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_)),
         Verb::Snapshot { verb } => match verb {
@@ -277,7 +277,7 @@ impl Call {
 
     fn with_remedy(&self, problem: Problem) -> Problem {
         match self.store_path() {
-            Ok(store) => problem.of_store(&store),
+            Ok(store) => problem.barred(&store),
             // That is what the problem is about.
             Err(_) => problem,
         }

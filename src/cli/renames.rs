@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::problem::Problem;
 use super::sides::{Content, Sources};
+use crate::error::At;
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
 use crate::session::sides::Side;
@@ -117,8 +118,8 @@ fn digest(change: &Change, side: Side, sources: &mut Sources<'_>, end: End) -> R
         End::Before => sources.before(change, side, &on_tree)?,
         End::After => sources.after(change, side, &on_tree)?,
     };
-    Ok(match content {
-        Content::File(file) => look::digest_of(&file).ok().map(|(digest, _)| digest),
-        Content::Gone(_) => None,
-    })
+    match content {
+        Content::File(file) => Ok(Some(look::digest_of(&file).at("read", &change.path)?.0)),
+        Content::Gone(_) => Ok(None),
+    }
 }

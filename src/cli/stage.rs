@@ -56,8 +56,8 @@ pub fn write(call: &Call, args: &args::Write) -> Result<Ended, Problem> {
         Some(path) => Box::new(std::fs::File::open(path).at("open", &source)?),
         None => Box::new(std::io::stdin()),
     };
-    at_desk(call, &args.id, args.parents, |desk| {
-        let write = Write { content: &mut *content, source: &source, mode: args.mode, over_folder: args.recursive };
+    at_desk(call, &args.id, args.place.parents, |desk| {
+        let write = Write { content: &mut *content, source: &source, mode: args.mode, over_folder: args.place.recursive };
         Ok(desk.write(&args.path, &cwd_for(&args.path)?, write)?)
     })
 }
@@ -75,7 +75,9 @@ pub fn mkdir(call: &Call, args: &args::Mkdir) -> Result<Ended, Problem> {
 /// Stages a symlink.
 pub fn symlink(call: &Call, args: &args::Symlink) -> Result<Ended, Problem> {
     let target = args.target.as_bytes();
-    at_desk(call, &args.id, args.parents, |desk| Ok(desk.symlink(target, &args.path, &cwd_for(&args.path)?, args.recursive)?))
+    at_desk(call, &args.id, args.place.parents, |desk| {
+        Ok(desk.symlink(target, &args.path, &cwd_for(&args.path)?, args.place.recursive)?)
+    })
 }
 
 /// Stages permission bits.

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::iter::Peekable;
 
 use super::Error;
+use super::item::number;
 use super::job::Verb;
 use crate::error::At;
 use crate::fs::dir::{Sort, leads_nowhere};
@@ -75,9 +76,7 @@ impl Chosen {
                 None => (self.starts)(side),
             };
             if asked {
-                // `Session::sides_of_all` refuses a session of more.
-                let index = u32::try_from(index).expect("a session has fewer than 2^32 changes");
-                return Ok(Some((change, index, side)));
+                return Ok(Some((change, number(index), side)));
             }
         }
         Ok(None)

@@ -62,6 +62,14 @@ impl Held {
     }
 }
 
+/// Whether it is one of the places below the session's folder that objects are given: nothing else that a stored file says is used as
+/// one (docs/ARCHITECTURE.md, I14).
+pub(super) fn is_place(place: &[u8]) -> bool {
+    let ours = [&b"held/"[..], b"checkpoint/blobs/", b"checkpoint/objects/", b"displaced/"];
+    let plain = |part: &[u8]| !part.is_empty() && part != b"." && part != b".." && !part.contains(&0);
+    ours.iter().any(|folder| place.starts_with(folder)) && place.split(|b| *b == b'/').all(plain)
+}
+
 fn upper(place: &[u8], path: &AbsPath) -> Option<Held> {
     let rest = place.strip_prefix(b"held/upper/")?;
     let digits = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use super::held::Held;
+use super::held::{Held, is_place};
 use super::job::Verb;
 use super::step::{Act, Places, Spot, Step};
 use crate::checkpoint::manifest::Kept;
@@ -123,6 +123,11 @@ impl Item {
     /// Whether `verb` overwrites something by force that goes under `displaced/`: a commit keeps it as the `before` instead.
     pub fn displaces(&self, verb: Verb) -> bool {
         self.forced && verb != Verb::Commit && self.from.is_some()
+    }
+
+    /// Whether what is said of where its `to` lies can be believed.
+    pub(super) fn lies_in_session(&self) -> bool {
+        self.held.as_ref().is_none_or(|held| is_place(&held.place(self.n, &self.path)))
     }
 
     /// The metadata that a folder has when it is placed is in `placed`; all other objects are placed as they are recorded.
@@ -275,11 +280,15 @@ pub enum Turn {
     Close(u32),
 }
 
+/// The number of a change, of an item or of an opened folder, from its index: `Session::sides_of_all` refuses a session of more
+/// changes, and of these others there are no more.
+pub fn number(index: usize) -> u32 {
+    u32::try_from(index).expect("a session has fewer than 2^32 changes")
+}
+
 /// The order of docs/ARCHITECTURE.md, Steps: folders opened up; new folders, parents first; leaves; folders that go, deepest
 /// first; last the metadata, deepest first. Both lists are in path order.
 pub fn turns(items: &[Item], opened: &[Opened]) -> Vec<Turn> {
-    // Each is in memory with its path and states: 2^32 of them would be hundreds of GB.
-    let number = |i: usize| u32::try_from(i).expect("a session has fewer than 2^32 changes");
     let which = |which: fn(&Item) -> bool| (0..items.len()).filter(move |i| which(&items[*i])).map(number);
     let mut turns: Vec<Turn> = (0..opened.len()).map(|i| Turn::Open(number(i))).collect();
     turns.extend(which(Item::brings_folder).map(Turn::Move));

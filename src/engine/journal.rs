@@ -130,7 +130,9 @@ impl Draft {
     pub fn read(dir: &Dir, id: &Id) -> Result<Option<Self>, Error> {
         let name = names(id).draft;
         let bytes = crate::session::store::read_small(dir.at(&name), 1 << 30)?;
-        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+        let draft: Option<Self> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        // I14: what it lists is removed with all that is in it. Anything but a name that Prepare gives was not made by it.
+        Ok(draft.map(|draft| Self { made: draft.made.into_iter().filter(|spot| spot.is_own(id)).collect(), ..draft }))
     }
 }
 
@@ -232,6 +234,7 @@ impl Journal {
                 continue;
             }
             match serde_json::from_slice(&text).map_err(|_| damaged("a line cannot be read"))? {
+                Line::Item(item) if !item.lies_in_session() => return Err(damaged("an object lies where the session has none")),
                 Line::Item(item) => items.push(*item),
                 Line::End(digest) if digest == hasher.finish() => break,
                 Line::End(_) => return Err(damaged("its digest is wrong")),

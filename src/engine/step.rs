@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use super::held::is_place;
 use crate::fs::dir::{Dev, Time};
 use crate::fs::path::{self, AbsPath};
+use crate::session::id::Id;
 use crate::tree::look::Seen;
 use crate::tree::state::Identity;
 
@@ -34,6 +36,16 @@ pub enum Spot {
     Session(#[serde(with = "path::bytes")] Vec<u8>),
     /// Beside the target, on its file system.
     Tree(AbsPath),
+}
+
+impl Spot {
+    /// Whether it is a place that an operation of the session gives to objects while it is under way.
+    pub(super) fn is_own(&self, session: &Id) -> bool {
+        match self {
+            Spot::Session(below) => is_place(below),
+            Spot::Tree(path) => path.name().starts_with(format!(".recant-{session}-").as_bytes()),
+        }
+    }
 }
 
 /// One step: what follows from an [`Item`](super::item::Item) of the journal, with all its places.

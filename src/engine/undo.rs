@@ -2,7 +2,7 @@
 //! harmless. What somebody else has put or changed meanwhile is left alone and named (I8).
 
 use super::durable::{NEW_HEADER, sync_touched};
-use super::item::Turn;
+use super::item::{Turn, number};
 use super::journal::{Draft, Head, Journal, made_for};
 use super::reach::{Named, Reach};
 use super::step::{Act, FolderTime, Spot, Step};
@@ -89,8 +89,6 @@ fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begu
 /// A journal of what could not be taken back, in place of the whole one.
 fn leave_remnant(fs: &Fs, store: &Store, session: &Session, journal: &Journal, left: Vec<Turn>) -> Result<(), Error> {
     let is_left = |turn: Turn| left.contains(&turn);
-    // Each is in memory with its path and states: 2^32 of them would be hundreds of GB.
-    let number = |i: usize| u32::try_from(i).expect("a session has fewer than 2^32 changes");
     let stays = |i: usize| [Turn::Take, Turn::Move, Turn::Finish].iter().any(|turn| is_left(turn(number(i))));
     let (kept, undone): (Vec<usize>, Vec<usize>) = (0..journal.items.len()).partition(|i| stays(*i));
     let frame = journal.frame();
@@ -115,19 +113,18 @@ pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id:
         (Some(draft), Some(session)) if session.header.generation < draft.generation => {
             clean(fs, session, &draft.made, &draft.times)?;
         }
-        (Some(draft), None) => clean_tree(fs, id, &draft)?,
+        (Some(draft), None) => clean_tree(fs, &draft)?,
         _ => {}
     }
     Journal::remove(fs, store, id)
 }
 
 /// Of a session that is gone: what was made for it lies on the tree under names of recant's own.
-fn clean_tree(fs: &Fs, id: &Id, draft: &Draft) -> Result<(), Error> {
+fn clean_tree(fs: &Fs, draft: &Draft) -> Result<(), Error> {
     let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
-    let own = format!(".recant-{id}-");
     for spot in draft.made.iter().rev() {
         let Spot::Tree(path) = spot else { continue };
-        let Some(parent) = path.parent().filter(|_| path.name().starts_with(own.as_bytes())) else { continue };
+        let Some(parent) = path.parent() else { continue };
         let dir = match roots.folder(&parent) {
             Ok(dir) => dir,
             Err(error) if leads_nowhere(&error) => continue,

@@ -1,19 +1,24 @@
 //! Locks that die with their holder: flock(2), never a pid file (D18, I23).
+//!
+//! A lock is held on its file, and on the folder that this lies in: somebody may remove the file or put another one in its place, and who
+//! comes next would hold that, at the same time as the first.
 
 use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use super::Fs;
-use super::dir::Entry;
+use super::dir::{Dir, Entry};
 
 /// A held lock; dropping it lets go.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
+    _folder: Option<Dir>,
 }
 
 /// How a lock is held.
@@ -26,26 +31,25 @@ pub enum Hold {
 }
 
 impl Lock {
-    /// Takes the lock on the file at `at`, made with mode 0600 where it is missing. `None` where another holds it.
+    /// Takes the lock on the file at `at`, made with mode 0600 where it is missing, and on its folder. `None` where another holds it.
     pub fn try_take(fs: &Fs, at: Entry<'_>, hold: Hold) -> io::Result<Option<Self>> {
-        let file = fs.append(at)?;
-        let how = match hold {
-            Hold::Exclusive => FlockOperation::NonBlockingLockExclusive,
-            Hold::Shared => FlockOperation::NonBlockingLockShared,
-        };
-        match rustix::fs::flock(&file, how) {
-            Ok(()) => Ok(Some(Self { _file: file })),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let Some(Self { _file, .. }) = Self::try_take_file(fs, at, hold)? else { return Ok(None) };
+        Ok(lock_folder(at.dir, hold.operation())?.map(|_folder| Self { _file, _folder }))
     }
 
-    /// The same, waiting for at most `limit`; `slow` is called once, after half a second. flock has no time-out, so it is asked every 20 ms.
-    pub fn wait(fs: &Fs, at: Entry<'_>, hold: Hold, limit: Duration, slow: impl FnOnce()) -> io::Result<Option<Self>> {
+    /// The same on the file alone: for another lock than the one that its folder goes with.
+    pub fn try_take_file(fs: &Fs, at: Entry<'_>, hold: Hold) -> io::Result<Option<Self>> {
+        let file = fs.append(at)?;
+        Ok(flock(&file, hold.operation())?.then_some(Self { _file: file, _folder: None }))
+    }
+
+    /// What `take` takes, waiting for it for at most `limit`; `slow` is called once, after half a second. flock has no time-out, so it is
+    /// asked every 20 ms.
+    pub fn wait(limit: Duration, slow: impl FnOnce(), take: impl Fn() -> io::Result<Option<Self>>) -> io::Result<Option<Self>> {
         let start = Instant::now();
         let mut slow = Some(slow);
         loop {
-            if let Some(lock) = Self::try_take(fs, at, hold)? {
+            if let Some(lock) = take()? {
                 return Ok(Some(lock));
             }
             if start.elapsed() >= limit {
@@ -76,15 +80,41 @@ impl Lock {
 
     /// Whether somebody holds the lock exclusively now. Takes nothing that outlives the call, makes no file.
     pub fn is_held(at: Entry<'_>) -> io::Result<bool> {
-        let file = match at.open_file() {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(error),
-        };
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
-            Ok(()) => Ok(false),
-            Err(Errno::WOULDBLOCK) => Ok(true),
-            Err(error) => Err(error.into()),
+        let shared = FlockOperation::NonBlockingLockShared;
+        match at.open_file() {
+            Ok(file) if !flock(&file, shared)? => return Ok(true),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
         }
+        Ok(lock_folder(at.dir, shared)?.is_none())
+    }
+}
+
+impl Hold {
+    fn operation(self) -> FlockOperation {
+        match self {
+            Hold::Exclusive => FlockOperation::NonBlockingLockExclusive,
+            Hold::Shared => FlockOperation::NonBlockingLockShared,
+        }
+    }
+}
+
+/// Whether it was free.
+fn flock(file: impl AsFd, how: FlockOperation) -> io::Result<bool> {
+    match rustix::fs::flock(file, how) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `None` where another holds it, `Some(None)` where folders cannot be locked.
+fn lock_folder(dir: &Dir, how: FlockOperation) -> io::Result<Option<Option<Dir>>> {
+    let folder = dir.open_below(b"")?;
+    match flock(&folder, how) {
+        Ok(free) => Ok(free.then_some(Some(folder))),
+        // NFS locks what is open for writing, which no folder is: the file alone has to do.
+        Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(Some(None)),
+        Err(error) => Err(error),
     }
 }

@@ -4,6 +4,7 @@
 //! passes one hook first ([`watch`]), so that a test can stop before any of them. Reading is in [`dir`]; what is here
 //! does one step each and decides nothing.
 
+mod clock;
 pub mod copy;
 pub mod dir;
 mod flush;
@@ -23,6 +24,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
+pub use clock::{Moment, exact_now, now};
 use dir::{Dev, Dir, Entry, Sort, Time};
 #[cfg(feature = "crash-points")]
 use watch::Watch;
@@ -336,11 +338,21 @@ impl Fs {
     /// Replaces one of recant's own files as a whole, durably: after a crash it is the old one or the new one. Mode 0600.
     #[track_caller]
     pub fn replace(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
+        self.replace_after(at, bytes, &[], None)
+    }
+
+    /// The same, with what the new content speaks of: other files, each with the folder that it lies in, and the folder of
+    /// those that are new, are as durable as it is before it gets the name.
+    #[track_caller]
+    pub fn replace_after(&self, at: Entry<'_>, bytes: &[u8], files: &[(&File, &Path)], folder: Option<&Dir>) -> io::Result<()> {
         let temp = [at.name, b".new"].concat();
         let temp = at.dir.at(&temp);
         let file = self.write_new(temp, bytes)?;
         // D1: content before name, else a cut could leave the name on an empty file.
-        self.sync(&file, at.dir.path())?;
+        self.sync_all(&[files, &[(&file, at.dir.path())]].concat())?;
+        if let Some(folder) = folder {
+            self.sync_dir(folder)?; // D2
+        }
         self.rename_over(temp, at)?;
         // D2: the name itself lasts only once its folder is synced.
         self.sync_dir(at.dir)
@@ -379,19 +391,4 @@ fn is_no_flag(error: &io::Error) -> bool {
 fn of_fd(fd: std::os::fd::BorrowedFd<'_>) -> String {
     use std::os::fd::AsRawFd;
     format!("/proc/self/fd/{}", fd.as_raw_fd())
-}
-
-/// The time as exactly as the kernel tells it: CLOCK_REALTIME. A file changed before this call has a ctime of before it, also
-/// where the file system stamps finer than the tick (multigrain timestamps, Linux 6.13).
-pub fn exact_now() -> Time {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    // As below.
-    Time { s: now.tv_sec, ns: u32::try_from(now.tv_nsec).unwrap_or(0) }
-}
-
-/// The clock that the kernel stamps files with: CLOCK_REALTIME_COARSE. A file changed after this call has this ctime or a later one.
-pub fn now() -> Time {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-    // A clock_gettime(2) tv_nsec is below 1e9, which fits.
-    Time { s: now.tv_sec, ns: u32::try_from(now.tv_nsec).unwrap_or(0) }
 }

@@ -35,6 +35,8 @@ pub struct Broken {
 
 const FORMAT: &str = "recant-store 1\n";
 const FOLDERS: [&[u8]; 2] = [b"sessions", b"journals"];
+/// How long a lock is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// What a store has before it has its format: it is being made, or that was cut off.
 const BEGINNINGS: [&[u8]; 4] = [b"lock", b"sessions", b"journals", b"format.new"];
 /// From so many sessions on a second thread is sooner done than it is started.
@@ -91,7 +93,7 @@ impl Store {
         let dir = make_folders(fs, path)?;
         check_owner(&dir, path)?;
         let at = dir.at(b"lock");
-        let lock = Lock::wait(fs, at, Hold::Exclusive, Duration::from_secs(10), || ()).at("lock", at)?;
+        let lock = Lock::wait(PATIENCE, || (), || Lock::try_take(fs, at, Hold::Exclusive)).at("lock", at)?;
         let _lock = lock.ok_or_else(|| Error::Busy { what: format!("the store {path}") })?;
         // Another recant may have made it while this one waited.
         if let Some(store) = Self::open(path)? {
@@ -262,7 +264,7 @@ impl Store {
     /// Takes the store's lock, waiting for at most 10 s; `slow` is called once, after half a second.
     pub fn lock(&self, fs: &Fs, hold: Hold, slow: impl FnOnce()) -> Result<Lock, Error> {
         let at = self.dir.at(b"lock");
-        let lock = Lock::wait(fs, at, hold, Duration::from_secs(10), slow).at("lock", at)?;
+        let lock = Lock::wait(PATIENCE, slow, || Lock::try_take(fs, at, hold)).at("lock", at)?;
         lock.ok_or_else(|| Error::Busy { what: format!("the store {}", self.path) })
     }
 
@@ -320,7 +322,7 @@ impl Store {
     /// Taken by whoever gives a session its number or a name: two at once would both find it free. Held for some ms.
     fn numbering(&self, fs: &Fs) -> Result<Lock, Error> {
         let at = self.dir.at(b"numbering");
-        let lock = Lock::wait(fs, at, Hold::Exclusive, Duration::from_secs(10), || ()).at("lock", at)?;
+        let lock = Lock::wait(PATIENCE, || (), || Lock::try_take_file(fs, at, Hold::Exclusive)).at("lock", at)?;
         lock.ok_or_else(|| Error::Busy { what: format!("the list of sessions of {}", self.path) })
     }
 
@@ -376,7 +378,7 @@ impl Store {
         }
         let at = self.dir.at(b"numbering");
         // Held by whoever makes a session: what is half made is nobody's only while nobody does, and may have been finished since.
-        match Lock::try_take(fs, at, Hold::Exclusive).at("lock", at)? {
+        match Lock::try_take_file(fs, at, Hold::Exclusive).at("lock", at)? {
             Some(_numbering) => self.sweep_all(fs, &self.names_with(b".new-")?),
             None => Ok(()),
         }

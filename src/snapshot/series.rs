@@ -121,7 +121,7 @@ impl Series {
     /// Takes the lock, waiting for at most 10 s.
     pub fn lock(&self, fs: &Fs) -> Result<Locked, Error> {
         let at = self.dir.at(b"lock");
-        let lock = Lock::wait(fs, at, Hold::Exclusive, Duration::from_secs(10), || ()).at("lock", at)?;
+        let lock = Lock::wait(Duration::from_secs(10), || (), || Lock::try_take(fs, at, Hold::Exclusive)).at("lock", at)?;
         lock.map(|lock| Locked { _lock: lock }).ok_or_else(|| Error::Busy { folder: self.folder.to_string() })
     }
 

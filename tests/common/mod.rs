@@ -234,6 +234,14 @@ impl World {
         self
     }
 
+    /// A session that holds "new" for a file of "old"; gives its id.
+    pub fn edited(&self, name: &str) -> String {
+        self.write(name, "old");
+        let id = self.begin();
+        self.stage_write(&id, name, "new");
+        id
+    }
+
     /// Replaces ids, times and the world's folder in a text, as in what a run says.
     pub fn mask(&self, text: &str) -> String {
         self.masks.lock().expect("no panic").mask(text)
@@ -272,6 +280,16 @@ impl World {
     pub fn assert_tidy(&self, what: &str) {
         assert_eq!(self.leftovers(), Vec::<String>::new(), "{what}: temporary names");
         assert_eq!(self.journals(), Vec::<String>::new(), "{what}: journals");
+    }
+}
+
+/// An operation that met a full disk has been done in full, or not at all, and its status says which.
+#[track_caller]
+pub fn assert_done_or_not(said: &Said, world: &World, before: &Manifest, after: &Manifest) {
+    match said.status {
+        0 => before.assert_same(&world.manifest(), "done"),
+        1 => after.assert_same(&world.manifest(), &format!("{said}")),
+        status => panic!("{status}: {said}"),
     }
 }
 

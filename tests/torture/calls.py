@@ -21,7 +21,11 @@ LINE = re.compile(r"^(\d+) +(\w+)\((.*)$")
 INTERRUPTED = {"write", "copy_file_range", "fallocate", "openat"}
 KINDS = ["KILL", "ENOSPC", "EIO", "EINTR", "other"]
 # One after the other, from point to point.
-OTHERS = ["EPERM", "EACCES", "EROFS", "EDQUOT", "EMFILE", "ENFILE", "ENOMEM", "EBUSY", "ETXTBSY", "ENOLCK"]
+OTHERS = ["EPERM", "EACCES", "EROFS", "EDQUOT", "EMFILE", "ENFILE", "ENOMEM", "EBUSY", "ETXTBSY", "ENOLCK",
+          "ENOENT", "ELOOP"]
+
+# No failure: it says that there is nothing to remove, and is believed.
+LIES = {("unlinkat", "ENOENT"), ("unlink", "ENOENT")}
 
 # verb: status before, status after, and the verb that leads back from there to the status before; none: a world is made anew.
 VERBS = {
@@ -199,9 +203,11 @@ class Sweep:
             for i, point in enumerate(found):
                 if (i + len(kind)) % every or kind == "EINTR" and point[0] not in INTERRUPTED:
                     continue
+                fault = OTHERS[i % len(OTHERS)] if kind == "other" else kind
+                if (point[0], fault) in LIES:
+                    continue
                 what = f"{self.verb}: {kind} ({i}) at {point[0]} {point[1]}" + (f" after a commit killed at {at[0]} {at[1]}" if at else "")
                 self.stop(at)
-                fault = OTHERS[i % len(OTHERS)] if kind == "other" else kind
                 said = inject(self.world, *point, fault, *self.argv())
                 self.tried += 1
                 try:

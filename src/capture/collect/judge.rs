@@ -15,6 +15,7 @@ use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, FolderTime, Marks};
 use crate::session::run::Place;
+use crate::tree::digest::Digest;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, State};
 use crate::tree::walk::Walk;
@@ -101,35 +102,12 @@ impl Found<'_> {
                 Ok(None)
             }
             (Some(new), None) => {
-                let removed = real.map(|dir| self.was_removed_meanwhile(path, at, &new, dir)).transpose();
-                if removed.at("look at the upper of", path)?.unwrap_or(false) {
-                    let state = look::seen(at, &new).at("look at the upper of", path)?.state;
-                    // Without one it is no rename that could be proved: a conflict.
-                    let digest = if new.sort == Sort::File { look::digest(at).ok().map(|(digest, _)| digest) } else { None };
-                    self.gone.push(Gone { path: path.clone(), state, digest });
-                }
-                self.put(path, at, &new, None)?;
+                self.appeared(path, at, &new, real)?;
                 Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, hider: None }))
             }
             (Some(new), Some((dir, old))) => match (new.sort == Sort::Folder, old.sort == Sort::Folder) {
                 (true, true) => {
-                    let before = self.real(dir.at(at.name), &old).at("look at", path)?;
-                    let seen = look::seen(at, &new).at("look at the upper of", path)?;
-                    let (opaque, lost) = (self.is_opaque_state(&seen.state), self.lost(&seen.state));
-                    // Made afresh in the run, and by somebody else meanwhile.
-                    let twice = seen.state.meta.xattr(&self.note("origin")).is_none()
-                        && old.btime.is_some_and(|made| made > self.start_for(path, Some(&new)));
-                    let after = self.upper_state(seen.state);
-                    if lost || twice {
-                        let marks = Marks { foreign: true, ..Marks::default() };
-                        self.list.push(change(path, Some(before), Some(after), marks));
-                    } else {
-                        self.folder(path, before, &old, &new, after);
-                    }
-                    let hides = opaque || lost;
-                    if hides {
-                        self.hides.push(path.clone());
-                    }
+                    let hides = self.folder_in_both(path, (at, &new), (dir.at(at.name), &old))?;
                     Ok(Some(Down { has_real: true, hider: hiding.above.or(hides.then_some(new)) }))
                 }
                 (true, false) => {
@@ -145,6 +123,43 @@ impl Found<'_> {
                 }
             },
         }
+    }
+
+    /// An object of the upper where the tree has none.
+    fn appeared(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, real: Option<&Rc<Dir>>) -> Result<(), Error> {
+        let removed = real.map(|dir| self.was_removed_meanwhile(path, at, new, dir)).transpose();
+        if removed.at("look at the upper of", path)?.unwrap_or(false) {
+            let state = look::seen(at, new).at("look at the upper of", path)?.state;
+            let digest = if new.sort == Sort::File { digest(at).at("read the upper of", path)? } else { None };
+            self.gone.push(Gone { path: path.clone(), state, digest });
+        }
+        self.put(path, at, new, None)
+    }
+
+    /// A folder of the upper where the tree has one too. Gives whether it hides the names of that one.
+    fn folder_in_both(
+        &mut self,
+        path: &AbsPath,
+        (at, new): (Entry<'_>, &Stat),
+        (real, old): (Entry<'_>, &Stat),
+    ) -> Result<bool, Error> {
+        let before = self.real(real, old).at("look at", path)?;
+        let seen = look::seen(at, new).at("look at the upper of", path)?;
+        let (opaque, lost) = (self.is_opaque_state(&seen.state), self.lost(&seen.state));
+        let made_afresh = seen.state.meta.xattr(&self.note("origin")).is_none();
+        let by_both = made_afresh && old.btime.is_some_and(|made| made > self.start_for(path, Some(new)));
+        let after = self.upper_state(seen.state);
+        if lost || by_both {
+            let marks = Marks { foreign: true, ..Marks::default() };
+            self.list.push(change(path, Some(before), Some(after), marks));
+        } else {
+            self.folder(path, before, old, new, after);
+        }
+        let hides = opaque || lost;
+        if hides {
+            self.hides.push(path.clone());
+        }
+        Ok(hides)
     }
 
     /// A folder that was there and is: a change of its metadata, or its time (many of which are dropped at the end).
@@ -243,9 +258,18 @@ fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>, marks: Mar
 /// doubt, which is a conflict at commit.
 fn with_digest(mut seen: Seen, at: Option<(Entry<'_>, &Stat)>) -> io::Result<Seen> {
     if let (true, Sort::File, Some((at, _))) = (seen.print.racy, seen.state.sort(), at)
-        && let Ok((digest, _)) = look::digest(at)
+        && let Some(digest) = digest(at)?
     {
         seen.set_digest(digest);
     }
     Ok(seen)
+}
+
+/// A file's digest. `None` where its reader may not have it: what it would prove stays in doubt, and that is a conflict.
+fn digest(at: Entry<'_>) -> io::Result<Option<Digest>> {
+    match look::digest(at) {
+        Ok((digest, _)) => Ok(Some(digest)),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+        Err(error) => Err(error),
+    }
 }

@@ -18,14 +18,9 @@ what a rollback gives back. In a place of commit.minor (caches, histories,
 temporary files) a path of a run that conflicts is left out, and the rest is
 committed: exit status 4.")]
 pub struct Commit {
-    /// Id, its last part, a unique prefix, a name, or 'last'
-    pub id: String,
-    /// Only these paths, and what lies under them
-    #[arg(value_hint = clap::ValueHint::AnyPath)]
-    pub paths: Vec<PathBuf>,
-    /// Say what would be done, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
+    /// The session, and what of it
+    #[command(flatten)]
+    pub what: What,
     /// Go on over conflicts: what is found is kept, and a rollback gives it back
     #[arg(long)]
     pub force: bool,
@@ -43,9 +38,9 @@ pub struct Commit {
     pub all: bool,
 }
 
-/// `rollback` and `redo`.
+/// What `commit`, `rollback` and `redo` move.
 #[derive(Debug, Args)]
-pub struct Back {
+pub struct What {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
     /// Only these paths, and what lies under them
@@ -54,6 +49,14 @@ pub struct Back {
     /// Say what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// `rollback` and `redo`.
+#[derive(Debug, Args)]
+pub struct Back {
+    /// The session, and what of it
+    #[command(flatten)]
+    pub what: What,
     /// Go on over conflicts; what is overwritten is kept (recant cat ID PATH --displaced)
     #[arg(long)]
     pub force: bool,

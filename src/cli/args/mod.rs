@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use apply::{Back, Commit, OnLimit, Recover};
+pub use apply::{Back, Commit, OnLimit, Recover, What};
 pub use look::{Cat, Diff, Log};
 pub use run::{Doctor, Run, Shell};
 pub use session::{

@@ -73,6 +73,14 @@ pub struct Write {
     /// Permission bits, octal; else those of the replaced file, or 0666 less the umask
     #[arg(long, value_parser = mode)]
     pub mode: Option<u32>,
+    /// What may be made or replaced for it
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// What stands in the way of a new name, and what it needs.
+#[derive(Debug, Args)]
+pub struct Place {
     /// Stage missing folders too
     #[arg(short, long)]
     pub parents: bool,
@@ -128,12 +136,9 @@ pub struct Symlink {
     /// Where the link is
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub path: PathBuf,
-    /// Stage missing folders too
-    #[arg(short, long)]
-    pub parents: bool,
-    /// Replace a folder with all that is in it
-    #[arg(short, long)]
-    pub recursive: bool,
+    /// What may be made or replaced for it
+    #[command(flatten)]
+    pub place: Place,
 }
 
 /// `session chmod`.

@@ -8,7 +8,7 @@
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -47,11 +47,11 @@ impl Recorder {
             ("unlinkat", On::One(gone)) | ("renameat", On::Two(_, gone)) => self.keep(*gone)?,
             ("unlinkat REMOVEDIR", On::One(gone)) => {
                 let held = rustix::fs::openat(gone.dir, gone.name, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty());
-                self.gone.lock().expect("nothing panics while it is held").extend(held.ok());
+                self.gone.lock().unwrap_or_else(PoisonError::into_inner).extend(held.ok());
             }
             _ => {}
         }
-        let mut last = self.last.lock().expect("nothing panics while it is held");
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let mut lines = String::new();
         let site = format!("{}:{}", step.site.file(), step.site.line());
         if n > 1 {
