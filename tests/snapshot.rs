@@ -125,6 +125,27 @@ fn any_snapshot_of_a_chain_comes_back_also_when_others_are_pruned() {
     assert_eq!(number(&world, ""), "9");
 }
 
+/// Manifests of some megabytes, of any length: what is read at once ends somewhere else each time.
+#[test]
+fn thousands_of_files_come_back_exactly() {
+    let world = World::new();
+    for i in 0..3000 {
+        world.write(format!("d{}/f{i}", i % 50), format!("{i}"));
+    }
+    let before = world.manifest();
+    for n in 0..2 {
+        number(&world, "");
+        for i in 0..700 {
+            world.write(format!("d{}/f{}", (i + n) % 50, i + n), format!("{n}"));
+        }
+        world.write(format!("name of some length {n}"), "x");
+        let said = restore(&world, "0 --dry-run").ok();
+        assert!(said.stderr().contains("would be restored"), "{said}");
+    }
+    restore(&world, "0").ok();
+    before.assert_same(&world.manifest(), "as it was");
+}
+
 #[test]
 fn if_changed_once_and_keep() {
     let world = World::new();

@@ -304,12 +304,24 @@ fn open(at: Name<'_>) -> Result<(File, u64, Tail), Error> {
     }
 }
 
+/// The digest of the first `end` bytes.
+fn digest_of_start(file: &File, end: u64) -> std::io::Result<Digest> {
+    let (mut hasher, mut buffer, mut at) = (Hasher::default(), vec![0; PIECE], 0);
+    while at < end {
+        let piece = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
+        file.read_exact_at(&mut buffer[..piece], at)?;
+        hasher.update(&buffer[..piece]);
+        at += piece as u64;
+    }
+    Ok(hasher.finish())
+}
+
 impl Reading {
     /// Opens the manifest at `at`, which has to be that of number `n`, and checks its digest.
     pub fn open(at: Name<'_>, n: u64) -> Result<Self, Error> {
         let shown = at.to_string();
         let (file, end, tail) = open(at)?;
-        if Digest::of_file(&file, end).at("read", at)? != tail.digest {
+        if digest_of_start(&file, end).at("read", at)? != tail.digest {
             return Err(damaged(&shown, "its digest is not that of its content"));
         }
         let mut reader = BufReader::with_capacity(128 << 10, file);
