@@ -49,9 +49,8 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         Some(series.lock(&call.fs)?)
     };
     let n = series.find(&args.key)?;
-    restore::check(&series, n)?;
     let paths = inner(&series.folder, &args.paths)?;
-    let mut compared = compare::with_tree(&store.path, &series, n, Terms { paths: &paths, digests: args.safe })?;
+    let mut compared = compare::with_tree(&store.path, &series, n, Terms { whole: true, paths: &paths, digests: args.safe })?;
     known(&series, &paths, &compared)?;
     narrow(args, &series, n, &paths, &mut compared)?;
     let rows = rows(&series, &compared)?;
@@ -61,7 +60,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         return Ok(ended(&left));
     }
     ask(call, args, &rows)?;
-    if compared.differences.is_empty() && compared.times.iter().all(|times| times.then == times.now) {
+    if compared.differences.is_empty() && compared.times.is_empty() {
         say(call, args, &series, n, None, &rows, &left);
         return Ok(ended(&left));
     }
@@ -132,6 +131,7 @@ fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], co
         compared.keep_new();
     }
     compared.keep_folders();
+    compared.only_times_that_change();
     Ok(())
 }
 

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::Error;
+use super::content::Kept;
 use super::index::{Index, Known};
 use super::manifest::{self, At, Entry, Merged};
 use super::series::Series;
 use super::walk::{Met, Object, Walk, Why};
 use crate::error::reason;
-use crate::fs::dir::{Dev, Time};
+use crate::fs::dir::{Dev, Sort, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Fingerprint, Likeness, Object as There, State, What};
@@ -78,6 +79,8 @@ pub struct Compared {
 /// What is asked of a comparison.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Terms<'a> {
+    /// All content of the snapshot has to be there, in its length.
+    pub whole: bool,
     /// The paths that somebody named.
     pub paths: &'a [AbsPath],
     /// Every differing file is read for its digest.
@@ -102,8 +105,12 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
         groups: HashMap::new(),
         inodes: HashMap::new(),
     };
+    let mut content = terms.whole.then(|| Kept::of(&series.dir));
     let (mut entry, mut met) = (then.next()?, walk.next()?);
     loop {
+        if let (Some(content), Some(entry)) = (&mut content, &entry) {
+            content.check(entry)?;
+        }
         let order = match (&entry, &met) {
             (None, None) => break,
             (Some(_), None) => std::cmp::Ordering::Less,
@@ -207,6 +214,19 @@ impl Comparing<'_> {
     }
 
     fn look(&mut self, path: AbsPath, there: Option<Entry>, object: &Object) -> Result<(), Error> {
+        if (object.stat.nlink == 1 || object.stat.sort == Sort::Folder)
+            && let (Some(entry), Some(index)) = (&there, self.index)
+            && let Some(known) = self.known(&path)
+            && known.mark == entry.mark()
+            && index.believes(known, &object.stat)
+        {
+            // The index saw what the snapshot has, and nothing has changed since.
+            if entry.is_folder() {
+                let time = object.stat.mtime;
+                self.done.times.push(Times { path, then: time, now: time });
+            }
+            return Ok(());
+        }
         let Some(seen) = self.seen(&path, there.as_ref(), object)? else { return Ok(()) };
         let grouped = object.stat.nlink > 1 && !seen.state.is_folder();
         if grouped {
@@ -239,11 +259,8 @@ impl Comparing<'_> {
             Err(error) => return self.leave(path, &error),
         };
         let What::File { size, .. } = seen.state.what else { return Ok(Some(seen)) };
-        while self.next_known.as_ref().is_some_and(|known| known.path < *path) {
-            self.next_known = self.known.as_mut().and_then(|known| known.next());
-        }
-        let known = self.next_known.as_ref().filter(|known| known.path == *path);
-        let digest = match (self.index, known) {
+        let index = self.index;
+        let digest = match (index, self.known(path)) {
             (Some(index), Some(known)) if index.believes(known, &object.stat) => known.digest,
             _ => None,
         };
@@ -259,6 +276,14 @@ impl Comparing<'_> {
             None => {}
         }
         Ok(Some(seen))
+    }
+
+    /// What the index knows of a path; asked for in the order of paths.
+    fn known(&mut self, path: &AbsPath) -> Option<&Known> {
+        while self.next_known.as_ref().is_some_and(|known| known.path < *path) {
+            self.next_known = self.known.as_mut().and_then(|known| known.next());
+        }
+        self.next_known.as_ref().filter(|known| known.path == *path)
     }
 
     fn leave(&mut self, path: &AbsPath, error: &std::io::Error) -> Result<Option<Seen>, Error> {
@@ -436,6 +461,12 @@ impl Compared {
         self.kept.extend(kept);
         self.left.extend(left);
         Ok(())
+    }
+
+    /// Leaves the times of folders that are right, and in which no name will change.
+    pub fn only_times_that_change(&mut self) {
+        let touched: HashSet<AbsPath> = self.differences.iter().filter_map(|d| d.path.parent()).collect();
+        self.times.retain(|times| times.then != times.now || touched.contains(&times.path));
     }
 
     /// A folder that is to go, but holds what stays, stays.

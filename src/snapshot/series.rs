@@ -91,10 +91,17 @@ impl Series {
         let all = make(fs, &store.dir, SNAPSHOTS)?;
         let dir = make(fs, &all, key(folder).as_bytes())?;
         make(fs, &dir, super::content::BLOBS)?;
-        let at = dir.at(FOLDER);
+        let series = Self { dir, folder: folder.clone() };
+        // Another recant may make it in this moment, or have made it.
+        let lock = series.lock(fs)?;
+        if let Some(made) = Self::open(store, folder)? {
+            return Ok(made);
+        }
+        let at = series.dir.at(FOLDER);
         // A series counts once it says whose it is; D2 and D3 of what was made above it are in `make`.
         fs.replace(at, &json::line(&Folder { schema: 1, folder: folder.clone() })).at("write", at)?;
-        Ok(Self { dir, folder: folder.clone() })
+        drop(lock);
+        Ok(series)
     }
 
     /// All series of a store, by the paths of their folders; and the names of those that cannot be told.
