@@ -182,6 +182,12 @@ pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, args: &args:
     carry_out_in(call, store, session, &[], false, &Act { verb: Verb::Commit, minor, ask: &ask })
 }
 
+/// Commits the session of a snapshot's restore.
+pub fn commit_restore(call: &Call, store: &Store, session: &mut Locked, force: bool) -> Result<(Report, Ended), Problem> {
+    let ask = ask_commit(call, config::OnLimit::Full, force, false)?;
+    carry_out_in(call, store, session, &[], false, &Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask })
+}
+
 fn carry_out_in(
     call: &Call,
     store: &Store,

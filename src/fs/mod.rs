@@ -228,6 +228,18 @@ impl Fs {
         Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size)?)
     }
 
+    /// Gives the blocks of `length` bytes from `from` on back to the file system; the size stays, and they read as zeros. False
+    /// where the file system cannot: fallocate(2), FALLOC_FL_PUNCH_HOLE.
+    pub fn punch(&self, file: &File, from: u64, length: u64, path: &Path) -> io::Result<bool> {
+        use rustix::fs::FallocateFlags;
+        self.before("fallocate PUNCH_HOLE", On::Open(file.as_fd(), path))?;
+        match rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE), from, length) {
+            Ok(()) => Ok(true),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Sets the permission bits of anything but a symlink. A link that came in between is not followed.
     pub fn set_mode(&self, at: Entry<'_>, mode: u32) -> io::Result<()> {
         self.before("fchmodat", On::One(at))?;

@@ -88,6 +88,16 @@ impl Session {
         writing.end(&changes.folder_times)?.put(fs, &self.dir)
     }
 
+    /// The same without waiting for the disk: for a session that is committed at once, by an operation that syncs its file system as a
+    /// whole before it changes anything.
+    pub fn rewrite_later(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<(), Error> {
+        let mut writing = Writing::begin(fs, &self.dir, lines, (changes.list.len() + changes.folder_times.len()) as u64)?;
+        for change in &changes.list {
+            writing.change(change)?;
+        }
+        writing.end(&changes.folder_times)?.name(fs, &self.dir)
+    }
+
     /// Writes `changes.jsonl` anew under another name, each change as `teach` leaves it, which may add facts alone. The caller
     /// syncs it and gives it its name.
     pub fn write_taught<E: From<Error>>(
