@@ -18,6 +18,9 @@ import sys
 import tempfile
 import time
 
+import programs
+from measuring import clock, do, median_ms, say, spread
+
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # files, bytes of each, folders; one in how many is changed, deleted, created
 TREES = {
@@ -25,7 +28,7 @@ TREES = {
     "large": (200, 5 * MIB, 10, (10, 50, 20)),
     "many": (100_000, 64, 2_000, (2, 4, 4)),
 }
-PARTS = ["main", "one", "list", "memory", "run"]
+PARTS = ["main", "snap", "one", "list", "memory", "run", "programs"]
 
 
 def main():
@@ -53,7 +56,7 @@ def measure(args, results):
             say(f"{place.title}: {place.path}")
             bench = Bench(args, place)
             for part in args.parts:
-                if name != args.fs[0] and part != "main":
+                if name != args.fs[0] and part not in ("main", "snap"):
                     continue  # one file system is enough for what hardly depends on it
                 for key, value in getattr(bench, part)():
                     results.setdefault(key, {})[place.title] = value
@@ -67,6 +70,7 @@ def arguments():
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--fs", type=lambda s: s.split(","), help="of ext4, xfs, btrfs, here")
     p.add_argument("--trees", type=lambda s: s.split(","), default=["small", "large"])
+    p.add_argument("--real", help="a folder with real sources, which the snapshots are measured on too")
     p.add_argument("--parts", type=lambda s: s.split(","), default=PARTS, help="of " + ", ".join(PARTS))
     p.add_argument("--dir", default="/var/tmp", help="where images and trees are made for a while (about 12 GB)")
     p.add_argument("--json", help="write all figures there too")
@@ -240,34 +244,6 @@ def hashlib_of():
     return hashlib.sha256()
 
 
-# Measuring
-
-
-def clock(*command, cwd=None, env=None):
-    """Seconds of one process, from its start to its end. Nothing waits to be written at its start."""
-    os.sync()
-    with tempfile.TemporaryFile() as errors:
-        begun = time.perf_counter()
-        child = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
-        child.wait()
-        seconds = time.perf_counter() - begun
-        if child.returncode:
-            errors.seek(0)
-            sys.exit(f"{' '.join(command)}: status {child.returncode}\n{errors.read().decode(errors='replace')}")
-    return seconds
-
-
-def do(*command, **more):
-    done = subprocess.run(command, capture_output=True, text=True, **more)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stderr}")
-    return done.stdout.strip()
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
-
-
 def write_list(path, names):
     with open(path, "w") as out:
         out.write("".join(name + "\0" for name in names))
@@ -362,6 +338,54 @@ class Bench:
         shutil.rmtree(base)
         shutil.rmtree(self.store)
 
+    # snapshots against copies, git and a bare walk
+
+    def snap(self):
+        for name in self.args.trees + (["real"] if self.args.real else []):
+            yield from self.snap_on(name)
+        yield from self.snap_space()
+
+    def snap_on(self, name):
+        base, key = f"{self.top}/base", f"snap {name}"
+        say(f"  snapshots, {name}: making the trees")
+        if name == "real":
+            do("cp", "-a", self.args.real, base)
+        else:
+            make_tree(base, *TREES[name][:3])
+        peers = [kind(self, base) for kind in (SnapRecant, SnapCp, SnapRsync, SnapGit)]
+        times = {}
+        for r in range(self.args.rounds):
+            say(f"  snapshots, {name}: round {r + 1} of {self.args.rounds}")
+            for step in ("first", "nothing", "next", "back"):
+                for peer in peers[r % len(peers) :] + peers[: r % len(peers)]:
+                    for what, seconds in getattr(peer, step)().items():
+                        times.setdefault(what, []).append(seconds)
+        for what, values in times.items():
+            yield (key, "ms", what), median_ms(values)
+        for what, recant, peer, aim in SNAP_RATIOS:
+            ratios = [a / b for a, b in zip(times[recant], times[peer])]
+            yield (key, "ratio", what), spread(ratios, aim if name != "large" or "git" not in what else None)
+        entries = sum(len(folders) + len(files) for _, folders, files in os.walk(base)) + 1
+        yield (key, "other", f"peak memory of a first snapshot of {entries:,} entries, MiB (aim 1 KiB an entry)"), peers[0].peak
+        for peer in peers:
+            shutil.rmtree(peer.top)
+        shutil.rmtree(base)
+
+    def snap_space(self):
+        say("  snapshots: ten, with 1 % changed between them")
+        tree = f"{self.top}/ten"
+        make_tree(tree, *TREES["small"][:3])
+        sizes = []
+        for r in range(10):
+            if r:
+                for i in range(r, TREES["small"][0], 100):
+                    put(f"{tree}/{tree_file(i, TREES['small'][2])}", random.Random(r * 1000003 + i).randbytes(4 * KIB))
+            do(self.args.recant, "snapshot", "create", "--all", tree, env=self.env)
+            sizes.append(int(do("du", "-s", "-B1", f"{self.store}/snapshots").split()[0]))
+        yield ("snap small", "other", "space of ten snapshots with 1 % changed between them / of one (aim 1.15)"), f"{sizes[-1] / sizes[0]:.3f}"
+        shutil.rmtree(tree)
+        shutil.rmtree(self.store)
+
     # one file among 35,000
 
     def one(self):
@@ -435,6 +459,14 @@ class Bench:
         shutil.rmtree(tree)
         shutil.rmtree(self.store)
 
+    # commands that do something
+
+    def programs(self):
+        if not self.can_run:
+            print("\nskipped: programs in a run: this recant has no run")
+            return
+        yield from programs.measure(self, self.args.rounds if self.args.quick else max(7, self.args.rounds))
+
     # a command that does nothing
 
     def run(self):
@@ -451,14 +483,6 @@ class Bench:
         yield ("run", "other", "ms that run adds (aim 8)"), f"{statistics.median(more):.1f} [{min(more):.1f} to {max(more):.1f}]"
 
 
-def median_ms(values):
-    return f"{statistics.median(values) * 1000:.1f}"
-
-
-def spread(ratios, aim):
-    median = statistics.median(ratios)
-    text = f"{median:.2f} [{min(ratios):.2f} to {max(ratios):.2f}]"
-    return text if aim is None else f"{text}, aim {aim}{'' if median <= aim else ': MISSED'}"
 
 
 # key, the parts that recant needs, the parts that the other needs, the aim on each tree
@@ -593,15 +617,161 @@ class Rsync(Peer):
         return out
 
 
+class Snap:
+    """A tree of its own, of which copies are kept."""
+
+    title = "?"
+
+    def __init__(self, bench, base):
+        self.bench, self.top = bench, f"{bench.top}/snap-{self.title}"
+        self.tree = f"{self.top}/tree"
+        os.makedirs(self.top)
+        do("cp", "-a", base, self.tree)
+        if bench.place.kind != "here":
+            do("sync", "-f", self.tree)
+        self.files = sorted(
+            f"{folder}/{name}" for folder, _, names in os.walk(self.tree) for name in names if not os.path.islink(f"{folder}/{name}")
+        )
+        self.before, self.round = exact_state(self.tree), 0
+
+    def shell(self, script):
+        return clock("sh", "-ec", script, cwd=self.top)
+
+    def change(self):
+        """One file in ten gets more, one in fifty goes, one in fifty comes."""
+        self.round += 1
+        for i, path in enumerate(self.files):
+            if i % 10 == 3:
+                with open(path, "ab") as out:
+                    out.write(f"round {self.round}\n".encode())
+            elif i % 50 == 7:
+                os.unlink(path)
+            elif i % 50 == 17:
+                put(f"{path}.new", f"new in round {self.round}\n".encode() * 100)
+
+    def first(self):
+        return {}
+
+    def nothing(self):
+        return {}
+
+
+class SnapRecant(Snap):
+    title, peak = "recant", "?"
+
+    def snapshot(self, *words):
+        return self.bench.recant("snapshot", *words, *(["--dir"] if words[0] == "restore" else ["--max-files", "9999999"]), self.tree)
+
+    def first(self):
+        shutil.rmtree(self.bench.store, ignore_errors=True)
+        if self.peak == "?":
+            self.peak = self.bench.peak("snapshot", "create", "--max-files", "9999999", self.tree)[1]
+            shutil.rmtree(self.bench.store)
+        return {"first": self.snapshot("create")}
+
+    def nothing(self):
+        times = []
+        for _ in range(3):
+            times.append((clock("find", self.tree, "-printf", "%T@"), self.snapshot("create", "--if-changed")))
+        walk, nothing = (statistics.median(values) for values in zip(*times))
+        return {"bare walk (find -printf %T@)": walk, "nothing changed": nothing}
+
+    def next(self):
+        self.change()
+        return {"next": self.snapshot("create")}
+
+    def back(self):
+        seconds = self.snapshot("restore", "0")
+        if exact_state(self.tree) != self.before:
+            sys.exit("the restore did not give back the exact state")
+        return {"restore": seconds}
+
+
+class SnapCp(Snap):
+    """cp -a as it is, which shares blocks where it can; and without that."""
+
+    title = "cp"
+
+    def first(self):
+        out = {}
+        for what, more in (("cp -a", ""), ("cp -a --reflink=never", " --reflink=never")):
+            out[what] = self.shell(f"cp -a{more} tree copy; sync -f copy")
+            shutil.rmtree(f"{self.top}/copy")
+        return out
+
+    def next(self):
+        return {}
+
+    def back(self):
+        return {}
+
+
+class SnapRsync(Snap):
+    title = "rsync"
+
+    def first(self):
+        shutil.rmtree(f"{self.top}/0", ignore_errors=True)
+        do("sh", "-ec", "rsync -aHAX tree/ 0/; sync -f 0", cwd=self.top)
+        return {}
+
+    def next(self):
+        self.change()
+        return {"rsync --link-dest": self.shell("rsync -aHAX --link-dest=$PWD/0 tree/ 1/; sync -f 1")}
+
+    def back(self):
+        seconds = self.shell("rsync -aHAX --delete 0/ tree/; sync -f tree")
+        shutil.rmtree(f"{self.top}/1")
+        return {"rsync --delete back": seconds}
+
+
+class SnapGit(Snap):
+    """A repository beside the tree, as undo tools keep one."""
+
+    title = "git"
+
+    def __init__(self, bench, base):
+        super().__init__(bench, base)
+        self.git = "git --git-dir=shadow --work-tree=tree -c user.name=a -c user.email=a@example.org -c gc.auto=0"
+        self.add = f"{self.git} add -A && {self.git} commit -q --no-gpg-sign -m state; sync -f shadow"
+
+    def first(self):
+        shutil.rmtree(f"{self.top}/shadow", ignore_errors=True)
+        return {"git, first": self.shell(f"git init -q --bare shadow && {self.add}")}
+
+    def next(self):
+        self.change()
+        return {"git, next": self.shell(self.add)}
+
+    def back(self):
+        return {"git back (not exact)": self.shell(f"{self.git} reset -q --hard HEAD~1; sync -f tree")}
+
+
+# key, what of recant's, what of the other's, the aim
+SNAP_RATIOS = [
+    ("first / cp -a", "first", "cp -a", 0.9),
+    ("first / cp -a --reflink=never", "first", "cp -a --reflink=never", None),
+    ("first / git", "first", "git, first", 0.6),
+    ("next / rsync --link-dest", "next", "rsync --link-dest", 0.2),
+    ("next / git", "next", "git, next", 0.5),
+    ("nothing changed / bare walk", "nothing changed", "bare walk (find -printf %T@)", 1.6),
+    ("restore / rsync --delete", "restore", "rsync --delete back", 0.6),
+    ("restore / git", "restore", "git back (not exact)", None),
+]
+
+
 # What was found
 
 TITLES = {
+    "snap small": "Snapshots of 20,000 files of 4 KiB: 10 % changed, 2 % deleted, 2 % created",
+    "snap large": "Snapshots of 200 files of 5 MiB: 10 % changed, 2 % deleted, 2 % created",
+    "snap real": "Snapshots of a real source tree: 10 % changed, 2 % deleted, 2 % created",
     "small": "20,000 files of 4 KiB in 1,000 folders: 2,000 changed, 400 deleted, 1,000 created",
     "large": "200 files of 5 MiB: 20 changed, 4 deleted, 10 created",
     "one": "One file in a tree of 35,000",
     "list": "1,000 sessions, 1,000 commits of git",
     "memory": "100,000 changes",
     "run": "A command that does nothing",
+    "programs": "What people run, held",
 }
 
 

@@ -193,6 +193,12 @@ pub struct Config {
     pub keep: Set<Option<usize>>,
     /// `retention.older_than`: seconds; a prune without conditions takes what is older.
     pub older_than: Set<Option<i64>>,
+    /// `snapshot.keep`: so many snapshots of a folder stay.
+    pub snapshot_keep: Set<usize>,
+    /// `snapshot.max_size`: bytes that they may take; the oldest go first.
+    pub snapshot_max_size: Set<u64>,
+    /// `snapshot.max_files`: folders of more files and folders are refused unless asked for.
+    pub snapshot_max_files: Set<u64>,
     /// `color`.
     pub color: Set<Color>,
     /// `pager`: a shell command; empty for none.
@@ -200,7 +206,7 @@ pub struct Config {
 }
 
 /// Every key that the file may have.
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 18] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -214,6 +220,9 @@ const KEYS: [&str; 15] = [
     "commit.minor",
     "retention.keep",
     "retention.older_than",
+    "snapshot.keep",
+    "snapshot.max_size",
+    "snapshot.max_files",
     "color",
     "pager",
 ];
@@ -226,6 +235,7 @@ struct File {
     checkpoint: CheckpointTable,
     commit: CommitTable,
     retention: RetentionTable,
+    snapshot: SnapshotTable,
     color: Option<Color>,
     pager: Option<String>,
 }
@@ -266,6 +276,14 @@ struct CommitTable {
 struct RetentionTable {
     keep: Option<usize>,
     older_than: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct SnapshotTable {
+    keep: Option<usize>,
+    max_size: Option<Amount>,
+    max_files: Option<u64>,
 }
 
 /// A size: a number of bytes, or text with a unit.
@@ -345,6 +363,9 @@ impl Config {
             minor: Set::of(minor, MINOR.iter().filter_map(|text| glob(text, home).ok()).collect()),
             keep: Set::of(file.retention.keep.map(Some), None),
             older_than: Set::of(older_than.map_err(|why| value("retention.older_than", why))?.map(Some), None),
+            snapshot_keep: Set::of(file.snapshot.keep, 50),
+            snapshot_max_size: Set::of(bytes("snapshot.max_size", file.snapshot.max_size)?, 5 << 30),
+            snapshot_max_files: Set::of(file.snapshot.max_files, 50_000),
             color: Set::of(file.color, Color::Auto),
             pager: Set::of(file.pager.map(Some), None),
         })

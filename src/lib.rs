@@ -4,6 +4,7 @@
 //! The rooms, and the way of the data: capture or stage → changes → plan → journal → apply → settle → report.
 //! - [`capture`] runs a command and reads what it left into changes; [`session`] records them, or what is staged by hand;
 //! - [`commit`] and [`rollback`] say which states go from where to where; [`engine`] brings them there, all or none;
+//! - [`snapshot`] keeps numbered copies of a folder, and makes sessions of the way back to them;
 //! - [`checkpoint`] is what came off the tree; [`tree`] what is on disk; [`fs`] the one place of system calls that change it;
 //! - [`cli`] alone prints. docs/ARCHITECTURE.md has the whole.
 
@@ -17,4 +18,5 @@ pub mod error;
 pub mod fs;
 pub mod rollback;
 pub mod session;
+pub mod snapshot;
 pub mod tree;

@@ -9,7 +9,7 @@ use common::World;
 use insta::assert_snapshot;
 
 /// Every verb there is, as it is called.
-const VERBS: [&str; 34] = [
+const VERBS: [&str; 41] = [
     "run",
     "shell",
     "session",
@@ -36,6 +36,13 @@ const VERBS: [&str; 34] = [
     "checkpoint show",
     "checkpoint verify",
     "checkpoint prune",
+    "snapshot",
+    "snapshot create",
+    "snapshot list",
+    "snapshot show",
+    "snapshot diff",
+    "snapshot restore",
+    "snapshot prune",
     "cat",
     "status",
     "recover",
@@ -419,6 +426,9 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     commit.minor /world/home/.cache, /world/home/.local/state, /world/home/.*_history, /tmp, /var/tmp default
     retention.keep none default
     retention.older_than 2w file
+    snapshot.keep 50 default
+    snapshot.max_size 5.0 GiB default
+    snapshot.max_files 50000 default
     color auto default
     pager more environment ($PAGER)
     "#);
@@ -529,10 +539,9 @@ fn there_is_a_manual_page_for_every_verb() {
     assert!(world.recant("man").ok().stdout().contains(".TH recant 1"));
     assert!(world.recant("man session write").ok().stdout().contains("recant\\-session\\-write"));
     assert_snapshot!(world.recant("man session fly"), @r#"
-    status 1
+    status 2
     --- stderr
     recant: there is no verb "session fly"
-            nothing was changed
             recant --help shows the verbs
     "#);
     world.mkdir("man1").write("man1/recant-list.1", "old");

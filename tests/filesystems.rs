@@ -421,6 +421,7 @@ fn a_full_disk_of_the_tree_is_refused_or_undone_and_then_it_works() {
     let before = world.manifest();
     let said = world.recant(&format!("commit {id}")).with(1);
     before.assert_same(&world.manifest(), &format!("a full disk: {said}"));
+    assert!(said.stderr().contains("make room on the file system of"), "{said}");
     assert_eq!(world.leftovers(), Vec::<String>::new());
     std::fs::remove_dir_all(&ballast).expect("room again");
     world.recant(&format!("commit {id}")).ok();

@@ -157,6 +157,25 @@ fn every_document_has_the_shape_that_the_page_says() {
     assert_eq!(pruned["lost"].as_array().unwrap().len(), 1);
     shapes.check("prune", &pruned);
 
+    world.write("snap/f", "1\n").write("snap/x.log", "x");
+    let created = run("snapshot create snap --exclude *.log --label a -m text --meta k=v --once k").ok().json();
+    shapes.check("snapshot create", &created);
+    world.write("snap/f", "2\n").write("snap/new", "n");
+    shapes.check("snapshot create", &run("snapshot create snap --keep 1").ok().json());
+    shapes.check("snapshot create", &run("snapshot create snap").ok().json());
+    shapes.check("snapshot list", &run("snapshot list snap").ok().json());
+    shapes.check("snapshot list --all", &run("snapshot list --all").ok().json());
+    shapes.check("snapshot show", &run("snapshot show last --dir snap --all").ok().json());
+    world.write("snap/f", "3\n").write("snap/.recantignore", "x");
+    shapes.check("snapshot diff", &run("snapshot diff 1 --dir snap --stat").ok().json());
+    shapes.check("snapshot diff", &run("snapshot diff 1 2 --dir snap").ok().json());
+    shapes.check("diff --name-only", &run("snapshot diff 1 --dir snap --name-only").ok().json());
+    shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap --dry-run").ok().json());
+    shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap --safe").with(4).json());
+    shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap").ok().json());
+    shapes.check("snapshot prune", &run("snapshot prune snap --keep 1 --dry-run").ok().json());
+    shapes.check("snapshot prune", &run("snapshot prune snap --keep 1").ok().json());
+
     if common::can_run() {
         let said = world.call(["run", "--json", "--", "sh", "-c", "echo x > made; exit 3"]).run().with(3);
         shapes.check("run result", &last_line(&said.stderr()));
@@ -182,7 +201,7 @@ fn a_list_comes_as_one_document_a_line_where_asked() {
     let id = world.begin();
     world.stage_write(&id, "a", "x").stage_write(&id, "b", "x");
     for (words, lines) in
-        [("list", 1), ("show", 2), ("diff", 2), ("diff last --name-only", 2), ("config", 15), ("log", 0), ("checkpoint list", 0)]
+        [("list", 1), ("show", 2), ("diff", 2), ("diff last --name-only", 2), ("config", 18), ("log", 0), ("checkpoint list", 0)]
     {
         let said = world.call(words.split(' ').chain(["--jsonl"])).run().ok();
         let documents = said.json_lines();

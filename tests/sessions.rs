@@ -711,3 +711,19 @@ fn who_only_asks_whether_a_session_is_held_keeps_nobody_from_it() {
     assert!(child.wait().expect("its status").success());
     assert!(world.recant("list").ok().stdout().contains("named"));
 }
+
+#[test]
+fn what_is_done_already_is_said_and_the_store_stays_as_it_is() {
+    let world = World::new();
+    world.set_mtime(".", 1_000_000_000, 7);
+    let id = world.edited("f");
+    world.call(["session", "mkdir", &id, "d"]).run().ok();
+    for (verb, said) in [("commit", "nothing to commit"), ("rollback", "nothing to roll back"), ("redo", "nothing to redo")] {
+        world.call([verb, &id]).run().ok();
+        let (tree, log) = (world.manifest(), world.recant("log --json").ok().stdout());
+        let again = world.call([verb, &id]).run().ok();
+        assert!(again.stderr().contains(said), "{again}");
+        tree.assert_same(&world.manifest(), verb);
+        assert_eq!(log, world.recant("log --json").ok().stdout(), "{verb}");
+    }
+}

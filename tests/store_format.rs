@@ -59,3 +59,54 @@ fn a_checkpoint_is_given_back_by_hand() {
     world.program("bash", [&file, &session, &aside]).run().ok();
     before.assert_same(&world.manifest(), "given back by hand");
 }
+
+/// The script under the page's heading on snapshots.
+fn snapshot_script() -> String {
+    let text = include_str!("../docs/store-format.md");
+    let section = text.split("### Restoring a snapshot by hand").nth(1).expect("the section");
+    let block = section.split("```bash\n").nth(1).expect("a block");
+    block.split("\n```").next().expect("its end").to_owned()
+}
+
+#[test]
+fn a_snapshot_is_restored_by_hand() {
+    if let Some(missing) = ["jq", "bash"].iter().find(|tool| Command::new(tool).arg("--version").output().is_err()) {
+        println!("skipped: a snapshot restored by hand: {missing} is not here");
+        return;
+    }
+    let world = World::new();
+    world.write("a file", "old").write("empty", "").write("deep/sub/a", "1").write("large", vec![7; 200_000]).mkdir("hollow");
+    world
+        .link("a file", "deep/again")
+        .symlink("no where", "a link")
+        .fifo("fifo")
+        .chmod("deep/sub", 0o2750)
+        .chmod("a file", 0o600);
+    world.write(name(b"bytes \xff\n"), "odd").set_mtime("deep", 1_000_000_000, 5);
+    for i in 0..20 {
+        world.write(format!("many/{i}"), format!("content {i}"));
+    }
+    if Command::new("setfattr").arg("--version").output().is_ok() {
+        world.set_xattr("a file", "user.a", b"\x00b");
+    }
+    world.recant("snapshot create").ok();
+    let first = world.manifest();
+    world.remove("empty").write("deep/sub/a", "2").write("new", "n");
+    world.recant("snapshot create").ok();
+    let second = world.manifest();
+    let series = std::fs::read_dir(world.store().join("snapshots")).expect("the snapshots").next();
+    let series = series.expect("one").expect("a name").path();
+    let file = world.root().join("restore");
+    world.write(&file, snapshot_script());
+    let check = |n: &str, state: &common::Manifest| {
+        let into = world.root().join(format!("by-hand-{n}"));
+        world.program("bash", [file.as_os_str(), series.as_os_str(), n.as_ref(), into.as_os_str()]).run().ok();
+        state.assert_same(&common::manifest(&into), &format!("snapshot {n} by hand"));
+        std::fs::remove_dir_all(into).expect("a removal");
+    };
+    check("0", &first);
+    check("1", &second);
+    world.recant("snapshot prune --keep 1").ok();
+    assert!(series.join("0.base").exists(), "the second is told from the first");
+    check("1", &second);
+}

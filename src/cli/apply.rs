@@ -182,6 +182,12 @@ pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, args: &args:
     carry_out_in(call, store, session, &[], false, &Act { verb: Verb::Commit, minor, ask: &ask })
 }
 
+/// Commits the session of a snapshot's restore.
+pub fn commit_restore(call: &Call, store: &Store, session: &mut Locked, force: bool) -> Result<(Report, Ended), Problem> {
+    let ask = ask_commit(call, config::OnLimit::Full, force, false)?;
+    carry_out_in(call, store, session, &[], false, &Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask })
+}
+
 fn carry_out_in(
     call: &Call,
     store: &Store,
@@ -341,8 +347,11 @@ fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
         verb => out.note(format_args!("session {id}: {paths} {would}{}, {left} left", verb.past())),
     }
     if report.verb == Verb::Commit && !dry_run {
-        let kept = text::bytes(report.kept);
-        out.note(format_args!("{kept} stay in the store for a rollback: recant rollback {}", id.tail()));
+        let back = format!("recant rollback {}", id.tail());
+        match report.kept {
+            0 => out.note(format_args!("{back} takes it back")),
+            kept => out.note(format_args!("{} stay in the store for a rollback: {back}", text::bytes(kept))),
+        }
     }
     if report.status == Status::Partial && !dry_run {
         out.note(format_args!("session {id} is partial now: recant show {} lists what is in and what is out", id.tail()));

@@ -47,6 +47,9 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         plain("commit.minor", &config.minor, |globs| json!(globs)),
         plain("retention.keep", &config.keep, |n| json!(n)),
         row("retention.older_than", config.older_than.from, json!(config.older_than.value), age(config.older_than.value)),
+        plain("snapshot.keep", &config.snapshot_keep, |n| json!(n)),
+        bytes("snapshot.max_size", &config.snapshot_max_size),
+        plain("snapshot.max_files", &config.snapshot_max_files, |n| json!(n)),
         color(call),
         pager(call),
     ];

@@ -7,7 +7,7 @@ use clap::CommandFactory;
 use super::args::{self, Cli};
 use super::problem::Problem;
 use super::{Call, Ended};
-use crate::error::At;
+use crate::error::{At, Kind};
 use crate::fs::dir::Dir;
 
 /// Prints a shell's completions.
@@ -27,8 +27,10 @@ pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Problem> {
     }
     let mut command = &recant;
     for verb in &args.verb {
-        let unknown =
-            || Problem::refused(format!("there is no verb {:?}", args.verb.join(" "))).remedy("recant --help shows the verbs");
+        let unknown = || {
+            Problem::new(Kind::Usage, format!("there is no verb {:?}", args.verb.join(" ")))
+                .remedy("recant --help shows the verbs")
+        };
         command = command.find_subcommand(verb).ok_or_else(unknown)?;
     }
     call.out.bytes(&page(command)?);

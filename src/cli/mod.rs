@@ -29,6 +29,10 @@ mod renames;
 mod run;
 mod show;
 mod sides;
+mod snapshot;
+mod snapshot_diff;
+mod snapshot_prune;
+mod snapshot_restore;
 mod stage;
 mod status;
 mod text;
@@ -48,7 +52,7 @@ use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Session, Store};
-use args::{CheckpointVerb, Cli, SessionVerb, Verb};
+use args::{CheckpointVerb, Cli, SessionVerb, SnapshotVerb, Verb};
 use out::{Form, Out};
 use place::Place;
 use problem::Problem;
@@ -123,6 +127,12 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Rollback(args) | Verb::Redo(args) => args.what.dry_run,
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } | Verb::Session { verb: SessionVerb::Prune(args) } => args.dry_run,
         Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_)),
+        Verb::Snapshot { verb } => match verb {
+            SnapshotVerb::Create(_) => false,
+            SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_) => true,
+            SnapshotVerb::Restore(args) => args.dry_run,
+            SnapshotVerb::Prune(args) => args.dry_run,
+        },
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) => false,
         Verb::List | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
         Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
@@ -247,6 +257,14 @@ impl Call {
                 CheckpointVerb::Verify(args) => checkpoint::check(self, &args),
                 CheckpointVerb::Prune(args) => prune::checkpoints(self, &args),
             },
+            Verb::Snapshot { verb } => match verb {
+                SnapshotVerb::Create(args) => snapshot::create(self, &args),
+                SnapshotVerb::List(args) => snapshot::list(self, &args),
+                SnapshotVerb::Show(args) => snapshot::show(self, &args),
+                SnapshotVerb::Diff(args) => snapshot_diff::diff(self, &args),
+                SnapshotVerb::Restore(args) => snapshot_restore::restore(self, &args),
+                SnapshotVerb::Prune(args) => snapshot_prune::prune(self, &args),
+            },
             Verb::Recover(args) => recover::recover(self, &args),
             Verb::Cat(args) => cat::cat(self, &args),
             Verb::Status => status::status(self),
@@ -259,7 +277,7 @@ impl Call {
 
     fn with_remedy(&self, problem: Problem) -> Problem {
         match self.store_path() {
-            Ok(store) => problem.of_store(&store),
+            Ok(store) => problem.barred(&store),
             // That is what the problem is about.
             Err(_) => problem,
         }

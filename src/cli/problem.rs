@@ -84,14 +84,17 @@ impl Problem {
         Self { path: Some(path.to_string()), ..self }
     }
 
-    /// What keeps recant from its own store has one remedy whatever the verb was about to do: the path alone does not tell that
-    /// it is the store's, nor that another one can be named.
-    pub fn of_store(self, store: &AbsPath) -> Self {
+    /// What keeps a file system from being written to has one remedy whatever the verb was about to do. Of recant's own store
+    /// the path alone does not tell that it is the store's, nor that another one can be named.
+    pub fn barred(self, store: &AbsPath) -> Self {
         let path = self.path.as_deref().and_then(|path| AbsPath::parse(path).ok());
         // Above it, where it could not be made.
         let is_its = |path: AbsPath| path.is_under(store) || store.is_under(&path) && !store.as_path().exists();
-        if self.remedy.is_some() || !path.is_some_and(is_its) {
+        if self.remedy.is_some() {
             return self;
+        }
+        if !path.is_some_and(is_its) {
+            return self.of_tree();
         }
         const OTHER: &str = "or use another store: --store DIR, RECANT_STORE";
         let remedy = match self.barrier {
@@ -103,6 +106,18 @@ impl Problem {
             }
             Some(Barrier::NotYours) => format!("the store, {store}, has to be yours to write to, {OTHER}"),
             None => return self,
+        };
+        self.remedy(remedy)
+    }
+
+    /// What keeps recant from a place in the tree.
+    fn of_tree(self) -> Self {
+        let Some(path) = &self.path else { return self };
+        let remedy = match self.barrier {
+            Some(Barrier::Full) => format!("make room on the file system of {path}, or raise the quota there, and try again"),
+            Some(Barrier::ReadOnly) => format!("mount the file system of {path} for writing, and try again"),
+            // Which right is missing the message tells.
+            Some(Barrier::NotYours) | None => return self,
         };
         self.remedy(remedy)
     }

@@ -44,9 +44,9 @@ impl Plan {
         draft.build(job.limits.as_ref(), rest)
     }
 
-    /// Whether there is nothing to do and nothing to write down.
+    /// Whether there is nothing to do and nothing to write down. The times of folders go with what is in them.
     pub fn is_nothing(&self) -> bool {
-        self.journal.items.is_empty() && self.journal.head.times.is_empty()
+        self.journal.items.is_empty()
     }
 
     /// Whether it puts changes on the tree.

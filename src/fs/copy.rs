@@ -24,6 +24,18 @@ pub enum Copied {
 const PIECE: usize = 64 << 20;
 
 impl Fs {
+    /// Makes the empty file `to` share all blocks of `from`: FICLONE, ioctl_ficlone(2). False where the file system cannot.
+    pub fn reflink(&self, from: &File, to: &File, path: &Path) -> io::Result<bool> {
+        self.before("ficlone", On::Open(to.as_fd(), path))?;
+        match rustix::fs::ioctl_ficlone(to, from) {
+            Ok(()) => Ok(true),
+            Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOTTY | Errno::PERM | Errno::TXTBSY) => {
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Copies all content of `from` (read from its start) to the empty file `to`. Memory does not depend on the size.
     /// A file that is shorter than its size says when it is read ends the copy early; the caller compares digests.
     pub fn copy(&self, from: &File, to: &File, path: &Path) -> io::Result<Copied> {

@@ -228,6 +228,18 @@ impl Fs {
         Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size)?)
     }
 
+    /// Gives the blocks of `length` bytes from `from` on back to the file system; the size stays, and they read as zeros. False
+    /// where the file system cannot: fallocate(2), FALLOC_FL_PUNCH_HOLE.
+    pub fn punch(&self, file: &File, from: u64, length: u64, path: &Path) -> io::Result<bool> {
+        use rustix::fs::FallocateFlags;
+        self.before("fallocate PUNCH_HOLE", On::Open(file.as_fd(), path))?;
+        match rustix::fs::fallocate(file, FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE), from, length) {
+            Ok(()) => Ok(true),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Sets the permission bits of anything but a symlink. A link that came in between is not followed.
     pub fn set_mode(&self, at: Entry<'_>, mode: u32) -> io::Result<()> {
         self.before("fchmodat", On::One(at))?;
@@ -326,11 +338,21 @@ impl Fs {
     /// Replaces one of recant's own files as a whole, durably: after a crash it is the old one or the new one. Mode 0600.
     #[track_caller]
     pub fn replace(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
+        self.replace_after(at, bytes, &[], None)
+    }
+
+    /// The same, with what the new content speaks of: other files, each with the folder that it lies in, and the folder of
+    /// those that are new, are as durable as it is before it gets the name.
+    #[track_caller]
+    pub fn replace_after(&self, at: Entry<'_>, bytes: &[u8], files: &[(&File, &Path)], folder: Option<&Dir>) -> io::Result<()> {
         let temp = [at.name, b".new"].concat();
         let temp = at.dir.at(&temp);
         let file = self.write_new(temp, bytes)?;
         // D1: content before name, else a cut could leave the name on an empty file.
-        self.sync(&file, at.dir.path())?;
+        self.sync_all(&[files, &[(&file, at.dir.path())]].concat())?;
+        if let Some(folder) = folder {
+            self.sync_dir(folder)?; // D2
+        }
         self.rename_over(temp, at)?;
         // D2: the name itself lasts only once its folder is synced.
         self.sync_dir(at.dir)

@@ -1,6 +1,7 @@
 //! `changes.jsonl`: numbered changes, a line each. Appended to while staging, where the last line for a path wins and the
 //! header counts the lines; rewritten as a whole by a capture, and by a commit with the digests that planning took.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 
@@ -85,6 +86,16 @@ impl Session {
             writing.change(change)?;
         }
         writing.end(&changes.folder_times)?.put(fs, &self.dir)
+    }
+
+    /// The same without waiting for the disk: for a session that is committed at once, by an operation that syncs its file system as a
+    /// whole before it changes anything.
+    pub fn rewrite_later(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<(), Error> {
+        let mut writing = Writing::begin(fs, &self.dir, lines, (changes.list.len() + changes.folder_times.len()) as u64)?;
+        for change in &changes.list {
+            writing.change(change)?;
+        }
+        writing.end(&changes.folder_times)?.name(fs, &self.dir)
     }
 
     /// Writes `changes.jsonl` anew under another name, each change as `teach` leaves it, which may add facts alone. The caller
@@ -187,20 +198,29 @@ fn first_line(lines: u64, follow: u64) -> Vec<u8> {
 }
 
 impl Locked {
-    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards, `held` the bytes of their content.
-    pub fn append(&mut self, fs: &Fs, lines: &[Line], changes: u64, held: u64) -> Result<(), Error> {
+    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards, `held` the bytes of their content,
+    /// `content` the files among it that are new, in the folder `objects`.
+    pub fn append(
+        &mut self,
+        fs: &Fs,
+        lines: &[Line],
+        (changes, held): (u64, u64),
+        content: &[File],
+        objects: &Dir,
+    ) -> Result<(), Error> {
         let at = self.dir.at(b"changes.jsonl");
         let file = fs.append(at).at("open", at)?;
         self.cut_uncounted(fs, &file)?;
         let bytes = lines.iter().map(json::line).collect::<Vec<_>>().concat();
         fs.write(&file, &bytes, at.dir.path()).at("write", at)?;
-        // D1: the lines before the count that makes them count.
-        fs.sync(&file, at.dir.path()).at("sync", at)?;
         let mut header = self.header.clone();
         header.lines += lines.len() as u64;
         header.counts.changes = changes;
         header.sizes.held = held;
-        self.save(fs, header)
+        // D1: the content and the lines before the count that makes them count.
+        let own = self.dir.path().to_owned();
+        let files: Vec<_> = content.iter().map(|file| (file, objects.path())).chain([(&file, &*own)]).collect();
+        self.save_after(fs, header, &files, Some(objects))
     }
 
     /// Cuts off what an interrupted staging left behind the lines that the header counts.

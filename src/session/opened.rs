@@ -1,5 +1,8 @@
 //! An open session: its folder, its header, and who may change it; and how recant's own small files are read.
 
+use std::fs::File;
+use std::path::Path;
+
 use super::Error;
 use super::change::Change;
 use super::header::Header;
@@ -134,9 +137,22 @@ impl Locked {
     }
 
     /// Replaces the header, durably.
-    pub fn save(&mut self, fs: &Fs, mut header: Header) -> Result<(), Error> {
+    pub fn save(&mut self, fs: &Fs, header: Header) -> Result<(), Error> {
+        self.save_after(fs, header, &[], None)
+    }
+
+    /// The same after files that the header speaks of, each with the folder that it lies in, and the folder of those that are
+    /// new, are durable.
+    pub fn save_after(
+        &mut self,
+        fs: &Fs,
+        mut header: Header,
+        files: &[(&File, &Path)],
+        folder: Option<&Dir>,
+    ) -> Result<(), Error> {
         header.changed = crate::fs::now();
-        write_header(fs, &self.dir, &header)?;
+        let at = self.dir.at(b"session.json");
+        fs.replace_after(at, &header_bytes(&header), files, folder).at("write", at)?;
         self.session.header = header;
         Ok(())
     }

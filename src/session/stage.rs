@@ -1,7 +1,8 @@
-//! Staging by hand: write, delete, mkdir, symlink, chmod. Each takes the next number: first the content, durable, then the
-//! line that names it, then the header that counts the line; last the object that it replaces goes (docs/ARCHITECTURE.md, By hand).
+//! Staging by hand: write, delete, mkdir, symlink, chmod. Each takes the next number: the content and the line that names it,
+//! both durable, before the header that counts the line; last the object that it replaced goes (docs/ARCHITECTURE.md, S2).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -30,6 +31,8 @@ pub struct Desk<'a> {
     next: u32,
     /// What this call stages, by path.
     staged: BTreeMap<AbsPath, Change>,
+    /// The content of these, which is not durable yet.
+    unsynced: Vec<File>,
     make_parents: bool,
 }
 
@@ -63,7 +66,7 @@ impl<'a> Desk<'a> {
         }
         let changes = session.changes()?;
         let next = changes.list.iter().map(|change| change.n).max().unwrap_or(0) + 1;
-        Ok(Self { fs, store, session, changes, next, staged: BTreeMap::new(), make_parents })
+        Ok(Self { fs, store, session, changes, next, staged: BTreeMap::new(), unsynced: Vec::new(), make_parents })
     }
 
     /// Stages new content for a file.
@@ -335,7 +338,7 @@ impl<'a> Desk<'a> {
     }
 
     /// Streams content into `held/objects/<n>`.
-    fn hold(&self, n: u32, write: &mut Write<'_>) -> Result<(Digest, u64), Error> {
+    fn hold(&mut self, n: u32, write: &mut Write<'_>) -> Result<(Digest, u64), Error> {
         let name = object_name(n);
         let (objects, name) = self.session.split(&name)?;
         let at = objects.at(name);
@@ -364,20 +367,31 @@ impl<'a> Desk<'a> {
         if holed {
             self.fs.set_size(&file, size, objects.path()).at("write", at)?;
         }
+        self.unsynced.push(file);
         Ok((hasher.finish(), size))
     }
+
     /// Gives the object of change `old` the number `n`, as a second name: the first goes once the new line counts.
-    fn adopt(&self, old: &[u8], n: u32) -> Result<(), Error> {
+    fn adopt(&mut self, old: &[u8], n: u32) -> Result<(), Error> {
         let name = object_name(n);
         let ((objects, old), (_, new)) = (self.session.split(old)?, self.session.split(&name)?);
         let at = objects.at(new);
         self.fs.remove_all(at).at("remove", at)?;
         self.fs.link(objects.at(old), at).at("link", at)?;
+        let file = match at.open_file() {
+            // Closed to its own user. It gets its metadata next, and Prepare brings what it finds to what is recorded.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                self.fs.set_mode(at, 0o600).at("set the mode of", at)?;
+                at.open_file()
+            }
+            opened => opened,
+        };
+        self.unsynced.push(file.at("open", at)?);
         Ok(())
     }
 
-    /// Gives held content the metadata that it is to have, and makes it durable with its name (D10, D1, D2). Gives back the
-    /// metadata that it has then: setting a mode changes an ACL.
+    /// Gives held content the metadata that it is to have. Gives back the metadata that it has then: setting a mode changes an
+    /// ACL.
     fn dress(&self, n: u32, path: &AbsPath, meta: Meta) -> Result<Meta, Error> {
         let name = object_name(n);
         let (objects, name) = self.session.split(&name)?;
@@ -397,8 +411,6 @@ impl<'a> Desk<'a> {
         }
         self.fs.set_mode(at, meta.mode).at("set the mode of", at)?;
         self.fs.set_mtime(at, meta.mtime).at("set the time of", at)?;
-        self.fs.sync_at(at).at("sync", at)?;
-        self.fs.sync_dir(&objects).at("sync", objects.path().display())?;
         Ok(look::look(at).at("look at", at)?.map_or(meta, |seen| seen.state.meta))
     }
 
@@ -446,7 +458,7 @@ impl<'a> Desk<'a> {
         let objects = self.session.dir.open_below(b"held/objects").at("open", self.session.dir.path().display())?;
         let (kept, gone) = sort_out(&objects, &needed)?;
         if !lines.is_empty() {
-            self.session.append(self.fs, &lines, count, kept)?;
+            self.session.append(self.fs, &lines, (count, kept), &self.unsynced, &objects)?;
         }
         for name in gone {
             let at = objects.at(&name);

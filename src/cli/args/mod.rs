@@ -5,6 +5,7 @@ mod apply;
 mod look;
 mod run;
 mod session;
+mod snapshot;
 
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ pub use session::{
     CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Mkdir, New, Prune, Rename, SessionVerb, Show,
     Symlink, Write,
 };
+pub use snapshot::{SnapshotCreate, SnapshotDiff, SnapshotList, SnapshotPrune, SnapshotRestore, SnapshotShow, SnapshotVerb};
 
 use crate::config;
 
@@ -122,6 +124,10 @@ Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
   [retention]
   keep = 50                    a prune without conditions keeps the newest 50
   older_than = '30d'           and takes what is older than that
+  [snapshot]
+  keep = 50                    snapshots of a folder that stay
+  max_size = '5G'              bytes that they may take; the oldest go first
+  max_files = 50000            larger folders are refused but for --all
 At the top, before the first table:
   color = 'auto'               auto, always, never
   pager = 'less'               '' for none; else $PAGER";
@@ -181,6 +187,16 @@ recant cat ID PATH --displaced.")]
         /// What to do.
         #[command(subcommand)]
         verb: CheckpointVerb,
+    },
+    /// Numbered copies of a folder: take them, compare them, go back to one
+    #[command(after_help = "Examples:
+  recant snapshot create -m 'before the upgrade'
+  recant snapshot diff last
+  recant snapshot restore last")]
+    Snapshot {
+        /// What to do.
+        #[command(subcommand)]
+        verb: SnapshotVerb,
     },
     /// Undo or settle what was interrupted
     Recover(Recover),

@@ -3,9 +3,9 @@
 //! What a patch cannot say (folders, owners, FIFOs, conflicts) stands in lines that start with `#`, between the patches:
 //! programs that read patches skip them there.
 
-mod patch;
-mod stat;
-mod view;
+pub mod patch;
+pub mod stat;
+pub mod view;
 
 use std::path::PathBuf;
 

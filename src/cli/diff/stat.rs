@@ -14,7 +14,8 @@ use crate::session::sides::Side;
 /// Columns where no terminal tells.
 const WIDTH: usize = 80;
 
-struct Row<'c> {
+/// A line.
+pub struct Row<'c> {
     path: &'c AbsPath,
     /// Characters of it as it is shown.
     columns: usize,
@@ -32,11 +33,20 @@ pub fn print(call: &Call, args: &args::Diff, listed: &[(&Change, Side)], sources
         }
         rows.push(row(&View::of(change, *side, sources, true)?));
     }
+    table(call, &rows);
+    if times > 0 {
+        call.out.note(super::times_folded(times));
+    }
+    Ok(Ended::Done)
+}
+
+/// Prints lines that are ready, and the totals.
+pub fn table(call: &Call, rows: &[Row<'_>]) {
     let names = rows.iter().map(|row| row.columns).max().unwrap_or(0);
     let most = rows.iter().filter_map(|row| row.what.as_ref().ok()).map(|(a, b)| a + b).max().unwrap_or(0);
     let digits = most.to_string().len();
     let width = terminal_width().saturating_sub(names + digits + 5).max(10);
-    for row in &rows {
+    for row in rows {
         let what = match &row.what {
             Ok((insertions, deletions)) => {
                 let graph = graph(call, *insertions, *deletions, most, width);
@@ -49,13 +59,10 @@ pub fn print(call: &Call, args: &args::Diff, listed: &[(&Change, Side)], sources
     }
     let sum = rows.iter().filter_map(|row| row.what.as_ref().ok()).fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
     call.out.line(totals(rows.len(), sum));
-    if times > 0 {
-        call.out.note(super::times_folded(times));
-    }
-    Ok(Ended::Done)
 }
 
-fn row<'c>(view: &View<'c>) -> Row<'c> {
+/// The line of a change.
+pub fn row<'c>(view: &View<'c>) -> Row<'c> {
     let what = match patch::counts(view) {
         _ if view.whole && view.is_binary() => Err(format!("Bin {} -> {} bytes", view.old.size(), view.new.size())),
         Some((0, 0)) if !view.remarks.is_empty() => Err(view.remarks.join("; ")),

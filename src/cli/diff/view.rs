@@ -113,6 +113,29 @@ impl<'c> View<'c> {
         Ok(view)
     }
 
+    /// A change whose two contents were read elsewhere: `fits` tells whether they are small enough to be shown.
+    pub fn between(change: &'c Change, old: Option<Vec<u8>>, new: Option<Vec<u8>>, fits: bool) -> Self {
+        let mut view = Self {
+            path: &change.path,
+            old: half(&change.before.object),
+            new: half(&change.after),
+            whole: true,
+            conflict: false,
+            remarks: remarks(change),
+        };
+        for (half, content) in [(&mut view.old, old), (&mut view.new, new)] {
+            if let (Half::Blob { bytes, .. }, Some(content)) = (half, content) {
+                *bytes = Some(content);
+            }
+        }
+        if !fits {
+            view.whole = false;
+            let (old, new) = (text::bytes(view.old.size()), text::bytes(view.new.size()));
+            view.remark(&format!("{old} -> {new}: too large to show (limit {})", text::bytes(TEXT_LIMIT)));
+        }
+        view
+    }
+
     fn fill<'s>(
         &mut self,
         sources: &mut Sources<'s>,

@@ -1,0 +1,223 @@
+//! `snapshot`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::config;
+
+/// The verbs under `snapshot`.
+#[derive(Debug, Subcommand)]
+pub enum SnapshotVerb {
+    /// Take a snapshot of a folder or file; prints its number
+    Create(SnapshotCreate),
+    /// List the snapshots of a folder, the newest first
+    List(SnapshotList),
+    /// Show a snapshot: what it holds, and what was left out
+    Show(SnapshotShow),
+    /// Show what has changed since a snapshot, or between two
+    Diff(SnapshotDiff),
+    /// Make a folder as it was in a snapshot; a rollback takes that back
+    Restore(SnapshotRestore),
+    /// Remove old snapshots, and the content that only they need
+    Prune(SnapshotPrune),
+}
+
+/// `snapshot create`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant snapshot create -m 'before the upgrade'
+  recant snapshot create --once turn-7 --keep 10      at most one for turn-7
+  recant snapshot create --if-changed --preset dev ~/src/app
+  recant snapshot create state.json --meta turn=7     of one file alone
+
+Without DIR it is the project that you are in: upwards to the nearest folder with
+.git, .hg, Cargo.toml, pyproject.toml, package.json, go.mod, Makefile, pom.xml or
+Gemfile, below the home folder; else the working folder. All that is in it is in
+the snapshot but what --exclude, --gitignore, --preset and .recantignore files say;
+these rules are kept, and a restore touches nothing that they leave out.")]
+pub struct SnapshotCreate {
+    /// The folder or file; else the project that you are in
+    #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
+    pub dir: Option<PathBuf>,
+    /// What it is for
+    #[arg(short, long)]
+    pub message: Option<String>,
+    /// A word to restore it by: letters, digits, '.', '_', '-', a letter first
+    #[arg(long)]
+    pub label: Option<String>,
+    /// Something that show and list give again
+    #[arg(long, value_name = "K=V", value_parser = pair)]
+    pub meta: Vec<(String, String)>,
+    /// Take none where nothing has changed since the last one; prints that one's number
+    #[arg(long)]
+    pub if_changed: bool,
+    /// Take none where there is one with this KEY; prints that one's number
+    #[arg(long, value_name = "KEY")]
+    pub once: Option<String>,
+    /// Keep so many of the newest; else snapshot.keep of the settings
+    #[arg(long, value_name = "N")]
+    pub keep: Option<usize>,
+    /// Leave out what fits, read as a line of .gitignore
+    #[arg(long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+    /// Leave out what .gitignore files say
+    #[arg(long)]
+    pub gitignore: bool,
+    /// Leave out a ready-made list; dev: what builds and tools make anew, and .env
+    #[arg(long, value_name = "NAME", value_parser = ["dev"], hide_possible_values = true)]
+    pub preset: Vec<String>,
+    /// Refuse a folder of more files and folders; else snapshot.max_files
+    #[arg(long, value_name = "N", conflicts_with = "all")]
+    pub max_files: Option<u64>,
+    /// Take it however many they are
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `snapshot list`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant snapshot list
+  recant snapshot list ~/src/app --jsonl | jq -r .n
+  recant snapshot list --all             every folder that has some")]
+pub struct SnapshotList {
+    /// The folder or file; else the project that you are in
+    #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
+    pub dir: Option<PathBuf>,
+    /// List the folders that have snapshots, those that are gone too
+    #[arg(long, conflicts_with = "dir")]
+    pub all: bool,
+}
+
+/// `snapshot show`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant snapshot show last
+  recant snapshot show 3 --all           every path in it")]
+pub struct SnapshotShow {
+    /// A number, a label, or 'last'
+    #[arg(value_name = "N")]
+    pub key: String,
+    /// Of this folder or file; else of the project that you are in
+    #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
+    pub dir: Option<PathBuf>,
+    /// List every path
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `snapshot diff`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant snapshot diff last              what has changed since
+  recant snapshot diff 3 5 --stat        between two
+  recant snapshot diff 3 -- src          in this folder alone")]
+pub struct SnapshotDiff {
+    /// A number, a label, or 'last'
+    #[arg(value_name = "N")]
+    pub key: String,
+    /// Another one; else the folder as it is now
+    #[arg(value_name = "M")]
+    pub other: Option<String>,
+    /// Only these paths, and what lies under them
+    #[arg(last = true, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Of this folder or file; else of the project that you are in
+    #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
+    pub dir: Option<PathBuf>,
+    /// Count lines
+    #[arg(long, conflicts_with = "name_only")]
+    pub stat: bool,
+    /// Name the paths alone
+    #[arg(long)]
+    pub name_only: bool,
+    /// List all, changes of the mtime alone too
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `snapshot restore`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant snapshot restore last --dry-run
+  recant snapshot restore 3
+  recant snapshot restore before-upgrade src/main.rs  this path alone
+  recant snapshot restore 3 --safe       not what somebody has edited since
+
+The folder is made exactly as it was: what was created since is removed, what was
+deleted comes back. What the snapshot's own rules left out is not touched. It is a
+committed session: recant rollback takes it back.")]
+pub struct SnapshotRestore {
+    /// A number, a label, or 'last'
+    #[arg(value_name = "N")]
+    pub key: String,
+    /// Only these paths, and what lies under them
+    #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// Of this folder or file; else of the project that you are in
+    #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
+    pub dir: Option<PathBuf>,
+    /// Go on over what changes meanwhile or is open for writing, and ask nothing
+    #[arg(long, conflicts_with = "dry_run")]
+    pub force: bool,
+    /// Say what would be done, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Keep no checkpoint of what was there: there is no way back then
+    #[arg(long)]
+    pub no_backup: bool,
+    /// Leave what was created since
+    #[arg(long)]
+    pub keep_new: bool,
+    /// Restore only what is as a later snapshot has it; name what somebody has edited since
+    #[arg(long)]
+    pub safe: bool,
+    /// List every path, also in crowded folders
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `snapshot prune`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant snapshot prune --keep 10 --dry-run
+  recant snapshot prune --older-than 30d ~/src/app
+  recant snapshot prune --number 3
+
+The newest always stays. Conditions that are given together all have to hold;
+without any, snapshot.keep and snapshot.max_size of the settings do.")]
+pub struct SnapshotPrune {
+    /// The folder or file; else the project that you are in
+    #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
+    pub dir: Option<PathBuf>,
+    /// All but the newest N
+    #[arg(long, value_name = "N")]
+    pub keep: Option<usize>,
+    /// What was taken longer ago: a number and s, m, h, d or w
+    #[arg(long, value_name = "AGE", value_parser = age)]
+    pub older_than: Option<i64>,
+    /// The oldest, until the rest take no more than this: a number and K, M or G
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub max_size: Option<u64>,
+    /// This one, a damaged one too
+    #[arg(long, value_name = "N", conflicts_with_all = ["keep", "older_than", "max_size"])]
+    pub number: Vec<u64>,
+    /// Say what would go, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) =
+        text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("it is a word, '=' and a value, as in turn=7")?;
+    Ok((key.into(), value.into()))
+}
+
+fn age(text: &str) -> Result<i64, String> {
+    config::age(text)
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    config::size(text)
+}

@@ -1,0 +1,401 @@
+//! `snapshot create`, `list` and `show`; and what the other verbs of snapshots share.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::args::{SnapshotCreate, SnapshotList, SnapshotShow};
+use super::place::{absolute, whole};
+use super::problem::Problem;
+use super::text::{self, Side};
+use super::{Call, Ended, cwd};
+use crate::error::Kind;
+use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
+use crate::session::id::check_name;
+use crate::session::store::Store;
+use crate::snapshot::Error;
+use crate::snapshot::compare;
+use crate::snapshot::create::{Asked, How, Made, create as take};
+use crate::snapshot::manifest::{Counts, Entry, Merged};
+use crate::snapshot::place;
+use crate::snapshot::prune::{self, Conditions, Which};
+use crate::snapshot::rules::Rules;
+use crate::snapshot::series::{Broken, Locked, Series, Summary};
+use crate::tree::time;
+
+/// A path that was not read or not touched, and why.
+#[derive(Serialize)]
+pub struct Left {
+    /// Where.
+    pub path: AbsPath,
+    /// Why.
+    pub why: String,
+}
+
+/// `{"schema":1,"folder":…,"n":…,"result":"created|unchanged|once","counts":{…},"unread":[…],"left":[…],"pruned":[…]}`.
+#[derive(Serialize)]
+struct Created<'a> {
+    folder: &'a AbsPath,
+    n: u64,
+    result: &'static str,
+    counts: Counts,
+    unread: Vec<Left>,
+    left: Vec<Left>,
+    pruned: Vec<u64>,
+}
+
+/// A snapshot as a listing shows it.
+#[derive(Serialize)]
+pub struct Row<'a> {
+    n: u64,
+    #[serde(with = "time")]
+    time: Time,
+    message: Option<&'a str>,
+    label: Option<&'a str>,
+    key: Option<&'a str>,
+    meta: &'a BTreeMap<String, String>,
+    #[serde(flatten)]
+    counts: Counts,
+}
+
+impl<'a> Row<'a> {
+    fn new(summary: &'a Summary) -> Self {
+        let head = &summary.head;
+        Self {
+            n: head.n,
+            time: head.time,
+            message: head.message.as_deref(),
+            label: head.label.as_deref(),
+            key: head.key.as_deref(),
+            meta: &head.meta,
+            counts: summary.tail.counts,
+        }
+    }
+}
+
+/// `{"schema":1,"folder":…,"snapshots":[…],"damaged":[…]}`.
+#[derive(Serialize)]
+struct Listed<'a> {
+    folder: &'a AbsPath,
+    snapshots: &'a [Row<'a>],
+    damaged: Vec<Damaged<'a>>,
+}
+
+#[derive(Serialize)]
+struct Damaged<'a> {
+    n: u64,
+    why: &'a str,
+}
+
+/// `{"schema":1,"folders":[…],"damaged":[…]}`.
+#[derive(Serialize)]
+struct Folders<'a> {
+    folders: &'a [FolderRow],
+    damaged: &'a [String],
+}
+
+#[derive(Serialize)]
+struct FolderRow {
+    folder: AbsPath,
+    there: bool,
+    snapshots: usize,
+    bytes: u64,
+}
+
+/// `{"schema":1,"folder":…,"snapshot":{…},"rules":{…},"unread":[…],"paths":[…]}`.
+#[derive(Serialize)]
+struct Shown<'a> {
+    folder: &'a AbsPath,
+    snapshot: Row<'a>,
+    rules: RulesRow<'a>,
+    unread: Vec<Left>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<Vec<AbsPath>>,
+}
+
+#[derive(Serialize)]
+struct RulesRow<'a> {
+    exclude: &'a [String],
+    presets: &'a [String],
+    gitignore: bool,
+    files: Vec<AbsPath>,
+}
+
+/// Takes a snapshot.
+pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
+    let folder = folder(args.dir.as_deref())?;
+    if let Some(label) = &args.label {
+        check_name(label).map_err(|why| Problem::refused(format!("{label:?} can be no label: {why}")))?;
+    }
+    let path = call.store_path()?;
+    if folder.is_under(&path) {
+        return Err(Problem::refused(format!("{folder}: it is recant's own store, or lies in it")).path(&folder));
+    }
+    place::refuse_broad(&folder, home().as_ref())?;
+    if !folder.as_path().exists() {
+        let why = format!("{folder}: there is nothing there to take a snapshot of");
+        return Err(Problem::refused(why).path(&folder).remedy("name a folder or file that is there"));
+    }
+    let store = call.made_store()?;
+    call.prepare_to_change(&store)?;
+    let rules =
+        Rules { exclude: args.exclude.clone(), presets: args.preset.clone(), gitignore: args.gitignore, files: Vec::new() };
+    let asked = Asked {
+        message: args.message.clone(),
+        label: args.label.clone(),
+        meta: args.meta.clone(),
+        once: args.once.clone(),
+        if_changed: args.if_changed,
+        rules,
+        limit: if args.all { None } else { Some(args.max_files.unwrap_or(call.config.snapshot_max_files.value)) },
+    };
+    let series = Series::create(&call.fs, &store, &folder)?;
+    let lock = series.lock(&call.fs)?;
+    let made = take(&call.fs, &store.path, &series, &lock, &asked)?;
+    let pruned = if made.how == How::New { retain(call, &series, &lock, args.keep)? } else { Vec::new() };
+    say_created(call, &folder, &made, pruned)
+}
+
+/// Retention: what the settings keep, or `keep` of this call.
+fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>) -> Result<Vec<u64>, Problem> {
+    let keep = keep.unwrap_or(call.config.snapshot_keep.value);
+    let conditions = Conditions { keep: Some(keep), before: None, max_size: Some(call.config.snapshot_max_size.value) };
+    let gone = prune::choose(series, &Which::Any(conditions))?;
+    if gone.is_empty() {
+        return Ok(gone);
+    }
+    let pruned = prune::prune(&call.fs, series, lock, &gone)?;
+    if let Some(why) = pruned.kept {
+        call.out.warn(unswept(&why));
+    }
+    Ok(pruned.gone)
+}
+
+/// What is said where content stays for a file that cannot be read.
+pub fn unswept(why: &str) -> String {
+    format!(
+        "no content was freed, as it cannot be told what a damaged snapshot needs ({why}); recant snapshot prune --number N drops it"
+    )
+}
+
+fn say_created(call: &Call, folder: &AbsPath, made: &Made, pruned: Vec<u64>) -> Result<Ended, Problem> {
+    let result = match made.how {
+        How::New => "created",
+        How::Unchanged => "unchanged",
+        How::Once => "once",
+    };
+    let full = |path: &AbsPath| compare::whole(folder, path);
+    let unread = made.unread.iter().map(|(path, why)| Ok(Left { path: full(path)?, why: why.clone() }));
+    let unread = unread.collect::<Result<Vec<_>, Error>>()?;
+    let left = made.left.iter().map(|(path, why)| Ok(Left { path: full(path)?, why: why.text().into() }));
+    let left = left.collect::<Result<Vec<_>, Error>>()?;
+    for Left { path, why } in &unread {
+        call.out.warn(format_args!("{path}: not in the snapshot: {why}"));
+    }
+    for Left { path, why } in &left {
+        call.out.note(format_args!("{path}: not in the snapshot: {why}"));
+    }
+    let ended = if unread.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) };
+    let (n, counts) = (made.n, made.counts);
+    if call.out.is_text() {
+        call.out.line(n);
+        match made.how {
+            How::New => {
+                let Counts { files, added, modified, deleted, stored, .. } = counts;
+                let (files, stored) = (text::count(files, "file"), text::bytes(stored));
+                call.out.note(format_args!("{folder}: {files}, +{added} ~{modified} -{deleted}; {stored} stored"));
+            }
+            How::Unchanged => call.out.note(format_args!("{folder}: nothing has changed since snapshot {n}")),
+            How::Once => call.out.note(format_args!("{folder}: snapshot {n} has that key")),
+        }
+        if counts.excluded > 0 && made.how == How::New {
+            let paths = text::count(counts.excluded, "path");
+            call.out.note(format_args!("{paths} left out by rules: recant snapshot show {n} tells them"));
+        }
+        if !pruned.is_empty() {
+            call.out.note(format_args!("{} pruned", text::count(pruned.len() as u64, "old snapshot")));
+        }
+    } else {
+        call.out.document(&Created { folder, n, result, counts, unread, left, pruned });
+    }
+    Ok(ended)
+}
+
+/// Lists the snapshots of a folder.
+pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
+    if args.all {
+        return list_folders(call);
+    }
+    let folder = folder(args.dir.as_deref())?;
+    let series = match call.store()? {
+        Some(store) => Series::open(store, &folder)?,
+        None => None,
+    };
+    let (summaries, broken) = series.as_ref().map_or(Ok(Default::default()), Series::summaries)?;
+    let rows: Vec<Row<'_>> = summaries.iter().rev().map(Row::new).collect();
+    if call.out.is_text() {
+        print_list(call, &folder, &summaries);
+        for Broken { n, why } in &broken {
+            call.out.warn(format_args!("snapshot {n}: {why}"));
+        }
+    } else {
+        let damaged = broken.iter().map(|broken| Damaged { n: broken.n, why: &broken.why }).collect();
+        call.out.list(&Listed { folder: &folder, snapshots: &rows, damaged }, &rows);
+    }
+    Ok(if broken.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
+}
+
+fn print_list(call: &Call, folder: &AbsPath, summaries: &[Summary]) {
+    if summaries.is_empty() {
+        call.out.note(format_args!("{folder}: there are no snapshots of it; recant snapshot list --all shows what has some"));
+        return;
+    }
+    let head = ["N", "TIME", "LABEL", "+", "~", "-", "SIZE", "STORED", "MESSAGE"].map(str::to_owned);
+    let rows = summaries.iter().rev().map(|Summary { head, tail }| {
+        let counts = tail.counts;
+        [
+            head.n.to_string(),
+            text::time(head.time, false),
+            head.label.clone().unwrap_or_default(),
+            counts.added.to_string(),
+            counts.modified.to_string(),
+            counts.deleted.to_string(),
+            text::bytes(counts.bytes),
+            text::bytes(counts.stored),
+            head.message.as_deref().and_then(|text| text.lines().next()).unwrap_or_default().to_owned(),
+        ]
+    });
+    let rows: Vec<_> = [head].into_iter().chain(rows).collect();
+    use Side::{Left, Right};
+    let sides = [Right, Left, Left, Right, Right, Right, Right, Right, Left];
+    text::table(sides, &rows).into_iter().for_each(|line| call.out.line(line));
+}
+
+fn list_folders(call: &Call) -> Result<Ended, Problem> {
+    let (all, damaged) = match call.store()? {
+        Some(store) => Series::all(store)?,
+        None => Default::default(),
+    };
+    let mut rows = Vec::with_capacity(all.len());
+    for series in all {
+        let (snapshots, bytes) = (series.numbers()?.len(), prune::used(&series)?);
+        let there = series.folder.as_path().symlink_metadata().is_ok();
+        rows.push(FolderRow { folder: series.folder, there, snapshots, bytes });
+    }
+    if call.out.is_text() {
+        let head = ["SNAPSHOTS", "SIZE", "FOLDER", ""].map(str::to_owned);
+        let gone = |there: bool| if there { String::new() } else { "(not there now)".into() };
+        let lines =
+            rows.iter().map(|row| [row.snapshots.to_string(), text::bytes(row.bytes), row.folder.to_string(), gone(row.there)]);
+        let lines: Vec<_> = [head].into_iter().chain(lines).collect();
+        if rows.is_empty() {
+            call.out.note("there are no snapshots");
+        } else {
+            text::table([Side::Right, Side::Right, Side::Left, Side::Left], &lines)
+                .into_iter()
+                .for_each(|line| call.out.line(line));
+        }
+        damaged.iter().for_each(|name| call.out.warn(format_args!("snapshots/{name}: it cannot be told whose they are")));
+    } else {
+        call.out.list(&Folders { folders: &rows, damaged: &damaged }, &rows);
+    }
+    Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
+}
+
+/// Shows a snapshot.
+pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
+    let (_, series) = series(call, args.dir.as_deref())?;
+    let n = series.find(&args.key)?;
+    let summary = series.summary(n)?;
+    let mut merged = Merged::open(&series.dir, n)?;
+    let full = |path: &AbsPath| compare::whole(&series.folder, path);
+    let (mut unread, mut paths) = (Vec::new(), Vec::new());
+    while let Some(Entry { path, unread: why, .. }) = merged.next()? {
+        if let Some(why) = why {
+            unread.push(Left { path: full(&path)?, why });
+        } else if args.all {
+            paths.push(full(&path)?);
+        }
+    }
+    let rules = merged.rules().cloned().unwrap_or_default();
+    if call.out.is_text() {
+        call.out.page(call.config.pager.value.as_deref());
+        print_shown(call, &summary, &rules, &unread, &paths);
+    } else {
+        let files =
+            rules.files.iter().map(|file| full(&file.folder.join(file.name.as_bytes()).unwrap_or_else(|_| compare::root())));
+        let files = files.collect::<Result<_, _>>()?;
+        let rules = RulesRow { exclude: &rules.exclude, presets: &rules.presets, gitignore: rules.gitignore, files };
+        let paths = args.all.then_some(paths);
+        call.out.document(&Shown { folder: &series.folder, snapshot: Row::new(&summary), rules, unread, paths });
+    }
+    Ok(Ended::Done)
+}
+
+fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], paths: &[AbsPath]) {
+    let (head, counts, out) = (&summary.head, &summary.tail.counts, &call.out);
+    let row = |name: &str, value: &str| out.line(format_args!("{name:<10} {value}"));
+    row("snapshot", &format!("{} of {}", head.n, head.folder));
+    row("taken", &text::time(head.time, true));
+    for (name, value) in [("message", &head.message), ("label", &head.label), ("key", &head.key)] {
+        if let Some(value) = value {
+            row(name, value);
+        }
+    }
+    head.meta.iter().for_each(|(key, value)| row("meta", &format!("{key}={value}")));
+    let folders = counts.entries - counts.files;
+    row(
+        "holds",
+        &format!("{} and {}, {}", text::count(counts.files, "file"), text::count(folders, "folder"), text::bytes(counts.bytes)),
+    );
+    row("stored", &format!("{} for this one", text::bytes(counts.stored)));
+    row("changed", &format!("+{} ~{} -{} since the one before", counts.added, counts.modified, counts.deleted));
+    if counts.excluded > 0 || !rules.is_empty() {
+        row("left out", &format!("{} by rules", text::count(counts.excluded, "path")));
+        rules.presets.iter().for_each(|preset| row("  preset", preset));
+        rules.exclude.iter().for_each(|glob| row("  exclude", glob));
+        for file in &rules.files {
+            row("  file", &format!("{}/{}", file.folder.to_string().trim_end_matches('/'), file.name));
+        }
+    }
+    unread.iter().for_each(|Left { path, why }| row("not in it", &format!("{path}: {why}")));
+    paths.iter().for_each(|path| out.line(path));
+}
+
+/// The folder or file that is meant.
+pub fn folder(given: Option<&Path>) -> Result<AbsPath, Problem> {
+    match given {
+        Some(path) => absolute(&whole(path)?),
+        None => Ok(place::project(&absolute(&cwd()?)?, home().as_ref())),
+    }
+}
+
+fn home() -> Option<AbsPath> {
+    absolute(&dirs::home_dir()?).ok()
+}
+
+/// The series of a folder that has to have one.
+pub fn series<'c>(call: &'c Call, dir: Option<&Path>) -> Result<(&'c Store, Series), Problem> {
+    let folder = folder(dir)?;
+    let none = || Error::None { folder: folder.to_string() };
+    let store = call.store()?.ok_or_else(none)?;
+    Ok((store, Series::open(store, &folder)?.ok_or_else(none)?))
+}
+
+/// Paths that were named, as paths of a snapshot of `folder`.
+pub fn inner(folder: &AbsPath, paths: &[std::path::PathBuf]) -> Result<Vec<AbsPath>, Problem> {
+    let one = |path: &std::path::PathBuf| {
+        let named = super::place::named(path, &Default::default())?;
+        match named.below(folder) {
+            Some([]) => Ok(compare::root()),
+            Some(below) => Ok(AbsPath::parse([b"/", below].concat()).map_err(|error| Problem::refused(error.to_string()))?),
+            None => {
+                let problem = Problem::refused(format!("{named}: it does not lie in {folder}")).path(&named);
+                Err(problem.remedy("--dir DIR names another folder's snapshots"))
+            }
+        }
+    };
+    paths.iter().map(one).collect()
+}

@@ -1,0 +1,197 @@
+//! `snapshot diff`: against the folder as it is now, or between two snapshots, shown as the diff of a session is.
+
+use std::io::Read;
+
+use serde::Serialize;
+
+use super::args::SnapshotDiff;
+use super::diff::view::{TEXT_LIMIT, View};
+use super::diff::{patch, stat};
+use super::problem::Problem;
+use super::snapshot::{Left, inner, series};
+use super::{Call, Ended, text};
+use crate::error::At as _;
+use crate::fs::path::AbsPath;
+use crate::session::change::{Before, Change, Marks, Sort};
+use crate::snapshot::Error;
+use crate::snapshot::compare::{self, Compared, Difference, Terms, whole};
+use crate::snapshot::content::{Content, Kept};
+use crate::snapshot::manifest::{At, Entry};
+use crate::snapshot::series::Series;
+use crate::tree::state::{Object, State, What};
+
+/// `{"schema":1,"folder":…,"n":…,"m":…,"changes":[…],"left":[…]}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    folder: &'a AbsPath,
+    n: u64,
+    m: Option<u64>,
+    changes: &'a [Row<'a>],
+    left: Vec<Left>,
+}
+
+/// A change in JSON.
+#[derive(Serialize)]
+pub struct Row<'a> {
+    path: &'a AbsPath,
+    change: Sort,
+    before: &'a Object,
+    after: &'a Object,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    insertions: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deletions: Option<usize>,
+}
+
+/// `{"schema":1,"paths":[…]}`.
+#[derive(Serialize)]
+struct Names<'a> {
+    paths: Vec<&'a AbsPath>,
+}
+
+/// Shows what differs.
+pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
+    let (store, series) = series(call, args.dir.as_deref())?;
+    let n = series.find(&args.key)?;
+    let m = args.other.as_deref().map(|key| series.find(key)).transpose()?;
+    let paths = inner(&series.folder, &args.paths)?;
+    let mut compared = match m {
+        Some(m) => compare::between(&series, n, m, &paths)?,
+        None => compare::with_tree(&store.path, &series, n, Terms { whole: false, paths: &paths, digests: false })?,
+    };
+    known(&series, &paths, &compared)?;
+    if !paths.is_empty() {
+        let asked = |path: &AbsPath| paths.iter().any(|asked| path.is_under(asked));
+        compared.differences.retain(|d| asked(&d.path));
+        compared.left.retain(|(path, _)| asked(path));
+    }
+    print(call, args, &series, n, m, &compared)
+}
+
+/// Refuses paths that neither side has.
+pub fn known(series: &Series, paths: &[AbsPath], compared: &Compared) -> Result<(), Problem> {
+    match paths.iter().zip(&compared.found).find(|(_, found)| !**found) {
+        None => Ok(()),
+        Some((path, _)) => {
+            let path = whole(&series.folder, path)?;
+            let problem = Problem::refused(format!("{path}: neither the snapshot nor the folder has it")).path(&path);
+            Err(problem.remedy("recant snapshot show N --all lists what is in a snapshot"))
+        }
+    }
+}
+
+fn print(
+    call: &Call,
+    args: &SnapshotDiff,
+    series: &Series,
+    n: u64,
+    m: Option<u64>,
+    compared: &Compared,
+) -> Result<Ended, Problem> {
+    let mut changes = Vec::with_capacity(compared.differences.len());
+    for difference in &compared.differences {
+        changes.push((change(series, difference)?, difference));
+    }
+    let all = args.all || !call.out.is_text();
+    let listed: Vec<_> = changes.iter().filter(|(change, _)| all || change.sort() != Sort::Times).collect();
+    let mut left = Vec::new();
+    for (path, why) in &compared.left {
+        left.push(Left { path: whole(&series.folder, path)?, why: why.clone() });
+    }
+    left.iter().for_each(|Left { path, why }| call.out.note(format_args!("{path}: not compared: {why}")));
+    if args.name_only {
+        let paths: Vec<&AbsPath> = listed.iter().map(|(change, _)| &change.path).collect();
+        if call.out.is_text() {
+            paths.iter().for_each(|path| call.out.line(path));
+        } else {
+            call.out.document(&Names { paths });
+        }
+        return Ok(Ended::Done);
+    }
+    let mut kept = Kept::of(&series.dir);
+    if !call.out.is_text() {
+        let mut rows = Vec::with_capacity(listed.len());
+        for (change, difference) in &listed {
+            let counts = match args.stat {
+                true => patch::counts(&view(series, &mut kept, change, difference)?),
+                false => None,
+            };
+            let (path, before, after) = (&change.path, &change.before.object, &change.after);
+            let (insertions, deletions) = (counts.map(|counts| counts.0), counts.map(|counts| counts.1));
+            rows.push(Row { path, change: change.sort(), before, after, insertions, deletions });
+        }
+        call.out.list(&Whole { folder: &series.folder, n, m, changes: &rows, left }, &rows);
+        return Ok(Ended::Done);
+    }
+    call.out.page(call.config.pager.value.as_deref());
+    let mut rows = Vec::new();
+    for (change, difference) in &listed {
+        let view = view(series, &mut kept, change, difference)?;
+        if args.stat {
+            rows.push(stat::row(&view));
+        } else {
+            patch::print(call, &view);
+        }
+    }
+    if args.stat {
+        stat::table(call, &rows);
+    }
+    let times = changes.len() - listed.len();
+    if times > 0 {
+        call.out.note(format_args!("{} of the mtime alone (--all lists them)", text::count(times as u64, "change")));
+    }
+    Ok(Ended::Done)
+}
+
+/// From the snapshot to what is there now: the other way round than a restore.
+fn change(series: &Series, difference: &Difference) -> Result<Change, Problem> {
+    let marks = Marks { same_content: difference.is_metadata(), ..Marks::default() };
+    Ok(Change {
+        n: 0,
+        path: whole(&series.folder, &difference.path)?,
+        before: Before { object: difference.then.clone(), print: None },
+        after: difference.now.clone(),
+        marks,
+        extra: Default::default(),
+    })
+}
+
+fn view<'c>(series: &Series, kept: &mut Kept<'_>, change: &'c Change, difference: &Difference) -> Result<View<'c>, Problem> {
+    let is_small = |object: &Object| match object {
+        Some(State { what: What::File { size, .. }, .. }) => *size <= TEXT_LIMIT,
+        _ => false,
+    };
+    let fits = [&change.before.object, &change.after]
+        .into_iter()
+        .all(|o| !matches!(o, Some(State { what: What::File { .. }, .. })) || is_small(o));
+    let read = fits && !difference.is_metadata();
+    let old =
+        if read && is_small(&difference.then) { Some(content(kept, difference, &difference.then, difference.at)?) } else { None };
+    let new = match (read && is_small(&difference.now), difference.print) {
+        (false, _) => None,
+        (true, None) => Some(content(kept, difference, &difference.now, difference.now_at)?),
+        (true, Some(_)) => Some(on_tree(series, difference)?),
+    };
+    Ok(View::between(change, old, new, fits))
+}
+
+fn content(kept: &mut Kept<'_>, difference: &Difference, state: &Object, at: Option<At>) -> Result<Vec<u8>, Problem> {
+    let entry = Entry { path: difference.path.clone(), state: state.clone(), at, link: None, unread: None };
+    Ok(match kept.content(&entry)? {
+        Content::Small(bytes) => bytes,
+        Content::Large(file) => all(&file, &difference.path)?,
+    })
+}
+
+fn on_tree(series: &Series, difference: &Difference) -> Result<Vec<u8>, Problem> {
+    let path = whole(&series.folder, &difference.path)?;
+    let parent = path.parent().unwrap_or_else(compare::root);
+    let dir = crate::fs::dir::Dir::open(parent.as_path()).at("open the folder", &parent)?;
+    all(&dir.at(path.name()).open_file().at("open", &path)?, &path)
+}
+
+fn all(file: &std::fs::File, path: &AbsPath) -> Result<Vec<u8>, Problem> {
+    let mut bytes = Vec::new();
+    file.take(TEXT_LIMIT + 1).read_to_end(&mut bytes).at("read", path).map_err(Error::from)?;
+    Ok(bytes)
+}

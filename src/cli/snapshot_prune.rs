@@ -1,0 +1,66 @@
+//! `snapshot prune`.
+
+use serde::Serialize;
+
+use super::args::SnapshotPrune;
+use super::problem::Problem;
+use super::{Call, Ended, snapshot, text};
+use crate::error::Kind;
+use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
+use crate::snapshot::prune::{self, Conditions, Pruned, Which};
+
+/// `{"schema":1,"folder":…,"dry_run":…,"pruned":[n…],"bytes":n,"kept":…}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    folder: &'a AbsPath,
+    dry_run: bool,
+    pruned: &'a [u64],
+    bytes: u64,
+    kept: Option<&'a str>,
+}
+
+/// Removes old snapshots.
+pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
+    let (_, series) = snapshot::series(call, args.dir.as_deref())?;
+    let which = which(call, args);
+    let pruned = if args.dry_run {
+        prune::would(&series, &prune::choose(&series, &which)?)?
+    } else {
+        let lock = series.lock(&call.fs)?;
+        // What was chosen before the lock was held may not be what there is.
+        let gone = prune::choose(&series, &which)?;
+        prune::prune(&call.fs, &series, &lock, &gone)?
+    };
+    say(call, &series.folder, args.dry_run, &pruned);
+    Ok(if pruned.kept.is_some() { Ended::With(Kind::LeftOut) } else { Ended::Done })
+}
+
+fn which(call: &Call, args: &SnapshotPrune) -> Which {
+    if !args.number.is_empty() {
+        return Which::Named(args.number.clone());
+    }
+    let now = crate::fs::now();
+    let before = args.older_than.map(|age| Time { s: now.s.saturating_sub(age), ns: now.ns });
+    let asked = Conditions { keep: args.keep, before, max_size: args.max_size };
+    if asked != Conditions::default() {
+        return Which::All(asked);
+    }
+    let (keep, max_size) = (call.config.snapshot_keep.value, call.config.snapshot_max_size.value);
+    Which::Any(Conditions { keep: Some(keep), before: None, max_size: Some(max_size) })
+}
+
+fn say(call: &Call, folder: &AbsPath, dry_run: bool, done: &Pruned) {
+    if let Some(why) = &done.kept {
+        call.out.warn(snapshot::unswept(why));
+    }
+    if !call.out.is_text() {
+        let (pruned, bytes, kept) = (&done.gone[..], done.freed, done.kept.as_deref());
+        call.out.document(&Whole { folder, dry_run, pruned, bytes, kept });
+        return;
+    }
+    done.gone.iter().for_each(|n| call.out.line(n));
+    let would = if dry_run { "would be " } else { "" };
+    let (count, bytes) = (text::count(done.gone.len() as u64, "snapshot"), text::bytes(done.freed));
+    call.out.note(format_args!("{folder}: {count} {would}pruned, {bytes} {would}freed"));
+}

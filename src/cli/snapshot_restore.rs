@@ -1,0 +1,192 @@
+//! `snapshot restore`: a session of what differs, committed by the engine like any other.
+
+use serde::Serialize;
+
+use super::args::SnapshotRestore;
+use super::fold::{Line, fold};
+use super::problem::Problem;
+use super::snapshot::{Left, inner, series};
+use super::snapshot_diff::known;
+use super::{Call, Ended, apply, text};
+use crate::engine::report::Report;
+use crate::error::Kind;
+use crate::fs::path::AbsPath;
+use crate::session::id::Id;
+use crate::session::log;
+use crate::session::prune::drop_checkpoint;
+use crate::session::store::{Session, Store};
+use crate::snapshot::compare::{self, Compared, Terms, whole};
+use crate::snapshot::restore;
+use crate::snapshot::series::Series;
+
+/// `{"schema":1,"folder":…,"n":…,"dry_run":…,"session":…,"backup":…,"paths":[{"path":…,"done":…}],"left":[…]}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    folder: &'a AbsPath,
+    n: u64,
+    dry_run: bool,
+    session: Option<&'a Id>,
+    backup: bool,
+    paths: &'a [Row],
+    left: &'a [Left],
+}
+
+/// A path, and what is done there.
+#[derive(Serialize)]
+struct Row {
+    path: AbsPath,
+    done: &'static str,
+}
+
+/// Makes a folder as it was.
+pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
+    let (store, series) = series(call, args.dir.as_deref())?;
+    let _lock = if args.dry_run {
+        None
+    } else {
+        // What was interrupted comes first: what it left on the tree is not to be taken for somebody's.
+        call.prepare_to_change(store)?;
+        Some(series.lock(&call.fs)?)
+    };
+    let n = series.find(&args.key)?;
+    let paths = inner(&series.folder, &args.paths)?;
+    let mut compared = compare::with_tree(&store.path, &series, n, Terms { whole: true, paths: &paths, digests: args.safe })?;
+    known(&series, &paths, &compared)?;
+    narrow(args, &series, n, &paths, &mut compared)?;
+    let rows = rows(&series, &compared)?;
+    let left = left(&series, &compared)?;
+    if args.dry_run {
+        say(call, args, &series, n, None, &rows, &left);
+        return Ok(ended(&left));
+    }
+    ask(call, args, &rows)?;
+    if compared.differences.is_empty() && compared.times.is_empty() {
+        say(call, args, &series, n, None, &rows, &left);
+        return Ok(ended(&left));
+    }
+    crate::fs::roots::open_many();
+    let command = format!("snapshot restore {n} {}", series.folder);
+    let mut session = restore::session(&call.fs, store, &series, &compared, command)?;
+    let id = session.id().clone();
+    let done = apply::commit_restore(call, store, &mut session, args.force);
+    note_in_log(call, store, n, &session, &done)?;
+    let (report, _) = match done {
+        Ok(done) => done,
+        Err(problem) => {
+            // Nothing was changed: what it would have put is in the snapshot still. Where the engine is stuck the session stays.
+            if !matches!(problem.kind, Kind::Stuck) {
+                drop(store.remove_session(&call.fs, session));
+            }
+            return Err(problem);
+        }
+    };
+    let mut left = left;
+    left.extend(report.left.iter().map(|(path, why)| Left { path: path.clone(), why: why.clone() }));
+    if args.no_backup {
+        drop_checkpoint(&call.fs, &mut session)?;
+    }
+    report.notes.iter().for_each(|note| call.out.warn(note));
+    say(call, args, &series, n, Some(&id), &rows, &left);
+    Ok(ended(&left))
+}
+
+/// Every restore that was begun stands in the log, also one that came to nothing.
+fn note_in_log(
+    call: &Call,
+    store: &Store,
+    n: u64,
+    session: &Session,
+    done: &Result<(Report, Ended), Problem>,
+) -> Result<(), Problem> {
+    let (result, paths) = match done {
+        Ok((report, _)) if report.left.is_empty() => ("done", report.rows.len()),
+        Ok((report, _)) => ("left", report.rows.len()),
+        Err(_) => ("failed", 0),
+    };
+    let entry = log::Entry {
+        time: crate::fs::exact_now(),
+        verb: format!("snapshot restore {n}"),
+        session: session.id().clone(),
+        generation: session.header.generation,
+        result: result.into(),
+        paths: paths as u64,
+    };
+    Ok(log::append(&call.fs, store, &entry)?)
+}
+
+fn ended(left: &[Left]) -> Ended {
+    if left.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) }
+}
+
+/// What is asked for of all that differs.
+fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], compared: &mut Compared) -> Result<(), Problem> {
+    if !paths.is_empty() {
+        compared.only(paths);
+    }
+    if args.safe {
+        let later: Vec<u64> = series.numbers()?.into_iter().filter(|m| *m > n).collect();
+        compared.keep_edited(series, &later)?;
+    }
+    if args.keep_new {
+        compared.keep_new();
+    }
+    compared.keep_folders();
+    compared.only_times_that_change();
+    Ok(())
+}
+
+fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Problem> {
+    let row = |d: &compare::Difference| {
+        let done = match (&d.now, &d.then) {
+            (None, _) => "made",
+            (_, None) => "removed",
+            _ if d.is_metadata() => "metadata",
+            _ => "replaced",
+        };
+        Ok(Row { path: whole(&series.folder, &d.path)?, done })
+    };
+    compared.differences.iter().map(row).collect()
+}
+
+fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> {
+    compared.left.iter().map(|(path, why)| Ok(Left { path: whole(&series.folder, path)?, why: why.clone() })).collect()
+}
+
+/// On a terminal what goes is listed and asked for.
+fn ask(call: &Call, args: &SnapshotRestore, rows: &[Row]) -> Result<(), Problem> {
+    use std::io::IsTerminal;
+    let removed: Vec<&AbsPath> = rows.iter().filter(|row| row.done == "removed").map(|row| &row.path).collect();
+    if args.force || call.yes || removed.is_empty() || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(());
+    }
+    removed.iter().for_each(|path| call.out.say(format_args!("removed   {path}")));
+    call.confirm(&format!("Remove {}, created since?", text::count(removed.len() as u64, "path")))
+}
+
+fn say(call: &Call, args: &SnapshotRestore, series: &Series, n: u64, session: Option<&Id>, rows: &[Row], left: &[Left]) {
+    let (out, folder, dry_run) = (&call.out, &series.folder, args.dry_run);
+    if !out.is_text() {
+        let backup = session.is_some() && !args.no_backup;
+        out.document(&Whole { folder, n, dry_run, session, backup, paths: rows, left });
+        return;
+    }
+    for line in fold(rows.iter().map(|row| &row.path), |i| args.all || rows[i].done == "removed") {
+        match line {
+            Line::Row(i) => out.line(format_args!("{:<9} {}", rows[i].done, rows[i].path)),
+            Line::Folded(top, n) => out.line(format_args!("{:<9} {top}: {n} paths (--all lists them)", "below")),
+        }
+    }
+    left.iter().for_each(|Left { path, why }| out.line(format_args!("{:<9} {path}: {why}", "left")));
+    let (count, left) = (text::count(rows.len() as u64, "path"), left.len());
+    if rows.is_empty() && session.is_none() {
+        out.note(format_args!("{folder}: it is as snapshot {n} has it; {left} left"));
+        return;
+    }
+    let would = if dry_run { "would be " } else { "" };
+    out.note(format_args!("{folder}: {count} {would}restored to snapshot {n}, {left} left"));
+    match session {
+        Some(_) if args.no_backup => out.note("no backup was kept: this cannot be taken back"),
+        Some(id) => out.note(format_args!("to take it back: recant rollback {}", id.tail())),
+        None => {}
+    }
+}

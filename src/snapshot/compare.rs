@@ -1,0 +1,485 @@
+//! What differs between a snapshot and the tree, or between two snapshots.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::Error;
+use super::content::Kept;
+use super::index::{Index, Known};
+use super::manifest::{self, At, Entry, Merged};
+use super::series::Series;
+use super::walk::{Met, Object, Walk, Why};
+use crate::error::reason;
+use crate::fs::dir::{Dev, Sort, Time};
+use crate::fs::path::AbsPath;
+use crate::tree::look::{self, Seen};
+use crate::tree::state::{Fingerprint, Likeness, Object as There, State, What};
+
+/// A path that is not as it was. Paths have the folder as `/`.
+#[derive(Debug, Clone)]
+pub struct Difference {
+    /// Where.
+    pub path: AbsPath,
+    /// What the snapshot has.
+    pub then: There,
+    /// Where the content of that lies.
+    pub at: Option<At>,
+    /// It was one more name of this file.
+    pub link: Option<AbsPath>,
+    /// What is there now, or in the other snapshot.
+    pub now: There,
+    /// The cheap sign of what is on the tree.
+    pub print: Option<Fingerprint>,
+    /// Where the content of what the other snapshot has lies.
+    pub now_at: Option<At>,
+    /// The names of a file were grouped otherwise: it is another file even where the states are the same.
+    pub regrouped: bool,
+}
+
+impl Difference {
+    /// Whether both sides are files with the same content, or other things that differ in metadata alone.
+    pub fn is_metadata(&self) -> bool {
+        match (&self.now, &self.then) {
+            (Some(now), Some(then)) => now.content_likeness(then) == Likeness::Same && !self.regrouped,
+            _ => false,
+        }
+    }
+
+    fn leaves_folder(&self) -> bool {
+        let is_folder = |object: &There| object.as_ref().is_some_and(State::is_folder);
+        is_folder(&self.now) && !is_folder(&self.then)
+    }
+}
+
+/// The mtime of a folder that is there on both sides, and no difference itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Times {
+    /// The folder.
+    pub path: AbsPath,
+    /// What the snapshot has.
+    pub then: Time,
+    /// What is there now.
+    pub now: Time,
+}
+
+/// All that differs.
+#[derive(Debug, Default)]
+pub struct Compared {
+    /// In the order of paths.
+    pub differences: Vec<Difference>,
+    /// Folders on both sides, in the order of paths.
+    pub times: Vec<Times>,
+    /// What is not compared, as it is not known, and why.
+    pub left: Vec<(AbsPath, String)>,
+    /// What is on the tree and stays there whatever the snapshot says: a folder that holds one of these stays too.
+    pub kept: Vec<(AbsPath, &'static str)>,
+    /// Which of the asked paths either side has.
+    pub found: Vec<bool>,
+}
+
+/// What is asked of a comparison.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Terms<'a> {
+    /// All content of the snapshot has to be there, in its length.
+    pub whole: bool,
+    /// The paths that somebody named.
+    pub paths: &'a [AbsPath],
+    /// Every differing file is read for its digest.
+    pub digests: bool,
+}
+
+/// Compares snapshot `n` with the tree, by the rules of the snapshot. `store` is recant's own folder.
+pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> Result<Compared, Error> {
+    let rules = manifest::rules(&series.dir, n)?;
+    let mut then = Merged::open(&series.dir, n)?;
+    let mut walk = Walk::by(&series.folder, store, &rules)?;
+    let index = newest_index(series)?;
+    let mut known = index.as_ref().map(|index| index.known());
+    let mut comparing = Comparing {
+        index: index.as_ref(),
+        next_known: known.as_mut().and_then(Iterator::next),
+        known: known.as_mut().map(|known| known as &mut dyn Iterator<Item = Known>),
+        terms,
+        done: Compared { found: vec![false; terms.paths.len()], ..Compared::default() },
+        unread: None,
+        equal: BTreeMap::new(),
+        groups: HashMap::new(),
+        inodes: HashMap::new(),
+    };
+    let mut content = terms.whole.then(|| Kept::of(&series.dir));
+    let (mut entry, mut met) = (then.next()?, walk.next()?);
+    loop {
+        if let (Some(content), Some(entry)) = (&mut content, &entry) {
+            content.check(entry)?;
+        }
+        let order = match (&entry, &met) {
+            (None, None) => break,
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some(entry), Some(met)) => entry.path.cmp(met.path()),
+        };
+        let here = if order.is_ge() { std::mem::replace(&mut met, walk.next()?) } else { None };
+        let there = if order.is_le() { std::mem::replace(&mut entry, then.next()?) } else { None };
+        comparing.pair(there, here)?;
+    }
+    comparing.finish()
+}
+
+/// The index, if it is of the newest snapshot.
+fn newest_index(series: &Series) -> Result<Option<Index>, Error> {
+    let Some(newest) = series.numbers()?.pop() else { return Ok(None) };
+    match series.summary(newest) {
+        Ok(summary) => Index::open(&series.dir, newest, summary.tail.digest),
+        Err(_) => Ok(None),
+    }
+}
+
+impl Met {
+    /// Where it is.
+    pub fn path(&self) -> &AbsPath {
+        match self {
+            Met::Object(object) => &object.path,
+            Met::Left { path, .. } | Met::Unlisted { path, .. } => path,
+        }
+    }
+}
+
+struct Comparing<'a> {
+    index: Option<&'a Index>,
+    known: Option<&'a mut dyn Iterator<Item = Known>>,
+    next_known: Option<Known>,
+    terms: Terms<'a>,
+    done: Compared,
+    /// What lies here and below is not known on one side.
+    unread: Option<AbsPath>,
+    /// Paths of grouped files that are as they were, unless their groups are not.
+    equal: BTreeMap<AbsPath, Difference>,
+    /// The further names of a file that has several, by its first.
+    groups: HashMap<AbsPath, Vec<AbsPath>>,
+    /// Names on the tree, by the inode that they have.
+    inodes: HashMap<(Dev, u64), Vec<AbsPath>>,
+}
+
+impl Comparing<'_> {
+    fn pair(&mut self, there: Option<Entry>, here: Option<Met>) -> Result<(), Error> {
+        let Some(path) = there.as_ref().map(|entry| &entry.path).or(here.as_ref().map(Met::path)).cloned() else { return Ok(()) };
+        for (found, asked) in self.done.found.iter_mut().zip(self.terms.paths) {
+            *found |= path.is_under(asked);
+        }
+        if self.unread.as_ref().is_some_and(|unread| path.is_under(unread)) {
+            if here.is_some() {
+                self.done.kept.push((path, "its folder could not be read for the snapshot"));
+            }
+            return Ok(());
+        }
+        if let Some(why) = there.as_ref().and_then(|entry| entry.unread.clone()) {
+            self.done.left.push((path.clone(), format!("not in the snapshot: {why}")));
+            if here.is_some() {
+                self.done.kept.push((path.clone(), "it is not in the snapshot"));
+            }
+            self.unread = Some(path);
+            return Ok(());
+        }
+        let object = match here {
+            None => None,
+            Some(Met::Object(object)) => Some(object),
+            Some(Met::Left { path, why }) => {
+                if there.is_some() || why != Why::Rules {
+                    self.done.left.push((path.clone(), why.text().to_owned()));
+                }
+                self.done.kept.push((path.clone(), why.text()));
+                self.unread = Some(path);
+                return Ok(());
+            }
+            Some(Met::Unlisted { path, why }) => {
+                self.done.left.push((path.clone(), format!("it cannot be looked at: {why}")));
+                self.done.kept.push((path.clone(), "it cannot be looked at"));
+                self.unread = Some(path);
+                return Ok(());
+            }
+        };
+        if let Some(first) = there.as_ref().and_then(|entry| entry.link.clone()) {
+            let others = self.groups.entry(first.clone()).or_default();
+            if first != path {
+                others.push(path.clone());
+            }
+        }
+        match (there, object) {
+            (Some(entry), None) => {
+                self.done.differences.push(difference(path, Some(entry), None));
+                Ok(())
+            }
+            (there, Some(object)) => self.look(path, there, &object),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn look(&mut self, path: AbsPath, there: Option<Entry>, object: &Object) -> Result<(), Error> {
+        if (object.stat.nlink == 1 || object.stat.sort == Sort::Folder)
+            && let (Some(entry), Some(index)) = (&there, self.index)
+            && let Some(known) = self.known(&path)
+            && known.mark == entry.mark()
+            && index.believes(known, &object.stat)
+        {
+            // The index saw what the snapshot has, and nothing has changed since.
+            if entry.is_folder() {
+                let time = object.stat.mtime;
+                self.done.times.push(Times { path, then: time, now: time });
+            }
+            return Ok(());
+        }
+        let Some(seen) = self.seen(&path, there.as_ref(), object)? else { return Ok(()) };
+        let grouped = object.stat.nlink > 1 && !seen.state.is_folder();
+        if grouped {
+            self.inodes.entry((object.stat.dev, object.stat.ino)).or_default().push(path.clone());
+        }
+        let Some(entry) = there else {
+            self.done.differences.push(difference(path, None, Some(seen)));
+            return Ok(());
+        };
+        let both_folders = seen.state.is_folder() && entry.is_folder();
+        let now = seen.state.meta.mtime;
+        let then = entry.state.as_ref().map_or(now, |state| state.meta.mtime);
+        let is_same = entry.state.as_ref().is_some_and(|state| same(state, &seen.state));
+        let is_grouped = grouped || entry.link.is_some();
+        let difference = difference(path.clone(), Some(entry), Some(seen));
+        match is_same {
+            true if both_folders => self.done.times.push(Times { path, then, now }),
+            true if is_grouped => drop(self.equal.insert(path, difference)),
+            true => {}
+            false => self.done.differences.push(difference),
+        }
+        Ok(())
+    }
+
+    /// What is there now, with its digest as far as it is needed to tell. `None` where it went away.
+    fn seen(&mut self, path: &AbsPath, there: Option<&Entry>, object: &Object) -> Result<Option<Seen>, Error> {
+        let mut seen = match look::seen(object.at(), &object.stat) {
+            Ok(seen) => seen,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return self.leave(path, &error),
+        };
+        let What::File { size, .. } = seen.state.what else { return Ok(Some(seen)) };
+        let index = self.index;
+        let digest = match (index, self.known(path)) {
+            (Some(index), Some(known)) if index.believes(known, &object.stat) => known.digest,
+            _ => None,
+        };
+        let same_size = there.is_some_and(|entry| entry.digest().is_some() && entry.size() == size);
+        match digest {
+            Some(digest) => seen.set_digest(digest),
+            // A fingerprint that proves nothing has to be borne out by the content.
+            None if same_size || self.terms.digests || seen.print.racy => match look::digest(object.at()) {
+                Ok((digest, _)) => seen.set_digest(digest),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return self.leave(path, &error),
+            },
+            None => {}
+        }
+        Ok(Some(seen))
+    }
+
+    /// What the index knows of a path; asked for in the order of paths.
+    fn known(&mut self, path: &AbsPath) -> Option<&Known> {
+        while self.next_known.as_ref().is_some_and(|known| known.path < *path) {
+            self.next_known = self.known.as_mut().and_then(|known| known.next());
+        }
+        self.next_known.as_ref().filter(|known| known.path == *path)
+    }
+
+    fn leave(&mut self, path: &AbsPath, error: &std::io::Error) -> Result<Option<Seen>, Error> {
+        self.done.left.push((path.clone(), format!("it cannot be read: {}", reason(error))));
+        self.done.kept.push((path.clone(), "it cannot be read"));
+        Ok(None)
+    }
+
+    /// Names that were one file have to be one file again, and others not: also where one of two names goes, as that would stay a
+    /// name of the same file in the checkpoint.
+    fn finish(mut self) -> Result<Compared, Error> {
+        let mut first_of: HashMap<&AbsPath, &AbsPath> = HashMap::new();
+        for (first, others) in &self.groups {
+            first_of.insert(first, first);
+            first_of.extend(others.iter().map(|other| (other, first)));
+        }
+        let now_of: HashMap<&AbsPath, (Dev, u64)> =
+            self.inodes.iter().flat_map(|(inode, paths)| paths.iter().map(|path| (path, *inode))).collect();
+        let mut regrouped: HashSet<AbsPath> = HashSet::new();
+        for (first, others) in &self.groups {
+            let inode = now_of.get(first);
+            let members = || others.iter().chain([first]);
+            let as_was = inode.is_some_and(|inode| {
+                members().all(|path| now_of.get(path) == Some(inode))
+                    && self.inodes.get(inode).is_some_and(|paths| paths.len() == others.len() + 1)
+            });
+            if !as_was {
+                regrouped.extend(members().cloned());
+            }
+        }
+        for paths in self.inodes.values().filter(|paths| paths.len() > 1) {
+            regrouped.extend(paths.iter().filter(|path| !first_of.contains_key(path)).cloned());
+        }
+        let found = self.done.differences.iter_mut().filter(|difference| regrouped.contains(&difference.path));
+        found.for_each(|difference| difference.regrouped = true);
+        for path in regrouped {
+            if let Some(mut difference) = self.equal.remove(&path) {
+                difference.regrouped = true;
+                self.done.differences.push(difference);
+            }
+        }
+        self.done.differences.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(self.done)
+    }
+}
+
+fn difference(path: AbsPath, there: Option<Entry>, here: Option<Seen>) -> Difference {
+    let (then, at, link) = there.map_or((None, None, None), |entry| (entry.state, entry.at, entry.link));
+    let (now, print) = here.map_or((None, None), |seen| (Some(seen.state), Some(seen.print)));
+    Difference { path, then, at, link, now, print, now_at: None, regrouped: false }
+}
+
+/// Whether nothing differs, times included but for a folder's, which follow from what is done in it.
+fn same(a: &State, b: &State) -> bool {
+    a.content_likeness(b) == Likeness::Same && a.meta_difference(b).is_none() && (a.is_folder() || a.meta.mtime == b.meta.mtime)
+}
+
+/// Compares snapshot `n` with snapshot `m` of the same series.
+pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Compared, Error> {
+    let (rules_then, rules_now) = (manifest::rules(&series.dir, n)?, manifest::rules(&series.dir, m)?);
+    let (mut then, mut now) = (Merged::open(&series.dir, n)?, Merged::open(&series.dir, m)?);
+    let mut done = Compared { found: vec![false; paths.len()], ..Compared::default() };
+    let (mut a, mut b) = (then.next()?, now.next()?);
+    let mut unread: Option<AbsPath> = None;
+    loop {
+        let order = match (&a, &b) {
+            (None, None) => break,
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some(a), Some(b)) => a.path.cmp(&b.path),
+        };
+        let there = if order.is_le() { std::mem::replace(&mut a, then.next()?) } else { None };
+        let here = if order.is_ge() { std::mem::replace(&mut b, now.next()?) } else { None };
+        let Some(path) = there.as_ref().or(here.as_ref()).map(|entry| entry.path.clone()) else { continue };
+        for (found, asked) in done.found.iter_mut().zip(paths) {
+            *found |= path.is_under(asked);
+        }
+        if unread.as_ref().is_some_and(|unread| path.is_under(unread)) {
+            continue;
+        }
+        if let Some(why) = [&there, &here].into_iter().flatten().find_map(|entry| entry.unread.clone()) {
+            done.left.push((path.clone(), format!("not in both snapshots: {why}")));
+            unread = Some(path);
+            continue;
+        }
+        match (&there, &here) {
+            (Some(a), Some(b)) if a.mark() == b.mark() => continue,
+            (Some(a), Some(b))
+                if a.is_folder() && b.is_folder() && a.state.as_ref().zip(b.state.as_ref()).is_some_and(|(a, b)| same(a, b)) =>
+            {
+                continue;
+            }
+            _ => {}
+        }
+        let (now_at, now) = here.map_or((None, None), |entry| (entry.at, entry.state));
+        done.differences.push(Difference { now, now_at, ..difference(path, there, None) });
+    }
+    if rules_then != rules_now {
+        done.left.push((root(), "the two snapshots left out by different rules: some of this may be that".into()));
+    }
+    Ok(done)
+}
+
+/// The folder itself, as paths of a snapshot have it.
+pub fn root() -> AbsPath {
+    AbsPath::parse("/").expect("the root is a path")
+}
+
+/// The real path of a path in a snapshot of `folder`.
+pub fn whole(folder: &AbsPath, path: &AbsPath) -> Result<AbsPath, Error> {
+    if path.depth() == 0 {
+        return Ok(folder.clone());
+    }
+    let bytes = [folder.as_bytes(), path.as_bytes()].concat();
+    AbsPath::parse(bytes).map_err(|error| Error::Refused { path: path.to_string(), why: error.to_string(), remedy: None })
+}
+
+impl Compared {
+    /// Takes out what is not under one of these paths, but for the folders that what is restored needs.
+    pub fn only(&mut self, paths: &[AbsPath]) {
+        let asked = |path: &AbsPath| paths.iter().any(|asked| path.is_under(asked));
+        let made: Vec<AbsPath> =
+            self.differences.iter().filter(|d| asked(&d.path) && d.then.is_some()).map(|d| d.path.clone()).collect();
+        let needed = |d: &Difference| {
+            let becomes_folder = d.then.as_ref().is_some_and(State::is_folder) && !d.now.as_ref().is_some_and(State::is_folder);
+            becomes_folder && made.iter().any(|made| made.is_under(&d.path))
+        };
+        self.differences.retain(|d| asked(&d.path) || needed(d));
+        self.times.retain(|times| asked(&times.path));
+        self.left.retain(|(path, _)| asked(path));
+    }
+
+    /// Leaves what was created since.
+    pub fn keep_new(&mut self) {
+        let mut kept = Vec::new();
+        self.differences.retain(|d| {
+            let is_new = d.then.is_none();
+            if is_new {
+                kept.push((d.path.clone(), "it was created since"));
+            }
+            !is_new
+        });
+        self.kept.extend(kept);
+    }
+
+    /// Leaves what is not as one of these snapshots has it: somebody has edited it since. `later` are those after the one that is
+    /// restored.
+    pub fn keep_edited(&mut self, series: &Series, later: &[u64]) -> Result<(), Error> {
+        let mut written = vec![false; self.differences.len()];
+        for m in later {
+            let mut there = Merged::open(&series.dir, *m)?;
+            let mut next = there.next()?;
+            for (d, written) in self.differences.iter().zip(&mut written) {
+                while next.as_ref().is_some_and(|entry| entry.path < d.path) {
+                    next = there.next()?;
+                }
+                let entry = next.as_ref().filter(|entry| entry.path == d.path);
+                *written |= match (entry.and_then(|entry| entry.state.as_ref()), &d.now) {
+                    (Some(a), Some(b)) => a.content_likeness(b) == Likeness::Same,
+                    (None, None) => entry.is_none(),
+                    _ => false,
+                };
+            }
+        }
+        let mut written = written.into_iter();
+        let (mut kept, mut left) = (Vec::new(), Vec::new());
+        self.differences.retain(|d| {
+            let go = written.next().unwrap_or(false);
+            if !go {
+                kept.push((d.path.clone(), "somebody has edited it since"));
+                left.push((d.path.clone(), "somebody has edited it since: no later snapshot has it as it is".to_owned()));
+            }
+            go
+        });
+        self.kept.extend(kept);
+        self.left.extend(left);
+        Ok(())
+    }
+
+    /// Leaves the times of folders that are right, and in which no name will change.
+    pub fn only_times_that_change(&mut self) {
+        let touched: HashSet<AbsPath> = self.differences.iter().filter_map(|d| d.path.parent()).collect();
+        self.times.retain(|times| times.then != times.now || touched.contains(&times.path));
+    }
+
+    /// A folder that is to go, but holds what stays, stays.
+    pub fn keep_folders(&mut self) {
+        let (kept, left) = (&self.kept, &mut self.left);
+        self.differences.retain(|d| {
+            let held = kept.iter().filter(|_| d.leaves_folder()).find(|(path, _)| *path != d.path && path.is_under(&d.path));
+            if let Some((path, why)) = held {
+                left.push((d.path.clone(), format!("the folder stays, as {path} in it does: {why}")));
+            }
+            held.is_none()
+        });
+        left.sort();
+        left.dedup();
+    }
+}

@@ -1,0 +1,317 @@
+//! Content: where it is kept, how it comes in and how it is read again.
+//!
+//! Files below [`PACKED`] bytes lie behind each other in one pack a snapshot: a new file costs some 50 µs on ext4 and a block on
+//! average, a write into a pack neither, and a source tree is nearly all small files (a first snapshot with a pack takes half of
+//! the time of one with a file each). Larger ones are a file each in `blobs`, by digest, so that blocks can be shared with the
+//! tree where the file system has that, and given back to it whole. One folder for all snapshots, not links a snapshot: a name costs
+//! nothing then, and prune counts by reading manifests.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+
+use super::Error;
+use super::manifest::{At, Entry};
+use crate::error::At as _;
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, stat_of};
+use crate::tree::digest::{Digest, Hasher};
+
+/// The folder of large contents.
+pub const BLOBS: &[u8] = b"blobs";
+/// Below so many bytes content goes into a pack.
+pub const PACKED: u64 = 128 << 10;
+/// A blob before it has its name.
+pub const HALF_MADE: &[u8] = b".new";
+/// As much of a pack is written at once, and of a large file read.
+const PIECE: usize = 1 << 20;
+/// From so many files on their file system is synced as a whole: as the engine does it (docs/ARCHITECTURE.md, D7).
+const MANY: usize = 16;
+
+/// The name of a pack.
+pub fn pack_name(n: u64) -> Vec<u8> {
+    format!("{n}.pack").into_bytes()
+}
+
+/// Content on its way into a snapshot.
+pub struct Keeping<'a> {
+    fs: &'a Fs,
+    dir: &'a Dir,
+    n: u64,
+    blobs: Option<Dir>,
+    pack: Option<File>,
+    buffer: Vec<u8>,
+    offset: u64,
+    known: HashMap<Digest, At>,
+    new_blobs: Vec<File>,
+    /// Bytes of content that were stored.
+    pub stored: u64,
+}
+
+impl<'a> Keeping<'a> {
+    /// For snapshot `n` of the series in `dir`.
+    pub fn begin(fs: &'a Fs, dir: &'a Dir, n: u64) -> Self {
+        let known = HashMap::new();
+        Self { fs, dir, n, blobs: None, pack: None, buffer: Vec::new(), offset: 0, known, new_blobs: Vec::new(), stored: 0 }
+    }
+
+    /// Content that a complete manifest names.
+    pub fn learn(&mut self, digest: Digest, at: At) {
+        self.known.insert(digest, at);
+    }
+
+    /// Where content lies already.
+    pub fn find(&self, digest: &Digest) -> Option<At> {
+        self.known.get(digest).copied()
+    }
+
+    /// Keeps content that is in memory.
+    pub fn keep(&mut self, bytes: &[u8], digest: Digest) -> Result<At, Error> {
+        if let Some(at) = self.find(&digest) {
+            return Ok(at);
+        }
+        let at = At::Pack { pack: self.n, offset: self.offset };
+        self.offset += bytes.len() as u64;
+        self.stored += bytes.len() as u64;
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= PIECE {
+            self.flush()?;
+        }
+        self.known.insert(digest, at);
+        Ok(at)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let name = pack_name(self.n);
+        let at = self.dir.at(&name);
+        let pack = match &self.pack {
+            Some(pack) => pack,
+            None => self.pack.insert(self.fs.create(at, 0o600).at("make", at)?),
+        };
+        self.fs.write(pack, &self.buffer, self.dir.path()).at("write", at)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Keeps a large file. What is hashed is what is kept: a clone, or the bytes as they were written.
+    pub fn keep_file(&mut self, from: &File) -> Result<(Digest, At), Error> {
+        let blobs = match self.blobs.take() {
+            Some(blobs) => blobs,
+            None => self.dir.at(BLOBS).open_dir().at("open", self.dir.at(BLOBS))?,
+        };
+        let kept = self.keep_in(from, &blobs);
+        self.blobs = Some(blobs);
+        kept
+    }
+
+    fn keep_in(&mut self, from: &File, blobs: &Dir) -> Result<(Digest, At), Error> {
+        let temp = blobs.at(HALF_MADE);
+        self.fs.unlink_if_there(temp).at("remove", temp)?;
+        let to = self.fs.create(temp, 0o600).at("make", temp)?;
+        let digest = if self.fs.reflink(from, &to, blobs.path()).at("share the blocks of", temp)? {
+            let size = stat_of(&to).at("look at", temp)?.size;
+            Digest::of_file(&to, size).at("read", temp)?
+        } else {
+            copy(self.fs, from, &to, blobs).at("copy to", temp)?
+        };
+        if let Some(at) = self.find(&digest) {
+            self.fs.unlink(temp).at("remove", temp)?;
+            return Ok((digest, at));
+        }
+        let name = digest.to_string().into_bytes();
+        let at = blobs.at(&name);
+        let is_whole = match at.open_file() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            file => {
+                let file = file.at("open", at)?;
+                let size = stat_of(&file).at("look at", at)?.size;
+                Some(Digest::of_file(&file, size).at("read", at)? == digest)
+            }
+        };
+        match is_whole {
+            // Of an earlier snapshot, or of one that was cut off, which no sync may have reached: it is synced with the others (N3).
+            Some(true) => {
+                self.fs.unlink(temp).at("remove", temp)?;
+                self.new_blobs.push(at.open_file().at("open", at)?);
+            }
+            found => {
+                if found.is_some() {
+                    // D1: somebody may count on this name: it never leads to less than it did.
+                    self.fs.sync(&to, blobs.path()).at("sync", temp)?;
+                }
+                self.stored += stat_of(&to).at("look at", temp)?.blocks * 512;
+                self.fs.rename_over(temp, at).at("rename", temp)?;
+                self.new_blobs.push(to);
+            }
+        }
+        self.known.insert(digest, At::Blob);
+        Ok((digest, At::Blob))
+    }
+
+    /// Makes all of it durable, and `manifest` with it (N1).
+    pub fn sync(mut self, manifest: &File) -> Result<(), Error> {
+        self.flush()?;
+        let shown = self.dir.path();
+        if self.new_blobs.len() >= MANY {
+            // D7: the series' folder was opened before the first write.
+            return Ok(self.fs.sync_fs(self.dir).at("sync the file system of", shown.display())?);
+        }
+        let files = self.new_blobs.iter().chain(&self.pack).chain([manifest]).map(|file| (file, shown)).collect::<Vec<_>>();
+        self.fs.sync_all(&files).at("sync", shown.display())?;
+        if let Some(blobs) = self.blobs.filter(|_| !self.new_blobs.is_empty()) {
+            self.fs.sync_dir(&blobs).at("sync", blobs.path().display())?; // D2
+        }
+        Ok(())
+    }
+}
+
+/// Copies content and digests it on the way, holes kept: lseek(2), SEEK_DATA.
+fn copy(fs: &Fs, from: &File, to: &File, dir: &Dir) -> io::Result<Digest> {
+    let size = stat_of(from)?.size;
+    let (mut hasher, mut buffer, mut at) = (Hasher::default(), vec![0; PIECE], 0);
+    while at < size {
+        let data = match rustix::fs::seek(from, SeekFrom::Data(at)) {
+            Ok(data) => data.min(size),
+            Err(Errno::NXIO) => size,
+            Err(Errno::INVAL) => at,
+            Err(error) => return Err(error.into()),
+        };
+        zeros(&mut hasher, data - at);
+        at = data;
+        let hole = match rustix::fs::seek(from, SeekFrom::Hole(at)) {
+            Ok(hole) => hole.min(size),
+            Err(Errno::INVAL | Errno::NXIO) => size,
+            Err(error) => return Err(error.into()),
+        };
+        while at < hole {
+            let want = usize::try_from(hole - at).unwrap_or(PIECE).min(PIECE);
+            let got = from.read_at(&mut buffer[..want], at)?;
+            if got == 0 {
+                // It has become shorter, which the caller sees by its times.
+                fs.set_size(to, at, dir.path())?;
+                return Ok(hasher.finish());
+            }
+            hasher.update(&buffer[..got]);
+            fs.write_at(to, &buffer[..got], at, dir.path())?;
+            at += got as u64;
+        }
+    }
+    fs.set_size(to, size, dir.path())?;
+    Ok(hasher.finish())
+}
+
+fn zeros(hasher: &mut Hasher, mut count: u64) {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    while count > 0 {
+        let now = usize::try_from(count).unwrap_or(ZEROS.len()).min(ZEROS.len());
+        hasher.update(&ZEROS[..now]);
+        count -= now as u64;
+    }
+}
+
+/// Content on its way out of snapshots.
+pub struct Kept<'a> {
+    dir: &'a Dir,
+    pack: Option<(u64, File, u64)>,
+}
+
+impl<'a> Kept<'a> {
+    /// Of the series in `dir`.
+    pub fn of(dir: &'a Dir) -> Self {
+        Self { dir, pack: None }
+    }
+
+    /// The bytes of a file that lie in a pack, compared with their digest; a large one is given open, unread.
+    pub fn content(&mut self, entry: &Entry) -> Result<Content, Error> {
+        let damaged = |path: String, why: &str| Error::Damaged { path, why: why.into() };
+        let (size, Some(digest)) = (entry.size(), entry.digest()) else {
+            return Err(damaged(entry.path.to_string(), "its digest is missing"));
+        };
+        match entry.at {
+            None if size == 0 => Ok(Content::Small(Vec::new())),
+            None => Err(damaged(entry.path.to_string(), "it is not said where its content lies")),
+            Some(At::Pack { pack, offset }) => {
+                let name = pack_name(pack);
+                let at = self.dir.at(&name);
+                let file = self.pack(pack)?;
+                let mut bytes = vec![0; usize::try_from(size.min(PACKED)).unwrap_or(0)];
+                match file.read_exact_at(&mut bytes, offset) {
+                    Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                        return Err(damaged(at.to_string(), "it ends too early"));
+                    }
+                    read => read.at("read", at)?,
+                }
+                if bytes.len() as u64 != size || Digest::of(&bytes) != digest {
+                    return Err(damaged(at.to_string(), &format!("the content of {} is not what was put there", entry.path)));
+                }
+                Ok(Content::Small(bytes))
+            }
+            Some(At::Blob) => {
+                let name = [BLOBS, b"/", digest.to_string().as_bytes()].concat();
+                let shown = self.dir.at(BLOBS).to_string();
+                match self.dir.open_file_below(&name) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        Err(damaged(format!("{shown}/{digest}"), "it is missing"))
+                    }
+                    file => Ok(Content::Large(file.at("open", shown)?)),
+                }
+            }
+        }
+    }
+
+    /// Whether content is there in its length; it is not read.
+    pub fn check(&mut self, entry: &Entry) -> Result<(), Error> {
+        let size = entry.size();
+        let (there, shown) = match entry.at {
+            None => return Ok(()),
+            Some(At::Pack { pack, offset }) => {
+                self.pack(pack)?;
+                let length = self.pack.as_ref().map_or(0, |(_, _, length)| *length);
+                (offset.checked_add(size).is_some_and(|end| end <= length), format!("{pack}.pack"))
+            }
+            Some(At::Blob) => match self.content(entry)? {
+                Content::Large(file) => (stat_of(&file).at("look at", &entry.path)?.size == size, "a blob".to_owned()),
+                Content::Small(_) => (true, String::new()),
+            },
+        };
+        if there {
+            return Ok(());
+        }
+        let path = self.dir.path().join(shown).display().to_string();
+        Err(Error::Damaged { path, why: format!("the content of {} is cut off", entry.path) })
+    }
+
+    fn pack(&mut self, n: u64) -> Result<&File, Error> {
+        if self.pack.as_ref().is_none_or(|(open, _, _)| *open != n) {
+            let name = pack_name(n);
+            let at = self.dir.at(&name);
+            let file = match at.open_file() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(Error::Damaged { path: at.to_string(), why: "it is missing".into() });
+                }
+                file => file.at("open", at)?,
+            };
+            let length = stat_of(&file).at("look at", at)?.size;
+            self.pack = Some((n, file, length));
+        }
+        self.pack
+            .as_ref()
+            .map(|(_, file, _)| file)
+            .ok_or_else(|| Error::Damaged { path: self.dir.path().display().to_string(), why: "a pack is missing".into() })
+    }
+}
+
+/// A file's content.
+pub enum Content {
+    /// In memory, compared with its digest.
+    Small(Vec<u8>),
+    /// Open, not read yet.
+    Large(File),
+}

@@ -1,0 +1,611 @@
+//! Create: walk → compare with the index → read and digest what is new → store → one sync → the manifest gets its name.
+
+use std::collections::HashMap;
+
+use super::Error;
+use super::content::{Keeping, PACKED};
+use super::index::{Index, Known, Making, has_content};
+use super::manifest::{self, At, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
+use super::place;
+use super::rules::Rules;
+use super::series::{Locked, Series, Summary};
+use super::walk::{Met, Object, Walk, Why};
+use crate::error::{At as _, reason};
+use crate::fs::Fs;
+use crate::fs::dir::{Dev, Stat, stat_of, xattrs_of};
+use crate::fs::lease::{Writers, writers};
+use crate::fs::path::AbsPath;
+use crate::tree::digest::Digest;
+use crate::tree::look;
+use crate::tree::state::{Meta, State, What};
+
+/// What is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// What the user says of it.
+    pub message: Option<String>,
+    /// A word to call it by.
+    pub label: Option<String>,
+    /// What the caller wants to find again.
+    pub meta: Vec<(String, String)>,
+    /// At most one snapshot for this.
+    pub once: Option<String>,
+    /// None where nothing changed.
+    pub if_changed: bool,
+    /// What is left out.
+    pub rules: Rules,
+    /// At most so many objects.
+    pub limit: Option<u64>,
+}
+
+/// What became of it.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// The number that stands for the state.
+    pub n: u64,
+    /// Whether it is new.
+    pub how: How,
+    /// Numbers for people; those of the snapshot that stands for it where none was made.
+    pub counts: Counts,
+    /// What could not be read, and why.
+    pub unread: Vec<(AbsPath, String)>,
+    /// What was left out, but for what rules say.
+    pub left: Vec<(AbsPath, Why)>,
+}
+
+/// Whether a snapshot was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// It was.
+    New,
+    /// Nothing has changed since this one.
+    Unchanged,
+    /// There is one with that key.
+    Once,
+}
+
+/// Takes a snapshot. `store` is recant's own folder, which is left out.
+pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: &Asked) -> Result<Made, Error> {
+    let numbers = series.numbers()?;
+    if let Some(key) = &asked.once
+        && let Some(found) = series.summaries()?.0.into_iter().rev().find(|summary| summary.head.key.as_ref() == Some(key))
+    {
+        let (n, counts) = (found.head.n, found.tail.counts);
+        return Ok(Made { n, how: How::Once, counts, unread: Vec::new(), left: Vec::new() });
+    }
+    // A damaged one stands for nothing, but keeps its number.
+    let last = numbers.iter().rev().find_map(|n| series.summary(*n).ok());
+    let n = numbers.last().map_or(0, |last| last + 1);
+    sweep(fs, series, n)?;
+    let taken = take(fs, store, series, n, last.as_ref(), asked);
+    if !matches!(taken, Ok(Made { how: How::New, .. })) {
+        // Where the name is there and only its sync has failed, it is complete: its content stays. Tidying: where it fails, the next
+        // one sweeps.
+        drop(series.numbers().and_then(|numbers| sweep(fs, series, numbers.last().map_or(0, |last| last + 1))));
+    }
+    taken
+}
+
+fn temp_name(n: u64) -> Vec<u8> {
+    format!("{n}.new").into_bytes()
+}
+
+fn whole_name(n: u64) -> Vec<u8> {
+    format!("{n}.whole").into_bytes()
+}
+
+/// Removes what a snapshot that was cut off left: its manifest has no name.
+fn sweep(fs: &Fs, series: &Series, n: u64) -> Result<(), Error> {
+    for (ending, from) in [(".new", 0), (".whole", 0), (".pack", n)] {
+        for left in series.with_ending(ending)?.into_iter().filter(|number| *number >= from) {
+            let name = format!("{left}{ending}").into_bytes();
+            let at = series.dir.at(&name);
+            fs.unlink_if_there(at).at("remove", at)?;
+        }
+    }
+    Ok(())
+}
+
+fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary>, asked: &Asked) -> Result<Made, Error> {
+    let started = crate::fs::now();
+    let index = match last {
+        Some(last) => Index::open(&series.dir, last.head.n, last.tail.digest)?,
+        None => None,
+    };
+    if let (None, Some(limit)) = (&index, asked.limit) {
+        // Nothing is known of the folder yet: better to count first than to read everything in vain.
+        place::refuse_large(&series.folder, store, &asked.rules, limit)?;
+    }
+    let base = last.filter(|_| index.is_some()).map(|last| last.head.base.unwrap_or(last.head.n));
+    let own = match (last, base) {
+        (Some(last), Some(base)) if base != last.head.n => {
+            let name = manifest::name(last.head.n);
+            Some(Reading::open(series.dir.at(&name), last.head.n)?)
+        }
+        _ => None,
+    };
+    let head = Head {
+        schema: 1,
+        n,
+        folder: series.folder.clone(),
+        time: started,
+        base,
+        message: asked.message.clone(),
+        label: asked.label.clone(),
+        key: asked.once.clone(),
+        meta: asked.meta.iter().cloned().collect(),
+    };
+    let known: Box<dyn FnMut() -> Result<Option<Known>, Error> + '_> = match (&index, last) {
+        (Some(index), _) => {
+            let mut known = index.known();
+            Box::new(move || Ok(known.next()))
+        }
+        (None, Some(last)) => {
+            let mut merged = Merged::open(&series.dir, last.head.n)?;
+            Box::new(move || Ok(merged.next()?.map(|entry| known_of(&entry))))
+        }
+        (None, None) => Box::new(|| Ok(None)),
+    };
+    let mut taking = Taking {
+        series,
+        index: index.as_ref(),
+        last: last.map(|last| last.head.n),
+        old: Peeked::new(known)?,
+        own: Peeked::new(lines_of(own))?,
+        writing: Writing::begin(fs, &series.dir, &temp_name(n), &head)?,
+        making: Making::begin(started),
+        keeping: Keeping::begin(fs, &series.dir, n),
+        learned: false,
+        has_base: base.is_some(),
+        links: HashMap::new(),
+        counts: Counts::default(),
+        changed: last.is_none(),
+        unread: Vec::new(),
+        left: Vec::new(),
+        buffer: Vec::new(),
+    };
+    let mut walk = Walk::new(&series.folder, store, &asked.rules)?;
+    while let Some(met) = walk.next()? {
+        taking.meet(met)?;
+        if asked.limit.is_some_and(|limit| taking.counts.entries > limit) {
+            let limit = asked.limit.unwrap_or_default();
+            place::refuse_large(&series.folder, store, &asked.rules, limit)?;
+        }
+    }
+    taking.pass_until(None)?;
+    if taking.counts.entries == 0 {
+        let why = "there is nothing there".to_owned();
+        return Err(Error::Refused {
+            path: series.folder.to_string(),
+            why,
+            remedy: Some("name a folder or file that is there".into()),
+        });
+    }
+    let rules = Rules { files: walk.into_files(), ..asked.rules.clone() };
+    taking.finish(fs, &head, &rules, last, asked.if_changed)
+}
+
+fn known_of(entry: &Entry) -> Known {
+    Known {
+        path: entry.path.clone(),
+        key: None,
+        mark: entry.mark(),
+        digest: entry.digest(),
+        at: entry.at,
+        size: entry.size(),
+        is_folder: entry.is_folder(),
+        unread: entry.unread.is_some(),
+        written: false,
+    }
+}
+
+/// A stream with its next item in view.
+struct Peeked<'a, T> {
+    next: Option<T>,
+    source: Box<dyn FnMut() -> Result<Option<T>, Error> + 'a>,
+}
+
+impl<'a, T> Peeked<'a, T> {
+    fn new(mut source: Box<dyn FnMut() -> Result<Option<T>, Error> + 'a>) -> Result<Self, Error> {
+        Ok(Self { next: source()?, source })
+    }
+
+    fn take(&mut self) -> Result<Option<T>, Error> {
+        let next = (self.source)()?;
+        Ok(std::mem::replace(&mut self.next, next))
+    }
+}
+
+fn lines_of<'a>(own: Option<Reading>) -> Box<dyn FnMut() -> Result<Option<PathLine>, Error> + 'a> {
+    match own {
+        Some(mut own) => Box::new(move || own.next_line()),
+        None => Box::new(|| Ok(None)),
+    }
+}
+
+/// A snapshot on its way.
+struct Taking<'a> {
+    series: &'a Series,
+    index: Option<&'a Index>,
+    last: Option<u64>,
+    /// What the snapshot before saw.
+    old: Peeked<'a, Known>,
+    /// Its differences from the base.
+    own: Peeked<'a, PathLine>,
+    writing: Writing<'a>,
+    making: Making,
+    keeping: Keeping<'a>,
+    learned: bool,
+    has_base: bool,
+    /// The first name of each inode that has several.
+    links: HashMap<(Dev, u64), First>,
+    counts: Counts,
+    changed: bool,
+    unread: Vec<(AbsPath, String)>,
+    left: Vec<(AbsPath, Why)>,
+    buffer: Vec<u8>,
+}
+
+/// The first name of an inode.
+#[derive(Clone)]
+struct First {
+    path: AbsPath,
+    digest: Option<Digest>,
+    at: Option<At>,
+    written: bool,
+}
+
+/// What looking at an object told.
+enum Seen {
+    /// All of it, and the stat that it goes with.
+    Whole { entry: Box<Entry>, stat: Stat, written: bool },
+    /// Nothing.
+    Unread(String),
+    /// It went away meanwhile.
+    Gone,
+}
+
+impl Taking<'_> {
+    fn meet(&mut self, met: Met) -> Result<(), Error> {
+        match met {
+            Met::Object(object) => self.object(&object),
+            Met::Unlisted { path, why } => {
+                self.unread.push((path.clone(), why.clone()));
+                self.not_read(path, why)
+            }
+            Met::Left { why: Why::Rules, .. } => {
+                self.counts.excluded += 1;
+                Ok(())
+            }
+            Met::Left { path, why } => {
+                self.left.push((path.clone(), why));
+                self.not_read(path, why.text().to_owned())
+            }
+        }
+    }
+
+    /// Passes by what was there and is not, up to `path`.
+    fn pass_until(&mut self, path: Option<&AbsPath>) -> Result<(), Error> {
+        let is_before = |there: &AbsPath| path.is_none_or(|path| there < path);
+        loop {
+            let old = self.old.next.as_ref().map(|known| &known.path).filter(|there| is_before(there));
+            let own = self.own.next.as_ref().map(|(there, _)| there).filter(|there| is_before(there));
+            let Some(next) = old.into_iter().chain(own).min().cloned() else { return Ok(()) };
+            if old == Some(&next)
+                && let Some(known) = self.old.take()?
+            {
+                self.changed = true;
+                self.counts.deleted += u64::from(!known.is_folder);
+            }
+            if self.own.next.as_ref().is_some_and(|(there, _)| *there == next) {
+                self.own.take()?;
+            }
+            if self.has_base {
+                self.writing.gone(&next)?;
+            }
+        }
+    }
+
+    /// What is known of a path from before, and its line in the differences.
+    fn known(&mut self, path: &AbsPath) -> Result<(Option<Known>, Option<Box<Entry>>), Error> {
+        self.pass_until(Some(path))?;
+        let old = if self.old.next.as_ref().is_some_and(|known| known.path == *path) { self.old.take()? } else { None };
+        let is_own = self.own.next.as_ref().is_some_and(|(there, _)| there == path);
+        let own = if is_own { self.own.take()?.and_then(|(_, entry)| entry) } else { None };
+        Ok((old, own))
+    }
+
+    fn object(&mut self, object: &Object) -> Result<(), Error> {
+        let (old, own) = self.known(&object.path)?;
+        if let (Some(index), Some(known)) = (self.index, &old)
+            && index.believes(known, &object.stat)
+        {
+            if let Some(own) = own {
+                self.writing.entry(&own)?;
+            }
+            self.count(known.is_folder, has_content(&object.stat).then_some(object.stat.size));
+            self.remember(&object.stat, known);
+            self.making.add(known, &object.stat);
+            return Ok(());
+        }
+        match self.look(object, old.as_ref())? {
+            Seen::Gone => {
+                // As if the walk had not come to it.
+                if let Some(known) = old {
+                    self.changed = true;
+                    self.counts.deleted += u64::from(!known.is_folder);
+                    if self.has_base {
+                        self.writing.gone(&object.path)?;
+                    }
+                }
+                Ok(())
+            }
+            Seen::Unread(why) => {
+                self.unread.push((object.path.clone(), why.clone()));
+                let entry = Entry { path: object.path.clone(), state: None, at: None, link: None, unread: Some(why) };
+                self.put(entry, old, own, Some((&object.stat, true)))
+            }
+            Seen::Whole { entry, stat, written } => self.put(*entry, old, own, Some((&stat, written))),
+        }
+    }
+
+    fn not_read(&mut self, path: AbsPath, why: String) -> Result<(), Error> {
+        let (old, own) = self.known(&path)?;
+        self.put(Entry { path, state: None, at: None, link: None, unread: Some(why) }, old, own, None)
+    }
+
+    fn put(
+        &mut self,
+        entry: Entry,
+        old: Option<Known>,
+        own: Option<Box<Entry>>,
+        stat: Option<(&Stat, bool)>,
+    ) -> Result<(), Error> {
+        let known = known_of(&entry);
+        let same = old.as_ref().is_some_and(|old| old.mark == known.mark);
+        match (&old, same) {
+            (None, _) => self.counts.added += u64::from(!known.is_folder),
+            (Some(_), false) => self.counts.modified += u64::from(!known.is_folder),
+            (Some(_), true) => {}
+        }
+        self.changed |= !same;
+        match own {
+            // The line of the snapshot before says the same.
+            Some(own) if same => self.writing.entry(&own)?,
+            None if same && self.has_base => {}
+            _ => self.writing.entry(&entry)?,
+        }
+        if known.unread {
+            self.counts.unread += 1;
+            self.counts.entries += 1;
+        } else {
+            self.count(known.is_folder, known.digest.map(|_| known.size));
+        }
+        if let Some((stat, written)) = stat {
+            let known = Known { written, ..known };
+            self.remember(stat, &known);
+            self.making.add(&known, stat);
+        } else {
+            // So that it is not taken for new next time. No stat is like this one.
+            self.making.add(&known, &nothing());
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, is_folder: bool, size: Option<u64>) {
+        self.counts.entries += 1;
+        self.counts.files += u64::from(!is_folder);
+        self.counts.bytes += size.unwrap_or(0);
+    }
+
+    fn remember(&mut self, stat: &Stat, known: &Known) {
+        if stat.nlink > 1 && !known.is_folder && !known.unread {
+            let first = || First { path: known.path.clone(), digest: known.digest, at: known.at, written: known.written };
+            self.links.entry((stat.dev, stat.ino)).or_insert_with(first);
+        }
+    }
+
+    fn look(&mut self, object: &Object, old: Option<&Known>) -> Result<Seen, Error> {
+        let first = self.links.get(&(object.stat.dev, object.stat.ino)).filter(|_| object.stat.nlink > 1).cloned();
+        match object.stat.sort {
+            crate::fs::dir::Sort::File => self.look_at_file(object, first, old),
+            _ => match look::seen(object.at(), &object.stat) {
+                Ok(seen) => {
+                    let link = link(first, object, &object.stat);
+                    let entry = Entry { path: object.path.clone(), state: Some(seen.state), at: None, link, unread: None };
+                    Ok(Seen::Whole { entry: Box::new(entry), stat: object.stat, written: false })
+                }
+                Err(error) => Ok(failed(&error)),
+            },
+        }
+    }
+
+    /// Reads a file, again where it changes meanwhile, three times at most.
+    fn look_at_file(&mut self, object: &Object, first: Option<First>, old: Option<&Known>) -> Result<Seen, Error> {
+        let mut before = object.stat;
+        for _ in 0..3 {
+            let file = match object.at().open_file() {
+                Ok(file) => file,
+                Err(error) => return Ok(failed(&error)),
+            };
+            // Before the content is read: who maps it later leaves a trace in its times (N5).
+            let written = match &first {
+                Some(first) => first.written,
+                None => writers(&file).at("ask for a lease on", &object.path)? == Writers::Some,
+            };
+            let xattrs = match xattrs_of(&file) {
+                Ok(xattrs) => xattrs,
+                Err(error) => return Ok(failed(&error)),
+            };
+            let kept = match &first {
+                Some(first) => Ok((first.digest, first.at)),
+                None => self.keep(&file, &before, old)?,
+            };
+            let (digest, at) = match kept {
+                Ok((digest, at)) => (digest, at),
+                Err(error) => return Ok(failed(&error)),
+            };
+            let after = stat_of(&file).at("look at", &object.path)?;
+            if same(&before, &after) {
+                let what = What::File { size: after.size, digest };
+                let state = State { what, meta: Meta::of(&after, xattrs) };
+                let link = link(first, object, &after);
+                let entry = Entry { path: object.path.clone(), state: Some(state), at, link, unread: None };
+                return Ok(Seen::Whole { entry: Box::new(entry), stat: after, written });
+            }
+            before = match object.at().stat() {
+                Ok(Some(stat)) if stat.sort == before.sort => stat,
+                Ok(Some(_)) => return Ok(Seen::Unread("it became something else while it was read".into())),
+                Ok(None) => return Ok(Seen::Gone),
+                Err(error) => return Ok(failed(&error)),
+            };
+        }
+        Ok(Seen::Unread("it changes while it is read".into()))
+    }
+
+    /// Digest and place of a file's content. The inner error is one of reading.
+    #[expect(clippy::type_complexity, reason = "two kinds of failure: the store's ends it, the tree's is named")]
+    fn keep(
+        &mut self,
+        file: &std::fs::File,
+        stat: &Stat,
+        old: Option<&Known>,
+    ) -> Result<Result<(Option<Digest>, Option<At>), std::io::Error>, Error> {
+        if stat.size == 0 {
+            return Ok(Ok((Some(Digest::of(b"")), None)));
+        }
+        if stat.size < PACKED {
+            let mut buffer = std::mem::take(&mut self.buffer);
+            buffer.resize(usize::try_from(stat.size).unwrap_or(0), 0);
+            let read = read_all(file, &mut buffer);
+            let kept = match read {
+                Ok(()) => {
+                    let digest = Digest::of(&buffer);
+                    Ok((Some(digest), Some(self.place(&buffer, digest, old)?)))
+                }
+                Err(error) => Err(error),
+            };
+            self.buffer = buffer;
+            return Ok(kept);
+        }
+        if let Some(old) = old.filter(|old| old.size == stat.size && old.at.is_some()) {
+            match Digest::of_file(file, stat.size) {
+                Ok(digest) if Some(digest) == old.digest => return Ok(Ok((old.digest, old.at))),
+                Ok(_) => {}
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        self.learn()?;
+        let (digest, at) = self.keeping.keep_file(file)?;
+        Ok(Ok((Some(digest), Some(at))))
+    }
+
+    fn place(&mut self, bytes: &[u8], digest: Digest, old: Option<&Known>) -> Result<At, Error> {
+        if let Some(at) = old.filter(|old| old.digest == Some(digest)).and_then(|old| old.at) {
+            return Ok(at);
+        }
+        self.learn()?;
+        self.keeping.keep(bytes, digest)
+    }
+
+    /// What the snapshot before holds is not stored again, under whatever name. Needed only where something is new.
+    fn learn(&mut self) -> Result<(), Error> {
+        if std::mem::replace(&mut self.learned, true) {
+            return Ok(());
+        }
+        if let Some(index) = self.index {
+            index.known().filter_map(|known| known.digest.zip(known.at)).for_each(|(digest, at)| self.keeping.learn(digest, at));
+        } else if let Some(last) = self.last {
+            let mut merged = Merged::open(&self.series.dir, last)?;
+            while let Some(entry) = merged.next()? {
+                if let Some((digest, at)) = entry.digest().zip(entry.at) {
+                    self.keeping.learn(digest, at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// N1: content and manifest are durable, then the manifest gets its name.
+    fn finish(mut self, fs: &Fs, head: &Head, rules: &Rules, last: Option<&Summary>, if_changed: bool) -> Result<Made, Error> {
+        let (dir, n) = (&self.series.dir, head.n);
+        let (unread, left) = (std::mem::take(&mut self.unread), std::mem::take(&mut self.left));
+        if let Some(last) = last.filter(|_| if_changed && !self.changed) {
+            self.making.put(fs, dir, last.head.n, last.tail.digest)?;
+            return Ok(Made { n: last.head.n, how: How::Unchanged, counts: last.tail.counts, unread, left });
+        }
+        self.counts.stored = self.keeping.stored;
+        let counts = self.counts;
+        let much = head.base.is_some() && self.writing.lines.saturating_mul(4) > counts.entries;
+        let (mut file, mut digest) = self.writing.end(rules, counts)?;
+        let mut temp = temp_name(n);
+        if much {
+            // The differences have become many: a whole one is shorter to read, and lets the base go.
+            let mut merged = Merged::of(dir, Reading::open(dir.at(&temp), n)?)?;
+            let mut whole = Writing::begin(fs, dir, &whole_name(n), &Head { base: None, ..head.clone() })?;
+            while let Some(entry) = merged.next()? {
+                whole.entry(&entry)?;
+            }
+            (file, digest) = whole.end(rules, counts)?;
+            fs.unlink(dir.at(&temp)).at("remove", dir.at(&temp))?;
+            temp = whole_name(n);
+        }
+        self.keeping.sync(&file)?; // D1
+        let name = manifest::name(n);
+        fs.rename_over(dir.at(&temp), dir.at(&name)).at("rename", dir.at(&temp))?;
+        fs.sync_dir(dir).at("sync", dir.path().display())?; // D2
+        self.making.put(fs, dir, n, digest)?;
+        Ok(Made { n, how: How::New, counts, unread, left })
+    }
+}
+
+/// The first name of what has several.
+fn link(first: Option<First>, object: &Object, stat: &Stat) -> Option<AbsPath> {
+    let has_several = stat.nlink > 1 && stat.sort != crate::fs::dir::Sort::Folder;
+    has_several.then(|| first.map_or_else(|| object.path.clone(), |first| first.path))
+}
+
+fn read_all(file: &std::fs::File, buffer: &mut [u8]) -> std::io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    let mut at = 0;
+    while at < buffer.len() {
+        match file.read_at(&mut buffer[at..], at as u64) {
+            // Shorter than it was: its times tell.
+            Ok(0) => return Ok(()),
+            Ok(got) => at += got,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn same(a: &Stat, b: &Stat) -> bool {
+    let of = |stat: &Stat| (stat.dev, stat.ino, stat.size, stat.mtime, stat.ctime);
+    of(a) == of(b)
+}
+
+fn failed(error: &std::io::Error) -> Seen {
+    if error.kind() == std::io::ErrorKind::NotFound { Seen::Gone } else { Seen::Unread(reason(error)) }
+}
+
+fn nothing() -> Stat {
+    Stat {
+        sort: crate::fs::dir::Sort::Folder,
+        mode: 0,
+        uid: 0,
+        gid: 0,
+        size: 0,
+        blocks: 0,
+        mtime: Default::default(),
+        ctime: Default::default(),
+        btime: None,
+        ino: 0,
+        nlink: 0,
+        dev: Dev(0, 0),
+        rdev: Dev(0, 0),
+        mount: 0,
+        locked: false,
+        mount_root: false,
+    }
+}

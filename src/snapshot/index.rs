@@ -1,0 +1,226 @@
+//! The index: what the newest snapshot saw of each object, so that what cannot have changed is not read again. A hint (N5):
+//! one that is missing, cut, of another snapshot or of another form counts for nothing.
+
+use super::Error;
+use super::manifest::At;
+use crate::error::At as _;
+use crate::fs::Fs;
+use crate::fs::dir::{Dev, Dir, Sort, Stat, Time};
+use crate::fs::path::AbsPath;
+use crate::tree::digest::{Digest, Hasher};
+
+/// What tells whether an object has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    dev: Dev,
+    ino: u64,
+    size: u64,
+    mtime: Time,
+    ctime: Time,
+}
+
+impl Key {
+    /// Of a stat.
+    pub fn of(stat: &Stat) -> Self {
+        Self { dev: stat.dev, ino: stat.ino, size: stat.size, mtime: stat.mtime, ctime: stat.ctime }
+    }
+}
+
+/// What is known of an object from before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// Where, the folder being `/`.
+    pub path: AbsPath,
+    /// What it was by its times; `None` where only the manifest is known.
+    pub key: Option<Key>,
+    /// [`super::manifest::Entry::mark`].
+    pub mark: u64,
+    /// Of its content.
+    pub digest: Option<Digest>,
+    /// Where that lies.
+    pub at: Option<At>,
+    /// Bytes of content.
+    pub size: u64,
+    /// It is a folder.
+    pub is_folder: bool,
+    /// It could not be read.
+    pub unread: bool,
+    /// Somebody had it open for writing when it was read.
+    pub written: bool,
+}
+
+/// Times closer than this to the beginning of a snapshot prove nothing: a tick of the slowest kernel clock (CONFIG_HZ=100) and
+/// one to spare.
+const GRANULARITY_NS: i128 = 20_000_000;
+
+const NAME: &[u8] = b"index";
+const MAGIC: &[u8; 16] = b"recant-index  1\n";
+const DIGEST: usize = 32;
+const HEAD: usize = 16 + 8 + DIGEST + 12;
+
+/// An index, whole.
+pub struct Index {
+    bytes: Vec<u8>,
+    started: Time,
+}
+
+impl Index {
+    /// The index of snapshot `n`, whose manifest has this digest; `None` where there is none that can be believed.
+    pub fn open(dir: &Dir, n: u64, manifest: Digest) -> Result<Option<Self>, Error> {
+        use std::io::Read;
+        let at = dir.at(NAME);
+        let mut file = match at.open_file() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            file => file.at("open", at)?,
+        };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).at("read", at)?;
+        let Some(end) = bytes.len().checked_sub(DIGEST).filter(|end| *end >= HEAD) else { return Ok(None) };
+        let of = [&MAGIC[..], &n.to_le_bytes(), &manifest.0].concat();
+        if bytes[..of.len()] != of || Digest::of(&bytes[..end]).0 != bytes[end..] {
+            return Ok(None);
+        }
+        bytes.truncate(end);
+        let mut cursor = Cut(&bytes[of.len()..]);
+        let started = cursor.time();
+        Ok(started.map(|started| Self { bytes, started }))
+    }
+
+    /// All that is known, in the order of paths.
+    pub fn known(&self) -> impl Iterator<Item = Known> + '_ {
+        let mut cut = Cut(&self.bytes[HEAD..]);
+        std::iter::from_fn(move || cut.known())
+    }
+
+    /// Whether an object is unchanged for sure.
+    pub fn believes(&self, known: &Known, stat: &Stat) -> bool {
+        let nanos = |time: Time| i128::from(time.s) * 1_000_000_000 + i128::from(time.ns);
+        let old = |time: Time| nanos(time) + GRANULARITY_NS < nanos(self.started);
+        known.key == Some(Key::of(stat)) && !known.unread && !known.written && old(stat.mtime) && old(stat.ctime)
+    }
+}
+
+/// Bytes that are read from the front.
+struct Cut<'b>(&'b [u8]);
+
+impl Cut<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    fn time(&mut self) -> Option<Time> {
+        Some(Time { s: self.take().map(i64::from_le_bytes)?, ns: self.u32()? })
+    }
+
+    fn known(&mut self) -> Option<Known> {
+        let length = self.u32()? as usize;
+        let (path, rest) = self.0.split_at_checked(length)?;
+        let path = AbsPath::parse(path).ok()?;
+        self.0 = rest;
+        let [flags] = self.take()?;
+        let has = |flag: u8| flags & flag != 0;
+        let key = Key {
+            dev: Dev(self.u32()?, self.u32()?),
+            ino: self.u64()?,
+            size: self.u64()?,
+            mtime: self.time()?,
+            ctime: self.time()?,
+        };
+        let mark = self.u64()?;
+        let digest = if has(HAS_DIGEST) { Some(Digest(self.take()?)) } else { None };
+        let at = if has(IN_PACK) {
+            Some(At::Pack { pack: self.u64()?, offset: self.u64()? })
+        } else {
+            has(IN_BLOB).then_some(At::Blob)
+        };
+        let (is_folder, unread, written) = (has(IS_FOLDER), has(UNREAD), has(WRITTEN));
+        let size = if digest.is_some() { key.size } else { 0 };
+        Some(Known { path, key: Some(key), mark, digest, at, size, is_folder, unread, written })
+    }
+}
+
+const HAS_DIGEST: u8 = 1;
+const IN_PACK: u8 = 2;
+const IN_BLOB: u8 = 4;
+const IS_FOLDER: u8 = 8;
+const UNREAD: u8 = 16;
+const WRITTEN: u8 = 32;
+
+/// An index in the making, in memory: some 200 bytes an object.
+pub struct Making {
+    bytes: Vec<u8>,
+}
+
+impl Making {
+    /// Of a snapshot that began at `started`.
+    pub fn begin(started: Time) -> Self {
+        let mut bytes = vec![0; HEAD - 12];
+        bytes[..MAGIC.len()].copy_from_slice(MAGIC);
+        let mut making = Self { bytes };
+        making.time(started);
+        making
+    }
+
+    fn time(&mut self, time: Time) {
+        self.bytes.extend({ time.s }.to_le_bytes());
+        self.bytes.extend({ time.ns }.to_le_bytes());
+    }
+
+    /// Adds what is known of an object, with the stat that it goes with; in the order of paths.
+    pub fn add(&mut self, known: &Known, stat: &Stat) {
+        let path = known.path.as_bytes();
+        self.bytes.extend(u32::try_from(path.len()).unwrap_or(u32::MAX).to_le_bytes());
+        self.bytes.extend(path);
+        let flag = |on: bool, flag: u8| if on { flag } else { 0 };
+        let at = match known.at {
+            None => 0,
+            Some(At::Pack { .. }) => IN_PACK,
+            Some(At::Blob) => IN_BLOB,
+        };
+        let flags = flag(known.digest.is_some(), HAS_DIGEST)
+            | flag(known.is_folder, IS_FOLDER)
+            | flag(known.unread, UNREAD)
+            | flag(known.written, WRITTEN);
+        self.bytes.push(at | flags);
+        self.bytes.extend(stat.dev.0.to_le_bytes());
+        self.bytes.extend(stat.dev.1.to_le_bytes());
+        self.bytes.extend(stat.ino.to_le_bytes());
+        self.bytes.extend(stat.size.to_le_bytes());
+        self.time(stat.mtime);
+        self.time(stat.ctime);
+        self.bytes.extend(known.mark.to_le_bytes());
+        if let Some(digest) = known.digest {
+            self.bytes.extend(digest.0);
+        }
+        if let Some(At::Pack { pack, offset }) = known.at {
+            self.bytes.extend(pack.to_le_bytes());
+            self.bytes.extend(offset.to_le_bytes());
+        }
+    }
+
+    /// Makes it the index of snapshot `n`. Not durable: a power cut costs a reading of all files, and no more.
+    pub fn put(mut self, fs: &Fs, dir: &Dir, n: u64, manifest: Digest) -> Result<(), Error> {
+        let at = dir.at(NAME);
+        self.bytes[MAGIC.len()..MAGIC.len() + 8].copy_from_slice(&n.to_le_bytes());
+        self.bytes[MAGIC.len() + 8..HEAD - 12].copy_from_slice(&manifest.0);
+        let mut hasher = Hasher::default();
+        hasher.update(&self.bytes);
+        self.bytes.extend(hasher.finish().0);
+        Ok(fs.replace_later(at, &self.bytes).at("write", at)?)
+    }
+}
+
+/// What sort of stat has content to be kept.
+pub fn has_content(stat: &Stat) -> bool {
+    stat.sort == Sort::File && stat.size > 0
+}

@@ -1,0 +1,168 @@
+//! Snapshots: numbered copies of a folder, and the way back to any of them.
+//!
+//! In: a folder and rules. Out: a manifest and the content that no earlier one has; and, on the way back, a session whose
+//! `after`s are a snapshot's states. Reads the tree, never changes it: what a restore changes the engine changes, by a commit
+//! of that session. docs/ARCHITECTURE.md, Snapshots, has the whole. What always holds:
+//! - **N1** A snapshot is complete or absent: its manifest gets its name after all content that it names was synced.
+//! - **N2** A number is never given again: prune never takes the newest.
+//! - **N3** Content that a manifest names is never written to again.
+//! - **N4** Prune takes names away first, durably, then content that no manifest names; one that cannot be read keeps all content.
+//! - **N5** The index is a hint, believed only where times and writers leave no doubt.
+//! - **N6** The tree is never changed here.
+//! - **N7** What a snapshot left out is not touched by a restore of it.
+//! - **N8** Who creates, prunes or restores holds the series' lock; readers take none.
+
+pub mod compare;
+pub mod content;
+pub mod create;
+pub mod index;
+pub mod manifest;
+pub mod place;
+pub mod prune;
+pub mod restore;
+pub mod rules;
+pub mod series;
+pub mod walk;
+
+use crate::error::{Failure, IoError, Kind};
+
+/// What can go wrong in this room.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A system call failed.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// The store or a session of it cannot be read or written.
+    #[error(transparent)]
+    Session(#[from] crate::session::Error),
+    /// No snapshot of that number or label.
+    #[error("{folder}: no snapshot {key:?}; there are {}", .there.join(", "))]
+    Unknown {
+        /// What was asked for.
+        key: String,
+        /// Of which folder.
+        folder: String,
+        /// The numbers that there are, with their labels.
+        there: Vec<String>,
+    },
+    /// None of this folder at all.
+    #[error("{folder}: there are no snapshots of it")]
+    None {
+        /// The folder.
+        folder: String,
+    },
+    /// A file of a snapshot cannot be believed.
+    #[error("{path}: the snapshot is damaged: {why}")]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Far more than anybody means by a folder.
+    #[error("{path}: {why}")]
+    TooBroad {
+        /// The folder.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// More objects than the limit.
+    #[error("{path}: it holds {count} files and folders, more than the limit of {limit}{}", named(.biggest))]
+    TooMany {
+        /// The folder.
+        path: String,
+        /// How many objects are in it.
+        count: u64,
+        /// The limit.
+        limit: u64,
+        /// The subfolders with the most, and how many.
+        biggest: Vec<(String, u64)>,
+    },
+    /// A glob that is none.
+    #[error("{glob:?} is no glob: {why}")]
+    Glob {
+        /// As given.
+        glob: String,
+        /// Why not.
+        why: String,
+    },
+    /// It cannot be done as things are.
+    #[error("{path}: {why}")]
+    Refused {
+        /// What it is about.
+        path: String,
+        /// Why not.
+        why: String,
+        /// What to do.
+        remedy: Option<String>,
+    },
+    /// Another recant holds the series.
+    #[error("the snapshots of {folder} are held by another recant")]
+    Busy {
+        /// The folder.
+        folder: String,
+    },
+}
+
+fn named(rows: &[(String, u64)]) -> String {
+    let shown: Vec<String> = rows.iter().map(|(path, n)| format!("{path} ({n})")).collect();
+    if shown.is_empty() { String::new() } else { format!("; the biggest in it: {}", shown.join(", ")) }
+}
+
+impl Failure for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Error::Session(error) => error.kind(),
+            Error::Damaged { .. } => Kind::Damaged,
+            Error::Busy { .. } => Kind::Busy,
+            Error::Glob { .. } => Kind::Usage,
+            Error::Io(_)
+            | Error::Unknown { .. }
+            | Error::None { .. }
+            | Error::TooBroad { .. }
+            | Error::TooMany { .. }
+            | Error::Refused { .. } => Kind::Refused,
+        }
+    }
+
+    fn state(&self) -> Option<String> {
+        match self {
+            Error::Session(error) => error.state(),
+            Error::Busy { .. } => Some("nothing was changed; try again when it has ended".into()),
+            Error::TooBroad { .. } | Error::TooMany { .. } => Some("no snapshot was taken".into()),
+            _ => Some("nothing was changed".into()),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        match self {
+            Error::Session(error) => error.remedy(),
+            Error::Unknown { .. } => Some("recant snapshot list shows them".into()),
+            Error::None { .. } => Some("recant snapshot create takes the first one; --dir names another folder".into()),
+            Error::Damaged { .. } => {
+                Some("the other snapshots are not touched by this; recant snapshot prune can drop this one".into())
+            }
+            Error::TooBroad { .. } => Some("name a folder further down: recant snapshot create DIR".into()),
+            Error::TooMany { .. } => Some(
+                "--all takes it all the same, --max-files N sets the limit, --exclude GLOB or --preset dev leave things out"
+                    .into(),
+            ),
+            Error::Refused { remedy, .. } => remedy.clone(),
+            Error::Io(_) | Error::Glob { .. } | Error::Busy { .. } => None,
+        }
+    }
+
+    fn path(&self) -> Option<String> {
+        match self {
+            Error::Io(error) => Some(error.path.clone()),
+            Error::Session(error) => error.path(),
+            Error::Unknown { folder, .. } | Error::None { folder } | Error::Busy { folder } => Some(folder.clone()),
+            Error::Damaged { path, .. }
+            | Error::TooBroad { path, .. }
+            | Error::TooMany { path, .. }
+            | Error::Refused { path, .. } => Some(path.clone()),
+            Error::Glob { .. } => None,
+        }
+    }
+}

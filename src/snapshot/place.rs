@@ -1,0 +1,95 @@
+//! Which folder is meant where none is named, and which are too broad to be anybody's project.
+
+use super::Error;
+use super::rules::Rules;
+use super::walk::{Met, Walk};
+use crate::error::At as _;
+use crate::fs::dir::Dir;
+use crate::fs::mounts;
+use crate::fs::path::AbsPath;
+
+/// What the top folder of a project holds.
+const PROJECT: [&[u8]; 9] =
+    [b".git", b".hg", b"Cargo.toml", b"pyproject.toml", b"package.json", b"go.mod", b"Makefile", b"pom.xml", b"Gemfile"];
+
+/// File systems of the kernel's own: a folder above one of them is a system's.
+const KERNELS: [&str; 14] = [
+    "proc",
+    "sysfs",
+    "devtmpfs",
+    "devpts",
+    "cgroup",
+    "cgroup2",
+    "securityfs",
+    "debugfs",
+    "tracefs",
+    "pstore",
+    "bpf",
+    "configfs",
+    "efivarfs",
+    "mqueue",
+];
+
+/// The top of the project that `cwd` lies in: the nearest folder upward, below `home`, with a project's files; else `cwd`.
+pub fn project(cwd: &AbsPath, home: Option<&AbsPath>) -> AbsPath {
+    let below_home = |folder: &AbsPath| home.is_none_or(|home| !home.is_under(folder));
+    let is_top = |folder: &AbsPath| {
+        Dir::open(folder.as_path()).is_ok_and(|dir| PROJECT.iter().any(|mark| matches!(dir.at(mark).stat(), Ok(Some(_)))))
+    };
+    std::iter::successors(Some(cwd.clone()), AbsPath::parent)
+        .take_while(|folder| folder.depth() > 0 && below_home(folder))
+        .find(is_top)
+        .unwrap_or_else(|| cwd.clone())
+}
+
+/// Refuses `/`, the home folder and what is above it, and what is above a file system of the kernel's.
+pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
+    let broad = |why: String| Err(Error::TooBroad { path: folder.to_string(), why });
+    if folder.depth() == 0 {
+        return broad("the root folder is too broad for a snapshot".into());
+    }
+    match home {
+        Some(home) if home == folder => return broad("your home folder is too broad for a snapshot".into()),
+        Some(home) if home.is_under(folder) => {
+            return broad(format!("it holds your home folder {home}: too broad for a snapshot"));
+        }
+        _ => {}
+    }
+    let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
+    match mounts.iter().find(|mount| KERNELS.contains(&&*mount.fs_type) && mount.point.is_under(folder)) {
+        Some(mount) => {
+            broad(format!("{} of the system is mounted in it, at {}: too broad for a snapshot", mount.fs_type, mount.point))
+        }
+        None => Ok(()),
+    }
+}
+
+/// So many subfolders are named.
+const NAMED: usize = 5;
+
+/// How many objects a walk comes to, and the subfolders with the most of them.
+pub fn count(folder: &AbsPath, store: &AbsPath, rules: &Rules) -> Result<(u64, Vec<(String, u64)>), Error> {
+    let mut walk = Walk::new(folder, store, rules)?;
+    let (mut count, mut tops) = (0, Vec::<(Vec<u8>, u64)>::new());
+    while let Some(met) = walk.next()? {
+        let Met::Object(object) = met else { continue };
+        count += 1;
+        let path = &object.path.as_bytes()[1..];
+        let top = path.split(|b| *b == b'/').next().unwrap_or_default();
+        match tops.last_mut() {
+            Some((last, n)) if last == top => *n += 1,
+            _ if top.is_empty() => {}
+            _ => tops.push((top.to_vec(), 1)),
+        }
+    }
+    tops.retain(|(_, n)| *n > 1);
+    tops.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    let named = tops.into_iter().take(NAMED).map(|(name, n)| (format!("{}/", crate::fs::path::Shown(&name)), n));
+    Ok((count, named.collect()))
+}
+
+/// Refuses a folder of more than `limit` objects.
+pub fn refuse_large(folder: &AbsPath, store: &AbsPath, rules: &Rules, limit: u64) -> Result<(), Error> {
+    let (count, biggest) = count(folder, store, rules)?;
+    if count > limit { Err(Error::TooMany { path: folder.to_string(), count, limit, biggest }) } else { Ok(()) }
+}

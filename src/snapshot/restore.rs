@@ -1,0 +1,139 @@
+//! Restore: a session whose `after`s are a snapshot's states. What commits it is the engine, as any other (N6).
+
+use std::collections::HashMap;
+
+use super::Error;
+use super::compare::{Compared, Difference, whole};
+use super::content::{Content, Kept};
+use super::manifest::Entry;
+use super::series::Series;
+use crate::error::At as _;
+use crate::fs::Fs;
+use crate::fs::dir::Dir;
+use crate::fs::path::AbsPath;
+use crate::session::change::{Before, Change, Changes, FolderTime, Marks};
+use crate::session::header::Origin;
+use crate::session::stage::object_name;
+use crate::session::store::{Locked, Store};
+use crate::tree::state::{State, What};
+
+/// From so many objects on the engine syncs their file system as a whole (docs/ARCHITECTURE.md, D7).
+const MANY: usize = 16;
+
+/// Begins the session of a restore: all that differs, with what is on the tree as `before` and what the snapshot has as
+/// `after`. `command` is what a listing shows of it. A failure takes the session away again.
+pub fn session(fs: &Fs, store: &Store, series: &Series, compared: &Compared, command: String) -> Result<Locked, Error> {
+    let mut session = store.begin(fs, Origin::Staged, None, Some(command))?;
+    match fill(fs, series, compared, &mut session) {
+        Ok(()) => Ok(session),
+        Err(error) => {
+            // The first error is the one that counts; what is left is a session without changes.
+            drop(store.remove_session(fs, session));
+            Err(error)
+        }
+    }
+}
+
+fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<(), Error> {
+    let objects = session.dir.open_below(b"held/objects").at("open", session.dir.path().display())?;
+    let mut holding =
+        Holding { fs, kept: Kept::of(&series.dir), objects: &objects, firsts: HashMap::new(), files: Vec::new(), bytes: 0 };
+    let mut list = Vec::with_capacity(compared.differences.len());
+    for (difference, n) in compared.differences.iter().zip(1_u32..) {
+        let mut change = change(series, difference, n)?;
+        let is_file = matches!(change.after, Some(State { what: What::File { .. }, .. }));
+        if is_file && !change.in_place() {
+            holding.hold(difference, n)?;
+        }
+        if !is_file {
+            // Links and FIFOs are made from the record, each for itself.
+            change.marks.linked = false;
+        }
+        list.push(change);
+    }
+    let folder_times = compared
+        .times
+        .iter()
+        .map(|times| Ok(FolderTime { path: whole(&series.folder, &times.path)?, before: times.now, after: times.then }));
+    let changes = Changes { list, folder_times: folder_times.collect::<Result<_, Error>>()? };
+    let lines = (changes.list.len() + changes.folder_times.len()) as u64;
+    let mut header = session.header.clone();
+    header.lines = lines;
+    header.counts.changes = changes.list.len() as u64;
+    header.sizes.held = holding.bytes;
+    if holding.files.len() >= MANY {
+        // So many objects make the engine sync the file system before its journal counts (docs/ARCHITECTURE.md, Intend): one more before it
+        // would be the third of a restore. Until then a power cut may leave files empty, which the header says where it is read from the disk.
+        session.rewrite_later(fs, &changes, lines)?;
+        header.unsynced = true;
+        session.save_later(fs, header.clone())?;
+        header.unsynced = false;
+        session.set_header(header);
+        return Ok(());
+    }
+    holding.sync()?; // D1: content before the lines that name it
+    session.rewrite(fs, &changes, lines)?;
+    Ok(session.save(fs, header)?)
+}
+
+fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Error> {
+    Ok(Change {
+        n,
+        path: whole(&series.folder, &difference.path)?,
+        before: Before { object: difference.now.clone(), print: difference.print },
+        after: difference.then.clone(),
+        marks: Marks { linked: difference.regrouped, ..Marks::default() },
+        extra: Default::default(),
+    })
+}
+
+/// Content on its way into a session.
+struct Holding<'a> {
+    fs: &'a Fs,
+    kept: Kept<'a>,
+    objects: &'a Dir,
+    /// The number of a file's first name.
+    firsts: HashMap<AbsPath, u32>,
+    files: Vec<std::fs::File>,
+    bytes: u64,
+}
+
+impl Holding<'_> {
+    fn hold(&mut self, difference: &Difference, n: u32) -> Result<(), Error> {
+        let name = name(n);
+        let at = self.objects.at(&name);
+        let first = difference.link.as_ref().unwrap_or(&difference.path);
+        if let Some(first) = self.firsts.get(first) {
+            let first = self::name(*first);
+            return Ok(self.fs.link(self.objects.at(&first), at).at("link", at)?);
+        }
+        let entry =
+            Entry { path: difference.path.clone(), state: difference.then.clone(), at: difference.at, link: None, unread: None };
+        let file = self.fs.create(at, 0o600).at("make", at)?;
+        match self.kept.content(&entry)? {
+            Content::Small(bytes) if bytes.is_empty() => {}
+            Content::Small(bytes) => self.fs.write(&file, &bytes, self.objects.path()).at("write", at)?,
+            // What it is now the engine digests before it puts it (docs/ARCHITECTURE.md, I11).
+            Content::Large(from) => drop(self.fs.copy(&from, &file, self.objects.path()).at("copy to", at)?),
+        }
+        self.bytes += entry.size();
+        self.firsts.insert(first.clone(), n);
+        if self.files.len() < MANY {
+            self.files.push(file);
+        }
+        Ok(())
+    }
+
+    fn sync(self) -> Result<(), Error> {
+        let shown = self.objects.path();
+        let files: Vec<_> = self.files.iter().map(|file| (file, shown)).collect();
+        self.fs.sync_all(&files).at("sync", shown.display())?;
+        Ok(self.fs.sync_dir(self.objects).at("sync", shown.display())?)
+    }
+}
+
+/// In the folder of held objects.
+fn name(n: u32) -> Vec<u8> {
+    let path = object_name(n);
+    path.rsplit(|b| *b == b'/').next().unwrap_or_default().to_vec()
+}

@@ -1,0 +1,153 @@
+//! What is left out: globs, presets, `.gitignore` and `.recantignore` files, as they were in force when a snapshot was taken.
+//! All of them are read as git reads its own; the user's git is never asked.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::rc::Rc;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use crate::fs::path::AbsPath;
+
+/// The rules in force. With the texts of files that told some of them, so that a restore goes by these and not by today's.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Rules {
+    /// `--exclude`, in the order given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+    /// `--preset`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub presets: Vec<String>,
+    /// `--gitignore`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gitignore: bool,
+    /// The files that were found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<IgnoreFile>,
+}
+
+/// A file of rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IgnoreFile {
+    /// The folder that it is for, the snapshot's being `/`.
+    pub folder: AbsPath,
+    /// `.gitignore` or `.recantignore`.
+    pub name: String,
+    /// Its content.
+    pub text: String,
+}
+
+/// recant's own file of rules, always read.
+pub const RECANTIGNORE: &str = ".recantignore";
+/// git's, read with `--gitignore`.
+pub const GITIGNORE: &str = ".gitignore";
+
+/// What builds, package managers and editors make anew, and what holds secrets.
+const DEV: &[&str] = &[
+    "node_modules/",
+    "target/",
+    "dist/",
+    "build/",
+    "__pycache__/",
+    ".venv/",
+    "venv/",
+    ".cache/",
+    ".next/",
+    ".nuxt/",
+    "coverage/",
+    ".pytest_cache/",
+    ".mypy_cache/",
+    ".ruff_cache/",
+    ".tox/",
+    ".gradle/",
+    ".parcel-cache/",
+    ".turbo/",
+    ".svelte-kit/",
+    "*.pyc",
+    "*.pyo",
+    "*.log",
+    "*.swp",
+    ".DS_Store",
+    "Thumbs.db",
+    ".env",
+    ".env.*",
+    "!.env.example",
+];
+
+/// The ready-made lists.
+pub const PRESETS: &[(&str, &[&str])] = &[("dev", DEV)];
+
+/// Rules ready to be asked, for one folder and what lies under it: those of the folders above are asked after its own.
+pub struct Matcher {
+    own: Gitignore,
+    above: Option<Rc<Matcher>>,
+}
+
+impl Rules {
+    /// The rules that hold from the top on: presets first, then globs; the last that fits decides.
+    pub fn top(&self) -> Result<Option<Rc<Matcher>>, Error> {
+        let mut builder = GitignoreBuilder::new("/");
+        let presets = PRESETS.iter().filter(|(name, _)| self.presets.iter().any(|asked| asked == name));
+        for glob in presets.flat_map(|(_, globs)| globs.iter().copied()).chain(self.exclude.iter().map(String::as_str)) {
+            add(&mut builder, glob)?;
+        }
+        let own = builder.build().map_err(|error| bad("", &error))?;
+        Ok((!own.is_empty()).then(|| Rc::new(Matcher { own, above: None })))
+    }
+
+    /// The files of rules by their folder.
+    pub fn by_folder(&self) -> HashMap<AbsPath, Vec<&IgnoreFile>> {
+        let mut found: HashMap<AbsPath, Vec<&IgnoreFile>> = HashMap::new();
+        for file in &self.files {
+            found.entry(file.folder.clone()).or_default().push(file);
+        }
+        found
+    }
+
+    /// Whether nothing is left out.
+    pub fn is_empty(&self) -> bool {
+        self.exclude.is_empty() && self.presets.is_empty() && self.files.is_empty()
+    }
+}
+
+fn add(builder: &mut GitignoreBuilder, glob: &str) -> Result<(), Error> {
+    builder.add_line(None, glob).map(drop).map_err(|error| bad(glob, &error))
+}
+
+fn bad(glob: &str, error: &ignore::Error) -> Error {
+    Error::Glob { glob: glob.into(), why: error.to_string().lines().next().unwrap_or_default().to_owned() }
+}
+
+impl Matcher {
+    /// Adds the files of rules of a folder. A line that is no glob counts for nothing, as with git.
+    pub fn with(above: Option<Rc<Matcher>>, folder: &AbsPath, files: &[&IgnoreFile]) -> Option<Rc<Matcher>> {
+        let mut builder = GitignoreBuilder::new(folder.as_path());
+        // recant's own comes last: it has the last word.
+        let mut files = files.to_vec();
+        files.sort_by_key(|file| file.name == RECANTIGNORE);
+        for line in files.iter().flat_map(|file| file.text.lines()) {
+            drop(builder.add_line(None, line));
+        }
+        match builder.build() {
+            Ok(own) if !own.is_empty() => Some(Rc::new(Self { own, above })),
+            _ => above,
+        }
+    }
+
+    /// Whether a path is left out. What lies under a folder that is left out is never asked for.
+    pub fn leaves_out(&self, path: &AbsPath, is_folder: bool) -> bool {
+        let path = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()));
+        let mut matcher = Some(self);
+        while let Some(asked) = matcher {
+            match asked.own.matched(path, is_folder) {
+                ignore::Match::Ignore(_) => return true,
+                ignore::Match::Whitelist(_) => return false,
+                ignore::Match::None => matcher = asked.above.as_deref(),
+            }
+        }
+        false
+    }
+}

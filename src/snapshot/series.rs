@@ -1,0 +1,237 @@
+//! A series: the snapshots of one folder, and its lock.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use super::manifest::{self, Head, Tail};
+use crate::error::At as _;
+use crate::fs::Fs;
+use crate::fs::dir::Dir;
+use crate::fs::lock::{Hold, Lock};
+use crate::fs::path::AbsPath;
+use crate::session::store::{Store, read_small};
+use crate::tree::digest::Digest;
+use crate::tree::json;
+
+/// The snapshots of a folder.
+pub struct Series {
+    /// Where they lie.
+    pub dir: Dir,
+    /// The folder that they are of, by its real path.
+    pub folder: AbsPath,
+}
+
+/// Held by who creates, prunes or restores (N8).
+pub struct Locked {
+    _lock: Lock,
+}
+
+/// `folder.json`.
+#[derive(Serialize, Deserialize)]
+struct Folder {
+    schema: u32,
+    folder: AbsPath,
+}
+
+/// What a listing shows of a snapshot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// Its head.
+    pub head: Head,
+    /// Its tail.
+    pub tail: Tail,
+}
+
+/// A snapshot that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// Its number.
+    pub n: u64,
+    /// Why.
+    pub why: String,
+}
+
+const SNAPSHOTS: &[u8] = b"snapshots";
+const FOLDER: &[u8] = b"folder.json";
+
+/// The name of a folder's series: half of the SHA-256 of its path.
+pub fn key(folder: &AbsPath) -> String {
+    let mut text = Digest::of(folder.as_bytes()).to_string();
+    text.truncate(32);
+    text
+}
+
+impl Series {
+    /// The series of `folder`; `None` where nothing was ever taken of it.
+    pub fn open(store: &Store, folder: &AbsPath) -> Result<Option<Self>, Error> {
+        let path = [SNAPSHOTS, b"/", key(folder).as_bytes()].concat();
+        match store.dir.open_below(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            dir => {
+                let dir = dir.at("open the snapshots of", folder)?;
+                match folder_of(&dir)? {
+                    None => Ok(None),
+                    Some(found) if found == *folder => Ok(Some(Self { dir, folder: found })),
+                    Some(found) => Err(Error::Damaged {
+                        path: dir.at(FOLDER).to_string(),
+                        why: format!("it says that the snapshots are of {found}, not of {folder}"),
+                    }),
+                }
+            }
+        }
+    }
+
+    /// The series of `folder`, made where it is missing.
+    pub fn create(fs: &Fs, store: &Store, folder: &AbsPath) -> Result<Self, Error> {
+        if let Some(series) = Self::open(store, folder)? {
+            return Ok(series);
+        }
+        let all = make(fs, &store.dir, SNAPSHOTS)?;
+        let dir = make(fs, &all, key(folder).as_bytes())?;
+        make(fs, &dir, super::content::BLOBS)?;
+        let series = Self { dir, folder: folder.clone() };
+        // Another recant may make it in this moment, or have made it.
+        let lock = series.lock(fs)?;
+        if let Some(made) = Self::open(store, folder)? {
+            return Ok(made);
+        }
+        let at = series.dir.at(FOLDER);
+        // A series counts once it says whose it is; D2 and D3 of what was made above it are in `make`.
+        fs.replace(at, &json::line(&Folder { schema: 1, folder: folder.clone() })).at("write", at)?;
+        drop(lock);
+        Ok(series)
+    }
+
+    /// All series of a store, by the paths of their folders; and the names of those that cannot be told.
+    pub fn all(store: &Store) -> Result<(Vec<Self>, Vec<String>), Error> {
+        let all = match store.dir.open_below(SNAPSHOTS) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
+            all => all.at("open", store.dir.at(SNAPSHOTS))?,
+        };
+        let (mut found, mut broken) = (Vec::new(), Vec::new());
+        for name in all.names().at("list", all.path().display())? {
+            let dir = all.at(&name).open_dir().at("open", all.at(&name))?;
+            match folder_of(&dir) {
+                Ok(Some(folder)) if key(&folder).as_bytes() == name => found.push(Self { dir, folder }),
+                // It is just being made.
+                Ok(None) => {}
+                _ => broken.push(String::from_utf8_lossy(&name).into_owned()),
+            }
+        }
+        found.sort_by(|a, b| a.folder.cmp(&b.folder));
+        broken.sort();
+        Ok((found, broken))
+    }
+
+    /// Takes the lock, waiting for at most 10 s.
+    pub fn lock(&self, fs: &Fs) -> Result<Locked, Error> {
+        let at = self.dir.at(b"lock");
+        let lock = Lock::wait(Duration::from_secs(10), || (), || Lock::try_take(fs, at, Hold::Exclusive)).at("lock", at)?;
+        lock.map(|lock| Locked { _lock: lock }).ok_or_else(|| Error::Busy { folder: self.folder.to_string() })
+    }
+
+    /// The numbers of all snapshots, the oldest first.
+    pub fn numbers(&self) -> Result<Vec<u64>, Error> {
+        self.with_ending(".jsonl")
+    }
+
+    /// The numbers of the bases that are no snapshots any more.
+    pub fn bases(&self) -> Result<Vec<u64>, Error> {
+        self.with_ending(".base")
+    }
+
+    /// The numbers whose files have this ending.
+    pub fn with_ending(&self, ending: &str) -> Result<Vec<u64>, Error> {
+        let names = self.dir.names().at("list", self.dir.path().display())?;
+        let mut numbers: Vec<u64> = names.iter().filter_map(|name| number(name, ending)).collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// What a listing shows, the oldest first; what cannot be read hides nothing else.
+    pub fn summaries(&self) -> Result<(Vec<Summary>, Vec<Broken>), Error> {
+        let (mut found, mut broken) = (Vec::new(), Vec::new());
+        for n in self.numbers()? {
+            match self.summary(n) {
+                Ok(summary) => found.push(summary),
+                // Pruned since the names were read.
+                Err(Error::Damaged { .. }) if !self.is_there(n)? => {}
+                Err(error) => broken.push(Broken { n, why: error.to_string() }),
+            }
+        }
+        Ok((found, broken))
+    }
+
+    /// Head and tail of one.
+    pub fn summary(&self, n: u64) -> Result<Summary, Error> {
+        let name = manifest::name(n);
+        let at = self.dir.at(&name);
+        let (head, tail) = manifest::ends(at)?;
+        if head.n != n || head.folder != self.folder {
+            return Err(Error::Damaged { path: at.to_string(), why: "it is that of another snapshot".into() });
+        }
+        Ok(Summary { head, tail })
+    }
+
+    fn is_there(&self, n: u64) -> Result<bool, Error> {
+        let name = manifest::name(n);
+        Ok(self.dir.at(&name).stat().at("look at", self.dir.at(&name))?.is_some())
+    }
+
+    /// The number that `key` stands for: `last`, a number, a label (the newest that has it).
+    pub fn find(&self, key: &str) -> Result<u64, Error> {
+        let numbers = self.numbers()?;
+        let Some(last) = numbers.last() else { return Err(Error::None { folder: self.folder.to_string() }) };
+        if key == "last" {
+            return Ok(*last);
+        }
+        if let Ok(n) = key.parse::<u64>() {
+            if numbers.contains(&n) {
+                return Ok(n);
+            }
+        } else {
+            let (summaries, _) = self.summaries()?;
+            if let Some(found) = summaries.iter().rev().find(|summary| summary.head.label.as_deref() == Some(key)) {
+                return Ok(found.head.n);
+            }
+        }
+        let (summaries, broken) = self.summaries()?;
+        let label = |label: &Option<String>| label.as_ref().map_or(String::new(), |label| format!(" ({label})"));
+        let there = summaries.iter().map(|s| format!("{}{}", s.head.n, label(&s.head.label)));
+        let there = there.chain(broken.iter().map(|broken| format!("{} (damaged)", broken.n))).collect();
+        Err(Error::Unknown { key: key.into(), folder: self.folder.to_string(), there })
+    }
+}
+
+/// The number in a name such as `12.jsonl`.
+fn number(name: &[u8], ending: &str) -> Option<u64> {
+    let text = std::str::from_utf8(name).ok()?.strip_suffix(ending)?;
+    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    text.parse().ok().filter(|_| plain)
+}
+
+fn folder_of(dir: &Dir) -> Result<Option<AbsPath>, Error> {
+    let at = dir.at(FOLDER);
+    let Some(bytes) = read_small(at, 1 << 20)? else { return Ok(None) };
+    match serde_json::from_slice::<Folder>(&bytes) {
+        Ok(folder) if folder.schema == 1 => Ok(Some(folder.folder)),
+        Ok(folder) => Err(Error::Damaged { path: at.to_string(), why: format!("its schema is {}", folder.schema) }),
+        Err(error) => Err(Error::Damaged { path: at.to_string(), why: error.to_string() }),
+    }
+}
+
+/// A folder of recant's own in `above`, durably.
+fn make(fs: &Fs, above: &Dir, name: &[u8]) -> Result<Dir, Error> {
+    let at = above.at(name);
+    match fs.mkdir(at, 0o700) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        made => {
+            made.at("make the folder", at)?;
+            // D3: a new folder lasts once the one above it is synced.
+            fs.sync_dir(above).at("sync", above.path().display())?;
+        }
+    }
+    Ok(at.open_dir().at("open", at)?)
+}

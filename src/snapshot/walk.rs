@@ -1,0 +1,276 @@
+//! The walk over what a snapshot is of: every object in the order of paths, parents first, and by name all that is left out:
+//! what rules say, other mounts, recant's own store.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::Error;
+use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules};
+use crate::error::{At as _, reason};
+use crate::fs::dir::{Dir, Entry, Sort, Stat};
+use crate::fs::path::AbsPath;
+
+/// What a walk came to. Paths have the folder as `/`.
+pub enum Met {
+    /// An object.
+    Object(Object),
+    /// Something that is not looked at.
+    Left {
+        /// Where.
+        path: AbsPath,
+        /// Why.
+        why: Why,
+    },
+    /// It cannot be looked at, or is a folder that cannot be listed: what it is or holds is not known.
+    Unlisted {
+        /// Where.
+        path: AbsPath,
+        /// What stood against it.
+        why: String,
+    },
+}
+
+/// An object on the way.
+pub struct Object {
+    /// Where.
+    pub path: AbsPath,
+    /// The folder that it lies in.
+    pub dir: Rc<Dir>,
+    /// Its state.
+    pub stat: Stat,
+    name: Vec<u8>,
+}
+
+impl Object {
+    /// Its name in its folder.
+    pub fn at(&self) -> Entry<'_> {
+        self.dir.at(&self.name)
+    }
+}
+
+/// Why something is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// A rule says so.
+    Rules,
+    /// Another file system is mounted there.
+    Mount,
+    /// It is recant's own store.
+    Store,
+}
+
+impl Why {
+    /// For messages.
+    pub fn text(self) -> &'static str {
+        match self {
+            Why::Rules => "left out by the rules of the snapshot",
+            Why::Mount => "another file system is mounted there",
+            Why::Store => "it is recant's own store",
+        }
+    }
+}
+
+/// Where files of rules come from.
+enum Files {
+    /// They are read where they are found; `.gitignore` too?
+    Found { gitignore: bool, read: Vec<IgnoreFile> },
+    /// They were found before.
+    Given(HashMap<AbsPath, Vec<IgnoreFile>>),
+}
+
+struct Frame {
+    path: AbsPath,
+    dir: Option<Rc<Dir>>,
+    names: std::vec::IntoIter<Vec<u8>>,
+    matcher: Option<Rc<Matcher>>,
+}
+
+/// The walk.
+pub struct Walk<'a> {
+    top: AbsPath,
+    store: &'a AbsPath,
+    first: Option<Object>,
+    mount: u64,
+    held_top: Option<Rc<Dir>>,
+    stack: Vec<Frame>,
+    matcher: Option<Rc<Matcher>>,
+    files: Files,
+}
+
+/// So many folders on the way down stay open.
+const OPEN_LEVELS: usize = 64;
+/// A file of rules has not more bytes.
+const RULES_MAX: u64 = 1 << 20;
+
+impl<'a> Walk<'a> {
+    /// Over `top`, a folder or anything else, by rules whose files are read on the way.
+    pub fn new(top: &AbsPath, store: &'a AbsPath, rules: &Rules) -> Result<Self, Error> {
+        Self::with(top, store, rules, Files::Found { gitignore: rules.gitignore, read: Vec::new() })
+    }
+
+    /// The same by rules whose files are in them already.
+    pub fn by(top: &AbsPath, store: &'a AbsPath, rules: &Rules) -> Result<Self, Error> {
+        let files = rules.by_folder().into_iter().map(|(path, files)| (path, files.into_iter().cloned().collect())).collect();
+        Self::with(top, store, rules, Files::Given(files))
+    }
+
+    fn with(top: &AbsPath, store: &'a AbsPath, rules: &Rules, files: Files) -> Result<Self, Error> {
+        let mut walk = Self {
+            top: top.clone(),
+            store,
+            first: None,
+            mount: 0,
+            held_top: None,
+            stack: Vec::new(),
+            matcher: rules.top()?,
+            files,
+        };
+        let Some(parent) = top.parent() else {
+            return Err(Error::TooBroad { path: top.to_string(), why: "the root folder is too broad".into() });
+        };
+        let dir = match Dir::open(parent.as_path()) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(walk),
+            dir => Rc::new(dir.at("open the folder", &parent)?),
+        };
+        let Some(stat) = dir.at(top.name()).stat().at("look at", top)? else { return Ok(walk) };
+        let path = AbsPath::parse("/").map_err(|_| unparsed(top))?;
+        walk.mount = stat.mount;
+        walk.first = Some(Object { path, dir, stat, name: top.name().to_vec() });
+        Ok(walk)
+    }
+
+    /// The next thing met.
+    #[expect(clippy::should_implement_trait, reason = "it can fail")]
+    pub fn next(&mut self) -> Result<Option<Met>, Error> {
+        if let Some(first) = self.first.take() {
+            let matcher = self.matcher.clone();
+            if first.stat.sort == Sort::Folder
+                && let Some(why) = self.enter(&first, matcher)?
+            {
+                return Err(Error::Refused {
+                    path: self.top.to_string(),
+                    why: format!("cannot list the folder: {why}"),
+                    remedy: None,
+                });
+            }
+            return Ok(Some(Met::Object(first)));
+        }
+        loop {
+            let Some(frame) = self.stack.last_mut() else { return Ok(None) };
+            let Some(name) = frame.names.next() else {
+                self.stack.pop();
+                continue;
+            };
+            let path = frame.path.join(&name).map_err(|_| unparsed(&frame.path))?;
+            let dir = match &frame.dir {
+                Some(dir) => dir.clone(),
+                None => match &self.held_top {
+                    Some(top) => {
+                        let below = &frame.path.as_bytes()[1..];
+                        let dir = Rc::new(top.open_below(below).at("open the folder", &frame.path)?);
+                        frame.dir = Some(dir.clone());
+                        dir
+                    }
+                    None => continue,
+                },
+            };
+            let stat = match dir.at(&name).stat() {
+                Ok(Some(stat)) => stat,
+                // What vanished since the folder was listed is not there.
+                Ok(None) => continue,
+                Err(error) => return Ok(Some(Met::Unlisted { path, why: reason(&error) })),
+            };
+            let is_folder = stat.sort == Sort::Folder;
+            let matcher = frame.matcher.clone();
+            if stat.mount != self.mount || stat.mount_root {
+                return Ok(Some(Met::Left { path, why: Why::Mount }));
+            }
+            if is_folder && self.is_store(&path) {
+                return Ok(Some(Met::Left { path, why: Why::Store }));
+            }
+            if matcher.as_ref().is_some_and(|matcher| matcher.leaves_out(&path, is_folder)) {
+                return Ok(Some(Met::Left { path, why: Why::Rules }));
+            }
+            let object = Object { path, dir, stat, name };
+            if is_folder && let Some(why) = self.enter(&object, matcher)? {
+                return Ok(Some(Met::Unlisted { path: object.path, why }));
+            }
+            return Ok(Some(Met::Object(object)));
+        }
+    }
+
+    /// The files of rules that were read on the way.
+    pub fn into_files(self) -> Vec<IgnoreFile> {
+        match self.files {
+            Files::Found { read, .. } => read,
+            Files::Given(_) => Vec::new(),
+        }
+    }
+
+    fn is_store(&self, path: &AbsPath) -> bool {
+        let (store, top, path) = (self.store.as_bytes(), self.top.as_bytes(), path.as_bytes());
+        store.len() == top.len() + path.len() && store.starts_with(top) && store.ends_with(path)
+    }
+
+    /// Gives what stood against it, if something did.
+    fn enter(&mut self, object: &Object, matcher: Option<Rc<Matcher>>) -> Result<Option<String>, Error> {
+        let opened = object.at().open_dir().and_then(|dir| dir.names().map(|names| (dir, names)));
+        let (dir, mut names) = match opened {
+            Ok((dir, names)) => (Rc::new(dir), names),
+            Err(error) => return Ok(Some(reason(&error))),
+        };
+        names.sort_unstable();
+        let matcher = self.matcher_of(&object.path, &dir, &names, matcher)?;
+        if self.held_top.is_none() {
+            self.held_top = Some(dir.clone());
+        }
+        if let Some(far) = self.stack.len().checked_sub(OPEN_LEVELS) {
+            self.stack[far].dir = None;
+        }
+        self.stack.push(Frame { path: object.path.clone(), dir: Some(dir), names: names.into_iter(), matcher });
+        Ok(None)
+    }
+
+    fn matcher_of(
+        &mut self,
+        path: &AbsPath,
+        dir: &Dir,
+        names: &[Vec<u8>],
+        above: Option<Rc<Matcher>>,
+    ) -> Result<Option<Rc<Matcher>>, Error> {
+        match &mut self.files {
+            Files::Given(files) => {
+                let files: Vec<&IgnoreFile> = files.get(path).into_iter().flatten().collect();
+                Ok(if files.is_empty() { above } else { Matcher::with(above, path, &files) })
+            }
+            Files::Found { gitignore, read } => {
+                let from = read.len();
+                for name in [GITIGNORE, RECANTIGNORE] {
+                    let wanted = name != GITIGNORE || *gitignore;
+                    if wanted && names.binary_search_by(|known| known.as_slice().cmp(name.as_bytes())).is_ok() {
+                        read.extend(ignore_file(path, dir, name)?);
+                    }
+                }
+                let files: Vec<&IgnoreFile> = read[from..].iter().collect();
+                Ok(if files.is_empty() { above } else { Matcher::with(above, path, &files) })
+            }
+        }
+    }
+}
+
+/// A file of rules; `None` for what is no file, or cannot be read: as an object it will be named.
+fn ignore_file(folder: &AbsPath, dir: &Dir, name: &str) -> Result<Option<IgnoreFile>, Error> {
+    use std::io::Read;
+    let at = dir.at(name.as_bytes());
+    if !at.stat().at("look at", at)?.is_some_and(|stat| stat.sort == Sort::File) {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    let read = at.open_file().and_then(|file| file.take(RULES_MAX).read_to_end(&mut bytes));
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(read.ok().map(|_| IgnoreFile { folder: folder.clone(), name: name.into(), text }))
+}
+
+fn unparsed(path: &AbsPath) -> Error {
+    Error::Refused { path: path.to_string(), why: "a name in it cannot be a path".into(), remedy: None }
+}

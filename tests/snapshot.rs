@@ -1,0 +1,643 @@
+//! Snapshots: numbered copies of a folder, and the way back to any of them (docs/ARCHITECTURE.md, Snapshots).
+
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+
+mod common;
+
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use common::{Manifest, World, is_root, manifest, name};
+use insta::assert_snapshot;
+
+/// Objects of every kind, names of every kind, times that were set.
+fn awkward() -> World {
+    let world = World::new();
+    world.write("edited", "old").write("empty", "").write("gone", "away").write("moded", "x").write("same", "size");
+    world.write("one", "linked").link("one", "two").write("deep/er/three", "x").link("deep/er/three", "deep/four");
+    world.write("full/a", "1").write("full/sub/b", "2").mkdir("hollow/in").mkdir(".git/objects").write(".git/HEAD", "ref\n");
+    world
+        .write("kind/file", "f")
+        .mkdir("kind/folder")
+        .symlink("nowhere", "kind/link")
+        .fifo("kind/fifo")
+        .write("kind/full/x", "x");
+    world.symlink("edited", "link").fifo("fifo").chmod("edited", 0o600).chmod("full/sub", 0o500).chmod("moded", 0o4711);
+    world.write(name(b"odd-\xff\n"), "bytes").write("large", vec![7; 300_000]).write("nested/.git/config", "x\n");
+    world.set_xattr("edited", "user.kept", "1");
+    world.set_xattr("full", "user.folder", "2");
+    // A hole before and behind the data.
+    let file = std::fs::File::create(world.path("holes")).expect("a file");
+    std::os::unix::fs::FileExt::write_all_at(&file, b"middle", 3 << 20).expect("a write");
+    file.set_len(6 << 20).expect("a size");
+    for (i, path) in ["full", "full/sub", "kind", "kind/full", "", "link", "edited", "hollow"].into_iter().enumerate() {
+        world.set_mtime(path, 1_000_000_000 + i as i64, 7);
+    }
+    world
+}
+
+/// Changes of every kind.
+fn upset(world: &World) -> &World {
+    world.write("edited", "new").write("empty", "filled").remove("gone").chmod("moded", 0o640).write("same", "SIZE");
+    world.remove("two").write("two", "alone").remove("deep/four").chmod("full/sub", 0o700).remove("full").remove("hollow/in");
+    world.remove("kind").write("kind", "was a folder").remove("link").write("link", "was a link").remove("fifo").mkdir("fifo");
+    world.write("fifo/in", "in").write("new/deep/er", "n").symlink("x", "new/link").mkdir("bare").fifo("new/fifo");
+    world.remove("large").write("large", vec![8; 200_000]).remove("holes").write("holes", "none").write(".git/HEAD", "other\n");
+    world.link("edited", "edited-too").set_mtime("deep", 5, 5).remove("nested");
+    world.set_xattr("edited", "user.kept", "2");
+    world
+}
+
+fn number(world: &World, words: &str) -> String {
+    world.recant(&format!("snapshot create {words}")).ok().id()
+}
+
+fn restore(world: &World, words: &str) -> common::Said {
+    world.recant(&format!("snapshot restore {words}"))
+}
+
+fn series(world: &World) -> PathBuf {
+    let all = std::fs::read_dir(world.store().join("snapshots")).expect("a folder");
+    let all: Vec<_> = all.map(|entry| entry.expect("a name").path()).collect();
+    assert_eq!(all.len(), 1, "{all:?}");
+    all[0].clone()
+}
+
+#[test]
+fn a_folder_comes_back_exactly_and_a_rollback_takes_that_back() {
+    let world = awkward();
+    let before = world.manifest();
+    assert_eq!(number(&world, "-m first"), "0");
+    before.assert_same(&world.manifest(), "taking a snapshot changes nothing");
+    upset(&world);
+    let after = world.manifest();
+    let said = restore(&world, "0").ok();
+    before.assert_same(&world.manifest(), "restored");
+    let blocks = |path: &str| world.path(path).metadata().unwrap().blocks();
+    assert!(blocks("holes") < 2000, "holes are kept: {}", blocks("holes"));
+    assert!(said.stderr().contains("to take it back: recant rollback "), "{said}");
+    restore(&world, "last").ok();
+    before.assert_same(&world.manifest(), "restored twice");
+    world.recant("rollback last").ok();
+    after.assert_same(&world.manifest(), "the restore taken back");
+    world.recant("redo last").ok();
+    before.assert_same(&world.manifest(), "and done again");
+    world.assert_tidy("restored");
+}
+
+#[test]
+fn any_snapshot_of_a_chain_comes_back_also_when_others_are_pruned() {
+    let world = awkward();
+    let mut states: Vec<Manifest> = Vec::new();
+    for round in 0..8 {
+        match round {
+            0 => &world,
+            1 => upset(&world),
+            2 => world.write("edited", "2").write("many/a", "a").write("many/b", "b"),
+            3 => world.remove("many/a").write("edited", "old"),
+            4 => (0..60).fold(&world, |world, i| world.write(format!("many/{i}"), format!("{i}"))),
+            5 => world.remove("many/30").write("many/31", "other").chmod("many/32", 0o600),
+            6 => world.write("many/30", "back").remove("large"),
+            _ => world.write("large", vec![7; 300_000]),
+        };
+        assert_eq!(number(&world, ""), round.to_string());
+        states.push(world.manifest());
+    }
+    let check = |n: usize| {
+        restore(&world, &n.to_string()).ok();
+        states[n].assert_same(&world.manifest(), &format!("snapshot {n}"));
+    };
+    [3, 0, 7, 5, 1, 6, 2, 4].into_iter().for_each(check);
+    // A base that others are told from, a whole one, one in the middle.
+    for gone in [0, 5, 2] {
+        world.recant(&format!("snapshot prune --number {gone}")).ok();
+        (0..8).filter(|n| world.recant(&format!("snapshot show {n}")).status == 0).for_each(check);
+    }
+    assert_eq!(world.recant("snapshot prune --keep 2").ok().stdout(), "1\n3\n4\n");
+    [6, 7].into_iter().for_each(check);
+    assert_eq!(number(&world, ""), "8", "never given again");
+    let said = restore(&world, "0").with(1);
+    assert!(said.stderr().contains("no snapshot \"0\"; there are 6, 7, 8"), "{said}");
+    let said = world.recant("snapshot prune --number 8").with(1);
+    assert!(said.stderr().contains("is the newest, which stays"), "{said}");
+    world.recant("snapshot prune --keep 0").ok();
+    assert_eq!(number(&world, ""), "9");
+}
+
+/// Manifests of some megabytes, of any length: what is read at once ends somewhere else each time.
+#[test]
+fn thousands_of_files_come_back_exactly() {
+    let world = World::new();
+    for i in 0..3000 {
+        world.write(format!("d{}/f{i}", i % 50), format!("{i}"));
+    }
+    let before = world.manifest();
+    for n in 0..2 {
+        number(&world, "");
+        for i in 0..700 {
+            world.write(format!("d{}/f{}", (i + n) % 50, i + n), format!("{n}"));
+        }
+        world.write(format!("name of some length {n}"), "x");
+        let said = restore(&world, "0 --dry-run").ok();
+        assert!(said.stderr().contains("would be restored"), "{said}");
+    }
+    restore(&world, "0").ok();
+    before.assert_same(&world.manifest(), "as it was");
+}
+
+#[test]
+fn if_changed_once_and_keep() {
+    let world = World::new();
+    world.write("f", "1");
+    assert_eq!(number(&world, "--if-changed --label a"), "0");
+    let said = world.recant("snapshot create --if-changed").ok();
+    assert_eq!(said.stdout(), "0\n");
+    assert!(said.stderr().contains("nothing has changed since snapshot 0"), "{said}");
+    world.write("f", "1");
+    world.set_mtime("f", 9, 9);
+    assert_eq!(number(&world, "--if-changed"), "1", "a time is a change");
+    world.chmod("f", 0o600);
+    assert_eq!(number(&world, "--if-changed"), "2");
+    assert_eq!(number(&world, "--once turn-7"), "3");
+    world.write("f", "2");
+    assert_eq!(number(&world, "--once turn-7"), "3", "the state at the beginning of the turn");
+    assert_eq!(number(&world, "--once turn-8 --keep 2"), "4");
+    let rows = world.recant("snapshot list --jsonl").ok().json_lines();
+    assert_eq!(rows.iter().map(|row| row["n"].as_u64().unwrap()).collect::<Vec<_>>(), [4, 3]);
+    assert_eq!(rows[0]["key"], "turn-8");
+    world.config("[snapshot]\nkeep = 3\n");
+    (0..3).for_each(|_| drop(number(&world, "")));
+    assert_eq!(world.recant("snapshot list --jsonl").ok().json_lines().len(), 3);
+}
+
+#[test]
+fn a_single_file_has_snapshots_of_its_own() {
+    let world = World::new();
+    world.write("state.json", "{}").write("other", "x");
+    assert_eq!(number(&world, "state.json --meta turn=1 --meta by=me"), "0");
+    world.write("state.json", "{\"a\": 1}");
+    for n in 1..14 {
+        assert_eq!(number(&world, &format!("state.json --meta turn={n} --keep 10")), n.to_string());
+    }
+    let rows = world.recant("snapshot list state.json --jsonl").ok().json_lines();
+    assert_eq!((rows.len(), &rows[0]["meta"]["turn"]), (10, &"13".into()));
+    world.write("state.json", "broken").write("other", "y");
+    assert!(world.recant("snapshot diff last --dir state.json").ok().stdout().contains("-{\"a\": 1}\n"));
+    world.recant("snapshot restore last --dir state.json").ok();
+    assert_eq!((world.read("state.json"), world.read("other")), ("{\"a\": 1}".into(), "y".into()));
+    world.remove("state.json");
+    world.recant("snapshot restore last --dir state.json").ok();
+    assert_eq!(world.read("state.json"), "{\"a\": 1}");
+}
+
+/// F48: the same size, in the same tick, with the mtime put back: what is in the snapshot is what is in the file.
+#[test]
+fn a_change_within_the_clock_s_granularity_is_never_missed() {
+    let world = World::new();
+    world.write("f", "0000").write("g", "0000");
+    let rounds = std::env::var("RECANT_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    for round in 0..rounds {
+        let (old, new) = (format!("{:04}", round * 2), format!("{:04}", round * 2 + 1));
+        world.write("f", &old).write("g", &old).set_mtime("g", 1_000_000_000, 1);
+        let n = number(&world, "");
+        world.write("f", &new).write("g", &new).set_mtime("g", 1_000_000_000, 1);
+        let m = number(&world, "--keep 3");
+        for (n, content) in [(&n, &old), (&m, &new)] {
+            restore(&world, n).ok();
+            assert_eq!((&world.read("f"), &world.read("g")), (content, content), "round {round}, snapshot {n}");
+        }
+        world.recant("session prune --keep 1").ok();
+    }
+}
+
+/// A page that is dirty already is written to through a mapping without another time.
+#[test]
+fn what_is_written_through_a_mapping_is_not_missed() {
+    let world = World::new();
+    world.write("f", vec![b'0'; 4096]).write("go", "");
+    let script = "import mmap, sys
+f = open('f', 'r+b')
+m = mmap.mmap(f.fileno(), 0)
+for i in range(3):
+    m[0:1] = bytes([49 + i])
+    print(i, flush=True)
+    sys.stdin.readline()
+";
+    let mut child = world.program("python3", ["-c", script]).command();
+    let child = child.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn();
+    let Ok(mut child) = child else { return common::skip("python3 is missing") };
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    for i in 0..3 {
+        if lines.next().is_none() {
+            return common::skip("python3 is missing");
+        }
+        assert_eq!(number(&world, ""), i.to_string());
+        // Long enough that times alone would be believed.
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        std::io::Write::write_all(&mut input, b"\n").unwrap();
+    }
+    child.wait().unwrap();
+    for i in 0..3_u8 {
+        restore(&world, &i.to_string()).ok();
+        assert_eq!(world.bytes("f")[0], b'1' + i, "snapshot {i}");
+    }
+}
+
+#[test]
+fn what_rules_leave_out_is_never_touched() {
+    let world = World::new();
+    world.write("src/main.rs", "1").write("target/out", "built").write("notes.log", "log").write("node_modules/a/b", "x");
+    world.write("sub/.gitignore", "*.tmp\n!keep.tmp\n").write("sub/x.tmp", "x").write("sub/keep.tmp", "k").write("secret", "s");
+    world.write(".recantignore", "/secret\n").write("src/cache/c", "c").write("bin.o", "o");
+    let words = "snapshot create --preset dev --gitignore --exclude cache/ --exclude *.o";
+    let said = world.recant(words).ok();
+    assert!(said.stderr().contains("7 paths left out by rules"), "{said}");
+    let held = world.recant("snapshot show 0 --all").ok();
+    assert_snapshot!(held.masked_out(), @r"
+    snapshot   0 of /world/tree
+    taken      <time>
+    holds      4 files and 3 folders, 26 B
+    stored     26 B for this one
+    changed    +4 ~0 -0 since the one before
+    left out   7 paths by rules
+      preset   dev
+      exclude  cache/
+      exclude  *.o
+      file     /.recantignore
+      file     /sub/.gitignore
+    /world/tree
+    /world/tree/.recantignore
+    /world/tree/src
+    /world/tree/src/main.rs
+    /world/tree/sub
+    /world/tree/sub/.gitignore
+    /world/tree/sub/keep.tmp
+    ");
+    // Today's rules are others: they do not count.
+    world.write(".recantignore", "src\n").remove("sub/.gitignore").write("src/main.rs", "2").write("secret", "mine");
+    world
+        .write("target/out", "built again")
+        .write("sub/y.tmp", "y")
+        .write("src/new", "n")
+        .write("made/by/x.log", "l")
+        .write("made/f", "f");
+    let said = restore(&world, "0").with(4);
+    assert!(
+        said.stdout().contains("/world/tree/made/by: the folder stays")
+            || said.masked_out().contains("/world/tree/made/by: the folder stays"),
+        "{said}"
+    );
+    assert_eq!(
+        (world.read("src/main.rs"), world.read("secret"), world.read("target/out")),
+        ("1".into(), "mine".into(), "built again".into())
+    );
+    assert_eq!(
+        (world.read(".recantignore"), world.read("made/by/x.log"), world.exists("made/f")),
+        ("/secret\n".into(), "l".into(), false)
+    );
+    assert!(world.exists("sub/y.tmp") && world.exists("sub/x.tmp") && world.exists("src/cache/c") && !world.exists("src/new"));
+}
+
+#[test]
+fn paths_dry_run_keep_new_no_backup_and_safe() {
+    let world = World::new();
+    world.write("a/one", "1").write("a/two", "2").write("b", "b").write("c", "c");
+    number(&world, "--label start");
+    let start = world.manifest();
+    world.remove("a").write("b", "step").write("new", "n").write("made/x", "x");
+    number(&world, "");
+    let step = world.manifest();
+    let said = restore(&world, "start --dry-run").ok();
+    step.assert_same(&world.manifest(), "nothing is done");
+    assert_snapshot!(said, @r"
+    status 0
+    --- stdout
+    made      /world/tree/a
+    made      /world/tree/a/one
+    made      /world/tree/a/two
+    replaced  /world/tree/b
+    removed   /world/tree/made
+    removed   /world/tree/made/x
+    removed   /world/tree/new
+    --- stderr
+    recant: /world/tree: 7 paths would be restored to snapshot 0, 0 left
+    ");
+    assert!(world.recant("list --json").ok().json()["sessions"].as_array().unwrap().is_empty(), "no session is begun");
+    // One path alone, with the folder that it needs.
+    restore(&world, "0 a/one").ok();
+    assert_eq!((world.read("a/one"), world.exists("a/two"), world.read("b")), ("1".into(), false, "step".into()));
+    let said = restore(&world, "0 nothing/here").with(1);
+    assert!(said.stderr().contains("neither the snapshot nor the folder has it"), "{said}");
+    restore(&world, "1").ok();
+    step.assert_same(&world.manifest(), "forward to a later one");
+    // Somebody edits what the step wrote.
+    world.write("b", "mine").write("new", "mine too");
+    let said = restore(&world, "0 --safe").with(4);
+    assert!(said.stdout().contains("b: somebody has edited it since") && said.stdout().contains("new: somebody"), "{said}");
+    assert_eq!((world.read("b"), world.read("new"), world.read("a/two")), ("mine".into(), "mine too".into(), "2".into()));
+    assert!(!world.exists("made"));
+    restore(&world, "0 --keep-new").ok();
+    assert_eq!((world.read("b"), world.read("new")), ("b".into(), "mine too".into()));
+    let said = restore(&world, "0 --no-backup").ok();
+    start.assert_same(&world.manifest(), "as it was");
+    assert!(said.stderr().contains("no backup was kept"), "{said}");
+    assert!(world.recant("rollback last").with(1).stderr().contains("pruned"));
+    let log = world.recant("log").ok().stdout();
+    assert!(log.contains("snapshot restore 0"), "{log}");
+}
+
+#[test]
+fn what_is_too_broad_or_too_large_is_refused_by_name() {
+    let world = World::new();
+    for (dir, why) in [("/", "the root folder"), (world.root().join("home").to_str().unwrap(), "your home folder")] {
+        let said = world.call(["snapshot", "create", dir]).run().with(1);
+        assert!(said.stderr().contains(why), "{said}");
+    }
+    let said = world.call(["snapshot", "create"]).cwd(world.root()).run().with(1);
+    assert!(said.stderr().contains("it holds your home folder"), "{said}");
+    for i in 0..30 {
+        world.write(format!("big/sub/{i}"), "x");
+    }
+    world.write("small/f", "x");
+    world.config("[snapshot]\nmax_files = 20\n");
+    assert_snapshot!(world.recant("snapshot create"), @r"
+    status 1
+    --- stderr
+    recant: /world/tree: it holds 35 files and folders, more than the limit of 20; the biggest in it: big/ (32), small/ (2)
+            no snapshot was taken
+            --all takes it all the same, --max-files N sets the limit, --exclude GLOB or --preset dev leave things out
+    ");
+    assert_eq!(number(&world, "--max-files 35"), "0");
+    assert_eq!(number(&world, "--all"), "1");
+    assert_eq!(number(&world, "--exclude big"), "2");
+    let said = world.recant("snapshot create").with(1);
+    assert!(said.stderr().contains("35 files"), "with an index too: {said}");
+    assert_eq!(number(&world, "--all"), "3", "what was refused leaves nothing behind");
+    let said = world.recant("snapshot restore 9").with(1);
+    assert!(said.stderr().contains("no snapshot \"9\"; there are 0, 1, 2, 3"), "{said}");
+    let said = world.recant("snapshot restore last --dir small").with(1);
+    assert!(said.stderr().contains("there are no snapshots of it"), "{said}");
+    assert!(world.recant("snapshot create nowhere").with(1).stderr().contains("there is nothing there"));
+}
+
+#[test]
+fn the_project_is_found_upwards() {
+    let world = World::new();
+    world.write("project/Cargo.toml", "").write("project/src/deep/f", "f").write("plain/sub/f", "f");
+    let at = |folder: &str| {
+        let said = world.call(["snapshot", "create", "--json"]).cwd(world.path(folder)).run().ok();
+        PathBuf::from(said.json()["folder"].as_str().unwrap())
+    };
+    assert_eq!(at("project/src/deep"), world.path("project"));
+    assert_eq!(at("plain/sub"), world.path("plain/sub"));
+    // Never at or above the home folder.
+    world.write(world.root().join("home/Makefile"), "").mkdir(world.root().join("home/work/x"));
+    assert_eq!(at(world.root().join("home/work/x").to_str().unwrap()), world.root().join("home/work/x"));
+}
+
+#[test]
+fn a_damaged_snapshot_hides_no_other_and_keeps_all_content() {
+    let world = World::new();
+    let mut states = Vec::new();
+    for n in 0..4 {
+        world.write("f", format!("{n}")).write(format!("only-{n}"), format!("content {n}"));
+        number(&world, "");
+        states.push(world.manifest());
+    }
+    let file = series(&world).join("2.jsonl");
+    let whole = std::fs::read(&file).unwrap();
+    for cut in (0..whole.len()).step_by(41) {
+        std::fs::write(&file, &whole[..cut]).unwrap();
+        assert_eq!(restore(&world, "2 --dry-run").status, 5, "cut at {cut}");
+        let mut flipped = whole.clone();
+        flipped[cut] ^= 1;
+        std::fs::write(&file, &flipped).unwrap();
+        assert_eq!(restore(&world, "2 --dry-run").status, 5, "byte {cut} flipped");
+    }
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    let said = world.recant("snapshot list").with(4);
+    assert_eq!((said.stdout().lines().count(), said.stderr().contains("snapshot 2: ")), (4, true), "{said}");
+    let packs = || {
+        std::fs::read_dir(series(&world))
+            .unwrap()
+            .filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|x| x == "pack"))
+            .count()
+    };
+    let said = world.recant("snapshot prune --number 1").with(4);
+    assert!(said.stderr().contains("recant snapshot prune --number N drops it"), "{said}");
+    assert_eq!(packs(), 4);
+    for n in [0, 3] {
+        restore(&world, &n.to_string()).ok();
+        states[n].assert_same(&world.manifest(), &format!("snapshot {n}"));
+    }
+    world.recant("snapshot prune --number 2").ok();
+    for n in [0, 3] {
+        restore(&world, &n.to_string()).ok();
+        states[n].assert_same(&world.manifest(), &format!("snapshot {n}"));
+    }
+}
+
+#[test]
+fn content_that_is_damaged_stops_a_restore_before_anything_is_changed() {
+    let world = World::new();
+    world.write("small", "content of a small file").write("large", vec![1; 200_000]).write("other", "o");
+    number(&world, "");
+    world.write("small", "x").write("large", "y").write("other", "z");
+    let after = world.manifest();
+    let pack = series(&world).join("0.pack");
+    let blob = std::fs::read_dir(series(&world).join("blobs")).unwrap().next().unwrap().unwrap().path();
+    for file in [pack, blob] {
+        let whole = std::fs::read(&file).unwrap();
+        let mut flipped = whole.clone();
+        flipped[3] ^= 1;
+        for broken in [Some(&flipped[..]), Some(&whole[..4]), None] {
+            match broken {
+                Some(bytes) => std::fs::write(&file, bytes).unwrap(),
+                None => std::fs::remove_file(&file).unwrap(),
+            }
+            let said = restore(&world, "0");
+            assert_eq!(said.status, 5, "{}: {said}", file.display());
+            after.assert_same(&world.manifest(), "nothing is changed");
+        }
+        std::fs::write(&file, &whole).unwrap();
+    }
+    assert!(world.recant("list --json").ok().json()["sessions"].as_array().unwrap().is_empty(), "no session is left");
+    restore(&world, "0").ok();
+    assert_eq!(world.read("small"), "content of a small file");
+}
+
+#[test]
+fn content_is_kept_once_and_lives_as_long_as_a_snapshot_needs_it() {
+    let world = World::new();
+    world.write("a", vec![1; 50_000]).write("big", vec![2; 500_000]);
+    number(&world, "");
+    let used = || world.recant("snapshot list --all --json").ok().json()["folders"][0]["bytes"].as_u64().unwrap();
+    let first = used();
+    world.write("copy", vec![1; 50_000]).write("big-copy", vec![2; 500_000]);
+    std::fs::rename(world.path("a"), world.path("moved")).unwrap();
+    number(&world, "");
+    assert!(used() < first + 40_000, "{} {first}", used());
+    for name in ["copy", "big-copy", "moved", "big"] {
+        world.remove(name);
+    }
+    number(&world, "");
+    world.recant("snapshot prune --number 0").ok();
+    restore(&world, "1").ok();
+    assert_eq!((world.bytes("moved").len(), world.bytes("big-copy").len()), (50_000, 500_000));
+    restore(&world, "2").ok();
+    let said = world.recant("snapshot prune --number 1").ok();
+    assert!(used() < 60_000, "{said} {}", used());
+}
+
+#[test]
+fn the_oldest_go_first_when_they_take_too_much() {
+    let world = World::new();
+    world.config("[snapshot]\nmax_size = '3M'\n");
+    for n in 0..8_u8 {
+        world.write("f", vec![n; 1 << 20]);
+        number(&world, "");
+    }
+    let rows = world.recant("snapshot list --jsonl").ok().json_lines();
+    assert_eq!(rows.iter().map(|row| row["n"].as_u64().unwrap()).collect::<Vec<_>>(), [7, 6]);
+    restore(&world, "6").ok();
+    assert_eq!(world.bytes("f"), vec![6; 1 << 20]);
+}
+
+#[test]
+fn half_dead_packs_give_their_blocks_back() {
+    let world = World::new();
+    for i in 0..40_u8 {
+        world.write(format!("f{i}"), vec![i; 30_000]);
+    }
+    number(&world, "");
+    for i in 1..40 {
+        world.remove(format!("f{i}"));
+    }
+    number(&world, "");
+    let state = world.manifest();
+    let freed = world.recant("snapshot prune --number 0 --json").ok().json()["bytes"].as_u64().unwrap();
+    assert!(freed > 1_000_000, "{freed}");
+    world.write("f0", "x");
+    restore(&world, "1").ok();
+    state.assert_same(&world.manifest(), "what is left");
+}
+
+#[test]
+fn ten_snapshots_of_a_tree_that_hardly_changes_take_hardly_more_than_one() {
+    let world = World::new();
+    for i in 0..1000_usize {
+        world.write(format!("d{}/f{i}", i % 40), format!("{i}\n").repeat(1 + i * 7 % 4000));
+    }
+    number(&world, "");
+    let used = || world.recant("snapshot list --all --json").ok().json()["folders"][0]["bytes"].as_u64().unwrap();
+    let one = used();
+    for round in 1..10_usize {
+        for i in (round..1000).step_by(100) {
+            world.write(format!("d{}/f{i}", i % 40), format!("{i}+{round}\n").repeat(1 + i * 7 % 3000));
+        }
+        number(&world, "");
+    }
+    let ten = used();
+    assert!(ten as f64 <= 1.15 * one as f64, "{ten} for ten, {one} for one: {:.3}", ten as f64 / one as f64);
+}
+
+#[test]
+fn a_folder_that_is_gone_keeps_its_snapshots_and_comes_back() {
+    let world = World::new();
+    world.write("volume/f", "f").write("volume/sub/g", "g");
+    number(&world, "volume");
+    let before = manifest(&world.path("volume"));
+    world.remove("volume");
+    assert!(world.recant("snapshot list --all").ok().stdout().contains("(not there now)"));
+    world.recant("snapshot prune volume").ok();
+    world.recant("snapshot restore last --dir volume").ok();
+    before.assert_same(&manifest(&world.path("volume")), "back");
+}
+
+#[test]
+fn recant_s_own_store_is_not_in_a_snapshot_of_the_folder_above_it() {
+    let mut world = World::new();
+    let store = world.path(".recant");
+    world.set("RECANT_STORE", store);
+    world.write("f", "1");
+    let said = world.recant("snapshot create").ok();
+    assert!(said.stderr().contains("it is recant's own store"), "{said}");
+    world.write("f", "2");
+    // That it was left alone is said.
+    assert!(restore(&world, "0").with(4).stdout().contains(".recant: "));
+    assert_eq!(world.read("f"), "1");
+    world.recant("rollback last").ok();
+    assert_eq!(world.read("f"), "2");
+}
+
+#[test]
+fn a_mount_below_the_folder_is_left_out_and_left_alone() {
+    if !is_root("a mount of its own") {
+        return;
+    }
+    let world = World::new();
+    world.write("f", "1").mkdir("mnt");
+    let script = "mount --make-rprivate / && mount -t tmpfs none mnt && echo inside >mnt/x && \"$0\" snapshot create && \
+                  echo 2 >f && echo more >mnt/y && { \"$0\" snapshot restore 0; test $? = 4; } && cat f mnt/x mnt/y";
+    let said = world.program("unshare", ["-m", "sh", "-c", script, env!("CARGO_BIN_EXE_recant")]).run();
+    if said.stderr().contains("unshare failed") || said.stderr().contains("mount:") {
+        return common::skip(said.stderr().trim());
+    }
+    let said = said.ok();
+    assert!(said.stdout().ends_with("1inside\nmore\n"), "{said}");
+    assert!(said.stderr().contains("another file system is mounted there"), "{said}");
+    // Where nothing is mounted now the folder stays all the same.
+    world.write("f", "3");
+    restore(&world, "0").with(4);
+    assert!(world.exists("mnt"));
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_left_alone() {
+    if !is_root("files of another user") {
+        return;
+    }
+    let world = World::new();
+    world.write("f", "1").write("closed/in", "x").write("secret", "s").chmod("closed", 0o700).chmod("secret", 0o600);
+    let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(65534), Some(65534)).unwrap();
+    [world.root().to_path_buf(), world.tree(), world.path("f"), world.root().join("home")].into_iter().for_each(own);
+    let as_user = |words: &str| world.call(words.split_whitespace()).user(65534, 65534).run();
+    let said = as_user("snapshot create").with(4);
+    assert!(said.stderr().contains("/closed: not in the snapshot: permission denied"), "{said}");
+    assert!(said.stderr().contains("/secret: not in the snapshot: permission denied"), "{said}");
+    world.write("f", "2").write("closed/more", "y").write("secret", "t");
+    let said = as_user("snapshot restore 0").with(4);
+    assert_eq!((world.read("f"), world.read("secret"), world.exists("closed/more")), ("1".into(), "t".into(), true), "{said}");
+}
+
+#[test]
+fn a_file_that_is_open_for_writing_stops_a_restore_unless_forced() {
+    let world = World::new();
+    world.write("f", "1").write("g", "1");
+    number(&world, "");
+    world.write("f", "2").write("g", "2");
+    let held = std::fs::OpenOptions::new().append(true).open(world.path("f")).unwrap();
+    let said = restore(&world, "0").with(3);
+    assert_eq!((world.read("f"), world.read("g")), ("2".into(), "2".into()), "{said}");
+    restore(&world, "0 --force").ok();
+    drop(held);
+    assert_eq!((world.read("f"), world.read("g")), ("1".into(), "1".into()));
+}
+
+#[test]
+fn two_at_once_get_numbers_of_their_own() {
+    let world = World::new();
+    for i in 0..50 {
+        world.write(format!("f{i}"), "x");
+    }
+    let calls: Vec<_> = (0..6).map(|_| world.call(["snapshot", "create"])).collect();
+    let said = std::thread::scope(|scope| {
+        let running: Vec<_> = calls.into_iter().map(|call| scope.spawn(|| call.run().ok().id())).collect();
+        running.into_iter().map(|call| call.join().unwrap()).collect::<Vec<_>>()
+    });
+    let mut numbers = said.clone();
+    numbers.sort();
+    assert_eq!(numbers, ["0", "1", "2", "3", "4", "5"]);
+}

@@ -1,0 +1,195 @@
+//! Snapshots that are killed, or fail, before any step (F49): one is complete or absent, what is pruned frees nothing that is needed, a
+//! restore is all done or not begun. Needs the feature `crash-points`.
+#![cfg(feature = "crash-points")]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Manifest, Said, World};
+
+/// A folder, its snapshots, and the state that each of them is of.
+struct Scene {
+    world: World,
+    states: BTreeMap<u64, Manifest>,
+}
+
+impl Scene {
+    /// One snapshot, and changes since.
+    fn changed() -> Self {
+        Self::of(12)
+    }
+
+    fn of(many: u32) -> Self {
+        let world = World::new();
+        world.write("a", "1").write("same", "same").write("deep/er/f", "f").link("a", "b").symlink("a", "link");
+        world.write("large", vec![1; 150_000]).write("gone/x", "x").chmod("same", 0o640);
+        for i in 0..many {
+            world.write(format!("many/{i}"), format!("{i}"));
+        }
+        let mut scene = Self { world, states: BTreeMap::new() };
+        scene.create();
+        scene.world.write("a", "2").write("new/f", "n").write("large", vec![2; 160_000]).remove("gone").chmod("same", 0o600);
+        scene.world.remove("link").mkdir("link").write("many/3", "other");
+        scene
+    }
+
+    /// Several, that share content and a base.
+    fn many() -> Self {
+        let mut scene = Self::changed();
+        scene.create();
+        scene.world.write("a", "3").write("large", vec![1; 150_000]);
+        scene.create();
+        scene.world.remove("new").write("many/5", "five");
+        scene.create();
+        scene
+    }
+
+    fn create(&mut self) {
+        let n = self.world.recant("snapshot create").ok().id().parse().expect("a number");
+        self.states.insert(n, self.world.manifest());
+    }
+
+    fn numbers(&self) -> Vec<u64> {
+        let rows = self.world.recant("snapshot list --jsonl").ok().json_lines();
+        rows.iter().map(|row| row["n"].as_u64().expect("a number")).rev().collect()
+    }
+
+    /// Every snapshot that is listed comes back exactly.
+    #[track_caller]
+    fn all_whole(&self, what: &str) {
+        for n in self.numbers() {
+            self.world.recant(&format!("snapshot restore {n}")).ok();
+            self.states[&n].assert_same(&self.world.manifest(), &format!("{what}: snapshot {n}"));
+        }
+    }
+
+    fn with(&self, words: &str, steps: &str) -> Said {
+        self.world.call(words.split_whitespace()).env("RECANT_STEPS", steps).run()
+    }
+}
+
+#[test]
+fn a_create_killed_before_any_step_leaves_no_half_snapshot() {
+    for step in 1.. {
+        let mut scene = Scene::changed();
+        let state = scene.world.manifest();
+        let said = scene.with("snapshot create", &format!("kill:{step}"));
+        let what = format!("killed before step {step}");
+        state.assert_same(&scene.world.manifest(), &what);
+        if said.status == 137 {
+            let numbers = scene.numbers();
+            assert!(numbers == [0] || numbers == [0, 1], "{what}: {numbers:?}");
+        } else {
+            assert_eq!((said.status, step > 15), (0, true), "{what}: {said}");
+        }
+        scene.states.insert(1, state);
+        scene.create();
+        scene.all_whole(&what);
+        if said.status == 0 {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_create_that_fails_at_any_step_says_so_and_leaves_no_half_snapshot() {
+    for step in 1.. {
+        let mut scene = Scene::changed();
+        let state = scene.world.manifest();
+        let said = scene.with("snapshot create", &format!("fail:{step}:28"));
+        let what = format!("no room at step {step}");
+        state.assert_same(&scene.world.manifest(), &what);
+        if said.status != 0 {
+            assert!(said.stderr().contains("no space left"), "{what}: {said}");
+            let numbers = scene.numbers();
+            assert!(numbers == [0] || numbers == [0, 1], "{what}: {numbers:?}");
+        }
+        scene.states.insert(1, state);
+        scene.create();
+        scene.all_whole(&what);
+        if said.status == 0 && step > 20 {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_prune_killed_before_any_step_frees_nothing_that_is_needed() {
+    let words = "snapshot prune --number 0 --number 2";
+    let used = |scene: &Scene| {
+        let all = std::fs::read_dir(scene.world.store().join("snapshots")).expect("a folder").next();
+        let names = std::fs::read_dir(all.expect("one").expect("a name").path()).expect("its names");
+        let mut names: Vec<_> = names.map(|name| name.expect("a name").file_name()).collect();
+        names.sort();
+        names
+    };
+    let whole = Scene::many();
+    whole.world.recant(words).ok();
+    let wanted = used(&whole);
+    for step in 1.. {
+        let scene = Scene::many();
+        let said = scene.with(words, &format!("kill:{step}"));
+        let what = format!("killed before step {step}");
+        scene.all_whole(&what);
+        if said.status == 0 {
+            assert!(step > 4, "{what}");
+            return;
+        }
+        let numbers = scene.numbers();
+        for n in [0, 2].into_iter().filter(|n| numbers.contains(n)) {
+            scene.world.recant(&format!("snapshot prune --number {n}")).ok();
+        }
+        scene.world.recant("snapshot prune").ok();
+        assert_eq!(scene.numbers(), [1, 3], "{what}");
+        assert_eq!(used(&scene), wanted, "{what}: the next prune frees the rest");
+        scene.all_whole(&what);
+    }
+}
+
+#[test]
+fn a_restore_killed_before_any_step_is_all_done_or_not_begun() {
+    for step in 1.. {
+        let scene = Scene::of(1);
+        let before = scene.world.manifest();
+        let said = scene.with("snapshot restore 0", &format!("kill:{step}"));
+        let what = format!("killed before step {step}");
+        let recovered = scene.world.recant("recover").ok();
+        scene.world.assert_tidy(&what);
+        let now = scene.world.manifest();
+        let done = now == scene.states[&0];
+        if said.status == 0 {
+            assert!(done && step > 60, "{what}: {said}");
+            return;
+        }
+        if done {
+            scene.world.recant("rollback last").ok();
+            before.assert_same(&scene.world.manifest(), &format!("{what}: {recovered}, then a rollback"));
+        } else {
+            before.assert_same(&now, &format!("{what}: {recovered}"));
+            scene.world.recant("snapshot restore 0").ok();
+            scene.states[&0].assert_same(&scene.world.manifest(), &format!("{what}: again"));
+        }
+    }
+}
+
+/// A prune waits for a create; both are whole.
+#[test]
+fn a_prune_beside_a_create_frees_nothing_that_it_names() {
+    let mut scene = Scene::many();
+    // Content of snapshot 0 alone comes back while that is pruned.
+    scene.world.write("gone/x", "x").write("a", "1");
+    let state = scene.world.manifest();
+    let prune = format!("{} snapshot prune --number 0 > pruned 2>&1 &", env!("CARGO_BIN_EXE_recant"));
+    let said = scene.with("snapshot create", &format!("run:8:cd {} && {prune}", scene.world.root().display()));
+    assert_eq!(said.status, 0, "{said}");
+    scene.states.insert(said.id().parse().expect("a number"), state);
+    let pruned = scene.world.root().join("pruned");
+    for _ in 0..500 {
+        if std::fs::read_to_string(&pruned).is_ok_and(|text| text.contains("freed") || text.contains("no snapshots of it")) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    scene.all_whole("after both");
+}
