@@ -18,6 +18,9 @@ import sys
 import tempfile
 import time
 
+import programs
+from measuring import clock, do, median_ms, say, spread
+
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # files, bytes of each, folders; one in how many is changed, deleted, created
 TREES = {
@@ -25,7 +28,7 @@ TREES = {
     "large": (200, 5 * MIB, 10, (10, 50, 20)),
     "many": (100_000, 64, 2_000, (2, 4, 4)),
 }
-PARTS = ["main", "snap", "one", "list", "memory", "run"]
+PARTS = ["main", "snap", "one", "list", "memory", "run", "programs"]
 
 
 def main():
@@ -239,34 +242,6 @@ def hashlib_of():
     import hashlib
 
     return hashlib.sha256()
-
-
-# Measuring
-
-
-def clock(*command, cwd=None, env=None):
-    """Seconds of one process, from its start to its end. Nothing waits to be written at its start."""
-    os.sync()
-    with tempfile.TemporaryFile() as errors:
-        begun = time.perf_counter()
-        child = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
-        child.wait()
-        seconds = time.perf_counter() - begun
-        if child.returncode:
-            errors.seek(0)
-            sys.exit(f"{' '.join(command)}: status {child.returncode}\n{errors.read().decode(errors='replace')}")
-    return seconds
-
-
-def do(*command, **more):
-    done = subprocess.run(command, capture_output=True, text=True, **more)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stderr}")
-    return done.stdout.strip()
-
-
-def say(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 def write_list(path, names):
@@ -484,6 +459,14 @@ class Bench:
         shutil.rmtree(tree)
         shutil.rmtree(self.store)
 
+    # commands that do something
+
+    def programs(self):
+        if not self.can_run:
+            print("\nskipped: programs in a run: this recant has no run")
+            return
+        yield from programs.measure(self, self.args.rounds if self.args.quick else max(7, self.args.rounds))
+
     # a command that does nothing
 
     def run(self):
@@ -500,14 +483,6 @@ class Bench:
         yield ("run", "other", "ms that run adds (aim 8)"), f"{statistics.median(more):.1f} [{min(more):.1f} to {max(more):.1f}]"
 
 
-def median_ms(values):
-    return f"{statistics.median(values) * 1000:.1f}"
-
-
-def spread(ratios, aim):
-    median = statistics.median(ratios)
-    text = f"{median:.2f} [{min(ratios):.2f} to {max(ratios):.2f}]"
-    return text if aim is None else f"{text}, aim {aim}{'' if median <= aim else ': MISSED'}"
 
 
 # key, the parts that recant needs, the parts that the other needs, the aim on each tree
@@ -796,6 +771,7 @@ TITLES = {
     "list": "1,000 sessions, 1,000 commits of git",
     "memory": "100,000 changes",
     "run": "A command that does nothing",
+    "programs": "What people run, held",
 }
 
 

@@ -2,7 +2,7 @@
 //! docs/ARCHITECTURE.md F1, F2, F3). The real binary is killed with SIGKILL by the hook that all its changes pass; needs the feature
 //! `crash-points`.
 #![cfg(feature = "crash-points")]
-#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+#![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "what is skipped is said; tests change files themselves")]
 
 mod common;
 
@@ -179,6 +179,41 @@ fn so_it_is_with_store_and_tree_on_two_file_systems() {
     let store = tempfile::tempdir_in(other).expect("a folder in /dev/shm");
     let path = store.path().join("store");
     sweep_all(&|| Scene::on(&std::env::temp_dir(), Some(&path)));
+}
+
+/// Homes of originals that something else has, which nothing names: it gives way, at whatever moment the operation is cut off, and
+/// is never taken for the original.
+#[test]
+fn what_lies_at_the_home_of_an_original_is_no_obstacle_and_is_never_given_back() {
+    let make = || Scene::on(&std::env::temp_dir(), None);
+    let names = |scene: &Scene| {
+        let folders =
+            ["checkpoint/blobs", "checkpoint/objects", "held/objects"].map(|below| scene.world.session(&scene.id).join(below));
+        let listed = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder of the session"));
+        listed.map(|name| name.expect("a name").path()).collect::<Vec<_>>()
+    };
+    let litter = |homes: Vec<PathBuf>| {
+        for (i, home) in homes.iter().filter(|home| home.symlink_metadata().is_err()).enumerate() {
+            match i % 2 {
+                0 => std::fs::write(home, "left").expect("a file"),
+                _ => std::fs::create_dir_all(home.join("with/something/in it")).expect("a folder"),
+            }
+        }
+    };
+    let committed = |scene: &Scene| {
+        let homes = names(scene);
+        drop(scene.after());
+        litter(homes);
+    };
+    let back = |scene: &Scene| {
+        drop(scene.after());
+        let homes = names(scene);
+        scene.verb("rollback").run().ok();
+        scene.before.assert_same(&scene.world.manifest(), "after a rollback");
+        litter(homes);
+    };
+    sweep(&make, &committed, "rollback", "committed", "rolled_back");
+    sweep(&make, &back, "redo", "rolled_back", "committed");
 }
 
 fn same_device(a: &Path, b: &Path) -> bool {

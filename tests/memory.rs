@@ -4,6 +4,9 @@
 
 mod common;
 
+/// KiB of data.
+const SHOWN_KIB: u32 = 8 << 10;
+
 use common::{Said, World, can_run, skip};
 
 /// recant with at most so many KiB of data: heap, stacks, private mappings that it may write to.
@@ -31,9 +34,16 @@ fn nine_thousand_changes_take_less_than_20_mib() {
     world.call(["run", "--id-file", id_file, "--", "sh", "-c", change]).run().ok();
     let text = std::fs::read_to_string(id_file).expect("the id");
     let id = text.lines().find_map(|line| line.strip_prefix("id=")).expect("an id").to_owned();
-    for verb in ["commit", "rollback", "redo", "rollback"] {
+    for verb in ["commit", "rollback", "redo"] {
         within(&world, 20 << 10, &format!("{verb} {id}")).ok();
     }
+    // What shows them reads the checkpoint along, not whole.
+    for words in ["show", "diff --stat", "checkpoint verify"] {
+        let (verb, options) = words.split_once(" --").unwrap_or((words, ""));
+        let options = if options.is_empty() { String::new() } else { format!("--{options}") };
+        within(&world, SHOWN_KIB, &format!("{verb} {id} {options}")).ok();
+    }
+    within(&world, 20 << 10, &format!("rollback {id}")).ok();
     before.assert_same(&world.manifest(), "after it was taken back twice");
 }
 

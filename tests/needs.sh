@@ -24,6 +24,10 @@ bindfs      bindfs       a file system without RENAME_EXCHANGE
 losetup     mount        loop devices
 unshare     util-linux   user namespaces from outside
 script      bsdutils     the terminal's shape
+sudo        sudo         root's commands in a run
+tmux        tmux         a terminal in the terminal of a run
+less        less         a pager in a run
+vim         vim          an editor in a run
 setpriv     util-linux   tests as another user
 "
 

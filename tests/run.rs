@@ -973,10 +973,22 @@ fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed(
     let said = run(&["--json", "touch", &format!("--reference={open}"), &format!("{open}/new")]).with(1);
     let last: serde_json::Value = serde_json::from_str(said.stderr().lines().last().unwrap()).unwrap();
     assert!(last["refused"][0].as_str().unwrap().contains(&open), "{last}");
+    if has("git") {
+        let git = "git -c user.name=t -c user.email=t@t";
+        let made = format!(
+            "git init -q one; mkdir one/d; echo a > one/d/a; cd one; {git} add -A; {git} commit -qm one; chown -R {USER}:{USER} ."
+        );
+        desk.world.program("sh", ["-ec", &made]).cwd(&tree).run().ok();
+        let said = run(&["git", "clone", "-q", "one", "two"]).with(128);
+        assert!(said.stderr().contains("git clone --no-hardlinks works"), "{said}");
+        run(&["git", "clone", "-q", "--no-hardlinks", "one", "two"]).ok();
+        let said = run(&["git", "-C", "one", "mv", "d", "e"]).with(128);
+        assert!(!said.stderr().contains("git clone"), "{said}");
+    }
     // Nothing is said of it where the command did not fail, or was not pointed there.
-    assert!(!run(&["touch", "mine"]).ok().stderr().contains("refused"));
+    assert!(!run(&["touch", "mine"]).ok().stderr().contains("works bare and is refused"));
     std::fs::remove_file(tree.join("shared")).unwrap();
-    assert!(!run(&["false"]).with(1).stderr().contains("refused"));
+    assert!(!run(&["false"]).with(1).stderr().contains("works bare and is refused"));
     // /tmp is root's, and can be written to in the run as bare.
     let said = run_in(Path::new("/"), &["false"]).with(1);
     assert!(!said.stderr().contains("/tmp belongs to"), "{said}");

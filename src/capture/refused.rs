@@ -37,9 +37,16 @@ pub(super) fn reasons(route: Route, cwd: &AbsPath, argv: &[OsString], coverage: 
         }
         reasons.append(list);
     }
-    if route == Route::User && renames_a_folder(cwd, argv) {
+    if route == Route::User && git_at_a_folder(cwd, argv, "mv") {
         reasons
             .push("git mv of a folder that was there before the run fails with 'Invalid cross-device link'; mv does not".into());
+    }
+    if route == Route::User && git_at_a_folder(cwd, argv, "clone") {
+        reasons.push(
+            "git clone of a folder that was there before the run fails with 'hardlink different from source': a new name has \
+             another inode number in the run; git clone --no-hardlinks works"
+                .into(),
+        );
     }
     reasons
 }
@@ -148,10 +155,11 @@ fn stat_name(cwd: &AbsPath, word: &[u8]) -> bool {
     cwd.join(word).is_ok_and(|path| stat(&path).is_some())
 }
 
-/// `git mv`: the one program of which it is known that it does not copy where rename(2) answers EXDEV.
-fn renames_a_folder(cwd: &AbsPath, argv: &[OsString]) -> bool {
+/// `git mv` and `git clone` of a folder: the one program of which it is known that it does not copy where rename(2) answers EXDEV,
+/// and that it looks whether a hard link is one.
+fn git_at_a_folder(cwd: &AbsPath, argv: &[OsString], verb: &str) -> bool {
     let [program, rest @ ..] = argv else { return false };
     program.as_bytes().ends_with(b"git")
-        && rest.first().is_some_and(|verb| verb == "mv")
+        && rest.iter().find(|word| !word.as_bytes().starts_with(b"-")).is_some_and(|word| *word == *verb)
         && named(cwd, argv).iter().any(|path| stat(path).is_some_and(|stat| stat.sort == Sort::Folder))
 }

@@ -96,7 +96,7 @@ fn print_list(call: &Call, headers: &[Header]) {
     });
     let rows: Vec<[String; 6]> = std::iter::once(title).chain(rows).collect();
     let sides = [Side::Left, Side::Left, Side::Right, Side::Right, Side::Left, Side::Left];
-    let mut lines = text::table(sides, &rows).into_iter();
+    let mut lines = text::table(sides, &rows);
     call.out.styled(anstyle::Style::new().bold(), lines.next().unwrap_or_default());
     lines.for_each(|line| call.out.line(line));
 }
@@ -164,7 +164,7 @@ pub fn show(call: &Call, args: &args::CheckpointShow) -> Result<Ended, Problem> 
     };
     let rows: Vec<[String; 4]> = originals.iter().map(row).collect();
     let sides = [Side::Left, Side::Left, Side::Right, Side::Left];
-    text::table(sides, &rows).into_iter().for_each(|line| call.out.line(line));
+    text::table(sides, &rows).for_each(|line| call.out.line(line));
     let left = originals.iter().filter(|row| row.uncovered.is_some()).count();
     if left > 0 {
         call.out.warn(format_args!("{} will not come back at a rollback", text::count(left as u64, "path")));
@@ -232,7 +232,7 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
             [row.session.to_string(), text::count(row.whole, "original"), text::bytes(row.bytes), state]
         };
         let lines: Vec<[String; 4]> = rows.iter().map(line).collect();
-        text::table([Side::Left, Side::Right, Side::Right, Side::Left], &lines).into_iter().for_each(|line| call.out.line(line));
+        text::table([Side::Left, Side::Right, Side::Right, Side::Left], &lines).for_each(|line| call.out.line(line));
         if rows.is_empty() {
             call.out.note("no checkpoints to verify");
         }

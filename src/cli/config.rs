@@ -64,7 +64,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         None => call.out.note("no home folder is known, so that there is no file"),
     }
     let lines: Vec<[String; 3]> = rows.iter().map(|row| [row.key.to_owned(), row.text.clone(), row.from.clone()]).collect();
-    text::table([Side::Left, Side::Left, Side::Left], &lines).into_iter().for_each(|line| call.out.line(line));
+    text::table([Side::Left, Side::Left, Side::Left], &lines).for_each(|line| call.out.line(line));
     Ok(Ended::Done)
 }
 

@@ -152,7 +152,7 @@ fn print(call: &Call, headers: &[Header], standings: &[Standing]) {
     });
     let rows: Vec<[String; 7]> = std::iter::once(title).chain(rows).collect();
     let sides = [Side::Left, Side::Left, Side::Right, Side::Right, Side::Left, Side::Left, Side::Left];
-    let mut lines = text::table(sides, &rows).into_iter();
+    let mut lines = text::table(sides, &rows);
     call.out.styled(anstyle::Style::new().bold(), lines.next().unwrap_or_default());
     lines.for_each(|line| call.out.line(line));
 }

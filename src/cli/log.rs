@@ -63,7 +63,7 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>, asked_for_none: bo
             })
             .collect();
         let sides = [Side::Left, Side::Left, Side::Left, Side::Right, Side::Left];
-        text::table(sides, &rows).into_iter().for_each(|line| call.out.line(line));
+        text::table(sides, &rows).for_each(|line| call.out.line(line));
         if entries.is_empty() && !asked_for_none {
             call.out.note("nothing was done yet");
         }

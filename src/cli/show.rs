@@ -111,7 +111,7 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
         call.out.line("");
     }
     let columns = [Column::Left, Column::Left, Column::Left, Column::Right, Column::Left];
-    text::table(columns, &rows).into_iter().for_each(|line| call.out.line(line));
+    text::table(columns, &rows).for_each(|line| call.out.line(line));
     if args.all {
         changes.folder_times.iter().for_each(|time| call.out.line(format_args!("times     folder  {}", time.path)));
     }

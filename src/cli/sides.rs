@@ -6,7 +6,7 @@ use std::fs::File;
 use std::rc::Rc;
 
 use super::problem::Problem;
-use crate::checkpoint::manifest::{Kept, Manifest};
+use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
 use crate::error::At;
 use crate::fs::dir::{Dir, Entry, Sort, stat_of};
 use crate::fs::path::AbsPath;
@@ -54,15 +54,56 @@ impl OnTree {
 pub struct Sources<'s> {
     session: &'s Session,
     run: Option<Run>,
-    manifest: Manifest,
+    originals: Originals,
     roots: Roots,
+}
+
+/// What the manifest says of paths: read along with whoever asks in path order, as a whole only for others.
+enum Originals {
+    Along(Box<Along>),
+    Whole(Manifest),
+}
+
+struct Along {
+    reading: manifest::Reading,
+    next: Option<Original>,
+    asked: Option<AbsPath>,
+}
+
+impl Originals {
+    /// Reads through it once: what is damaged is found before anything of it is shown.
+    fn of(session: &Session) -> Result<Self, Problem> {
+        manifest::Reading::open(&session.dir)?.folder_times()?;
+        let mut reading = manifest::Reading::open(&session.dir)?;
+        Ok(Self::Along(Box::new(Along { next: reading.next()?, reading, asked: None })))
+    }
+
+    fn at(&mut self, session: &Session, path: &AbsPath) -> Result<Option<&Original>, crate::checkpoint::Error> {
+        if matches!(self, Self::Along(along) if along.asked.as_ref().is_some_and(|last| path < last)) {
+            *self = Self::Whole(Manifest::read(&session.dir)?);
+        }
+        match self {
+            Self::Whole(manifest) => Ok(manifest.originals.get(path)),
+            Self::Along(along) => along.at(path),
+        }
+    }
+}
+
+impl Along {
+    fn at(&mut self, path: &AbsPath) -> Result<Option<&Original>, crate::checkpoint::Error> {
+        while self.next.as_ref().is_some_and(|next| next.path < *path) {
+            self.next = self.reading.next()?;
+        }
+        self.asked = Some(path.clone());
+        Ok(self.next.as_ref().filter(|next| next.path == *path))
+    }
 }
 
 impl<'s> Sources<'s> {
     /// Of one session.
     pub fn of(session: &'s Session) -> Result<Self, Problem> {
         let roots = Roots::read().at("read", "/proc/self/mountinfo")?;
-        Ok(Self { session, run: session.run()?, manifest: Manifest::read(&session.dir)?, roots })
+        Ok(Self { session, run: session.run()?, originals: Originals::of(session)?, roots })
     }
 
     /// The session's short name, for what is to be typed.
@@ -73,7 +114,10 @@ impl<'s> Sources<'s> {
     /// Looks whether the tree still holds what the session recorded there.
     pub fn on_tree(&mut self, change: &Change, side: Side) -> OnTree {
         let (expected, print) = match side {
-            Side::In => (&change.after, self.manifest.originals.get(&change.path).and_then(|original| original.put)),
+            Side::In => match self.originals.at(self.session, &change.path) {
+                Ok(original) => (&change.after, original.and_then(|original| original.put)),
+                Err(error) => return OnTree::Unseen(error.to_string()),
+            },
             Side::Never => (&change.before.object, change.before.print),
             // Put back by a rollback: its fingerprint is another.
             Side::Out | Side::Lost => (&change.before.object, None),
@@ -118,7 +162,8 @@ impl<'s> Sources<'s> {
         if self.session.header.checkpoint == Checkpoint::Pruned {
             return Ok(Content::Gone("its original is gone: the checkpoint was pruned".into()));
         }
-        let Some(original) = self.manifest.originals.get(&change.path).filter(|original| original.n == change.n) else {
+        let original = self.originals.at(self.session, &change.path)?;
+        let Some(original) = original.filter(|original| original.n == change.n) else {
             return Ok(Content::Gone("the checkpoint has no line for it".into()));
         };
         if let Kept::Uncovered { why } = &original.kept {

@@ -119,7 +119,8 @@ fn do_step(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<Time>, 
         }
         Act::Remove => {
             let out = named(reach, step.at.out.as_ref(), step)?;
-            fs.take(target.at(), out.at()).map_err(|error| vanished(step, error))?;
+            into_free(fs, step.at.out.as_ref(), &out, || fs.take(target.at(), out.at()))
+                .map_err(|error| vanished(step, error))?;
             if let Err(conflict) = check_what_came_out(&out, step) {
                 fs.place(out.at(), target.at()).at("put back", step.path)?;
                 return Err(conflict);
@@ -145,15 +146,19 @@ fn when_put(target: &Named<'_>, step: &Step<'_>) -> Result<Option<Time>, Error> 
 fn put_away(fs: &Fs, reach: &mut Reach, step: &Step<'_>, out: &Named<'_>) -> Result<(), Error> {
     let Some(home) = step.at.put_away() else { return Ok(()) };
     let named = reach.spot(home).at("open the folder of", home)?;
-    match fs.place(out.at(), named.at()) {
-        // An object that nothing names, left by an earlier crash.
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            fs.remove_all(named.at()).at("remove", home)?;
-            fs.place(out.at(), named.at()).at("put away", home)?;
+    Ok(into_free(fs, Some(home), &named, || fs.place(out.at(), named.at())).at("put away", home)?)
+}
+
+/// Moves something to a place of its own. What has that name in the session was left there by an earlier crash: nothing names it, or
+/// the plan would have chosen another place.
+fn into_free(fs: &Fs, spot: Option<&Spot>, named: &Named<'_>, moved: impl Fn() -> std::io::Result<()>) -> std::io::Result<()> {
+    match moved() {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && matches!(spot, Some(Spot::Session(_))) => {
+            fs.remove_all(named.at())?;
+            moved()
         }
-        put => put.at("put away", home)?,
+        done => done,
     }
-    Ok(())
 }
 
 fn named<'p>(reach: &mut Reach, spot: Option<&'p Spot>, step: &Step<'_>) -> Result<Named<'p>, Error> {

@@ -7,6 +7,7 @@ use super::super::sides::Sources;
 use super::super::{Call, Ended, args};
 use super::patch;
 use super::view::View;
+use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Sort};
 use crate::session::sides::Side;
 
@@ -14,8 +15,10 @@ use crate::session::sides::Side;
 const WIDTH: usize = 80;
 
 /// A line.
-pub struct Row {
-    path: String,
+pub struct Row<'c> {
+    path: &'c AbsPath,
+    /// Characters of it as it is shown.
+    columns: usize,
     /// Insertions and deletions, or what else there is to say.
     what: Result<(usize, usize), String>,
 }
@@ -38,8 +41,8 @@ pub fn print(call: &Call, args: &args::Diff, listed: &[(&Change, Side)], sources
 }
 
 /// Prints lines that are ready, and the totals.
-pub fn table(call: &Call, rows: &[Row]) {
-    let names = rows.iter().map(|row| row.path.chars().count()).max().unwrap_or(0);
+pub fn table(call: &Call, rows: &[Row<'_>]) {
+    let names = rows.iter().map(|row| row.columns).max().unwrap_or(0);
     let most = rows.iter().filter_map(|row| row.what.as_ref().ok()).map(|(a, b)| a + b).max().unwrap_or(0);
     let digits = most.to_string().len();
     let width = terminal_width().saturating_sub(names + digits + 5).max(10);
@@ -51,7 +54,7 @@ pub fn table(call: &Call, rows: &[Row]) {
             }
             Err(what) => what.clone(),
         };
-        let blanks = names - row.path.chars().count();
+        let blanks = names - row.columns;
         call.out.line(format!(" {}{} | {what}", row.path, " ".repeat(blanks)).trim_end());
     }
     let sum = rows.iter().filter_map(|row| row.what.as_ref().ok()).fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
@@ -59,14 +62,14 @@ pub fn table(call: &Call, rows: &[Row]) {
 }
 
 /// The line of a change.
-pub fn row(view: &View) -> Row {
+pub fn row<'c>(view: &View<'c>) -> Row<'c> {
     let what = match patch::counts(view) {
         _ if view.whole && view.is_binary() => Err(format!("Bin {} -> {} bytes", view.old.size(), view.new.size())),
         Some((0, 0)) if !view.remarks.is_empty() => Err(view.remarks.join("; ")),
         Some(counts) => Ok(counts),
         None => Err(view.remarks.join("; ")),
     };
-    Row { path: view.path.to_string(), what }
+    Row { path: view.path, columns: view.path.to_string().chars().count(), what }
 }
 
 /// `+` and `-`, scaled to `width` where the largest count is larger; none that counts goes away.

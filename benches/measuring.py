@@ -1,0 +1,43 @@
+"""What the benches have in common: running a command and telling what came of it."""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+
+def clock(*command, cwd=None, env=None):
+    """Seconds of one process, from its start to its end. Nothing waits to be written at its start."""
+    os.sync()
+    with tempfile.TemporaryFile() as errors:
+        begun = time.perf_counter()
+        child = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors)
+        child.wait()
+        seconds = time.perf_counter() - begun
+        if child.returncode:
+            errors.seek(0)
+            sys.exit(f"{' '.join(command)}: status {child.returncode}\n{errors.read().decode(errors='replace')}")
+    return seconds
+
+
+def do(*command, **more):
+    done = subprocess.run(command, capture_output=True, text=True, **more)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: status {done.returncode}\n{done.stderr}")
+    return done.stdout.strip()
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def median_ms(values):
+    return f"{statistics.median(values) * 1000:.1f}"
+
+
+def spread(ratios, aim):
+    median = statistics.median(ratios)
+    text = f"{median:.2f} [{min(ratios):.2f} to {max(ratios):.2f}]"
+    return text if aim is None else f"{text}, aim {aim}{'' if median <= aim else ': MISSED'}"
