@@ -102,7 +102,7 @@ fn a_snapshot_is_restored_by_hand() {
         let into = world.root().join(format!("by-hand-{n}"));
         world.program("bash", [file.as_os_str(), series.as_os_str(), n.as_ref(), into.as_os_str()]).run().ok();
         state.assert_same(&common::manifest(&into), &format!("snapshot {n} by hand"));
-        std::fs::remove_dir_all(into).expect("a removal");
+        world.remove(into);
     };
     check("0", &first);
     check("1", &second);

@@ -370,7 +370,8 @@ pub fn folder(given: Option<&Path>) -> Result<AbsPath, Problem> {
     }
 }
 
-fn home() -> Option<AbsPath> {
+/// The home folder's real path.
+pub fn home() -> Option<AbsPath> {
     absolute(&dirs::home_dir()?).ok()
 }
 
