@@ -112,7 +112,7 @@ fn sparse_file(bytes: u64) {
     // On one file system it is moved; between two copied.
     for store in [
         world.store(),
-        shm.is_dir().then(|| shm.join(format!("recant-load-{}", std::process::id()))).unwrap_or(elsewhere.path().into()),
+        if shm.is_dir() { shm.join(format!("recant-load-{}", std::process::id())) } else { elsewhere.path().into() },
     ] {
         world.set("RECANT_STORE", &store);
         let sparse = |name: &str, size: u64, at: u64, text: &str| {
