@@ -15,9 +15,8 @@ use super::sys;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort};
-use crate::session::change::Changes;
+use crate::session::change::{Changes, object_name};
 use crate::session::run::Run;
-use crate::session::stage::object_name;
 use crate::session::store::Session;
 use crate::tree::state::What;
 

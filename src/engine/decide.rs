@@ -5,11 +5,9 @@
 //! objects lie whether it was done (E1), so that a crash at any point is gone on from. What is kept lies under
 //! `displaced/<generation>/<n>`, with its manifest, as what any `--force` overwrites. Both seal a new generation (E4).
 
-use serde::{Deserialize, Serialize};
-
 use super::durable::{sync_touched, sync_whole};
 use super::item::{Item, Turn};
-use super::job::Verb;
+use super::job::{Decision, Verb};
 use super::journal::{Journal, displaced, made_for};
 use super::prepare::Hands;
 use super::reach::{Named, Reach, parent_of};
@@ -27,16 +25,6 @@ use crate::session::sides::Side;
 use crate::session::store::{Session, Store, header_bytes};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Likeness, What};
-
-/// What is to become of paths that somebody has changed since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Decision {
-    /// The tree stays as it is.
-    Finish,
-    /// The recorded objects go back.
-    Force,
-}
 
 /// What came of a decision.
 #[derive(Debug)]

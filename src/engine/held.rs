@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fs::path::{self, AbsPath};
-use crate::session::stage::object_name;
+use crate::session::change::object_name;
 use crate::tree::digest::Digest;
 
 /// A place below the session's folder, told by the change that it is of.

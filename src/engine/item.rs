@@ -11,9 +11,9 @@ use super::step::{Act, Places, Spot, Step};
 use crate::checkpoint::manifest::Kept;
 use crate::fs::dir::Sort;
 use crate::fs::path::AbsPath;
+use crate::session::change::object_name;
 use crate::session::id::Id;
 use crate::session::sides::Side;
-use crate::session::stage::object_name;
 use crate::tree::look::Seen;
 use crate::tree::state::State;
 

@@ -11,9 +11,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use super::decide::Decision;
 use super::item::{Frame, Item, Opened, Turn, turns};
-use super::job::Verb;
+use super::job::{Decision, Verb};
 use super::step::{Act, FolderTime, RootRecord, Spot, Step};
 use crate::error::At;
 use crate::fs::Fs;

@@ -1,7 +1,8 @@
 //! Recovery: what a journal says of an operation that was cut off is undone or settled, by the journal alone.
 
-use super::decide::{self, Decided, Decision};
+use super::decide::{self, Decided};
 use super::item::Turn;
+use super::job::Decision;
 use super::journal::{Journal, names};
 use super::reach::{Named, Reach};
 use super::settle::{When, settle};

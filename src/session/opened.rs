@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::Error;
-use super::change::Change;
+use super::change::{Change, object_name};
 use super::header::Header;
 use super::id::Id;
 use super::run::{Run, is_this_boot};
@@ -120,7 +120,7 @@ impl Session {
                 if below.is_empty() { upper } else { [&*upper, b"/", below].concat() }
             }),
             (Side::Never, _) if change.after.as_ref().is_some_and(|state| !matches!(state.what, What::File { .. })) => None,
-            _ => Some(super::stage::object_name(change.n)),
+            _ => Some(object_name(change.n)),
         }
     }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::Error;
-use super::change::{Before, Change, Changes, Line, Marks};
+use super::change::{Before, Change, Changes, Line, Marks, object_name};
 use super::header::{Origin, Status};
 use super::inherit;
 use super::store::{Locked, Store};
@@ -466,13 +466,6 @@ impl<'a> Desk<'a> {
         }
         Ok(())
     }
-}
-
-/// Where the content of change `n` lies in the session, once it is held as an object of its own. Always 32 digits: an ext4
-/// folder is searched a block at a time, and a block has hundreds of short names, but some eighty of these. A rename of one
-/// of thousands into the folder takes half the time.
-pub fn object_name(n: u32) -> Vec<u8> {
-    format!("held/objects/{n:032}").into_bytes()
 }
 
 /// Whether a staged change has content in `held/objects`: files do; folders and links are made from the record.

@@ -11,9 +11,8 @@ use crate::error::At as _;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
-use crate::session::change::{Before, Change, Changes, FolderTime, Marks};
+use crate::session::change::{Before, Change, Changes, FolderTime, Marks, object_name};
 use crate::session::header::Origin;
-use crate::session::stage::object_name;
 use crate::session::store::{Locked, Store};
 use crate::tree::state::{State, What};
 
