@@ -270,7 +270,7 @@ fn print_list(call: &Call, folder: &AbsPath, summaries: &[Summary]) {
     let rows: Vec<_> = [head].into_iter().chain(rows).collect();
     use Side::{Left, Right};
     let sides = [Right, Left, Left, Right, Right, Right, Right, Right, Left];
-    text::table(sides, &rows).into_iter().for_each(|line| call.out.line(line));
+    text::table(sides, &rows).for_each(|line| call.out.line(line));
 }
 
 fn list_folders(call: &Call) -> Result<Ended, Problem> {
@@ -293,9 +293,7 @@ fn list_folders(call: &Call) -> Result<Ended, Problem> {
         if rows.is_empty() {
             call.out.note("there are no snapshots");
         } else {
-            text::table([Side::Right, Side::Right, Side::Left, Side::Left], &lines)
-                .into_iter()
-                .for_each(|line| call.out.line(line));
+            text::table([Side::Right, Side::Right, Side::Left, Side::Left], &lines).for_each(|line| call.out.line(line));
         }
         damaged.iter().for_each(|name| call.out.warn(format_args!("snapshots/{name}: it cannot be told whose they are")));
     } else {
