@@ -9,6 +9,7 @@ git         git          diff against git apply; commit messages
 jq          jq           a checkpoint given back by hand, as docs/store-format.md says
 strace      strace       the order of system calls
 faketime    faketime     a clock that is set during a command
+/usr/bin/time time         memory under load
 rsync       rsync        an independent copy to compare with
 getfacl     acl          access control lists
 getfattr    attr         extended attributes from outside
