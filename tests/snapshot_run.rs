@@ -75,3 +75,37 @@ fn it_writes_nowhere_else_and_a_later_edit_is_a_conflict() {
     let said = world.call(["run", "--in", "a", "--json", "--", "sh", "-c", "echo 3 > a/f"]).run().ok();
     assert!(said.stderr().lines().last().is_some_and(|line| line.contains("\"result\":\"committed\"")), "{said}");
 }
+
+/// Whatever step it is killed before, what was there is given back by the session, or by the snapshot from before.
+#[cfg(feature = "crash-points")]
+#[test]
+fn killed_before_any_step_nothing_that_was_there_is_lost() {
+    for step in 1.. {
+        let world = World::on(Path::new("/var/tmp"));
+        world.write("f", "1").write("gone/x", "x").link("f", "g");
+        if !can_confine(&world) {
+            return;
+        }
+        let before = world.manifest();
+        let said = world
+            .call(["run", "--in", ".", "--", "sh", "-c", "echo 2 > f; rm -r gone; echo n > new"])
+            .env("RECANT_STEPS", format!("kill:{step}"))
+            .run();
+        let what = format!("killed before step {step}");
+        world.recant("recover").ok();
+        let after = world.manifest();
+        let sessions = world.recant("list --json").ok().json()["sessions"].as_array().expect("a list").clone();
+        let committed = sessions.iter().any(|session| session["status"] == "committed");
+        if committed {
+            world.recant("rollback last").ok();
+        } else if after != before {
+            world.recant("snapshot restore 0").ok();
+        }
+        before.assert_same(&world.manifest(), &what);
+        if said.status == 0 {
+            assert!(committed && step > 30, "{what}: {said}");
+            return;
+        }
+        assert_eq!(said.status, 137, "{what}: {said}");
+    }
+}
