@@ -426,7 +426,7 @@ fn fuzz_all(cases: u64, carried: u64) {
     let kinds: Vec<_> =
         TARGETS.iter().flat_map(|target| (0..if *target == Target::Draft { 1 } else { 3 }).map(move |v| (*target, v))).collect();
     let kinds: Vec<_> = kinds.into_iter().filter(|kind| *kind != (Target::Manifest, 0)).collect();
-    let each = cases / kinds.len() as u64;
+    let each = cases.div_ceil(kinds.len() as u64);
     for (target, variant) in &kinds {
         let begun = Instant::now();
         let (believed, done) = fuzz(*target, *variant, seed, each, carried / kinds.len() as u64);

@@ -204,9 +204,9 @@ impl Reading {
         Ok(Some(original))
     }
 
-    /// What is said of folders, behind all originals.
+    /// What is said of folders, behind all originals. Those that are still ahead are passed, unread but for the digest at the end.
     pub fn folder_times(mut self) -> Result<BTreeMap<AbsPath, FolderTime>, Error> {
-        while self.ahead.is_none() && self.next()?.is_some() {}
+        while self.ahead.is_none() && self.passes_original()? {}
         let mut times = BTreeMap::new();
         let mut next = self.ahead.take();
         while let Some(time) = next {
@@ -220,6 +220,20 @@ impl Reading {
             };
         }
         Ok(times)
+    }
+
+    fn passes_original(&mut self) -> Result<bool, Error> {
+        const BEGINS: &[u8] = br#"{"original":"#;
+        let Some(reader) = &mut self.reader else { return Ok(false) };
+        if !reader.fill_buf().at("read", &self.shown)?.starts_with(BEGINS) {
+            // Also where its first bytes have not been read yet: then it is read as any line.
+            return Ok(self.next()?.is_some());
+        }
+        self.number += 1;
+        self.text.clear();
+        reader.read_until(b'\n', &mut self.text).at("read", &self.shown)?;
+        self.hasher.update(&self.text);
+        Ok(true)
     }
 
     fn line(&mut self) -> Result<Option<Line>, Error> {

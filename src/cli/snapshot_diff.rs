@@ -92,14 +92,14 @@ fn print(
     for difference in &compared.differences {
         changes.push((change(series, difference)?, difference));
     }
-    let all = args.all || !call.out.is_text();
+    let all = args.much.all || !call.out.is_text();
     let listed: Vec<_> = changes.iter().filter(|(change, _)| all || change.sort() != Sort::Times).collect();
     let mut left = Vec::new();
     for (path, why) in &compared.left {
         left.push(Left { path: whole(&series.folder, path)?, why: why.clone() });
     }
     left.iter().for_each(|Left { path, why }| call.out.note(format_args!("{path}: not compared: {why}")));
-    if args.name_only {
+    if args.much.name_only {
         let paths: Vec<&AbsPath> = listed.iter().map(|(change, _)| &change.path).collect();
         if call.out.is_text() {
             paths.iter().for_each(|path| call.out.line(path));
@@ -112,7 +112,7 @@ fn print(
     if !call.out.is_text() {
         let mut rows = Vec::with_capacity(listed.len());
         for (change, difference) in &listed {
-            let counts = match args.stat {
+            let counts = match args.much.stat {
                 true => patch::counts(&view(series, &mut kept, change, difference)?),
                 false => None,
             };
@@ -127,13 +127,13 @@ fn print(
     let mut rows = Vec::new();
     for (change, difference) in &listed {
         let view = view(series, &mut kept, change, difference)?;
-        if args.stat {
+        if args.much.stat {
             rows.push(stat::row(&view));
         } else {
             patch::print(call, &view);
         }
     }
-    if args.stat {
+    if args.much.stat {
         stat::table(call, &rows);
     }
     let times = changes.len() - listed.len();

@@ -30,7 +30,8 @@ pub(super) fn write_manifest(
 ) -> Result<File, Error> {
     let mut old = Reading::open(&session.dir)?;
     let mut new = Writing::begin(fs, folder)?;
-    let mut next = old.next()?;
+    // Where nothing stays in, no line stays.
+    let mut next = if journal.head.header.counts.inside > 0 { old.next()? } else { None };
     for (i, item) in journal.items.iter().enumerate() {
         while let Some(original) = next.take_if(|original| original.path < item.path) {
             new.original(&original)?;

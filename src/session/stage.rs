@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::rc::Rc;
@@ -345,7 +345,7 @@ impl<'a> Desk<'a> {
         // Left by a staging that was cut off.
         self.fs.remove_all(at).at("remove", at)?;
         let file = self.fs.create(at, 0o600).at("make", at)?;
-        let (mut hasher, mut size) = (Hasher::default(), 0);
+        let (mut hasher, mut size, mut holed) = (Hasher::default(), 0, false);
         let mut buffer = vec![0; 128 << 10];
         loop {
             let got = match write.content.read(&mut buffer) {
@@ -355,8 +355,17 @@ impl<'a> Desk<'a> {
                 Err(error) => return Err(error).at("read", write.source).map_err(Error::from),
             };
             hasher.update(&buffer[..got]);
-            self.fs.write(&file, &buffer[..got], objects.path()).at("write", at)?;
             size += got as u64;
+            // A hole stays one, and what could be one becomes one: cp --sparse=always does so, too.
+            holed = got == buffer.len() && buffer.iter().all(|byte| *byte == 0);
+            if holed {
+                (&file).seek(SeekFrom::Start(size)).at("write", at)?;
+            } else {
+                self.fs.write(&file, &buffer[..got], objects.path()).at("write", at)?;
+            }
+        }
+        if holed {
+            self.fs.set_size(&file, size, objects.path()).at("write", at)?;
         }
         self.unsynced.push(file);
         Ok((hasher.finish(), size))

@@ -17,6 +17,14 @@ pub struct Diff {
     /// Only these paths, and what lies under them
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
+    /// How much of it is shown
+    #[command(flatten)]
+    pub much: Much,
+}
+
+/// How much of a difference is shown.
+#[derive(Debug, Args)]
+pub struct Much {
     /// Count lines instead of showing them
     #[arg(long, conflicts_with = "name_only")]
     pub stat: bool,

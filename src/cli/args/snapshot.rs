@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::look::Much;
 use crate::config;
 
 /// The verbs under `snapshot`.
@@ -126,15 +127,9 @@ pub struct SnapshotDiff {
     /// Of this folder or file; else of the project that you are in
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
-    /// Count lines
-    #[arg(long, conflicts_with = "name_only")]
-    pub stat: bool,
-    /// Name the paths alone
-    #[arg(long)]
-    pub name_only: bool,
-    /// List all, changes of the mtime alone too
-    #[arg(long)]
-    pub all: bool,
+    /// How much of it is shown
+    #[command(flatten)]
+    pub much: Much,
 }
 
 /// `snapshot restore`.

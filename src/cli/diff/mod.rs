@@ -80,14 +80,14 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
         call.out.warn("the machine went down before the content was on the disk: files may be empty or cut");
     }
     let listed: Vec<(&Change, Side)> = wanted.iter().map(|i| (&changes.list[*i], sides[*i])).collect();
-    if args.name_only {
+    if args.much.name_only {
         return Ok(names(call, args, &listed));
     }
     let mut sources = Sources::of(session)?;
     let renames = Renames::find(&changes.list, &sides, &mut sources)?;
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
-        return if args.stat {
+        return if args.much.stat {
             stat::print(call, args, &listed, &mut sources)
         } else {
             print(call, args, &changes.list, &wanted, &sides, &renames, &mut sources)
@@ -96,8 +96,8 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
     let mut rows = Vec::with_capacity(listed.len());
     for i in &wanted {
         let (change, side) = (&changes.list[*i], sides[*i]);
-        let view = View::of(change, side, &mut sources, args.stat)?;
-        let lines = args.stat.then(|| {
+        let view = View::of(change, side, &mut sources, args.much.stat)?;
+        let lines = args.much.stat.then(|| {
             let counts = patch::counts(&view);
             Lines { insertions: counts.map(|c| c.0), deletions: counts.map(|c| c.1), binary: view.is_binary() }
         });
@@ -152,7 +152,7 @@ pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Problem {
 }
 
 fn names(call: &Call, args: &args::Diff, listed: &[(&Change, Side)]) -> Ended {
-    let paths = listed.iter().map(|(change, _)| *change).filter(|change| args.all || change.sort() != Sort::Times);
+    let paths = listed.iter().map(|(change, _)| *change).filter(|change| args.much.all || change.sort() != Sort::Times);
     let paths: Vec<&AbsPath> = paths.map(|change| &change.path).collect();
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
@@ -176,7 +176,7 @@ fn print(
     let mut times = 0;
     for i in wanted {
         let change = &changes[*i];
-        if change.sort() == Sort::Times && !args.all {
+        if change.sort() == Sort::Times && !args.much.all {
             times += 1;
             continue;
         }

@@ -27,7 +27,7 @@ pub struct Row<'c> {
 pub fn print(call: &Call, args: &args::Diff, listed: &[(&Change, Side)], sources: &mut Sources) -> Result<Ended, Problem> {
     let (mut rows, mut times) = (Vec::new(), 0);
     for (change, side) in listed {
-        if change.sort() == Sort::Times && !args.all {
+        if change.sort() == Sort::Times && !args.much.all {
             times += 1;
             continue;
         }

@@ -1,0 +1,150 @@
+//! Originals that are written to while they are moved into the checkpoint, or afterwards: by whoever had them open, mapped, or knows them by
+//! another name. What is written is never lost: it is on the tree, in the session, or its file conflicts; and it is said.
+#![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+#![allow(clippy::print_stdout, reason = "what is skipped is said, and what was tried")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use common::{World, skip};
+
+/// Tells the writer to stop, also where the test fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Lines that begin like this, in any file below `folder`.
+fn lines_below(folder: &Path, begins: &str, found: &mut BTreeSet<u64>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let entry = entry.expect("a name");
+        let kind = entry.file_type().expect("a kind");
+        if kind.is_dir() {
+            lines_below(&entry.path(), begins, found);
+        } else if kind.is_file() {
+            let bytes = std::fs::read(entry.path()).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            found.extend(text.lines().filter_map(|line| line.strip_prefix(begins)?.parse::<u64>().ok()));
+        }
+    }
+}
+
+#[test]
+fn a_writer_that_appends_all_the_time_loses_no_line() {
+    // One that keeps the file open, and one that opens it for each line, so that the kernel mostly tells of no writer; lines all the time, or
+    // with pauses in which an operation comes to its end.
+    for (keeps, pause) in [(true, 0), (false, 0), (true, 500), (false, 500), (true, 15_000), (false, 15_000)] {
+        let world = World::new();
+        world.write("log", "").write("calm", "old");
+        let id = world.begin();
+        world.stage_write(&id, "log", "new content\n").stage_write(&id, "calm", "new").stage_write(&id, "made", "m");
+        let (stop, written) = (AtomicBool::new(false), Mutex::new(BTreeSet::new()));
+        let (mut conflicts, mut done) = (0, 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let open = || std::fs::File::options().append(true).open(world.path("log"));
+                let mut held = Some(open().expect("the log"));
+                // Bounded: nobody's disk is to be filled.
+                for n in 0..50_000 {
+                    if stop.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    if held.is_none() {
+                        held = open().ok();
+                    }
+                    let Some(file) = &mut held else { continue };
+                    file.write_all(format!("line {n}\n").as_bytes()).expect("a line");
+                    written.lock().expect("no panic").insert(n);
+                    held.take_if(|_| !keeps);
+                    std::thread::sleep(std::time::Duration::from_micros(pause));
+                }
+            });
+            let _stop = Stop(&stop);
+            for round in 0..16 {
+                let force = if round % 2 == 1 { "--force" } else { "" };
+                let verb = match &*world.status(&id) {
+                    "pending" => "commit",
+                    "committed" | "partial" => "rollback",
+                    _ => "redo",
+                };
+                let said = world.recant(&format!("{verb} {id} {force}"));
+                match said.status {
+                    0 | 4 => done += 1,
+                    3 => {
+                        conflicts += 1;
+                        assert!(said.stderr().contains("/log"), "{said}");
+                    }
+                    1 if said.stderr().contains("/log: cannot read: it changes while it is read") => conflicts += 1,
+                    status => panic!("{verb} {force}: exit {status}: {said}"),
+                }
+                world.assert_tidy(verb);
+            }
+        });
+        let wanted = written.into_inner().expect("no panic");
+        let mut found = BTreeSet::new();
+        lines_below(&world.tree(), "line ", &mut found);
+        lines_below(&world.store(), "line ", &mut found);
+        let lost: Vec<_> = wanted.difference(&found).take(5).collect();
+        assert!(lost.is_empty(), "keeps it open: {keeps}: lost {lost:?} of {} lines", wanted.len());
+        println!(
+            "{} lines, {done} operations done, {conflicts} conflicts; kept open: {keeps}, a pause of {pause} µs",
+            wanted.len()
+        );
+        assert!(conflicts > 0 || !keeps, "nobody ever conflicted");
+    }
+}
+
+#[test]
+fn a_file_that_is_mapped_for_writing_is_a_conflict_and_what_is_written_into_it_later_is_found() {
+    let world = World::new();
+    world.write("mapped", "old_content");
+    let id = world.begin();
+    world.stage_write(&id, "mapped", "new");
+    // The descriptor is closed: the mapping alone leads to the file.
+    let script = "import mmap,os,sys\nfd=os.open('mapped',os.O_RDWR); m=mmap.mmap(fd,0); os.close(fd)\n\
+                  print('ready',flush=True); sys.stdin.readline()\nm[0:4]=b'LATE'; m.flush(); m.close()\n";
+    let mut command = world.program("python3", ["-c", script]).command();
+    let Ok(mut writer) = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() else {
+        return skip("a mapped file: no python3");
+    };
+    let mut ready = [0; 6];
+    std::io::Read::read_exact(writer.stdout.as_mut().expect("a pipe"), &mut ready).expect("ready");
+    let said = world.recant(&format!("commit {id}")).with(3);
+    assert!(said.stderr().contains("open for writing"), "{said}");
+    let said = world.recant(&format!("commit {id} --force")).ok();
+    assert!(said.stderr().contains("/mapped") && said.stderr().contains("open for writing"), "{said}");
+    writer.stdin.take().expect("a pipe").write_all(b"go\n").expect("it reads");
+    assert!(writer.wait().expect("its end").success());
+    let said = world.recant(&format!("rollback {id}")).with(3);
+    assert!(said.stderr().contains("was written to since by a process that had it open"), "{said}");
+    assert_eq!(world.read("mapped"), "new");
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert_eq!(world.read("mapped"), "LATEcontent");
+}
+
+#[test]
+fn what_is_written_through_a_name_outside_of_the_session_is_found_and_comes_back_with_its_group() {
+    use std::os::unix::fs::MetadataExt;
+    let world = World::new();
+    world.write("inside", "old").link("inside", "../outside");
+    let ino = |name: &str| world.path(name).metadata().expect("a file").ino();
+    let id = world.begin();
+    world.stage_write(&id, "inside", "new");
+    world.recant(&format!("commit {id}")).ok();
+    assert_eq!((world.read("inside"), world.read("../outside")), ("new".into(), "old".into()));
+    world.write("../outside", "written later");
+    let said = world.recant(&format!("rollback {id}")).with(3);
+    assert!(said.stderr().contains("/inside") && said.stderr().contains("written to since"), "{said}");
+    assert_eq!((world.read("inside"), world.read("../outside")), ("new".into(), "written later".into()));
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert_eq!((world.read("inside"), ino("inside")), ("written later".into(), ino("../outside")));
+}
