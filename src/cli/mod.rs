@@ -33,6 +33,7 @@ mod snapshot;
 mod snapshot_diff;
 mod snapshot_prune;
 mod snapshot_restore;
+mod snapshot_run;
 mod stage;
 mod status;
 mod text;
@@ -228,6 +229,7 @@ impl Call {
             return Err(Problem::refused(message).remedy("let the run end first, then commit or roll back outside"));
         }
         match verb {
+            Verb::Run(args) if !args.inside.is_empty() => snapshot_run::run_in(self, &args),
             Verb::Run(args) => run::run(self, &args),
             Verb::Shell(args) => run::shell(self, &args),
             Verb::Doctor(args) => doctor::doctor(self, &args),

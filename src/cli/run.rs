@@ -27,7 +27,7 @@ use crate::session::store::{Locked, Session, Store};
 
 /// `{"schema":1,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
 #[derive(Serialize)]
-struct Document<'a> {
+pub struct RunDocument<'a> {
     /// `null` where the session is gone: it held nothing.
     session: Option<&'a Id>,
     result: &'static str,
@@ -41,6 +41,14 @@ struct Document<'a> {
     dropped: u64,
     /// Bytes that the command wrote, where that was more than `--max-size`.
     too_much: Option<u64>,
+}
+
+impl<'a> RunDocument<'a> {
+    /// Of a run on the real tree.
+    pub fn confined(session: Option<&'a Id>, result: &'static str, ending: Ending, changes: u64) -> Self {
+        let beyond_files = Beyond { network: true, passed: Vec::new() };
+        Self { session, result, ending, changes, beyond_files, warnings: &[], refused: &[], dropped: 0, too_much: None }
+    }
 }
 
 /// What the command could reach that no session can hold.
@@ -80,7 +88,7 @@ fn outcome(call: &Call, attempted: Result<Ended, NotHeld>) -> Result<Ended, Prob
 
 /// A script must be able to tell recant's own failure from the command's status: whatever stood against it before the command
 /// was there gives 125 (docs/ARCHITECTURE.md, A run). What it was is said, and stands in the JSON.
-fn not_started(call: &Call, mut problem: Problem) -> Ended {
+pub fn not_started(call: &Call, mut problem: Problem) -> Ended {
     if !problem.state.as_ref().is_some_and(|state| state.contains("not started")) {
         let rest = problem.state.map(|state| format!("; {state}")).unwrap_or_default();
         problem.state = Some(format!("the command was not started{rest}"));
@@ -244,6 +252,7 @@ fn nothing(command: Vec<OsString>) -> args::Run {
     args::Run {
         name: None,
         session: None,
+        inside: Vec::new(),
         commit: false,
         discard: false,
         on_limit: None,
@@ -440,7 +449,7 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
         let (changes, warnings, refused) = (held.changes, &held.warnings[..], &held.refused[..]);
         let (dropped, too_much) = (held.dropped, held.too_much);
         let session = (!gone).then_some(&id);
-        call.out.document(&Document { session, result, ending, changes, beyond_files, warnings, refused, dropped, too_much });
+        call.out.document(&RunDocument { session, result, ending, changes, beyond_files, warnings, refused, dropped, too_much });
     }
     Ok((result, ended))
 }

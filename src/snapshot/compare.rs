@@ -374,12 +374,16 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
             (Some(a), Some(b))
                 if a.is_folder() && b.is_folder() && a.state.as_ref().zip(b.state.as_ref()).is_some_and(|(a, b)| same(a, b)) =>
             {
+                if let (Some(a), Some(b)) = (&a.state, &b.state) {
+                    done.times.push(Times { path, then: a.meta.mtime, now: b.meta.mtime });
+                }
                 continue;
             }
             _ => {}
         }
+        let regrouped = there.as_ref().zip(here.as_ref()).is_some_and(|(a, b)| a.link != b.link);
         let (now_at, now) = here.map_or((None, None), |entry| (entry.at, entry.state));
-        done.differences.push(Difference { now, now_at, ..difference(path, there, None) });
+        done.differences.push(Difference { now, now_at, regrouped, ..difference(path, there, None) });
     }
     if rules_then != rules_now {
         done.left.push((root(), "the two snapshots left out by different rules: some of this may be that".into()));

@@ -15,6 +15,7 @@ use super::OnLimit;
   recant run -n upgrade npm install      '--' may be left out
   recant run --session upgrade -- npm test
   recant run --scratch target --max-size 2G -- cargo build
+  recant run --in ~/src/app -- make      nothing is held: between two snapshots
 
 Run by root, all that is written is held, but what is the kernel's. Run by
 another user, what is written in the home folder, the project of the working
@@ -27,6 +28,14 @@ pub struct Run {
     /// Go on in a pending session that came from a run
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
+    /// Run on the real tree, writing to DIR, --pass and /tmp alone; what changes in DIR is a committed session
+    #[arg(
+        long = "in",
+        value_name = "DIR",
+        value_hint = clap::ValueHint::DirPath,
+        conflicts_with_all = ["session", "discard", "commit", "id_file", "hide", "scratch", "max_size", "no_network"],
+    )]
+    pub inside: Vec<PathBuf>,
     /// Commit if the command exits with 0
     #[arg(long, conflicts_with = "discard")]
     pub commit: bool,

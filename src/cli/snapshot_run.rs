@@ -1,0 +1,157 @@
+//! `run --in`: a command on the real tree, between two snapshots of the folders that it may write to. What differs becomes a
+//! committed session.
+
+use std::ffi::OsStr;
+
+use super::args::Run;
+use super::problem::Problem;
+use super::run::{RunDocument, not_started};
+use super::snapshot::folder;
+use super::{Call, Ended, text};
+use crate::capture::confine::Confinement;
+use crate::capture::error::Error as NotRun;
+use crate::capture::hold::start_of;
+use crate::capture::run::{Command, Event, Exit, Ground, Linger, Network, run_on};
+use crate::fs::path::AbsPath;
+use crate::session::run::Ending;
+use crate::session::store::Store;
+use crate::snapshot::committed::{self, Step};
+use crate::snapshot::compare;
+use crate::snapshot::create::{Asked, Made, create};
+use crate::snapshot::place;
+use crate::snapshot::series::Series;
+
+/// A folder, and its snapshot from before.
+struct Watched {
+    series: Series,
+    before: u64,
+}
+
+/// Runs the command, and exits as it does.
+pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
+    let begun = begin(call, args);
+    let (store, watched, confinement) = match begun {
+        Ok(begun) => begun,
+        Err(problem) => return Ok(not_started(call, problem)),
+    };
+    let command = Command {
+        argv: args.command.clone(),
+        env: Vec::new(),
+        linger: if args.no_wait { Linger::Kill } else { Linger::Wait },
+        network: Network::Open,
+        max_size: None,
+    };
+    let mut hear = |event| {
+        if let Event::Lingering(names) = event {
+            call.out.note(format_args!("waiting for what the command left running: {} (Ctrl-C ends it)", names.join(", ")));
+        }
+    };
+    let exit = match run_on(Ground::Confined(&confinement), &command, &mut hear) {
+        Ok(ended) => ended.exit,
+        Err(error @ (NotRun::NotFound { .. } | NotRun::NotExecutable { .. })) => return Err(error.into()),
+        Err(error) => return Ok(not_started(call, error.into())),
+    };
+    let status = match exit {
+        Exit::Code(code) => code,
+        Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
+    };
+    let session = collect(call, &store, &watched, args).map_err(|problem| with_way_back(problem, &watched))?;
+    call.out.divert();
+    let ending = match exit {
+        Exit::Code(code) => Ending::Exited(code.into()),
+        Exit::Signal(signal) => Ending::Signaled(signal),
+    };
+    let (id, changes) = session.as_ref().map_or((None, 0), |(id, changes)| (Some(id), *changes));
+    if call.out.is_text() {
+        match id {
+            None => call.out.note("no file change"),
+            Some(id) => {
+                let tail = id.tail();
+                call.out
+                    .note(format_args!("{} made, and kept in session {id}, which is committed", text::count(changes, "change")));
+                call.out.note(format_args!("recant diff {tail}    recant rollback {tail}"));
+            }
+        }
+    } else {
+        let result = if id.is_some() { "committed" } else { "nothing" };
+        call.out.document(&RunDocument::confined(id, result, ending, changes));
+    }
+    Ok(Ended::Command(status))
+}
+
+/// What was there before is in a snapshot, whatever became of the rest.
+fn with_way_back(problem: Problem, watched: &[Watched]) -> Problem {
+    let ways = watched.iter().map(|one| format!("recant snapshot restore {} --dir {}", one.before, one.series.folder));
+    let state = "the command has run on the real tree; no session was made of what it changed".to_owned();
+    Problem { state: Some(state), remedy: Some(ways.collect::<Vec<_>>().join("; ")), ..problem }
+}
+
+fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), Problem> {
+    let mut folders = args.inside.iter().map(|dir| folder(Some(dir))).collect::<Result<Vec<_>, _>>()?;
+    folders.sort();
+    // What lies in another one is in its snapshots.
+    folders.dedup_by(|later, kept| later.is_under(kept));
+    let dirs: Vec<_> = folders.iter().map(|folder| folder.as_path().to_path_buf()).collect();
+    let confinement = Confinement::make(&dirs, &args.pass)?;
+    let store = call.made_store()?;
+    call.prepare_to_change(&store)?;
+    let mut watched = Vec::new();
+    for folder in folders {
+        place::refuse_broad(&folder, super::snapshot::home().as_ref())?;
+        let series = Series::create(&call.fs, &store, &folder)?;
+        let made = take(call, &store, &series, "before", &args.command)?;
+        say_unread(call, &series.folder, &made)?;
+        watched.push(Watched { series, before: made.n });
+    }
+    let passed = args.pass.len();
+    let beyond = if passed > 0 { format!(" and {}", text::count(passed as u64, "path of --pass")) } else { String::new() };
+    call.out.note(format_args!(
+        "on the real tree: it may write to these folders, /tmp{beyond}, and nowhere else; /tmp is not in the snapshots"
+    ));
+    for what in confinement.not_denied() {
+        call.out.detail(format_args!("not denied: {what}"));
+    }
+    Ok((store, watched, confinement))
+}
+
+fn take(call: &Call, store: &Store, series: &Series, when: &str, command: &[impl AsRef<OsStr>]) -> Result<Made, Problem> {
+    let words: Vec<_> = command.iter().map(|word| word.as_ref().to_owned()).collect();
+    let lock = series.lock(&call.fs)?;
+    let message = Some(format!("{when}: {}", start_of(&words)));
+    let limit = Some(call.config.snapshot_max_files.value);
+    Ok(create(&call.fs, &store.path, series, &lock, &Asked { message, limit, if_changed: true, ..Asked::default() })?)
+}
+
+fn say_unread(call: &Call, folder: &AbsPath, made: &Made) -> Result<(), Problem> {
+    for (path, why) in &made.unread {
+        call.out.warn(format_args!(
+            "{}: not in the snapshot: {why}; what happens there cannot be taken back",
+            compare::whole(folder, path)?
+        ));
+    }
+    Ok(())
+}
+
+/// The session of what the command did; `None` where it did nothing.
+fn collect(
+    call: &Call,
+    store: &Store,
+    watched: &[Watched],
+    args: &Run,
+) -> Result<Option<(crate::session::id::Id, u64)>, Problem> {
+    let mut steps = Vec::new();
+    for Watched { series, before } in watched {
+        let made = take(call, store, series, "after", &args.command)?;
+        let compared = compare::between(series, *before, made.n, &[])?;
+        for (path, why) in compared.left.iter().filter(|(path, _)| path.depth() > 0) {
+            call.out.note(format_args!("{}: {why}", compare::whole(&series.folder, path)?));
+        }
+        steps.push(Step { series, compared });
+    }
+    let count = steps.iter().map(|step| step.compared.differences.len() as u64).sum();
+    if count == 0 {
+        return Ok(None);
+    }
+    let session = committed::session(&call.fs, store, &steps, args.name.as_deref(), start_of(&args.command))?;
+    Ok(Some((session.id().clone(), count)))
+}

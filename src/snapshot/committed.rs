@@ -1,0 +1,187 @@
+//! A committed session from two snapshots: what a command did to the real tree between them. Its checkpoint has what the first one
+//! kept, so that it is rolled back, done again, shown and pruned like any other.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+
+use super::Error;
+use super::compare::{Compared, Difference, whole};
+use super::content::{Content, Kept as Snapshots};
+use super::manifest::Entry;
+use super::series::Series;
+use crate::checkpoint::manifest::{self, Kept, Original, Writing, name_written};
+use crate::error::At as _;
+use crate::fs::Fs;
+use crate::fs::dir::{Dev, Dir};
+use crate::fs::path::AbsPath;
+use crate::session::change::{Before, Change, Changes, FolderTime, Marks};
+use crate::session::header::{Header, Origin};
+use crate::session::sides::Side;
+use crate::session::store::{Locked, Store};
+use crate::tree::digest::Digest;
+use crate::tree::state::{Meta, State, What};
+
+/// What differs between two snapshots of a series, `then` being the first.
+pub struct Step<'a> {
+    /// The folder's snapshots.
+    pub series: &'a Series,
+    /// What the command did there.
+    pub compared: Compared,
+}
+
+/// Begins a session that is committed already: all of `steps`, whose folders do not lie in each other, in the order of their paths.
+/// Until its header is replaced, last of all, it is one without changes. A failure takes it away again.
+pub fn session(fs: &Fs, store: &Store, steps: &[Step<'_>], name: Option<&str>, command: String) -> Result<Locked, Error> {
+    let mut session = store.begin(fs, Origin::Staged, name, Some(command))?;
+    match fill(fs, steps, &mut session) {
+        Ok(()) => Ok(session),
+        Err(error) => {
+            // The first error is the one that counts.
+            drop(store.remove_session(fs, session));
+            Err(error)
+        }
+    }
+}
+
+fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Error> {
+    let folder = session.dir.open_below(b"checkpoint").at("open", session.dir.path().display())?;
+    let blobs = session.dir.open_below(b"checkpoint/blobs").at("open", session.dir.path().display())?;
+    let objects = session.dir.open_below(b"checkpoint/objects").at("open", session.dir.path().display())?;
+    let mut names = HashSet::new();
+    let mut changes = Changes::default();
+    let mut manifest = Writing::begin(fs, &folder).map_err(of_checkpoint)?;
+    let mut times = Vec::new();
+    let mut bytes = 0;
+    let mut n = 0;
+    for Step { series, compared } in steps {
+        let mut keeping = Keeping {
+            fs,
+            blobs: &blobs,
+            objects: &objects,
+            from: Snapshots::of(&series.dir),
+            names: &mut names,
+            firsts: HashMap::new(),
+        };
+        for difference in &compared.differences {
+            n += 1;
+            let change = change(series, difference, n)?;
+            let kept = keeping.keep(difference, &change)?;
+            bytes += if matches!(kept, Kept::Blob { .. }) { change.before.object.as_ref().map_or(0, State::size) } else { 0 };
+            let original = Original { n, path: change.path.clone(), state: change.before.object.clone(), kept, put: None };
+            manifest.original(&original).map_err(of_checkpoint)?;
+            changes.list.push(change);
+        }
+        for time in &compared.times {
+            let path = whole(&series.folder, &time.path)?;
+            times.push(manifest::FolderTime { path: path.clone(), old: time.then, left: time.now, committed: time.now });
+            changes.folder_times.push(FolderTime { path, before: time.then, after: time.now });
+        }
+    }
+    let file = manifest.end(times.iter()).map_err(of_checkpoint)?;
+    // D1: all originals and the manifest, before the header counts them.
+    fs.sync_fs(&session.dir).at("sync the file system of", session.dir.path().display())?;
+    drop(file);
+    name_written(fs, &folder).map_err(of_checkpoint)?;
+    fs.sync_dir(&folder).at("sync", folder.path().display())?; // D2
+    let lines = (changes.list.len() + changes.folder_times.len()) as u64;
+    session.rewrite(fs, &changes, lines)?;
+    let header = Header { lines, ..session.header.sealing(&vec![Side::In; changes.list.len()]) };
+    let sizes = crate::session::header::Sizes { held: 0, checkpoint: bytes };
+    Ok(session.save(fs, Header { sizes, ..header })?)
+}
+
+fn of_checkpoint(error: crate::checkpoint::Error) -> Error {
+    match error {
+        crate::checkpoint::Error::Io(error) => Error::Io(error),
+        crate::checkpoint::Error::Session(error) => Error::Session(error),
+        other => Error::Refused { path: "the checkpoint".into(), why: other.to_string(), remedy: None },
+    }
+}
+
+fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Error> {
+    Ok(Change {
+        n,
+        path: whole(&series.folder, &difference.path)?,
+        before: Before { object: difference.then.clone(), print: None },
+        after: difference.now.clone(),
+        marks: Marks { linked: difference.regrouped, ..Marks::default() },
+        extra: Default::default(),
+    })
+}
+
+/// Originals on their way into a checkpoint.
+struct Keeping<'a> {
+    fs: &'a Fs,
+    blobs: &'a Dir,
+    objects: &'a Dir,
+    from: Snapshots<'a>,
+    /// The digests that have a blob.
+    names: &'a mut HashSet<Digest>,
+    /// Blobs of files that had several names, by the first of them.
+    firsts: HashMap<AbsPath, Vec<u8>>,
+}
+
+impl Keeping<'_> {
+    fn keep(&mut self, difference: &Difference, change: &Change) -> Result<Kept, Error> {
+        let Some(before) = &change.before.object else { return Ok(Kept::Nothing) };
+        if change.in_place() {
+            return Ok(Kept::Metadata);
+        }
+        let (What::File { .. }, Some(digest)) = (&before.what, before.digest()) else { return self.make(before, change.n) };
+        // The same content may be of several originals, each a file of its own; another session's is none of this one's.
+        let numbered = !self.names.insert(digest);
+        let name = if numbered { format!("{digest}.{}", change.n) } else { digest.to_string() }.into_bytes();
+        let at = self.blobs.at(&name);
+        if let Some(first) = difference.link.as_ref().and_then(|first| self.firsts.get(first)) {
+            self.fs.link(self.blobs.at(first), at).at("link", at)?;
+        } else {
+            let path = difference.path.clone();
+            let entry = Entry { path, state: difference.then.clone(), at: difference.at, link: None, unread: None };
+            let file = self.fs.create(at, 0o600).at("make", at)?;
+            self.fill(&entry, &file)?;
+            self.dress(at, &before.meta)?;
+            if let Some(first) = &difference.link {
+                self.firsts.insert(first.clone(), name);
+            }
+        }
+        Ok(Kept::Blob { digest, numbered, unlinked: false })
+    }
+
+    /// Anything but a file. Its metadata is in the manifest's line, and is set when it is given back.
+    fn make(&self, before: &State, n: u32) -> Result<Kept, Error> {
+        let name = n.to_string().into_bytes();
+        let at = self.objects.at(&name);
+        match &before.what {
+            What::Folder => self.fs.mkdir(at, 0o700),
+            What::Symlink { target } => self.fs.symlink(target, at),
+            What::Char(dev) | What::Block(dev) => self.fs.mknod(at, before.sort(), 0o600, *dev),
+            What::Fifo | What::Socket => self.fs.mknod(at, before.sort(), 0o600, Dev(0, 0)),
+            What::File { .. } => return Ok(Kept::Uncovered { why: "its content was not read".into() }),
+        }
+        .at("make", at)?;
+        Ok(Kept::Object)
+    }
+
+    /// A blob is as the original was (docs/store-format.md). An owner that cannot be given now can be given by a rollback of root's.
+    fn dress(&self, at: crate::fs::dir::Entry<'_>, meta: &Meta) -> Result<(), Error> {
+        match self.fs.set_owner(at, meta.uid, meta.gid) {
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
+            set => set.at("set the owner of", at)?,
+        }
+        for (name, value) in &meta.xattrs {
+            self.fs.set_xattr(at, name, value).at("set an extended attribute of", at)?;
+        }
+        self.fs.set_mode(at, meta.mode).at("set the mode of", at)?;
+        Ok(self.fs.set_mtime(at, meta.mtime).at("set the time of", at)?)
+    }
+
+    fn fill(&mut self, entry: &Entry, file: &File) -> Result<(), Error> {
+        let path = self.blobs.path();
+        match self.from.content(entry)? {
+            Content::Small(bytes) if bytes.is_empty() => {}
+            Content::Small(bytes) => self.fs.write(file, &bytes, path).at("write", path.display())?,
+            Content::Large(from) => drop(self.fs.copy(&from, file, path).at("copy to", path.display())?),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! `run --in`: a command on the real tree between two snapshots, whose difference is a committed session like any other.
+
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+
+mod common;
+
+use std::path::Path;
+
+use common::World;
+
+/// Whether this kernel has Landlock; says so where not.
+fn can_confine(world: &World) -> bool {
+    let said = world.recant("run --in . -- true");
+    if said.status == 125 {
+        common::skip(&format!("no confinement here: {}", said.stderr().trim()));
+    }
+    said.status != 125
+}
+
+#[test]
+fn what_a_command_does_to_the_real_tree_is_taken_back_exactly() {
+    // Not in /tmp, where a confined command may write.
+    let world = World::on(Path::new("/var/tmp"));
+    world
+        .write("edited", "old")
+        .write("gone/x", "x")
+        .write("same", "same")
+        .write("moded", "m")
+        .write("one", "1")
+        .link("one", "two");
+    world.symlink("edited", "link").fifo("fifo").write("large", vec![1; 200_000]).write("twin", "old").mkdir("hollow");
+    world.set_mtime("gone", 1_000_000_000, 5).set_mtime("", 1_000_000_001, 5).chmod("edited", 0o640);
+    if !can_confine(&world) {
+        return;
+    }
+    let before = world.manifest();
+    let script = "echo new > edited; rm -r gone fifo large hollow; chmod 600 moded; rm two; echo 2 > two; mkdir -p made/by; echo n > made/by/n; \
+                  ln -sf other link; echo new > twin; mv same moved; exit 3";
+    let said = world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().with(3);
+    assert!(said.stderr().contains("which is committed") && said.stderr().contains("recant rollback"), "{said}");
+    let after = world.manifest();
+    assert_eq!(world.recant("list --json").ok().json()["sessions"][0]["status"], "committed");
+    world.recant("checkpoint verify last").ok();
+    assert!(world.recant("diff last").ok().stdout().contains("\n+new\n"));
+    assert!(world.recant("checkpoint show last").ok().stdout().contains("/gone/x"));
+    world.recant("rollback last").ok();
+    before.assert_same(&world.manifest(), "taken back");
+    world.recant("redo last").ok();
+    after.assert_same(&world.manifest(), "done again");
+    world.recant("rollback last edited").ok();
+    assert_eq!((world.read("edited"), world.read("twin")), ("old".into(), "new\n".into()));
+    world.assert_tidy("after a run on the real tree");
+}
+
+#[test]
+fn it_writes_nowhere_else_and_a_later_edit_is_a_conflict() {
+    // Not in /tmp, where a confined command may write.
+    let world = World::on(Path::new("/var/tmp"));
+    world.write("a/f", "1").write("b/f", "1").write("outside", "o");
+    if !can_confine(&world) {
+        return;
+    }
+    let script = "echo 2 > a/f; echo 2 > b/f; echo x > outside || exit 7";
+    world.call(["run", "--in", "a", "--in", "b", "-n", "both", "--", "sh", "-c", script]).run().with(7);
+    assert_eq!((world.read("a/f"), world.read("b/f"), world.read("outside")), ("2\n".into(), "2\n".into(), "o".into()));
+    world.write("b/f", "mine");
+    world.recant("rollback both").with(3);
+    assert_eq!((world.read("a/f"), world.read("b/f")), ("2\n".into(), "mine".into()));
+    world.recant("rollback both a").ok();
+    assert_eq!(world.read("a/f"), "1");
+    let said = world.recant("run --in a -- true").ok();
+    assert!(said.stderr().contains("no file change"), "{said}");
+    world.recant("run --in a -- no-such-program").with(127);
+    world.recant("run --in / -- true").with(125);
+    let said = world.call(["run", "--in", "a", "--json", "--", "sh", "-c", "echo 3 > a/f"]).run().ok();
+    assert!(said.stderr().lines().last().is_some_and(|line| line.contains("\"result\":\"committed\"")), "{said}");
+}
+
+/// Whatever step it is killed before, what was there is given back by the session, or by the snapshot from before.
+#[cfg(feature = "crash-points")]
+#[test]
+fn killed_before_any_step_nothing_that_was_there_is_lost() {
+    for step in 1.. {
+        let world = World::on(Path::new("/var/tmp"));
+        world.write("f", "1").write("gone/x", "x").link("f", "g");
+        if !can_confine(&world) {
+            return;
+        }
+        let before = world.manifest();
+        let said = world
+            .call(["run", "--in", ".", "--", "sh", "-c", "echo 2 > f; rm -r gone; echo n > new"])
+            .env("RECANT_STEPS", format!("kill:{step}"))
+            .run();
+        let what = format!("killed before step {step}");
+        world.recant("recover").ok();
+        let after = world.manifest();
+        let sessions = world.recant("list --json").ok().json()["sessions"].as_array().expect("a list").clone();
+        let committed = sessions.iter().any(|session| session["status"] == "committed");
+        if committed {
+            world.recant("rollback last").ok();
+        } else if after != before {
+            world.recant("snapshot restore 0").ok();
+        }
+        before.assert_same(&world.manifest(), &what);
+        if said.status == 0 {
+            assert!(committed && step > 30, "{what}: {said}");
+            return;
+        }
+        assert_eq!(said.status, 137, "{what}: {said}");
+    }
+}
