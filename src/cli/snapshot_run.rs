@@ -105,8 +105,10 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     }
     let passed = args.pass.len();
     let beyond = if passed > 0 { format!(" and {}", text::count(passed as u64, "path of --pass")) } else { String::new() };
+    let folders: Vec<String> = watched.iter().map(|watched| watched.series.folder.to_string()).collect();
     call.out.note(format_args!(
-        "on the real tree: it may write to these folders, /tmp{beyond}, and nowhere else; /tmp is not in the snapshots"
+        "on the real tree: it may write to {}, /tmp{beyond}, and nowhere else; /tmp is not in the snapshots",
+        folders.join(", ")
     ));
     for what in confinement.not_denied() {
         call.out.detail(format_args!("not denied: {what}"));
