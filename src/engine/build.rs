@@ -213,11 +213,12 @@ impl Draft<'_> {
         let moving = || items.iter().filter(|item| item.moves());
         let moved: u64 = moving().filter_map(|item| item.from.as_ref()).map(|seen| seen.blocks).sum();
         let came: u64 = moving().filter_map(|item| item.to.as_ref()).map(|seen| seen.blocks).sum();
+        // Numbers for people, from a header that somebody may have garbled.
         let sizes = &mut header.sizes;
         if self.verb.inward() {
-            (sizes.checkpoint, sizes.held) = (sizes.checkpoint + kept_bytes, sizes.held.saturating_sub(came));
+            (sizes.checkpoint, sizes.held) = (sizes.checkpoint.saturating_add(kept_bytes), sizes.held.saturating_sub(came));
         } else {
-            (sizes.checkpoint, sizes.held) = (sizes.checkpoint.saturating_sub(came), sizes.held + moved);
+            (sizes.checkpoint, sizes.held) = (sizes.checkpoint.saturating_sub(came), sizes.held.saturating_add(moved));
         }
         header
     }
