@@ -422,7 +422,7 @@ fn number(name: &str, otherwise: u64) -> u64 {
 }
 
 fn fuzz_all(cases: u64, carried: u64) {
-    let seed = number("RECANT_SEED", u64::from(std::process::id()));
+    let seed = number("RECANT_SEED", 1);
     let kinds: Vec<_> =
         TARGETS.iter().flat_map(|target| (0..if *target == Target::Draft { 1 } else { 3 }).map(move |v| (*target, v))).collect();
     let kinds: Vec<_> = kinds.into_iter().filter(|kind| *kind != (Target::Manifest, 0)).collect();
