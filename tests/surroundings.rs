@@ -59,7 +59,9 @@ fn limited(world: &World, limit: &str, words: &str) -> Said {
 
 #[test]
 fn few_descriptors_a_small_stack_and_little_memory_are_enough_or_it_is_undone() {
-    for limit in ["ulimit -n 24", "ulimit -n 12", "ulimit -s 1024", "ulimit -v 200000"] {
+    // From too few to look at anything to enough: on the way there is a number that lets the steps begin, and not end.
+    let descriptors = (12..=34).step_by(2).map(|n| format!("ulimit -n {n}"));
+    for limit in &descriptors.chain(["ulimit -s 1024".into(), "ulimit -v 200000".into()]).collect::<Vec<_>>() {
         let world = World::new();
         let deep: String = (0..150).map(|_| "d/").collect();
         world.write(format!("{deep}leaf"), "old");

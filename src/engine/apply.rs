@@ -52,7 +52,11 @@ impl Intended {
         reach.reopen();
         match do_steps(fs, &mut reach, &journal, progress) {
             Ok(put) => Ok(Applied { done: Done { journal, reach, told, put } }),
-            Err(Stopped { why, begun }) => Err(undo::after_failure(fs, store, session, &journal, begun, why)),
+            Err(Stopped { why, begun }) => {
+                // An undo opens folders of its own, also where there were too few descriptors for the steps.
+                drop(reach);
+                Err(undo::after_failure(fs, store, session, &journal, begun, why))
+            }
         }
     }
 }
@@ -244,8 +248,9 @@ impl Applied {
         let mut done = self.done;
         let durable = write_facts(fs, session, &mut done);
         if let Err(why) = durable.and_then(|()| rename_header(fs, session)) {
-            let begun = done.journal.turns.len();
-            return Err(undo::after_failure(fs, store, session, &done.journal, begun, why));
+            let Done { journal, reach, .. } = done;
+            drop(reach);
+            return Err(undo::after_failure(fs, store, session, &journal, journal.turns.len(), why));
         }
         make_seal_last(fs, session, &done.journal)?;
         Ok(Sealed { done })
