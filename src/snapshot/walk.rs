@@ -258,7 +258,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A file of rules; `None` for what is no file, or cannot be read: as an object it will be named.
+/// A file of rules; `None` for what is no file. One that cannot be read is an error: what it leaves out would be taken.
 fn ignore_file(folder: &AbsPath, dir: &Dir, name: &str) -> Result<Option<IgnoreFile>, Error> {
     use std::io::Read;
     let at = dir.at(name.as_bytes());
@@ -266,9 +266,9 @@ fn ignore_file(folder: &AbsPath, dir: &Dir, name: &str) -> Result<Option<IgnoreF
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    let read = at.open_file().and_then(|file| file.take(RULES_MAX).read_to_end(&mut bytes));
+    at.open_file().and_then(|file| file.take(RULES_MAX).read_to_end(&mut bytes)).at("read the rules in", at)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    Ok(read.ok().map(|_| IgnoreFile { folder: folder.clone(), name: name.into(), text }))
+    Ok(Some(IgnoreFile { folder: folder.clone(), name: name.into(), text }))
 }
 
 fn unparsed(path: &AbsPath) -> Error {
