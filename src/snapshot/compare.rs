@@ -393,6 +393,7 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
 
 /// The folder itself, as paths of a snapshot have it.
 pub fn root() -> AbsPath {
+    // The shortest path that there is: `/` alone is what src/fs/path.rs takes first.
     AbsPath::parse("/").expect("the root is a path")
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::Error;
+use super::before::{self, Peeked};
 use super::content::{Keeping, PACKED};
 use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, At, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
@@ -117,13 +118,6 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         place::refuse_large(&series.folder, store, &asked.rules, limit)?;
     }
     let base = last.filter(|_| index.is_some()).map(|last| last.head.base.unwrap_or(last.head.n));
-    let own = match (last, base) {
-        (Some(last), Some(base)) if base != last.head.n => {
-            let name = manifest::name(last.head.n);
-            Some(Reading::open(series.dir.at(&name), last.head.n)?)
-        }
-        _ => None,
-    };
     let head = Head {
         schema: 1,
         n,
@@ -135,23 +129,12 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         key: asked.once.clone(),
         meta: asked.meta.iter().cloned().collect(),
     };
-    let known: Box<dyn FnMut() -> Result<Option<Known>, Error> + '_> = match (&index, last) {
-        (Some(index), _) => {
-            let mut known = index.known();
-            Box::new(move || Ok(known.next()))
-        }
-        (None, Some(last)) => {
-            let mut merged = Merged::open(&series.dir, last.head.n)?;
-            Box::new(move || Ok(merged.next()?.map(|entry| known_of(&entry))))
-        }
-        (None, None) => Box::new(|| Ok(None)),
-    };
     let mut taking = Taking {
         series,
         index: index.as_ref(),
         last: last.map(|last| last.head.n),
-        old: Peeked::new(known)?,
-        own: Peeked::new(lines_of(own))?,
+        old: before::known(series, index.as_ref(), last)?,
+        own: before::own(series, last, base)?,
         writing: Writing::begin(fs, &series.dir, &temp_name(n), &head)?,
         making: Making::begin(started),
         keeping: Keeping::begin(fs, &series.dir, n),
@@ -174,53 +157,15 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
     }
     taking.pass_until(None)?;
     if taking.counts.entries == 0 {
-        let why = "there is nothing there".to_owned();
-        return Err(Error::Refused {
-            path: series.folder.to_string(),
-            why,
-            remedy: Some("name a folder or file that is there".into()),
-        });
+        return Err(nothing_there(series));
     }
     let rules = Rules { files: walk.into_files(), ..asked.rules.clone() };
     taking.finish(fs, &head, &rules, last, asked.if_changed)
 }
 
-fn known_of(entry: &Entry) -> Known {
-    Known {
-        path: entry.path.clone(),
-        key: None,
-        mark: entry.mark(),
-        digest: entry.digest(),
-        at: entry.at,
-        size: entry.size(),
-        is_folder: entry.is_folder(),
-        unread: entry.unread.is_some(),
-        written: false,
-    }
-}
-
-/// A stream with its next item in view.
-struct Peeked<'a, T> {
-    next: Option<T>,
-    source: Box<dyn FnMut() -> Result<Option<T>, Error> + 'a>,
-}
-
-impl<'a, T> Peeked<'a, T> {
-    fn new(mut source: Box<dyn FnMut() -> Result<Option<T>, Error> + 'a>) -> Result<Self, Error> {
-        Ok(Self { next: source()?, source })
-    }
-
-    fn take(&mut self) -> Result<Option<T>, Error> {
-        let next = (self.source)()?;
-        Ok(std::mem::replace(&mut self.next, next))
-    }
-}
-
-fn lines_of<'a>(own: Option<Reading>) -> Box<dyn FnMut() -> Result<Option<PathLine>, Error> + 'a> {
-    match own {
-        Some(mut own) => Box::new(move || own.next_line()),
-        None => Box::new(|| Ok(None)),
-    }
+fn nothing_there(series: &Series) -> Error {
+    let remedy = Some("name a folder or file that is there".into());
+    Error::Refused { path: series.folder.to_string(), why: "there is nothing there".into(), remedy }
 }
 
 /// A snapshot on its way.
@@ -361,7 +306,7 @@ impl Taking<'_> {
         own: Option<Box<Entry>>,
         stat: Option<(&Stat, bool)>,
     ) -> Result<(), Error> {
-        let known = known_of(&entry);
+        let known = before::known_of(&entry);
         let same = old.as_ref().is_some_and(|old| old.mark == known.mark);
         match (&old, same) {
             (None, _) => self.counts.added += u64::from(!known.is_folder),

@@ -12,6 +12,7 @@
 //! - **N7** What a snapshot left out is not touched by a restore of it.
 //! - **N8** Who creates, prunes or restores holds the series' lock; readers take none.
 
+mod before;
 pub mod committed;
 pub mod compare;
 pub mod content;

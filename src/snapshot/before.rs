@@ -1,0 +1,71 @@
+//! What the snapshot before has, read along with the walk of the tree.
+
+use super::Error;
+use super::index::{Index, Known};
+use super::manifest::{self, Entry, Merged, PathLine, Reading};
+use super::series::{Series, Summary};
+
+/// A stream with its next item in view.
+pub(super) struct Peeked<'a, T> {
+    /// The next item.
+    pub next: Option<T>,
+    source: Box<dyn FnMut() -> Result<Option<T>, Error> + 'a>,
+}
+
+impl<'a, T> Peeked<'a, T> {
+    pub fn new(mut source: Box<dyn FnMut() -> Result<Option<T>, Error> + 'a>) -> Result<Self, Error> {
+        Ok(Self { next: source()?, source })
+    }
+
+    /// Gives it, and moves on.
+    pub fn take(&mut self) -> Result<Option<T>, Error> {
+        let next = (self.source)()?;
+        Ok(std::mem::replace(&mut self.next, next))
+    }
+}
+
+/// What the snapshot `last` saw, in the order of paths: by its index, else by its manifest.
+pub(super) fn known<'a>(
+    series: &'a Series,
+    index: Option<&'a Index>,
+    last: Option<&Summary>,
+) -> Result<Peeked<'a, Known>, Error> {
+    match (index, last) {
+        (Some(index), _) => {
+            let mut known = index.known();
+            Peeked::new(Box::new(move || Ok(known.next())))
+        }
+        (None, Some(last)) => {
+            let mut merged = Merged::open(&series.dir, last.head.n)?;
+            Peeked::new(Box::new(move || Ok(merged.next()?.map(|entry| known_of(&entry)))))
+        }
+        (None, None) => Peeked::new(Box::new(|| Ok(None))),
+    }
+}
+
+/// The lines of its own of the snapshot `last`, where it differs from the one that it rests on.
+pub(super) fn own<'a>(series: &'a Series, last: Option<&Summary>, base: Option<u64>) -> Result<Peeked<'a, PathLine>, Error> {
+    match (last, base) {
+        (Some(last), Some(base)) if base != last.head.n => {
+            let name = manifest::name(last.head.n);
+            let mut own = Reading::open(series.dir.at(&name), last.head.n)?;
+            Peeked::new(Box::new(move || own.next_line()))
+        }
+        _ => Peeked::new(Box::new(|| Ok(None))),
+    }
+}
+
+/// What a manifest tells of a path, as the index would.
+pub(super) fn known_of(entry: &Entry) -> Known {
+    Known {
+        path: entry.path.clone(),
+        key: None,
+        mark: entry.mark(),
+        digest: entry.digest(),
+        at: entry.at,
+        size: entry.size(),
+        is_folder: entry.is_folder(),
+        unread: entry.unread.is_some(),
+        written: false,
+    }
+}
