@@ -8,6 +8,7 @@
 mod apply;
 pub mod args;
 mod bar;
+mod begun;
 mod cat;
 mod checkpoint;
 mod config;

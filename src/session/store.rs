@@ -301,7 +301,13 @@ impl Store {
             header.command = command.clone();
             let at = dir.at(b"session.json");
             let bytes = header_bytes(&header);
-            if durable { fs.replace(at, &bytes) } else { fs.replace_later(at, &bytes) }.at("write", at)?;
+            if durable {
+                // D3: content and originals will be durable in folders of these two, whose names have to last as well.
+                let [held, checkpoint] = [&b"held"[..], b"checkpoint"].map(|name| dir.open_below(name).at("open", dir.at(name)));
+                fs.replace_after(at, &bytes, &[], &[&held?, &checkpoint?]).at("write", at)?;
+            } else {
+                fs.replace_later(at, &bytes).at("write", at)?;
+            }
             match fs.place(temp, self.sessions.at(id.as_str().as_bytes())) {
                 Ok(()) => {}
                 // Drawn twice in one second.
