@@ -22,7 +22,7 @@ test: ## build and test everything, in minutes; installs Debian packages where i
 	@tests/needs.sh
 	$(CARGO) build --release --locked
 	@tests/run.sh --features crash-points
-	@tests/torture/torture.py $(target)/release/recant calls --every 12
+	@tests/torture/torture.py $(target)/release/recant calls snaps --every 12
 
 test-all: test ## test, and what takes longer: the ignored tests, and everything as an ordinary user
 	@tests/run.sh --release --features crash-points -- --include-ignored
