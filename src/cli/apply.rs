@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::args;
 use super::bar::Bar;
 use super::fold::{Line, fold};
+use super::gate::AtGate;
 use super::problem::{Against, Barrier, Problem};
 use super::{Call, Ended, place, recover, text};
 use crate::capture::places::project_of;
@@ -169,7 +170,13 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     let changes = if what.paths.is_empty() { Changes::default() } else { session.changes()? };
     let paths = what.paths.iter().map(|path| place::named(path, &changes)).collect::<Result<Vec<_>, _>>()?;
     drop(changes);
-    let (report, ended) = carry_out_in(call, store, &mut session, &paths, said.dry_run, &act)?;
+    let gate = AtGate::new(call, session.id().clone());
+    let effect = match () {
+        () if said.dry_run => Effect::Print,
+        () if what.gate => Effect::Gated(&gate),
+        () => Effect::Apply,
+    };
+    let (report, ended) = carry_out_in(call, store, &mut session, &paths, effect, &act)?;
     say(call, session.id(), &report, said);
     Ok(ended)
 }
@@ -179,13 +186,13 @@ pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, args: &args:
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
     let ask = ask_commit(call, on_limit, false, false)?;
     let minor = if args.strict { Minor::Stops } else { Minor::LeftOut };
-    carry_out_in(call, store, session, &[], false, &Act { verb: Verb::Commit, minor, ask: &ask })
+    carry_out_in(call, store, session, &[], Effect::Apply, &Act { verb: Verb::Commit, minor, ask: &ask })
 }
 
 /// Commits the session of a snapshot's restore.
 pub fn commit_restore(call: &Call, store: &Store, session: &mut Locked, force: bool) -> Result<(Report, Ended), Problem> {
     let ask = ask_commit(call, config::OnLimit::Full, force, false)?;
-    carry_out_in(call, store, session, &[], false, &Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask })
+    carry_out_in(call, store, session, &[], Effect::Apply, &Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask })
 }
 
 fn carry_out_in(
@@ -193,14 +200,13 @@ fn carry_out_in(
     store: &Store,
     session: &mut Locked,
     paths: &[AbsPath],
-    dry_run: bool,
+    effect: Effect<'_>,
     act: &Act<'_>,
 ) -> Result<(Report, Ended), Problem> {
     // Two operations of one store could undo each other.
-    let _lock = if dry_run { None } else { Some(call.store_lock(store)?) };
+    let _lock = if matches!(effect, Effect::Print) { None } else { Some(call.store_lock(store)?) };
     let id = session.id().clone();
     crate::fs::roots::open_many();
-    let effect = if dry_run { Effect::Print } else { Effect::Apply };
     let bar = Bar::of(&call.out);
     let mut aside = Aside::default();
     let report = loop {

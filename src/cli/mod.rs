@@ -17,6 +17,7 @@ mod diff;
 mod discard;
 mod doctor;
 mod fold;
+mod gate;
 mod hints;
 mod list;
 mod log;

@@ -125,6 +125,12 @@ impl Out {
         json::write_line(Sink(self), &Document { schema: 1, body });
     }
 
+    /// What was printed so far goes out now: somebody waits for it.
+    pub fn flush(&self) {
+        let flushed = self.sink.borrow_mut().flush();
+        self.note_failure(flushed);
+    }
+
     /// A list: as one document in `whole`, or an item a line.
     pub fn list(&self, whole: &impl Serialize, items: impl IntoIterator<Item: Serialize>) {
         match self.form {

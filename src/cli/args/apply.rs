@@ -49,6 +49,9 @@ pub struct What {
     /// Say what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// When all is ready, say so on standard output, and wait for the line 'go' on standard input
+    #[arg(long, hide = true, conflicts_with = "dry_run")]
+    pub gate: bool,
 }
 
 /// `rollback` and `redo`.
