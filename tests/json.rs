@@ -127,6 +127,10 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("commit", &run("rollback named --force").json());
     shapes.check("commit", &run("redo named").json());
     shapes.check("commit", &run("rollback named").json());
+    let other = world.edited("waits");
+    shapes.check("commit", &run(&format!("commit {other} --confirm-within 1h")).ok().json());
+    shapes.check("status", &run("status").ok().json());
+    shapes.check("confirm", &run(&format!("confirm {other}")).ok().json());
     shapes.check("discard", &run("discard named").ok().json());
     shapes.check("prune", &run("session prune --keep 0 --dry-run").ok().json());
     shapes.check("prune", &run("session prune --keep 0").ok().json());

@@ -12,6 +12,7 @@ mod begun;
 mod cat;
 mod checkpoint;
 mod config;
+mod confirm;
 mod coverage;
 mod diff;
 mod discard;
@@ -40,6 +41,7 @@ mod snapshot_run;
 mod stage;
 mod status;
 mod text;
+mod watcher;
 
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
@@ -137,7 +139,7 @@ fn effects(verb: &Verb) -> Effects {
             SnapshotVerb::Restore(args) => args.dry_run,
             SnapshotVerb::Prune(args) => args.dry_run,
         },
-        Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) => false,
+        Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
         Verb::List | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
         Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
     };
@@ -231,6 +233,12 @@ impl Call {
             let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
             return Err(Problem::refused(message).remedy("let the run end first, then commit or roll back outside"));
         }
+        if effects(&verb) == Effects::Some
+            && !matches!(&verb, Verb::Confirm(args) if args.watch)
+            && crate::capture::inside::inside().is_none()
+        {
+            confirm::take_back_overdue(self)?;
+        }
         match verb {
             Verb::Run(args) if !args.inside.is_empty() => snapshot_run::run_in(self, &args),
             Verb::Run(args) => run::run(self, &args),
@@ -256,6 +264,7 @@ impl Call {
             Verb::Discard(args) => discard::discard(self, &args),
             Verb::Diff(args) => diff::diff(self, &args),
             Verb::Commit(args) => apply::commit(self, &args),
+            Verb::Confirm(args) => confirm::confirm(self, &args),
             Verb::Rollback(args) => apply::rollback(self, &args),
             Verb::Redo(args) => apply::redo(self, &args),
             Verb::Checkpoint { verb } => match verb {

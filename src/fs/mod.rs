@@ -24,7 +24,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
-pub use clock::{Moment, exact_now, now};
+pub use clock::{Moment, exact_now, now, since_boot};
 use dir::{Dev, Dir, Entry, Sort, Time};
 #[cfg(feature = "crash-points")]
 use watch::Watch;

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use apply::{Back, Commit, OnLimit, Recover, What};
+pub use apply::{Back, Commit, Confirm, OnLimit, Recover, What};
 pub use look::{Cat, Diff, Log};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
@@ -163,6 +163,8 @@ pub enum Verb {
     Diff(Diff),
     /// Make a session's changes real; what was there goes into its checkpoint
     Commit(Commit),
+    /// Let a commit that was made with --confirm-within stay
+    Confirm(Confirm),
     /// Take back what was committed: everything as it was before
     #[command(after_help = "Examples:
   recant rollback last --dry-run
