@@ -6,6 +6,7 @@
 //! - [`commit`] and [`rollback`] say which states go from where to where; [`engine`] brings them there, all or none;
 //! - [`snapshot`] keeps numbered copies of a folder, and makes sessions of the way back to them;
 //! - [`checkpoint`] is what came off the tree; [`tree`] what is on disk; [`fs`] the one place of system calls that change it;
+//! - [`remote`] has a verb carried out by the recant of another machine;
 //! - [`cli`] alone prints. docs/ARCHITECTURE.md has the whole.
 
 pub mod capture;
@@ -16,6 +17,7 @@ pub mod config;
 pub mod engine;
 pub mod error;
 pub mod fs;
+pub mod remote;
 pub mod rollback;
 pub mod session;
 pub mod snapshot;
