@@ -288,3 +288,35 @@ fn content_that_is_cut_off_is_not_taken_for_all() {
     world.call(["-H", "web1", "commit", &id]).run().ok();
     assert_eq!(host.read("f"), "whole");
 }
+
+#[test]
+fn another_user_s_machine_is_worked_on_as_that_user() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let Some(account) = ssh::ordinary() else { return };
+    let host = net.host_of("web1", &account);
+    host.write("f", "old\n");
+    let id = world.recant("-H web1 session new").ok().stdout().trim().to_owned();
+    world.call(["-H", "web1", "session", "write", &id, "f"]).stdin("new\n").run().ok();
+    world.call(["-H", "web1", "session", "write", &id, "g"]).stdin("made\n").run().ok();
+    // Nobody but root may make that.
+    let other = world.recant("-H web1 session new").ok().stdout().trim().to_owned();
+    world.call(["-H", "web1", "session", "write", &other, "/etc/by-recant"]).stdin("x").run().ok();
+    assert_eq!(world.call(["-H", "web1", "commit", &other]).run().status, 1);
+    world.call(["-H", "web1", "commit", &id]).run().ok();
+    let owner = |name: &str| std::os::unix::fs::MetadataExt::uid(&host.home.join(name).metadata().unwrap());
+    assert_eq!((host.read("f"), owner("f"), owner("g")), ("new\n".into(), account.uid, account.uid));
+    if can_run() {
+        let said = world.call(["-H", "web1", "run", "--commit", "--", "sh", "-c", "id -un; echo run > f"]).run();
+        if said.status == 125 {
+            println!("skipped: a run of another user's machine: {}", said.stderr().lines().next().unwrap_or_default());
+        } else {
+            assert_eq!((said.status, said.stdout().lines().next()), (0, Some(&*account.name)), "{said}");
+            assert_eq!(host.read("f"), "run\n");
+            world.recant("-H web1 rollback last").ok();
+        }
+    }
+    world.call(["-H", "web1", "rollback", &id]).run().ok();
+    assert_eq!(host.read("f"), "old\n");
+    assert!(!host.home.join("g").exists());
+}

@@ -58,9 +58,11 @@ fn own() -> Option<Account> {
 /// An ordinary user's account, for root to log in to.
 pub fn ordinary() -> Option<Account> {
     let fits = |account: &Account| account.uid >= 1000 && account.uid < 60_000 && !account.shell.contains("nologin");
+    // By itself sshd lets nobody in whose password is locked, as those of accounts for services are; PAM does.
+    let fits = |account: &Account| fits(account) && Path::new("/etc/pam.d/sshd").exists();
     let found = accounts().into_iter().find(fits).filter(|_| rustix::process::geteuid().is_root());
     if found.is_none() {
-        println!("skipped: the far side as another user: needs root here, and an account of an ordinary user");
+        println!("skipped: the far side as another user: needs root here, and an ordinary user's account, and sshd's PAM");
     }
     found
 }
@@ -129,6 +131,11 @@ impl Net {
         host
     }
 
+    /// One of another user's, without recant.
+    pub fn bare_of(&self, name: &str, account: &Account) -> Host {
+        self.machine(name, account.clone(), "/bin/sh")
+    }
+
     /// One with another login shell.
     pub fn host_with_shell(&self, name: &str, shell: &str) -> Host {
         let host = self.machine(name, own().unwrap(), shell);
@@ -174,10 +181,11 @@ impl Host {
         for _ in 0..20 {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             let settings = format!(
-                "ListenAddress 127.0.0.1:{port}\nHostKey {ssh}/host\nAuthorizedKeysFile {ssh}/authorized\nStrictModes no\nUsePAM no\n\
+                "ListenAddress 127.0.0.1:{port}\nHostKey {ssh}/host\nAuthorizedKeysFile {ssh}/authorized\nStrictModes no\nUsePAM {pam}\n\
                  PidFile none\nPermitRootLogin yes\nPasswordAuthentication no\nMaxStartups 200\nMaxSessions 100\nUseDNS no\nPrintMotd no\nForceCommand {}\n",
                 self.folder.join("login").display(),
                 ssh = ssh.display(),
+                pam = if Some(&self.account) == own().as_ref() { "no" } else { "yes" },
             );
             let file = self.folder.join("sshd_config");
             std::fs::write(&file, settings).unwrap();
@@ -237,7 +245,7 @@ impl Host {
     /// Gives what lies there to whom the machine belongs.
     pub fn own(&self, path: &Path) {
         if Some(&self.account) != own().as_ref() {
-            run(Command::new("chown").arg("-hR").arg(&self.account.name).arg(path));
+            run(Command::new("chown").arg("-hR").arg(format!("{}:", self.account.name)).arg(path));
         }
     }
 

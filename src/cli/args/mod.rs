@@ -80,7 +80,7 @@ pub struct Global {
     /// Skip questions
     #[arg(short, long, global = true)]
     pub yes: bool,
-    /// Carry it out on other machines, over ssh: [USER@]HOST[:PORT], names of ssh's or recant's settings, @FILE with one a line,
+    /// Carry it out on other machines, over ssh: HOST, USER@HOST:PORT, names of ssh's or recant's settings, @FILE with one a line,
     /// @ansible:GROUP; 'local' for none; else $RECANT_HOST. Paths are those of the machine, relative ones start at the home folder
     #[arg(short = 'H', long, global = true, value_name = "HOST[,HOST…]", value_hint = clap::ValueHint::Hostname)]
     pub host: Option<String>,
