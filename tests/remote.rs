@@ -320,3 +320,23 @@ fn another_user_s_machine_is_worked_on_as_that_user() {
     assert_eq!(host.read("f"), "old\n");
     assert!(!host.home.join("g").exists());
 }
+
+#[test]
+fn a_person_at_a_terminal_works_there_as_at_home() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    if !can_run() {
+        return;
+    }
+    let bash = std::fs::exists("/bin/bash").unwrap();
+    let host = net.host_with_shell("web1", if bash { "/bin/bash" } else { "/bin/sh" });
+    for (name, text) in [("far.py", include_str!("terminals/far.py")), ("terminal.py", include_str!("terminals/terminal.py"))] {
+        world.write(world.root().join(name), text);
+    }
+    let script = world.root().join("far.py");
+    let words = [script.as_os_str(), OsStr::new(env!("CARGO_BIN_EXE_recant")), OsStr::new("web1"), host.home.as_os_str()];
+    let output = world.program("python3", words).command().stdin(Stdio::null()).output().unwrap();
+    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && said.lines().count() >= 4, "{said}{errors}");
+    errors.lines().for_each(|line| println!("{line}"));
+}

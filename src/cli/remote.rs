@@ -95,7 +95,7 @@ impl<'a> Far<'a> {
         let heard = signals::listen().at("listen to signals by", "a pipe")?;
         Ok(Self {
             call,
-            ssh: Ssh { words, ignoring: signals::ignored_by },
+            ssh: Ssh { words, shielding: signals::kept_from },
             install: if global.no_install { Install::Never } else { Install::Allowed },
             signals: Signals::from(heard),
         })

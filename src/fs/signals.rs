@@ -46,16 +46,24 @@ extern "C" fn write_down(signal: i32) {
     }
 }
 
-/// Lets a child ignore the terminal's Ctrl-C and Ctrl-\, which reach every process of the group: ssh(1) keeps what it finds ignored,
-/// so that the connection outlives the signal that is to be carried over it.
-pub fn ignored_by(command: &mut Command) {
-    let ignore = || {
-        for signal in [libc::SIGINT, libc::SIGQUIT] {
-            // SAFETY: signal(2) with SIG_IGN is async-signal-safe (signal-safety(7)); the child has one thread.
-            unsafe { libc::signal(signal, libc::SIG_IGN) };
+/// Keeps the terminal's Ctrl-C and Ctrl-\, which reach every process of the group, from a child: an ssh(1) that they end would take
+/// the connection along that the signal is to be carried over. Where it shares a connection ssh handles them whatever it finds ignored,
+/// so that they are blocked, too.
+pub fn kept_from(command: &mut Command) {
+    let keep = || {
+        // SAFETY: sigset_t is plain data, which sigemptyset(3) fills before it is read; signal(2), sigaddset(3) and sigprocmask(2)
+        // are async-signal-safe (signal-safety(7)), and the child has one thread.
+        unsafe {
+            let mut blocked = std::mem::zeroed();
+            libc::sigemptyset(&raw mut blocked);
+            for signal in [libc::SIGINT, libc::SIGQUIT] {
+                libc::signal(signal, libc::SIG_IGN);
+                libc::sigaddset(&raw mut blocked, signal);
+            }
+            libc::sigprocmask(libc::SIG_BLOCK, &raw const blocked, std::ptr::null_mut());
         }
         Ok(())
     };
-    // SAFETY: `ignore` runs between fork and exec and makes two async-signal-safe calls; it allocates nothing.
-    unsafe { command.pre_exec(ignore) };
+    // SAFETY: `keep` runs between fork and exec, makes async-signal-safe calls alone, and allocates nothing.
+    unsafe { command.pre_exec(keep) };
 }

@@ -22,8 +22,8 @@ use super::{Error, MISSING, PROTOCOL, far};
 pub struct Ssh {
     /// The program and its first arguments.
     pub words: Vec<OsString>,
-    /// Makes a child ignore what a terminal sends to all processes of its group: `fs` knows how.
-    pub ignoring: fn(&mut Command),
+    /// Keeps from a child what a terminal sends to all processes of its group: `fs` knows how.
+    pub shielding: fn(&mut Command),
 }
 
 /// Whether recant may be put where it is missing.
@@ -169,7 +169,7 @@ impl Link<'_> {
         if self.ssh_says == SshSays::Gathered {
             command.stderr(Stdio::piped());
         }
-        (self.ssh.ignoring)(&mut command);
+        (self.ssh.shielding)(&mut command);
         let mut ssh = command.spawn().map_err(|source| self.no_ssh(source))?;
         let from = BufReader::with_capacity(64 << 10, ssh.stdout.take().expect("a pipe was asked for"));
         let said = ssh.stderr.take().map(|stderr| std::thread::spawn(move || all_of(stderr)));
