@@ -17,6 +17,7 @@ mod coverage;
 mod diff;
 mod discard;
 mod doctor;
+mod far;
 mod fold;
 mod gate;
 mod hints;
@@ -29,6 +30,7 @@ mod place;
 mod problem;
 mod prune;
 mod recover;
+mod remote;
 mod renames;
 mod run;
 mod show;
@@ -59,6 +61,7 @@ use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Session, Store};
 use args::{CheckpointVerb, Cli, SessionVerb, SnapshotVerb, Verb};
+use far::Near;
 use out::{Form, Out};
 use place::Place;
 use problem::Problem;
@@ -82,6 +85,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         Err(error) => return misused(&error, &args),
     };
     let global = &cli.global;
+    if let Verb::Far(args) = &cli.verb {
+        return far::far(args);
+    }
+    let near = global.far.as_deref().map(Near::read);
     let form = if global.jsonl {
         Form::JsonLines
     } else if global.json {
@@ -89,7 +96,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     } else {
         Form::Text
     };
-    let early = |color| Out::new(form, color, global.quiet, global.verbose);
+    let early = |color| {
+        let out = Out::new(form, color, global.quiet, global.verbose);
+        near.as_ref().map_or_else(|| Out::new(form, color, global.quiet, global.verbose), |near| out.for_near(near))
+    };
     let (config, place) = match place::settings() {
         Ok(found) => found,
         // These two need no settings, and are run where none are right yet.
@@ -112,10 +122,17 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         place,
         out: early(color),
         yes: global.yes,
+        can_ask: near.as_ref().map_or_else(|| std::io::stdin().is_terminal() && std::io::stderr().is_terminal(), Near::can_ask),
         store: OnceCell::new(),
         last: RefCell::default(),
     };
     let effects = effects(&cli.verb);
+    if near.is_none()
+        && let Some(hosts) = remote::asked_for(global)
+    {
+        let ended = remote::carry_out(&call, &cli, &args[1..], &hosts);
+        return finish(&call.out, ended, effects);
+    }
     let ended = call.carry_out(cli.verb).map_err(|problem| call.with_remedy(problem));
     finish(&call.out, ended, effects)
 }
@@ -141,7 +158,7 @@ fn effects(verb: &Verb) -> Effects {
         },
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
         Verb::List | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
-        Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
+        Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) | Verb::Far(_) => true,
     };
     if only_reads { Effects::None } else { Effects::Some }
 }
@@ -220,6 +237,8 @@ pub struct Call {
     place: Place,
     out: Out,
     yes: bool,
+    /// Whether a person sits at a terminal, here or on the near side.
+    can_ask: bool,
     store: OnceCell<Option<Store>>,
     /// What `last` was said to be.
     last: RefCell<Option<Id>>,
@@ -288,6 +307,8 @@ impl Call {
             Verb::Config => config::config(self),
             Verb::Completions(args) => manual::completions(self, &args),
             Verb::Man(args) => manual::man(self, &args),
+            // Before there was a call.
+            Verb::Far(args) => Ok(far::far(&args)),
         }
     }
 
@@ -430,7 +451,7 @@ impl Call {
 
     /// Asks, where a person sits at a terminal and `-y` was not given; without a terminal the verb itself is the word.
     fn confirm(&self, question: &str) -> Result<(), Problem> {
-        if self.yes || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        if self.yes || !self.can_ask {
             return Ok(());
         }
         let mut answer = String::new();

@@ -14,6 +14,7 @@ pub mod lock;
 pub mod mounts;
 pub mod path;
 pub mod roots;
+pub mod signals;
 pub mod watch;
 
 use std::fs::File;
