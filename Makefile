@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all torture lint lint-commits bench install changelog clean
+.PHONY: help static demo test test-all torture lint lint-commits bench install changelog clean
 
 CARGO  ?= cargo
 PREFIX ?= $(HOME)/.local
@@ -11,29 +11,36 @@ BENCH  ?=
 target := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),target)
 to     := $(DESTDIR)$(PREFIX)
 
+# The release build needs nothing but a kernel, so that it runs on every machine of its processor: musl's target where the
+# toolchain has it, else glibc linked in. The target is named, or the linking would be meant for build scripts, too.
+processor := $(shell rustc -vV | sed -n 's/^host: \([^-]*\).*/\1/p')
+musl      := $(processor)-unknown-linux-musl
+TARGET    ?= $(if $(wildcard $(shell rustc --print sysroot)/lib/rustlib/$(musl)/lib),$(musl),$(processor)-unknown-linux-gnu)
+release   := $(target)/$(TARGET)/release/recant
+
 help: ## list what can be made
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-demo: ## a real job on a real source tree: held, committed, rolled back, compared by diff and find
-	@$(CARGO) build --release --locked
-	@demo/run.sh $(target)/release/recant
+static: ## the release build: one file that runs on every machine of this processor; TARGET=… for another
+	RUSTFLAGS="$${RUSTFLAGS-} -C target-feature=+crt-static" $(CARGO) build --release --locked --target $(TARGET)
 
-test: ## build and test everything, in minutes; installs Debian packages where it may
+demo: static ## a real job on a real source tree: held, committed, rolled back, compared by diff and find
+	@demo/run.sh $(release)
+
+test: static ## build and test everything, in minutes; installs Debian packages where it may
 	@tests/needs.sh
-	$(CARGO) build --release --locked
 	@tests/run.sh --features crash-points
-	@tests/torture/torture.py $(target)/release/recant calls snaps --every 12
+	@tests/torture/torture.py $(release) calls snaps --every 12
 
 test-all: test ## test, and what takes longer: the ignored tests, and everything as an ordinary user
 	@tests/run.sh --release --features crash-points -- --include-ignored
 	@tests/as-user.sh
 
-torture: ## every system call fails once, and the power goes: on ext4, xfs, btrfs as root; one table at the end
+torture: static ## every system call fails once, and the power goes: on ext4, xfs, btrfs as root; one table at the end
 	@tests/needs.sh
-	$(CARGO) build --release --locked
 	RECANT_STATES=24 $(CARGO) test --locked --features crash-points --test replay -- --show-output
-	@tests/torture/torture.py $(target)/release/recant --self-test
-	@tests/torture/torture.py $(target)/release/recant
+	@tests/torture/torture.py $(release) --self-test
+	@tests/torture/torture.py $(release)
 
 lint: lint-commits ## rustfmt, clippy, rustdoc, cargo-deny, commit messages
 	$(CARGO) fmt --all --check
@@ -44,19 +51,17 @@ lint: lint-commits ## rustfmt, clippy, rustdoc, cargo-deny, commit messages
 lint-commits:
 	@tests/commits.sh
 
-bench: ## times against cp, git and rsync, on loop-mounted file systems; BENCH=--quick for a first look
-	@$(CARGO) build --release --locked
-	@benches/bench.py --recant $(target)/release/recant $(BENCH)
+bench: static ## times against cp, git and rsync, on loop-mounted file systems; BENCH=--quick for a first look
+	@benches/bench.py --recant $(release) $(BENCH)
 
-install: ## binary, manual pages and completions, below PREFIX (~/.local) and DESTDIR
-	$(CARGO) build --release --locked
-	install -D -m 0755 $(target)/release/recant $(to)/bin/recant
+install: static ## binary, manual pages and completions, below PREFIX (~/.local) and DESTDIR
+	install -D -m 0755 $(release) $(to)/bin/recant
 	install -d $(to)/share/man/man1 $(to)/share/bash-completion/completions \
 	    $(to)/share/zsh/site-functions $(to)/share/fish/vendor_completions.d
-	$(target)/release/recant man --dir $(to)/share/man/man1
-	$(target)/release/recant completions bash > $(to)/share/bash-completion/completions/recant
-	$(target)/release/recant completions zsh > $(to)/share/zsh/site-functions/_recant
-	$(target)/release/recant completions fish > $(to)/share/fish/vendor_completions.d/recant.fish
+	$(release) man --dir $(to)/share/man/man1
+	$(release) completions bash > $(to)/share/bash-completion/completions/recant
+	$(release) completions zsh > $(to)/share/zsh/site-functions/_recant
+	$(release) completions fish > $(to)/share/fish/vendor_completions.d/recant.fish
 
 changelog: ## CHANGELOG.md from the commits, by git-cliff (from its Python wheel)
 	@test -x $(target)/cliff/bin/git-cliff || { python3 -m venv $(target)/cliff && $(target)/cliff/bin/pip install --quiet git-cliff; }

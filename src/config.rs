@@ -1,6 +1,7 @@
 //! Settings: what `config.toml` says, what is in force without it, and where each value comes from. A leaf: it knows no
 //! room, prints nothing, and reads the one file only.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -159,6 +160,22 @@ impl Color {
     }
 }
 
+/// A machine that has a name in the settings: table `remotes.NAME`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
+pub struct Remote {
+    /// What ssh is given; else NAME.
+    pub host: Option<String>,
+    /// The user to log in as.
+    pub user: Option<String>,
+    /// The port.
+    pub port: Option<u16>,
+    /// The store there.
+    pub store: Option<String>,
+    /// Whether recant is run by `sudo -n` there.
+    pub sudo: bool,
+}
+
 /// All settings in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -199,14 +216,20 @@ pub struct Config {
     pub snapshot_max_size: Set<u64>,
     /// `snapshot.max_files`: folders of more files and folders are refused unless asked for.
     pub snapshot_max_files: Set<u64>,
+    /// `remote.ssh`: the program, and its first arguments.
+    pub ssh: Set<Vec<String>>,
+    /// `remote.forks`: how many machines are worked on at once.
+    pub forks: Set<usize>,
+    /// `remotes`: machines by name.
+    pub remotes: BTreeMap<String, Remote>,
     /// `color`.
     pub color: Set<Color>,
     /// `pager`: a shell command; empty for none.
     pub pager: Set<Option<String>>,
 }
 
-/// Every key that the file may have.
-const KEYS: [&str; 18] = [
+/// Every key that the file may have. NAME is any word.
+const KEYS: [&str; 25] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -223,6 +246,13 @@ const KEYS: [&str; 18] = [
     "snapshot.keep",
     "snapshot.max_size",
     "snapshot.max_files",
+    "remote.ssh",
+    "remote.forks",
+    "remotes.NAME.host",
+    "remotes.NAME.user",
+    "remotes.NAME.port",
+    "remotes.NAME.store",
+    "remotes.NAME.sudo",
     "color",
     "pager",
 ];
@@ -236,6 +266,8 @@ struct File {
     commit: CommitTable,
     retention: RetentionTable,
     snapshot: SnapshotTable,
+    remote: RemoteTable,
+    remotes: BTreeMap<String, Remote>,
     color: Option<Color>,
     pager: Option<String>,
 }
@@ -284,6 +316,21 @@ struct SnapshotTable {
     keep: Option<usize>,
     max_size: Option<Amount>,
     max_files: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct RemoteTable {
+    ssh: Option<Words>,
+    forks: Option<usize>,
+}
+
+/// A command: its words, or text that is cut at blanks.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Words {
+    Text(String),
+    List(Vec<String>),
 }
 
 /// A size: a number of bytes, or text with a unit.
@@ -346,6 +393,16 @@ impl Config {
         };
         let deny = globs("commit.deny", file.commit.deny)?;
         let minor = globs("commit.minor", file.commit.minor)?;
+        let ssh = file.remote.ssh.map(|words| match words {
+            Words::Text(text) => text.split_whitespace().map(str::to_owned).collect(),
+            Words::List(list) => list,
+        });
+        if ssh.as_ref().is_some_and(Vec::is_empty) {
+            return Err(value("remote.ssh", "no program is named".into()));
+        }
+        if file.remote.forks == Some(0) {
+            return Err(value("remote.forks", "one machine at a time is the least".into()));
+        }
         let older_than = file.retention.older_than.map(|text| age(&text)).transpose();
         Ok(Self {
             file: Some(path.to_path_buf()),
@@ -366,6 +423,9 @@ impl Config {
             snapshot_keep: Set::of(file.snapshot.keep, 50),
             snapshot_max_size: Set::of(bytes("snapshot.max_size", file.snapshot.max_size)?, 5 << 30),
             snapshot_max_files: Set::of(file.snapshot.max_files, 50_000),
+            ssh: Set::of(ssh, vec!["ssh".into()]),
+            forks: Set::of(file.remote.forks, 10),
+            remotes: file.remotes,
             color: Set::of(file.color, Color::Auto),
             pager: Set::of(file.pager.map(Some), None),
         })
@@ -375,7 +435,9 @@ impl Config {
 /// Refuses the first key that is not one of [`KEYS`].
 fn check_keys(table: &toml::Table, above: &str, path: &str) -> Result<(), Error> {
     for (name, value) in table {
-        let key = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
+        // Whatever the machines are called.
+        let name = if above == "remotes" { "NAME" } else { name };
+        let key = if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
         if KEYS.contains(&&*key) {
             continue;
         }
@@ -533,6 +595,18 @@ mod tests {
     }
 
     #[test]
+    fn machines_have_names() {
+        let config =
+            read("[remote]\nssh = 'ssh -F /etc/x'\n[remotes.web]\nhost = '10.0.0.7'\nsudo = true\n[remotes.'a.b']\nport = 7\n")
+                .unwrap();
+        assert_eq!((config.ssh.value.len(), config.forks.value), (3, 10));
+        let web = Remote { host: Some("10.0.0.7".into()), sudo: true, ..Remote::default() };
+        assert_eq!(config.remotes["web"], web);
+        assert_eq!(config.remotes["a.b"].port, Some(7));
+        assert_eq!(read("[remote]\nssh = ['/opt/my ssh', '-v']\n").unwrap().ssh.value, ["/opt/my ssh", "-v"]);
+    }
+
+    #[test]
     fn an_unknown_key_is_an_error_that_names_the_nearest() {
         for (text, key, near) in [
             ("colour = 'auto'", "colour", "color"),
@@ -540,6 +614,7 @@ mod tests {
             ("max_files = 3", "max_files", "checkpoint.max_files"),
             ("[chekpoint]\nmax_size = 3", "chekpoint.max_size", "checkpoint.max_size"),
             ("[pagers]", "pagers", "pager"),
+            ("[remotes.'a.b']\nhots = 'x'", "remotes.NAME.hots", "remotes.NAME.host"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(&format!("{key:?}")) && error.contains(&format!("{near:?}")), "{text}: {error}");
@@ -560,6 +635,10 @@ mod tests {
             ("[commit]\ndeny = ['/']", "it means every path"),
             ("[commit]\ndeny = ['a[']", "unclosed character class"),
             ("store = 3", "line 1"),
+            ("[remote]\nssh = ' '", "remote.ssh: no program is named"),
+            ("[remote]\nforks = 0", "remote.forks: one machine"),
+            ("[remotes.web]\nport = 70000", "line 2"),
+            ("[remotes]\nweb = 3", "line 2"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with("/c.toml: ") && error.contains(part), "{text}: {error}");

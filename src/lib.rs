@@ -7,6 +7,7 @@
 //! - [`snapshot`] keeps numbered copies of a folder, and makes sessions of the way back to them;
 //! - [`moving`] takes a session out of a store as one stream, and into another one;
 //! - [`checkpoint`] is what came off the tree; [`tree`] what is on disk; [`fs`] the one place of system calls that change it;
+//! - [`remote`] has a verb carried out by the recant of another machine;
 //! - [`cli`] alone prints. docs/ARCHITECTURE.md has the whole.
 
 pub mod capture;
@@ -18,6 +19,7 @@ pub mod engine;
 pub mod error;
 pub mod fs;
 pub mod moving;
+pub mod remote;
 pub mod rollback;
 pub mod session;
 pub mod snapshot;

@@ -429,6 +429,8 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     snapshot.keep 50 default
     snapshot.max_size 5.0 GiB default
     snapshot.max_files 50000 default
+    remote.ssh ssh default
+    remote.forks 10 default
     color auto default
     pager more environment ($PAGER)
     "#);

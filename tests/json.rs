@@ -127,6 +127,10 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("commit", &run("rollback named --force").json());
     shapes.check("commit", &run("redo named").json());
     shapes.check("commit", &run("rollback named").json());
+    let other = world.edited("waits");
+    shapes.check("commit", &run(&format!("commit {other} --confirm-within 1h")).ok().json());
+    shapes.check("status", &run("status").ok().json());
+    shapes.check("confirm", &run(&format!("confirm {other}")).ok().json());
     shapes.check("discard", &run("discard named").ok().json());
     shapes.check("prune", &run("session prune --keep 0 --dry-run").ok().json());
     shapes.check("prune", &run("session prune --keep 0").ok().json());
@@ -207,7 +211,7 @@ fn a_list_comes_as_one_document_a_line_where_asked() {
     let id = world.begin();
     world.stage_write(&id, "a", "x").stage_write(&id, "b", "x");
     for (words, lines) in
-        [("list", 1), ("show", 2), ("diff", 2), ("diff last --name-only", 2), ("config", 18), ("log", 0), ("checkpoint list", 0)]
+        [("list", 1), ("show", 2), ("diff", 2), ("diff last --name-only", 2), ("config", 20), ("log", 0), ("checkpoint list", 0)]
     {
         let said = world.call(words.split(' ').chain(["--jsonl"])).run().ok();
         let documents = said.json_lines();

@@ -30,6 +30,11 @@ tmux        tmux         a terminal in the terminal of a run
 less        less         a pager in a run
 vim         vim          an editor in a run
 setpriv     util-linux   tests as another user
+ssh         openssh-client  other machines
+/usr/sbin/sshd openssh-server  other machines
+tcsh        tcsh         other machines: a login shell that is no sh
+fish        fish         other machines: a login shell that is no sh
+zsh         zsh          other machines: a login shell
 "
 
 PATH=$PATH:/usr/sbin:/sbin

@@ -85,6 +85,7 @@ fn a_person_at_a_terminal_notices_nothing() {
     each(|desk: &Desk| {
         let script = desk.world.root().join("people.py");
         std::fs::write(&script, include_str!("terminals/people.py")).unwrap();
+        std::fs::write(desk.world.root().join("terminal.py"), include_str!("terminals/terminal.py")).unwrap();
         let who = format!("{:?}", desk.who);
         let words = [script.to_str().unwrap(), desk.binary.to_str().unwrap(), &who];
         let output = desk.give(desk.world.program("python3", words)).command().stdin(Stdio::null()).output().unwrap();

@@ -5,7 +5,10 @@ use serde::Serialize;
 
 use super::args;
 use super::bar::Bar;
+use super::confirm;
+use super::confirm::Awaited;
 use super::fold::{Line, fold};
+use super::gate::AtGate;
 use super::problem::{Against, Barrier, Problem};
 use super::{Call, Ended, place, recover, text};
 use crate::capture::places::project_of;
@@ -36,6 +39,8 @@ struct Document<'a> {
     left: Vec<Left<'a>>,
     notes: &'a [String],
     kept_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confirm: Option<&'a Awaited>,
 }
 
 #[derive(Serialize)]
@@ -49,7 +54,7 @@ pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
     let ask = ask_commit(call, on_limit, args.force, args.accept_unsynced)?;
     let minor = if args.strict || args.force { Minor::Stops } else { Minor::LeftOut };
-    carry_out(call, &args.what, args.all, Act { verb: Verb::Commit, minor, ask: &ask })
+    carry_out(call, &args.what, args.all, Act { verb: Verb::Commit, minor, ask: &ask, within: args.confirm_within })
 }
 
 /// What is said of an operation, and how.
@@ -82,6 +87,8 @@ struct Act<'a> {
     verb: Verb,
     minor: Minor,
     ask: &'a Ask<'a>,
+    /// Seconds after which it is taken back unless somebody confirms it.
+    within: Option<i64>,
 }
 
 /// What asks for the job, once the session is locked and the paths are known.
@@ -107,13 +114,13 @@ pub fn redo(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
         let (on_conflict, limits) = (on_conflict(args.force), limits(call, call.config.on_limit.value));
         commit::redo(session, &Request { paths, on_conflict, limits, denied: denied.clone(), aside, accept_unsynced: true })
     };
-    carry_out(call, &args.what, args.all, Act { verb: Verb::Redo, minor: Minor::Stops, ask: &ask })
+    carry_out(call, &args.what, args.all, Act { verb: Verb::Redo, minor: Minor::Stops, ask: &ask, within: None })
 }
 
 /// Takes a session back.
 pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
     let ask = |session: &Locked, paths: &[AbsPath], _: &Aside| crate::rollback::rollback(session, paths, on_conflict(args.force));
-    carry_out(call, &args.what, args.all, Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask })
+    carry_out(call, &args.what, args.all, Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask, within: None })
 }
 
 fn on_conflict(force: bool) -> OnConflict {
@@ -169,9 +176,41 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     let changes = if what.paths.is_empty() { Changes::default() } else { session.changes()? };
     let paths = what.paths.iter().map(|path| place::named(path, &changes)).collect::<Result<Vec<_>, _>>()?;
     drop(changes);
-    let (report, ended) = carry_out_in(call, store, &mut session, &paths, said.dry_run, &act)?;
-    say(call, session.id(), &report, said);
+    let gate = AtGate::new(call, session.id().clone());
+    let effect = match () {
+        () if said.dry_run => Effect::Print,
+        () if what.gate => Effect::Gated(&gate),
+        () => Effect::Apply,
+    };
+    if !said.dry_run {
+        confirm::settle(call, store, &session.header)?;
+    }
+    if let Some(seconds) = act.within {
+        confirm::arm(call, store, &session, seconds)?;
+    }
+    let done = carry_out_in(call, store, &mut session, &paths, effect, &act);
+    let awaited = match act.within {
+        None => None,
+        // Nothing was put on the tree.
+        Some(_) if done.is_err() || session.header.counts.inside == 0 => {
+            confirm::disarm(call, store, session.id())?;
+            None
+        }
+        Some(seconds) => Some(confirm::begin(call, store, &session, seconds)?),
+    };
+    let (report, ended) = done?;
+    if !said.dry_run {
+        confirm::settle(call, store, &session.header)?;
+    }
+    say(call, session.id(), &report, said, awaited.as_ref());
     Ok(ended)
+}
+
+/// Rolls back what nobody confirmed.
+pub fn take_back(call: &Call, store: &Store, session: &mut Locked) -> Result<Report, Problem> {
+    let ask = |session: &Locked, paths: &[AbsPath], _: &Aside| crate::rollback::rollback(session, paths, OnConflict::Stop);
+    let act = Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask, within: None };
+    carry_out_in(call, store, session, &[], Effect::Apply, &act).map(|(report, _)| report)
 }
 
 /// Commits a session that a run has just filled, as its options and the settings say.
@@ -179,13 +218,20 @@ pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, args: &args:
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
     let ask = ask_commit(call, on_limit, false, false)?;
     let minor = if args.strict { Minor::Stops } else { Minor::LeftOut };
-    carry_out_in(call, store, session, &[], false, &Act { verb: Verb::Commit, minor, ask: &ask })
+    carry_out_in(call, store, session, &[], Effect::Apply, &Act { verb: Verb::Commit, minor, ask: &ask, within: None })
 }
 
 /// Commits the session of a snapshot's restore.
 pub fn commit_restore(call: &Call, store: &Store, session: &mut Locked, force: bool) -> Result<(Report, Ended), Problem> {
     let ask = ask_commit(call, config::OnLimit::Full, force, false)?;
-    carry_out_in(call, store, session, &[], false, &Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask })
+    carry_out_in(
+        call,
+        store,
+        session,
+        &[],
+        Effect::Apply,
+        &Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask, within: None },
+    )
 }
 
 fn carry_out_in(
@@ -193,14 +239,13 @@ fn carry_out_in(
     store: &Store,
     session: &mut Locked,
     paths: &[AbsPath],
-    dry_run: bool,
+    effect: Effect<'_>,
     act: &Act<'_>,
 ) -> Result<(Report, Ended), Problem> {
     // Two operations of one store could undo each other.
-    let _lock = if dry_run { None } else { Some(call.store_lock(store)?) };
+    let _lock = if matches!(effect, Effect::Print) { None } else { Some(call.store_lock(store)?) };
     let id = session.id().clone();
     crate::fs::roots::open_many();
-    let effect = if dry_run { Effect::Print } else { Effect::Apply };
     let bar = Bar::of(&call.out);
     let mut aside = Aside::default();
     let report = loop {
@@ -292,10 +337,11 @@ fn against(rows: &[(String, String)]) -> Vec<Against> {
 }
 
 /// Says what was done, or would be.
-pub fn say(call: &Call, id: &Id, report: &Report, said: Said) {
+pub fn say(call: &Call, id: &Id, report: &Report, said: Said, awaited: Option<&Awaited>) {
     let out = &call.out;
     if out.is_text() {
         say_text(call, id, report, said);
+        awaited.into_iter().for_each(|awaited| awaited.say(call, id));
     } else {
         out.document(&Document {
             session: id,
@@ -307,6 +353,7 @@ pub fn say(call: &Call, id: &Id, report: &Report, said: Said) {
             left: report.left.iter().map(|(path, why)| Left { path, why }).collect(),
             notes: &report.notes,
             kept_bytes: report.kept,
+            confirm: awaited,
         });
     }
 }

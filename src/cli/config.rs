@@ -1,5 +1,6 @@
 //! `config`: the settings in force, and where each comes from.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use super::problem::Problem;
 use super::text::{self, Side};
 use super::{Call, Ended};
-use crate::config::{From, Set};
+use crate::config::{From, Remote, Set};
 
 /// `{"schema":1,"file":…,"found":…,"settings":[…]}`.
 #[derive(Serialize)]
@@ -21,7 +22,7 @@ struct Whole<'a> {
 /// `{"key":…,"value":…,"from":…}`.
 #[derive(Serialize)]
 struct Row {
-    key: &'static str,
+    key: Cow<'static, str>,
     value: Value,
     from: String,
     #[serde(skip)]
@@ -33,7 +34,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
     let config = &call.config;
     let path = call.place.resolve();
     let store = path.as_ref().map(ToString::to_string).unwrap_or_else(|_| "none: no home folder is known".into());
-    let rows = [
+    let mut rows = vec![
         row("store.path", call.place.from, path.map_or(Value::Null, |path| json!(path)), store),
         bytes("store.warn_size", &config.warn_size),
         paths("capture.also", &config.also),
@@ -50,9 +51,12 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         plain("snapshot.keep", &config.snapshot_keep, |n| json!(n)),
         bytes("snapshot.max_size", &config.snapshot_max_size),
         plain("snapshot.max_files", &config.snapshot_max_files, |n| json!(n)),
+        plain("remote.ssh", &config.ssh, |words| json!(words)),
+        plain("remote.forks", &config.forks, |n| json!(n)),
         color(call),
         pager(call),
     ];
+    rows.extend(config.remotes.iter().map(|(name, remote)| machine(name, remote)));
     if !call.out.is_text() {
         let file = config.file.as_ref().map(|file| path_value(file));
         call.out.list(&Whole { file, found: config.found, settings: &rows }, &rows);
@@ -63,13 +67,13 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         Some(file) => call.out.note(format_args!("there is no file; it would be {}", file.display())),
         None => call.out.note("no home folder is known, so that there is no file"),
     }
-    let lines: Vec<[String; 3]> = rows.iter().map(|row| [row.key.to_owned(), row.text.clone(), row.from.clone()]).collect();
+    let lines: Vec<[String; 3]> = rows.iter().map(|row| [row.key.to_string(), row.text.clone(), row.from.clone()]).collect();
     text::table([Side::Left, Side::Left, Side::Left], &lines).for_each(|line| call.out.line(line));
     Ok(Ended::Done)
 }
 
-fn row(key: &'static str, from: From, value: Value, text: String) -> Row {
-    Row { key, value, from: from.to_string(), text }
+fn row(key: impl Into<Cow<'static, str>>, from: From, value: Value, text: String) -> Row {
+    Row { key: key.into(), value, from: from.to_string(), text }
 }
 
 fn plain<T>(key: &'static str, set: &Set<T>, value: impl Fn(&T) -> Value) -> Row {
@@ -109,6 +113,17 @@ fn color(call: &Call) -> Row {
         return row("color", From::Environment("NO_COLOR"), json!("never"), "never".into());
     }
     plain("color", set, |color| json!(color.word()))
+}
+
+/// A machine that has a name: what ssh is told of it.
+fn machine(name: &str, remote: &Remote) -> Row {
+    let Remote { host, user, port, store, sudo } = remote;
+    let user = user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
+    let port = port.map(|port| format!(":{port}")).unwrap_or_default();
+    let store = store.as_ref().map(|store| format!(", store {store}")).unwrap_or_default();
+    let sudo = if *sudo { ", by sudo" } else { "" };
+    let text = format!("{user}{}{port}{store}{sudo}", host.as_deref().unwrap_or(name));
+    row(format!("remotes.{name}"), From::File, json!(text), text)
 }
 
 fn pager(call: &Call) -> Row {

@@ -12,11 +12,14 @@ mod begun;
 mod cat;
 mod checkpoint;
 mod config;
+mod confirm;
 mod coverage;
 mod diff;
 mod discard;
 mod doctor;
+mod far;
 mod fold;
+mod gate;
 mod hints;
 mod list;
 mod log;
@@ -27,6 +30,7 @@ mod place;
 mod problem;
 mod prune;
 mod recover;
+mod remote;
 mod renames;
 mod run;
 mod show;
@@ -39,6 +43,7 @@ mod snapshot_run;
 mod stage;
 mod status;
 mod text;
+mod watcher;
 
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
@@ -56,6 +61,7 @@ use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Session, Store};
 use args::{CheckpointVerb, Cli, SessionVerb, SnapshotVerb, Verb};
+use far::Near;
 use out::{Form, Out};
 use place::Place;
 use problem::Problem;
@@ -79,6 +85,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         Err(error) => return misused(&error, &args),
     };
     let global = &cli.global;
+    if let Verb::Far(args) = &cli.verb {
+        return far::far(args);
+    }
+    let near = global.far.as_deref().map(Near::read);
     let form = if global.jsonl {
         Form::JsonLines
     } else if global.json {
@@ -86,7 +96,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     } else {
         Form::Text
     };
-    let early = |color| Out::new(form, color, global.quiet, global.verbose);
+    let early = |color| {
+        let out = Out::new(form, color, global.quiet, global.verbose);
+        near.as_ref().map_or_else(|| Out::new(form, color, global.quiet, global.verbose), |near| out.for_near(near))
+    };
     let (config, place) = match place::settings() {
         Ok(found) => found,
         // These two need no settings, and are run where none are right yet.
@@ -109,10 +122,17 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         place,
         out: early(color),
         yes: global.yes,
+        can_ask: near.as_ref().map_or_else(|| std::io::stdin().is_terminal() && std::io::stderr().is_terminal(), Near::can_ask),
         store: OnceCell::new(),
         last: RefCell::default(),
     };
     let effects = effects(&cli.verb);
+    if near.is_none()
+        && let Some(hosts) = remote::asked_for(global)
+    {
+        let ended = remote::carry_out(&call, &cli, &args[1..], &hosts);
+        return finish(&call.out, ended, effects);
+    }
     let ended = call.carry_out(cli.verb).map_err(|problem| call.with_remedy(problem));
     finish(&call.out, ended, effects)
 }
@@ -136,9 +156,9 @@ fn effects(verb: &Verb) -> Effects {
             SnapshotVerb::Restore(args) => args.dry_run,
             SnapshotVerb::Prune(args) => args.dry_run,
         },
-        Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) => false,
+        Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
         Verb::List | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
-        Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
+        Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) | Verb::Far(_) => true,
     };
     if only_reads { Effects::None } else { Effects::Some }
 }
@@ -217,6 +237,8 @@ pub struct Call {
     place: Place,
     out: Out,
     yes: bool,
+    /// Whether a person sits at a terminal, here or on the near side.
+    can_ask: bool,
     store: OnceCell<Option<Store>>,
     /// What `last` was said to be.
     last: RefCell<Option<Id>>,
@@ -229,6 +251,12 @@ impl Call {
         {
             let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
             return Err(Problem::refused(message).remedy("let the run end first, then commit or roll back outside"));
+        }
+        if effects(&verb) == Effects::Some
+            && !matches!(&verb, Verb::Confirm(args) if args.watch)
+            && crate::capture::inside::inside().is_none()
+        {
+            confirm::take_back_overdue(self)?;
         }
         match verb {
             Verb::Run(args) if !args.inside.is_empty() => snapshot_run::run_in(self, &args),
@@ -255,6 +283,7 @@ impl Call {
             Verb::Discard(args) => discard::discard(self, &args),
             Verb::Diff(args) => diff::diff(self, &args),
             Verb::Commit(args) => apply::commit(self, &args),
+            Verb::Confirm(args) => confirm::confirm(self, &args),
             Verb::Rollback(args) => apply::rollback(self, &args),
             Verb::Redo(args) => apply::redo(self, &args),
             Verb::Checkpoint { verb } => match verb {
@@ -278,6 +307,8 @@ impl Call {
             Verb::Config => config::config(self),
             Verb::Completions(args) => manual::completions(self, &args),
             Verb::Man(args) => manual::man(self, &args),
+            // Before there was a call.
+            Verb::Far(args) => Ok(far::far(&args)),
         }
     }
 
@@ -420,7 +451,7 @@ impl Call {
 
     /// Asks, where a person sits at a terminal and `-y` was not given; without a terminal the verb itself is the word.
     fn confirm(&self, question: &str) -> Result<(), Problem> {
-        if self.yes || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        if self.yes || !self.can_ask {
             return Ok(());
         }
         let mut answer = String::new();

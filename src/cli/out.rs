@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use anstyle::Style;
 use serde::{Serialize, Serializer};
 
+use super::far::Near;
 use super::problem::Problem;
 use crate::config::Color;
 use crate::error::At;
@@ -72,6 +73,34 @@ impl Out {
         }
     }
 
+    /// For somebody at another machine, who wants colour where `near` says.
+    pub fn for_near(self, near: &Near) -> Self {
+        Self { color: near.colors(1), color_err: near.colors(2), ..self }
+    }
+
+    /// On which of standard output and standard error colour is wanted.
+    pub fn colors(&self) -> Vec<u8> {
+        [(1, self.color), (2, self.color_err)].into_iter().filter(|(_, wanted)| *wanted).map(|(n, _)| n).collect()
+    }
+
+    /// Hands on at once what another machine's recant prints. Errors: nobody reads it any more.
+    pub fn pass(&self, bytes: &[u8]) -> io::Result<()> {
+        self.bytes(bytes);
+        let flushed = self.sink.borrow_mut().flush();
+        self.note_failure(flushed);
+        if self.is_closed() { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+    }
+
+    /// The same for what it says; behind a pager, when that has ended.
+    pub fn pass_message(&self, bytes: &[u8]) -> io::Result<()> {
+        if self.pager.borrow().is_some() {
+            let text = String::from_utf8_lossy(bytes);
+            self.later.borrow_mut().push(text.trim_end_matches('\n').to_owned());
+            return Ok(());
+        }
+        io::stderr().write_all(bytes)
+    }
+
     /// Whether results are for people.
     pub fn is_text(&self) -> bool {
         self.form == Form::Text
@@ -123,6 +152,12 @@ impl Out {
     /// The result as one JSON document on a line, which is never in memory as a whole.
     pub fn document(&self, body: &impl Serialize) {
         json::write_line(Sink(self), &Document { schema: 1, body });
+    }
+
+    /// What was printed so far goes out now: somebody waits for it.
+    pub fn flush(&self) {
+        let flushed = self.sink.borrow_mut().flush();
+        self.note_failure(flushed);
     }
 
     /// A list: as one document in `whole`, or an item a line.

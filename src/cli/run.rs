@@ -421,7 +421,7 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
     } else if args.commit && exit == 0 && held.too_much.is_none() {
         match apply::commit_run(call, store, &mut session, args) {
             Ok((report, ended)) => {
-                apply::say(call, &id, &report, apply::Said::done());
+                apply::say(call, &id, &report, apply::Said::done(), None);
                 ("committed", if ended == Ended::Done { Ended::Command(0) } else { ended })
             }
             Err(problem) => {

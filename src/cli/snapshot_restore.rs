@@ -150,9 +150,8 @@ fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> {
 
 /// On a terminal what goes is listed and asked for.
 fn ask(call: &Call, args: &SnapshotRestore, rows: &[Row]) -> Result<(), Problem> {
-    use std::io::IsTerminal;
     let removed: Vec<&AbsPath> = rows.iter().filter(|row| row.done == "removed").map(|row| &row.path).collect();
-    if args.force || call.yes || removed.is_empty() || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+    if args.force || call.yes || removed.is_empty() || !call.can_ask {
         return Ok(());
     }
     removed.iter().for_each(|path| call.out.say(format_args!("removed   {path}")));

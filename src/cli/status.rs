@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::confirm;
+use super::confirm::Waiting;
 use super::list::Damaged;
 use super::problem::Problem;
 use super::{Call, Ended, Standing, cut_off, recover, text};
@@ -18,6 +20,7 @@ struct Whole<'a> {
     store: StoreRow<'a>,
     sessions: Counts,
     interrupted: &'a [Id],
+    unconfirmed: &'a [Waiting],
     damaged: &'a [Damaged<'a>],
     prunable: Prunable,
 }
@@ -80,16 +83,24 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
             Status::Discarded => counts.discarded += 1,
         }
     }
+    let unconfirmed = store.map_or(Ok(Vec::new()), |store| confirm::waiting(call, store))?;
     let prunable = prunable(&headers);
     let bytes = headers.iter().map(size).sum();
     let warn_bytes = call.config.warn_size.value;
     let row = StoreRow { path: &path, exists: store.is_some(), bytes, warn_bytes, too_large: bytes > warn_bytes };
     if call.out.is_text() {
-        print(call, store, &row, &counts, &journaled, &prunable);
+        print(call, store, &row, &counts, &journaled, &unconfirmed, &prunable);
     }
     let damaged = Damaged::say_all(call, &broken);
     if !call.out.is_text() {
-        call.out.document(&Whole { store: row, sessions: counts, interrupted: &journaled, damaged: &damaged, prunable });
+        call.out.document(&Whole {
+            store: row,
+            sessions: counts,
+            interrupted: &journaled,
+            unconfirmed: &unconfirmed,
+            damaged: &damaged,
+            prunable,
+        });
     }
     Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
@@ -120,7 +131,15 @@ fn prunable(headers: &[Header]) -> Prunable {
     sum
 }
 
-fn print(call: &Call, opened: Option<&Store>, store: &StoreRow, counts: &Counts, journaled: &[Id], prunable: &Prunable) {
+fn print(
+    call: &Call,
+    opened: Option<&Store>,
+    store: &StoreRow,
+    counts: &Counts,
+    journaled: &[Id],
+    unconfirmed: &[Waiting],
+    prunable: &Prunable,
+) {
     let held = text::bytes(store.bytes);
     let size = if store.exists { held } else { "not there yet; the first session makes it".into() };
     call.out.line(format_args!("store        {} ({size})", store.path));
@@ -137,6 +156,9 @@ fn print(call: &Call, opened: Option<&Store>, store: &StoreRow, counts: &Counts,
     for id in journaled {
         let what = opened.and_then(|store| recover::would(store, id));
         call.out.line(format_args!("interrupted  {id}: {}", what.unwrap_or_default()));
+    }
+    for line in unconfirmed.iter().flat_map(Waiting::lines) {
+        call.out.line(format_args!("unconfirmed  {line}"));
     }
     if store.too_large {
         call.out.warn(format_args!("the store is above store.warn_size ({})", text::bytes(store.warn_bytes)));

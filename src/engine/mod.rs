@@ -83,6 +83,9 @@ pub enum Error {
         #[source]
         why: Box<Error>,
     },
+    /// It was ready, and was not let go on.
+    #[error("{0}")]
+    Stopped(String),
     /// A journal is there that can be neither undone nor settled now, or what was done is not known to be durable.
     #[error("{path}: {why}")]
     Stuck {
@@ -174,6 +177,7 @@ impl Failure for Error {
             Error::Io(_) | Error::Refused(_) | Error::NoRoom(_) | Error::NotDecided { .. } | Error::NoExchange { .. } => {
                 Kind::Refused
             }
+            Error::Stopped(_) => Kind::Refused,
             Error::Session(error) => error.kind(),
             Error::Checkpoint(error) => error.kind(),
             Error::Conflicts(_) => Kind::Conflict,
@@ -188,6 +192,7 @@ impl Failure for Error {
             Error::Stuck { state, .. } => state.clone(),
             Error::Unmounted { store, .. } => format!("its journal stays in {store}; nothing more is touched"),
             Error::LeftBehind { .. } => "all else is undone; the journal of these paths stays, and they are left alone".into(),
+            Error::Undone { why } if matches!(**why, Error::Stopped(_)) => "nothing was changed".into(),
             Error::Undone { .. } => "what had been done was undone: the tree is as it was".into(),
             Error::Journal { .. } | Error::Undecided { .. } => "nothing was touched; other sessions go on".into(),
             _ => "nothing was changed".into(),
@@ -231,6 +236,7 @@ impl Failure for Error {
             | Error::Journal { path, .. }
             | Error::Held { path, .. } => Some(path.clone()),
             Error::Undecided { path, .. } | Error::NotDecided { path, .. } => Some(path.clone()),
+            Error::Stopped(_) => None,
         }
     }
 }
@@ -249,12 +255,21 @@ impl Progress for Unwatched {
 }
 
 /// Whether to do it, or to say what would be done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
+#[derive(Clone, Copy)]
+pub enum Effect<'a> {
     /// Do it.
     Apply,
+    /// Do it once it is ready and this lets it pass.
+    Gated(&'a dyn Gate),
     /// Say it.
     Print,
+}
+
+/// Somebody else's word between Prepare and Intend: an operation on several machines goes on where all of them can.
+pub trait Gate {
+    /// Called once all is ready and durable. May wait; the store's lock is held meanwhile. An error, for people, has what was made
+    /// ready taken away again. May be called again, where a road that the kernel refused has the job planned once more.
+    fn pass(&self, paths: usize) -> Result<(), String>;
 }
 
 /// Carries a job out, from planning to the report. The caller holds the session's and the store's lock, and has recovered
@@ -265,7 +280,7 @@ pub fn carry_out(
     store: &Store,
     session: &mut Locked,
     ask: &dyn Fn(&Locked) -> Result<Job, Error>,
-    effect: Effect,
+    effect: Effect<'_>,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
     let mut roads = job::Roads::default();
@@ -282,9 +297,9 @@ pub fn carry_out(
 }
 
 /// A rollback that came to nothing, or left something in, has freed the reserve.
-fn keep_reserve_again(fs: &Fs, session: &Session, effect: Effect, tried: &mut Result<Report, Error>) {
+fn keep_reserve_again(fs: &Fs, session: &Session, effect: Effect<'_>, tried: &mut Result<Report, Error>) {
     let freed = match tried {
-        Ok(report) => effect == Effect::Apply && report.verb == job::Verb::Rollback,
+        Ok(report) => !matches!(effect, Effect::Print) && report.verb == job::Verb::Rollback,
         Err(Error::Undone { .. }) => true,
         Err(_) => false,
     };
@@ -301,13 +316,13 @@ fn once(
     store: &Store,
     session: &mut Locked,
     ask: &dyn Fn(&Locked) -> Result<Job, Error>,
-    effect: Effect,
+    effect: Effect<'_>,
     progress: &dyn Progress,
     roads: &job::Roads,
 ) -> Result<Report, Error> {
     let plan = Plan::look(session, ask(session)?, roads, progress)?;
     refuse_held(store, session, &plan)?;
-    if effect == Effect::Print || plan.is_nothing() {
+    if matches!(effect, Effect::Print) || plan.is_nothing() {
         return Ok(plan.report());
     }
     // From the first effect on a signal does not end it where it stands.
@@ -316,7 +331,10 @@ fn once(
     if !plan.is_inward() {
         reserve::free(fs, session)?;
     }
-    let prepared = plan.prepare(fs, store, session)?;
+    let mut prepared = plan.prepare(fs, store, session)?;
+    if let Effect::Gated(gate) = effect {
+        prepared = prepared.pass(fs, store, session, gate)?;
+    }
     let intended = prepared.intend(fs, store, session)?; // E1: from here to the seal a crash is undone
     let applied = intended.apply(fs, store, session, progress)?; // a failure has undone itself
     let sealed = applied.seal(fs, store, session)?; // E4

@@ -9,7 +9,7 @@ use super::journal::{Draft, Journal, Written, displaced};
 use super::plan::{Plan, Told};
 use super::reach::{Named, Reach};
 use super::step::Spot;
-use super::{Error, meta, reserve, undo};
+use super::{Error, Gate, meta, reserve, undo};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort};
@@ -318,6 +318,17 @@ fn gone(at: Entry<'_>) -> Error {
 }
 
 impl Prepared {
+    /// Makes all that is ready durable and asks the gate. A failure and a no take it away again.
+    pub fn pass(mut self, fs: &Fs, store: &Store, session: &Locked, gate: &dyn Gate) -> Result<Self, Error> {
+        let Prepared { plan, touched, .. } = &mut self;
+        // D1 to D3, once more before Intend: who says "ready" has met a full disk before.
+        let synced = touched.sync(fs, &mut plan.reach, || Ok(()));
+        match synced.and_then(|()| gate.pass(plan.paths().count()).map_err(Error::Stopped)) {
+            Ok(()) => Ok(self),
+            Err(why) => Err(undo::take_back_prepared(fs, store, session, &self.draft, why)),
+        }
+    }
+
     /// Writes the facts that planning found, and the journal; makes them durable with all that is ready; then gives them
     /// their names (E1).
     pub fn intend(self, fs: &Fs, store: &Store, session: &Locked) -> Result<Intended, Error> {

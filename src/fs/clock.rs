@@ -14,6 +14,11 @@ pub fn now() -> Time {
     ask(libc::CLOCK_REALTIME_COARSE)
 }
 
+/// The clock that nobody sets, and that begins with the machine: CLOCK_BOOTTIME.
+pub fn since_boot() -> Time {
+    ask(libc::CLOCK_BOOTTIME)
+}
+
 /// A moment by the clock that can be set, and by the one that cannot: CLOCK_BOOTTIME, which goes on while the machine sleeps.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
@@ -27,7 +32,7 @@ const SLACK_NS: i128 = 1_000_000;
 impl Moment {
     /// This one.
     pub fn now() -> Self {
-        Self { real: exact_now(), boot: ask(libc::CLOCK_BOOTTIME) }
+        Self { real: exact_now(), boot: since_boot() }
     }
 
     /// `start`, a time of this moment, as the clock would have told it that is right now: earlier by as much as it was set back since.

@@ -14,6 +14,7 @@ pub mod lock;
 pub mod mounts;
 pub mod path;
 pub mod roots;
+pub mod signals;
 pub mod watch;
 
 use std::fs::File;
@@ -24,7 +25,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
-pub use clock::{Moment, exact_now, now};
+pub use clock::{Moment, exact_now, now, since_boot};
 use dir::{Dev, Dir, Entry, Sort, Time};
 #[cfg(feature = "crash-points")]
 use watch::Watch;

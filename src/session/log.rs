@@ -21,13 +21,13 @@ pub struct Entry {
     /// When.
     #[serde(with = "time")]
     pub time: Time,
-    /// commit, rollback, redo, recover, discard, prune, snapshot restore N.
+    /// commit, rollback, redo, confirm, recover, discard, prune, snapshot restore N.
     pub verb: String,
     /// Whose session.
     pub session: Id,
     /// What was sealed, for commit, rollback and redo.
     pub generation: u64,
-    /// done, left, failed, forced, finished.
+    /// done, left, failed, forced, finished, not confirmed.
     pub result: String,
     /// How many paths.
     pub paths: u64,

@@ -9,6 +9,7 @@
 
 mod arrive;
 pub mod change;
+pub mod confirm;
 pub mod header;
 pub mod id;
 pub mod inherit;

@@ -10,6 +10,7 @@ use clap::Args;
   recant commit last --dry-run
   recant commit last
   recant commit k3fa src/main.rs docs    these paths and what lies under them
+  recant commit last --confirm-within 5m taken back but for a recant confirm
   recant commit last --strict            a conflict in ~/.cache stops it too
 
 What stands on the tree otherwise than the session found it is a conflict:
@@ -33,9 +34,27 @@ pub struct Commit {
     /// A conflict in a place of commit.minor stops the commit, like any other
     #[arg(long)]
     pub strict: bool,
+    /// Roll it back by itself unless recant confirm comes within TIME: a number and s, m, h or d
+    #[arg(long, value_name = "TIME", value_parser = within, conflicts_with = "dry_run")]
+    pub confirm_within: Option<i64>,
     /// List every path, also in crowded folders
     #[arg(long)]
     pub all: bool,
+}
+
+/// `confirm`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant commit last --confirm-within 5m
+  recant confirm last
+
+After the time is over it is too late: the commit is rolled back (exit status 1).")]
+pub struct Confirm {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+    /// Wait until it is confirmed, and roll it back when the time is over
+    #[arg(long, hide = true)]
+    pub watch: bool,
 }
 
 /// What `commit`, `rollback` and `redo` move.
@@ -49,6 +68,9 @@ pub struct What {
     /// Say what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// When all is ready, say so on standard output, and wait for the line 'go' on standard input
+    #[arg(long, hide = true, conflicts_with = "dry_run")]
+    pub gate: bool,
 }
 
 /// `rollback` and `redo`.
@@ -95,4 +117,10 @@ pub enum OnLimit {
     Partial,
     /// Touch nothing
     Refuse,
+}
+
+fn within(text: &str) -> Result<i64, String> {
+    let seconds = crate::config::age(text).map_err(|_| format!("{text:?} is no time: a number and s, m, h or d, as in 5m"))?;
+    // A year is as good as never.
+    if (1..=366 * 86_400).contains(&seconds) { Ok(seconds) } else { Err("from 1s to 366d".into()) }
 }

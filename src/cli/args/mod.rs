@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use apply::{Back, Commit, OnLimit, Recover, What};
+pub use apply::{Back, Commit, Confirm, OnLimit, Recover, What};
 pub use look::{Cat, Diff, Log};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
@@ -36,6 +36,8 @@ use crate::config;
   recant rollback last            exactly as before
   recant list                     all sessions
   recant status                   how things stand, and what to do about it
+  recant -H web1 run -- make install; recant -H web1 commit last
+                                  the same on another machine, over ssh
 
 Exit status:
   0 done, 1 refused or failed: nothing changed, 2 usage, 3 conflict: nothing
@@ -78,6 +80,19 @@ pub struct Global {
     /// Skip questions
     #[arg(short, long, global = true)]
     pub yes: bool,
+    /// Carry it out on other machines, over ssh: HOST, USER@HOST:PORT, names of ssh's or recant's settings, @FILE with one a line,
+    /// @ansible:GROUP; 'local' for none; else $RECANT_HOST. Paths are those of the machine, relative ones start at the home folder
+    #[arg(short = 'H', long, global = true, value_name = "HOST[,HOST…]", value_hint = clap::ValueHint::Hostname)]
+    pub host: Option<String>,
+    /// With -H: never put recant on a machine that has none
+    #[arg(long, global = true)]
+    pub no_install: bool,
+    /// With -H: so many machines at once; else remote.forks, 10
+    #[arg(long, global = true, value_name = "N")]
+    pub forks: Option<std::num::NonZeroUsize>,
+    /// The far side's own: what the near side's descriptors are
+    #[arg(long, global = true, hide = true, value_name = "COLOR:TERMINALS")]
+    pub far: Option<String>,
 }
 
 /// When to colour.
@@ -128,6 +143,13 @@ Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
   keep = 50                    snapshots of a folder that stay
   max_size = '5G'              bytes that they may take; the oldest go first
   max_files = 50000            larger folders are refused but for --all
+  [remote]
+  ssh = 'ssh -F ~/.ssh/other'  the program of -H, and its first arguments
+  forks = 10                   machines that are worked on at once
+  [remotes.web]                recant -H web …
+  host = '10.0.0.7'            user, port likewise; what is left out is ssh's
+  store = '/srv/recant'        the store there
+  sudo = true                  run by sudo -n there
 At the top, before the first table:
   color = 'auto'               auto, always, never
   pager = 'less'               '' for none; else $PAGER";
@@ -163,6 +185,8 @@ pub enum Verb {
     Diff(Diff),
     /// Make a session's changes real; what was there goes into its checkpoint
     Commit(Commit),
+    /// Let a commit that was made with --confirm-within stay
+    Confirm(Confirm),
     /// Take back what was committed: everything as it was before
     #[command(after_help = "Examples:
   recant rollback last --dry-run
@@ -218,6 +242,20 @@ recant cat ID PATH --displaced.")]
     Completions(Completions),
     /// Print a manual page, or write all of them into a folder
     Man(Man),
+    /// Be the far side of another machine's recant -H
+    #[command(hide = true)]
+    Far(Far),
+}
+
+/// `far`: what ssh starts.
+#[derive(Debug, Args)]
+pub struct Far {
+    /// Carry out this request on the terminal that there is
+    #[arg(long, value_name = "BASE64")]
+    pub request: Option<String>,
+    /// Only tell by the exit status whether this is the protocol
+    #[arg(long, value_name = "N")]
+    pub speaks: Option<u32>,
 }
 
 /// `completions`.

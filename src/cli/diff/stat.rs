@@ -99,6 +99,8 @@ fn totals(files: usize, (insertions, deletions): (usize, usize)) -> String {
 }
 
 fn terminal_width() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout());
-    size.map_or(WIDTH, |size| usize::from(size.ws_col)).max(40)
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    // As git has it; from another machine it comes so.
+    let told = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    size.or_else(told).unwrap_or(WIDTH).max(40)
 }

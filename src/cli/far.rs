@@ -1,0 +1,155 @@
+//! `far`: what ssh starts on the other machine, and what a verb that it starts knows of the near side.
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use clap::Parser;
+
+use super::args::{self, Cli, SessionVerb, Verb};
+use super::problem::Problem;
+use super::{Effects, Ended, effects};
+use crate::error::Kind;
+use crate::remote::far::{self, Cut, Input};
+use crate::remote::frame::Up;
+use crate::remote::request::{self, Request};
+use crate::remote::{self, MISSING, PROTOCOL};
+
+/// This process's own program, whatever has its name by now.
+const OWN: &str = "/proc/self/exe";
+
+/// Carries out what the near side asks for. It has no settings of its own: the verb that it starts reads them.
+pub fn far(args: &args::Far) -> Ended {
+    if let Some(protocol) = args.speaks {
+        return if protocol == PROTOCOL { Ended::Done } else { Ended::With(Kind::Refused) };
+    }
+    match &args.request {
+        Some(word) => on_terminal(word),
+        None => over_connection(),
+    }
+}
+
+/// Becomes the verb.
+fn on_terminal(word: &str) -> Ended {
+    let request = match Request::from_word(word) {
+        Ok(request) => request,
+        Err(remote::Error::Protocol { .. }) => return Ended::Command(MISSING),
+        Err(error) => return refused(&error.into()),
+    };
+    match command(&request) {
+        Ok((mut command, _)) => refused(&unstarted(&command.exec())),
+        Err(problem) => refused(&problem),
+    }
+}
+
+/// Says who it is, takes the request, and relays.
+fn over_connection() -> Ended {
+    // sshd has made it the first of a session already; sudo and other ways have not. A hang-up must not reach the child by itself.
+    let _already = rustix::process::setsid();
+    let mut stdout = std::io::stdout();
+    // Nobody there any more: nothing was asked for.
+    if stdout.write_all(request::hello().as_bytes()).and_then(|()| stdout.flush()).is_err() {
+        return Ended::With(Kind::Refused);
+    }
+    let Ok(Some(Up::Request(json))) = Up::read(&mut std::io::stdin()) else { return Ended::With(Kind::Refused) };
+    let request = match Request::parse(&json) {
+        Ok(request) => request,
+        Err(error) => return refused(&error.into()),
+    };
+    let ended = command(&request).and_then(|(command, verb)| {
+        let cut = verb.as_ref().map_or(Cut::Ends, at_cut);
+        let input = match &verb {
+            _ if !request.input => Input::None,
+            Some(Verb::Run(_) | Verb::Shell(_)) => Input::Pipe,
+            _ => Input::Guarded,
+        };
+        far::relay(command, cut, input).map_err(|error| unstarted(&error))
+    });
+    ended.map_or_else(|problem| refused(&problem), |()| Ended::Done)
+}
+
+/// recant once more, with the near side's words; and the verb, where they make one.
+fn command(request: &Request) -> Result<(Command, Option<Verb>), Problem> {
+    let words = request.words().ok_or_else(|| Problem::refused("the request is garbled: one of its words is none"))?;
+    let verb = Cli::try_parse_from([OsString::from("recant")].iter().chain(&words)).ok().map(|cli| cli.verb);
+    let mut command = Command::new(OWN);
+    command.arg0("recant").arg("--far").arg(Near::of(request).word()).args(words);
+    // Of this side's settings the near side knows nothing, and it has chosen the machine.
+    command.env_remove("RECANT_HOST");
+    command.envs(request.store.iter().map(|store| ("RECANT_STORE", store)));
+    let env = request.env.iter().filter_map(|(name, value)| Some((name.to_os()?, value.to_os()?)));
+    command.envs(env.filter(|(name, _)| is_recants_own(name)));
+    // A command of a run would see it, too.
+    if !matches!(verb, Some(Verb::Run(_) | Verb::Shell(_))) {
+        command.envs(request.columns.map(|columns| ("COLUMNS", columns.to_string())));
+    }
+    Ok((command, verb))
+}
+
+/// Whether a variable goes along: what recant itself reads, but for what names a store or a machine.
+pub fn is_recants_own(name: &std::ffi::OsStr) -> bool {
+    let name = name.as_encoded_bytes();
+    name == b"NO_COLOR" || name.starts_with(b"RECANT_") && name != b"RECANT_STORE" && name != b"RECANT_HOST"
+}
+
+/// What is only read can end at once; so can what a command of a run does, and content that will not come whole. All else has begun
+/// something.
+fn at_cut(verb: &Verb) -> Cut {
+    match verb {
+        Verb::Run(_) | Verb::Shell(_) | Verb::Session { verb: SessionVerb::Write(_) } => Cut::Ends,
+        verb if effects(verb) == Effects::None => Cut::Ends,
+        _ => Cut::Settles,
+    }
+}
+
+fn unstarted(error: &std::io::Error) -> Problem {
+    Problem::refused(format!("the far side's recant cannot be started: {}", crate::error::reason(error)))
+}
+
+/// Said where ssh hands it on as it is.
+fn refused(problem: &Problem) -> Ended {
+    let _gone = writeln!(std::io::stderr(), "{}", problem.text(false));
+    Ended::With(problem.kind)
+}
+
+/// What a verb knows of the near side: on which of its descriptors colour is wanted, and which are terminals.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Near {
+    color: Vec<u8>,
+    terminals: Vec<u8>,
+}
+
+impl Near {
+    fn of(request: &Request) -> Self {
+        Self { color: request.color.clone(), terminals: request.terminals.clone() }
+    }
+
+    fn word(&self) -> String {
+        let digits = |list: &[u8]| list.iter().map(u8::to_string).collect::<String>();
+        format!("{}:{}", digits(&self.color), digits(&self.terminals))
+    }
+
+    /// Reads what [`Near::word`] wrote.
+    pub fn read(word: &str) -> Self {
+        let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
+        let (color, terminals) = word.split_once(':').unwrap_or_default();
+        Self { color: digits(color), terminals: digits(terminals) }
+    }
+
+    /// Whether colour is wanted there.
+    pub fn colors(&self, descriptor: u8) -> bool {
+        self.color.contains(&descriptor)
+    }
+
+    /// Whether a person can be asked: standard input and standard error are terminals there.
+    pub fn can_ask(&self) -> bool {
+        [0, 2].iter().all(|descriptor| self.terminals.contains(descriptor))
+    }
+}
+
+/// The descriptors of this process that are terminals.
+pub fn terminals() -> Vec<u8> {
+    let all = [std::io::stdin().is_terminal(), std::io::stdout().is_terminal(), std::io::stderr().is_terminal()];
+    (0..).zip(all).filter(|(_, is)| *is).map(|(n, _)| n).collect()
+}

@@ -1,0 +1,111 @@
+//! The gate of an operation that goes on on several machines or on none: it says when it is ready, and waits for the word.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use serde::Serialize;
+
+use super::Call;
+use crate::engine::Gate;
+use crate::session::id::Id;
+
+/// `{"schema":1,"gate":"ready","session":…,"changes":n}`.
+#[derive(Serialize)]
+struct Ready<'a> {
+    gate: &'static str,
+    session: &'a Id,
+    changes: usize,
+}
+
+/// How long no word may come: `wait` is one, and asks for as long again.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Says that it is ready on standard output, and reads a line of standard input: `go`, `wait`, or anything else for an end.
+pub struct AtGate<'c> {
+    call: &'c Call,
+    id: Id,
+    passed: Cell<bool>,
+}
+
+impl<'c> AtGate<'c> {
+    /// Of an operation on one session.
+    pub fn new(call: &'c Call, id: Id) -> Self {
+        Self { call, id, passed: Cell::new(false) }
+    }
+}
+
+impl Gate for AtGate<'_> {
+    fn pass(&self, changes: usize) -> Result<(), String> {
+        // The word was given for the operation, not for one road of it.
+        if self.passed.get() {
+            return Ok(());
+        }
+        self.call.out.document(&Ready { gate: "ready", session: &self.id, changes });
+        self.call.out.flush();
+        let silence = silence();
+        loop {
+            match &*word(silence)? {
+                b"wait" => {}
+                b"go" => {
+                    self.passed.set(true);
+                    return Ok(());
+                }
+                _ => return Err("it was ready, and was told to stop".into()),
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "crash-points"))]
+fn silence() -> Duration {
+    SILENCE
+}
+
+/// A test need not wait for a minute.
+#[cfg(feature = "crash-points")]
+fn silence() -> Duration {
+    let ms = std::env::var("RECANT_GATE_SILENCE_MS").ok().and_then(|ms| ms.parse().ok());
+    ms.map_or(SILENCE, Duration::from_millis)
+}
+
+/// The next line, byte by byte: nothing behind it is taken. No word is longer than this.
+fn word(silence: Duration) -> Result<Vec<u8>, String> {
+    let until = Instant::now() + silence;
+    let mut line = Vec::new();
+    while line.len() < 16 {
+        wait_for_input(until, silence)?;
+        let mut byte = [0];
+        match rustix::io::read(rustix::stdio::stdin(), &mut byte) {
+            Ok(0) => return Err("it was ready, and nobody is there any more who could tell it to go on".into()),
+            Ok(_) if byte == *b"\n" => break,
+            Ok(_) => line.push(byte[0]),
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => {
+                let why = std::io::Error::from(error);
+                return Err(format!("it was ready, and standard input cannot be read: {}", crate::error::reason(&why)));
+            }
+        }
+    }
+    Ok(line)
+}
+
+fn wait_for_input(until: Instant, silence: Duration) -> Result<(), String> {
+    loop {
+        if let Some(signal) = crate::fs::interrupt::came() {
+            return Err(format!("{signal} asked for an end"));
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(format!("it was ready, and no word came for {} s", silence.as_secs_f32()));
+        }
+        let timeout = Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX), tv_nsec: left.subsec_nanos().into() };
+        let stdin = rustix::stdio::stdin();
+        match rustix::event::poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&timeout)) {
+            Ok(0) | Err(Errno::INTR) => {}
+            // What keeps it from being read the read tells.
+            Ok(_) | Err(_) => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Who takes back a commit that nobody confirms: a timer of systemd's, a job of at's, or a process of recant's own. Whichever it is,
+//! any later recant that changes something does it as well.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::confirm::detach;
+use crate::fs::path::AbsPath;
+use crate::session::id::Id;
+
+/// What serves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Watcher {
+    /// A transient timer of that name.
+    Systemd(String),
+    /// A job of atd's.
+    At,
+    /// A process.
+    Process(u32),
+    /// Nothing could be started.
+    Nobody,
+}
+
+impl Watcher {
+    /// In a word or two, for JSON.
+    pub fn word(&self) -> String {
+        match self {
+            Watcher::Systemd(unit) => format!("systemd {unit}"),
+            Watcher::At => "at".into(),
+            Watcher::Process(pid) => format!("process {pid}"),
+            Watcher::Nobody => "nobody".into(),
+        }
+    }
+
+    /// For people: who does it, and what becomes of it when the machine is restarted.
+    pub fn told(&self) -> String {
+        let later = "after a restart the next recant that changes something";
+        match self {
+            Watcher::Systemd(unit) => format!("the timer {unit} does it; {later}"),
+            Watcher::At => "a job of at's does it, after a restart too".into(),
+            Watcher::Process(pid) => format!("process {pid} does it; {later}"),
+            Watcher::Nobody => "no watcher could be started: the next recant that changes something does it".into(),
+        }
+    }
+}
+
+/// Starts the first that serves here.
+pub fn start(store: &AbsPath, id: &Id, seconds: i64) -> Watcher {
+    let only = only();
+    let may = |which: &str| only.as_deref().is_none_or(|only| only == which);
+    let systemd = may("systemd").then(|| systemd(store, id, seconds, only.is_some())).flatten();
+    let at = || may("at").then(|| at(store, id, seconds, only.is_some())).flatten();
+    let process = || may("process").then(|| detach(store, id)).flatten();
+    systemd.or_else(at).or_else(process).unwrap_or(Watcher::Nobody)
+}
+
+#[cfg(not(feature = "crash-points"))]
+fn only() -> Option<String> {
+    None
+}
+
+/// A test says which one it tries.
+#[cfg(feature = "crash-points")]
+fn only() -> Option<String> {
+    std::env::var("RECANT_CONFIRM_BY").ok()
+}
+
+fn systemd(store: &AbsPath, id: &Id, seconds: i64, asked: bool) -> Option<Watcher> {
+    let root = rustix::process::geteuid().is_root();
+    // A user's own manager ends with his last session, and its timers with it, unless it was asked to linger.
+    let lingers = || std::env::var_os("USER").is_some_and(|user| Path::new("/var/lib/systemd/linger").join(user).exists());
+    if !asked && !(Path::new("/run/systemd/system").is_dir() && (root || lingers())) {
+        return None;
+    }
+    let unit = format!("recant-confirm-{id}");
+    let mut command = Command::new("systemd-run");
+    if !root {
+        command.arg("--user");
+    }
+    command.args(["--quiet", "--collect", "--timer-property=AccuracySec=1s"]).arg(format!("--unit={unit}"));
+    command.arg(format!("--on-active={seconds}s"));
+    for name in ["HOME", "XDG_CONFIG_HOME"] {
+        if let Some(value) = std::env::var_os(name) {
+            let mut set = std::ffi::OsString::from(format!("--setenv={name}="));
+            set.push(value);
+            command.arg(set);
+        }
+    }
+    command.arg("--").arg(std::env::current_exe().ok()?).arg("--store").arg(store.as_path());
+    command.args(["confirm", "--watch", id.as_str()]);
+    let done = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
+    done.success().then_some(Watcher::Systemd(unit))
+}
+
+/// at knows minutes: the job begins in the one that the time lies in, and waits for the rest.
+fn at(store: &AbsPath, id: &Id, seconds: i64, asked: bool) -> Option<Watcher> {
+    if !asked && !["/run/atd.pid", "/var/run/atd.pid"].iter().any(|path| Path::new(path).exists()) {
+        return None;
+    }
+    let when = chrono::Local::now().checked_add_signed(chrono::TimeDelta::try_seconds(seconds)?)?;
+    let program = std::env::current_exe().ok()?;
+    let mut job = b"exec ".to_vec();
+    for word in [program.as_path(), Path::new("--store"), store.as_path(), Path::new("confirm"), Path::new("--watch")] {
+        job.extend_from_slice(&quoted(word));
+        job.push(b' ');
+    }
+    job.extend_from_slice(id.as_str().as_bytes());
+    job.push(b'\n');
+    let mut time = String::new();
+    write!(time, "{}", when.format("%Y%m%d%H%M")).ok()?;
+    let mut child =
+        Command::new("at").args(["-t", &time]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+    let given = child.stdin.take()?.write_all(&job);
+    let done = child.wait().ok()?;
+    (given.is_ok() && done.success()).then_some(Watcher::At)
+}
+
+/// A word for sh(1), whatever bytes it has.
+fn quoted(word: &Path) -> Vec<u8> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut text = b"'".to_vec();
+    for byte in word.as_os_str().as_bytes() {
+        match byte {
+            b'\'' => text.extend_from_slice(b"'\\''"),
+            other => text.push(*other),
+        }
+    }
+    text.push(b'\'');
+    text
+}

@@ -1,0 +1,69 @@
+//! Signals as bytes in a pipe, for a process that hands them on to another machine instead of ending by them.
+#![allow(unsafe_code, reason = "sigaction(2) and pre_exec have no safe wrappers")]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+/// What asks a process to end, from a terminal or by kill(1).
+const HEARD: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+
+/// Where the handler writes; -1 before [`listen`].
+static PIPE: AtomicI32 = AtomicI32::new(-1);
+
+/// From here on each of SIGINT, SIGTERM, SIGHUP and SIGQUIT is a byte with its number in the pipe that is given back, to the end
+/// of the process. What was ignored when recant was started (nohup(1), a shell's background jobs) stays so.
+pub fn listen() -> io::Result<File> {
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    // A full pipe has been asked often enough: the handler must not wait.
+    rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK)?;
+    // The handler may run at any time from now on, so that the descriptor has to stay open.
+    let writer = std::mem::ManuallyDrop::new(writer);
+    PIPE.store(writer.as_raw_fd(), Ordering::SeqCst);
+    let ours = write_down as extern "C" fn(i32) as libc::sighandler_t;
+    for signal in HEARD {
+        // SAFETY: signal(2); the handler calls write(2) alone, which is async-signal-safe (signal-safety(7)), and keeps errno.
+        let old = unsafe { libc::signal(signal, ours) };
+        if old == libc::SIG_IGN {
+            // SAFETY: signal(2) with SIG_IGN installs no handler of ours.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
+        }
+    }
+    Ok(File::from(reader))
+}
+
+extern "C" fn write_down(signal: i32) {
+    let byte = signal.to_le_bytes();
+    // SAFETY: errno is a thread's own (errno(3)); write(2) reads one byte of `byte`, which lives as long as the call.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        libc::write(PIPE.load(Ordering::SeqCst), byte.as_ptr().cast(), 1);
+        *errno = before;
+    }
+}
+
+/// Keeps the terminal's Ctrl-C and Ctrl-\, which reach every process of the group, from a child: an ssh(1) that they end would take
+/// the connection along that the signal is to be carried over. Where it shares a connection ssh handles them whatever it finds ignored,
+/// so that they are blocked, too.
+pub fn kept_from(command: &mut Command) {
+    let keep = || {
+        // SAFETY: sigset_t is plain data, which sigemptyset(3) fills before it is read; signal(2), sigaddset(3) and sigprocmask(2)
+        // are async-signal-safe (signal-safety(7)), and the child has one thread.
+        unsafe {
+            let mut blocked = std::mem::zeroed();
+            libc::sigemptyset(&raw mut blocked);
+            for signal in [libc::SIGINT, libc::SIGQUIT] {
+                libc::signal(signal, libc::SIG_IGN);
+                libc::sigaddset(&raw mut blocked, signal);
+            }
+            libc::sigprocmask(libc::SIG_BLOCK, &raw const blocked, std::ptr::null_mut());
+        }
+        Ok(())
+    };
+    // SAFETY: `keep` runs between fork and exec, makes async-signal-safe calls alone, and allocates nothing.
+    unsafe { command.pre_exec(keep) };
+}

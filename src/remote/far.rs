@@ -1,0 +1,346 @@
+//! The far side: a relay between the connection and one child, which is recant once more with the near side's words.
+//!
+//! A connection that is cut decides nothing. The child of a verb that settles what it began goes on to its end, and its own
+//! journal has the last word; that of one that ends with its terminal is sent SIGHUP, as the kernel would.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use rustix::process::{Pid, Signal};
+
+use super::frame::{Down, Outcome, Up};
+
+/// What a verb does when the connection is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cut {
+    /// It goes on: what it began is finished or undone.
+    Settles,
+    /// It ends, as with its terminal.
+    Ends,
+}
+
+/// What a verb reads standard input from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// Nothing.
+    None,
+    /// A pipe: the command of a run reads it.
+    Pipe,
+    /// A socket, from which a reader gets an error, and no end, where the relay is gone before the end came: what recant itself reads
+    /// is content, and half of it must not be taken for all.
+    Guarded,
+}
+
+/// Before the line that a verb says its number of changes in, on standard error: the record separator of ASCII. The line is not
+/// handed on.
+pub const FACTS: &[u8] = b"\x1erecant changes=";
+
+/// Carries `command` out with the connection as its terminal, to its end. Errors: it cannot be started.
+pub fn relay(mut command: Command, cut: Cut, input: Input) -> io::Result<()> {
+    let (stdin, near_end) = match input {
+        Input::None => (Stdio::null(), None),
+        Input::Pipe => (Stdio::piped(), None),
+        Input::Guarded => {
+            let (ours, theirs) = UnixStream::pair()?;
+            // Never read: a socket that is closed with something unread gives its other end ECONNRESET (unix(7)) in the place of
+            // an end, unless `shutdown` has said before that the end is meant.
+            (&theirs).write_all(b"!")?;
+            (Stdio::from(OwnedFd::from(theirs)), Some(ours))
+        }
+    };
+    // A group of its own, for Ctrl-C to reach the command of a run too, and not the relay.
+    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn()?;
+    // It holds the other end of the socket, which has to be the child's alone.
+    drop(command);
+    let (tell, events) = channel();
+    let near = Near::new(tell.clone());
+    let taker = near_end.map(Taker::Socket).or(child.stdin.take().map(Taker::Pipe));
+    let group = Group::of(&child);
+    near.hand_on(&mut child, tell.clone());
+    std::thread::spawn(move || listen(&tell));
+    serve(&near, &events, group, feeder(near.clone(), taker), cut);
+    Ok(())
+}
+
+/// What happens, in the order in which it is told.
+enum Event {
+    Frame(Up),
+    /// The connection is gone.
+    Cut,
+    Ended(Outcome),
+}
+
+fn serve(near: &Near, events: &Receiver<Event>, group: Group, feed: Sender<Option<Vec<u8>>>, cut: Cut) {
+    let mut feed = Some(feed);
+    for event in events {
+        match event {
+            Event::Frame(Up::Input(bytes)) => {
+                // A verb that reads no more is no failure of the connection.
+                let _gone = feed.as_ref().map(|feed| feed.send(Some(bytes)));
+            }
+            Event::Frame(Up::InputEnds) => {
+                let _gone = feed.take().map(|feed| feed.send(None));
+            }
+            Event::Frame(Up::Signal(number)) => group.signal(number),
+            Event::Frame(Up::Closed(stream)) => near.close(stream),
+            // The first frame is the only one.
+            Event::Frame(Up::Request(_)) => {}
+            Event::Cut => {
+                near.cut.store(true, Ordering::Relaxed);
+                if cut == Cut::Ends {
+                    group.signal(1);
+                }
+                feed = None;
+            }
+            Event::Ended(outcome) => {
+                near.send(&Down::Ended(outcome));
+                return;
+            }
+        }
+    }
+}
+
+/// Reads the connection to its end.
+fn listen(tell: &Sender<Event>) {
+    let mut stdin = io::stdin().lock();
+    // What is no frame ends the connection as a cut does.
+    while let Ok(Some(frame)) = Up::read(&mut stdin) {
+        if tell.send(Event::Frame(frame)).is_err() {
+            return;
+        }
+    }
+    let _ended = tell.send(Event::Cut);
+}
+
+/// The child and what it has started.
+#[derive(Clone, Copy)]
+struct Group {
+    leader: Option<Pid>,
+}
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        Self { leader: Pid::from_raw(i32::try_from(child.id()).unwrap_or_default()) }
+    }
+
+    /// Sends a signal: what a terminal sends to all, what kill(1) sends to the child. A child that has ended gets none.
+    fn signal(self, number: u8) {
+        let Some((leader, signal)) = self.leader.zip(Signal::from_named_raw(number.into())) else { return };
+        let _ended = match signal {
+            Signal::INT | Signal::QUIT | Signal::HUP => rustix::process::kill_process_group(leader, signal),
+            signal => rustix::process::kill_process(leader, signal),
+        };
+    }
+}
+
+/// The way back to the near side. Where it is gone, what is sent goes nowhere.
+#[derive(Clone)]
+struct Near {
+    out: Arc<Mutex<io::Stdout>>,
+    cut: Arc<AtomicBool>,
+    /// Standard output and standard error that nobody reads any more on the near side.
+    closed: Arc<[AtomicBool; 2]>,
+    tell: Sender<Event>,
+}
+
+impl Near {
+    fn new(tell: Sender<Event>) -> Self {
+        Self { out: Arc::new(Mutex::new(io::stdout())), cut: Arc::default(), closed: Arc::default(), tell }
+    }
+
+    fn send(&self, frame: &Down) {
+        if self.cut.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        if frame.write(&mut *out).is_err() && !self.cut.swap(true, Ordering::Relaxed) {
+            let _ended = self.tell.send(Event::Cut);
+        }
+    }
+
+    fn close(&self, stream: u8) {
+        if let Some(closed) = usize::from(stream).checked_sub(1).and_then(|n| self.closed.get(n)) {
+            closed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn is_closed(&self, stream: u8) -> bool {
+        self.closed[usize::from(stream) - 1].load(Ordering::Relaxed)
+    }
+
+    /// Hands on what the child writes, and tells of its end once all of it is handed on.
+    fn hand_on(&self, child: &mut Child, tell: Sender<Event>) {
+        let output = child.stdout.take().map(|stdout| self.output(stdout));
+        let errors = child.stderr.take().map(|stderr| self.errors(stderr));
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
+        std::thread::spawn(move || {
+            output.map(JoinHandle::join);
+            let changes = errors.and_then(|errors| errors.join().ok().flatten());
+            let status = pid.and_then(wait).map_or(1, status);
+            let _ended = tell.send(Event::Ended(Outcome { status, changes }));
+        });
+    }
+
+    fn output(&self, mut stdout: ChildStdout) -> JoinHandle<()> {
+        let near = self.clone();
+        std::thread::spawn(move || {
+            let mut buffer = vec![0; 64 << 10];
+            // Closed, it gives the child EPIPE.
+            while !near.is_closed(1)
+                && let Some(bytes) = some_of(&mut stdout, &mut buffer)
+            {
+                near.send(&Down::Output(bytes.to_vec()));
+            }
+        })
+    }
+
+    fn errors(&self, mut stderr: ChildStderr) -> JoinHandle<Option<u64>> {
+        let near = self.clone();
+        std::thread::spawn(move || {
+            let mut buffer = vec![0; 64 << 10];
+            let mut facts = Facts::default();
+            while !near.is_closed(2)
+                && let Some(bytes) = some_of(&mut stderr, &mut buffer)
+            {
+                let bytes = facts.without(bytes);
+                if !bytes.is_empty() {
+                    near.send(&Down::Errors(bytes));
+                }
+            }
+            let rest = facts.end();
+            if !rest.is_empty() {
+                near.send(&Down::Errors(rest));
+            }
+            facts.changes
+        })
+    }
+}
+
+fn some_of<'a>(from: &mut impl Read, buffer: &'a mut [u8]) -> Option<&'a [u8]> {
+    loop {
+        match from.read(buffer) {
+            Ok(0) => return None,
+            Ok(n) => return Some(&buffer[..n]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+fn wait(pid: Pid) -> Option<ExitStatus> {
+    loop {
+        match rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty()) {
+            Ok(Some((_, status))) => return Some(ExitStatus::from_raw(status.as_raw())),
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+}
+
+/// The exit status as a shell has it.
+pub fn status(ended: ExitStatus) -> u8 {
+    let status = ended.code().unwrap_or_else(|| 128 + ended.signal().unwrap_or(0));
+    u8::try_from(status).unwrap_or(u8::MAX)
+}
+
+/// Takes the line of [`FACTS`] out of what a verb says on standard error.
+#[derive(Default)]
+struct Facts {
+    /// The beginning of a line that may be it.
+    held: Vec<u8>,
+    /// Whether the last byte handed on was in the middle of a line.
+    inside: bool,
+    changes: Option<u64>,
+}
+
+impl Facts {
+    fn without(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut rest = Vec::with_capacity(bytes.len());
+        for line in bytes.split_inclusive(|b| *b == b'\n') {
+            if self.inside || self.held.is_empty() && line[0] != FACTS[0] {
+                rest.extend(line);
+                self.inside = line.last() != Some(&b'\n');
+                continue;
+            }
+            self.held.extend(line);
+            let is_it = self.held.starts_with(&FACTS[..FACTS.len().min(self.held.len())]) && self.held.len() < 64;
+            if !is_it {
+                self.inside = self.held.last() != Some(&b'\n');
+                rest.append(&mut self.held);
+            } else if let Some(line) = self.held.strip_suffix(b"\n") {
+                let number = line.get(FACTS.len()..).and_then(|number| std::str::from_utf8(number).ok());
+                self.changes = number.and_then(|number| number.parse().ok());
+                self.held.clear();
+            }
+        }
+        rest
+    }
+
+    /// What is left when the stream ends.
+    fn end(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.held)
+    }
+}
+
+/// Where standard input goes.
+enum Taker {
+    Pipe(ChildStdin),
+    Socket(UnixStream),
+}
+
+/// Hands standard input on at the pace of whoever reads it. `None` is its end; a channel that is dropped without one is a cut.
+fn feeder(near: Near, taker: Option<Taker>) -> Sender<Option<Vec<u8>>> {
+    let (feed, fed) = channel::<Option<Vec<u8>>>();
+    std::thread::spawn(move || {
+        let mut taker = taker;
+        for bytes in fed {
+            let Some(bytes) = bytes else {
+                if let Some(Taker::Socket(socket)) = &taker {
+                    let _gone = socket.shutdown(Shutdown::Write);
+                    // It stays open: a socket with something unread would take the end back when it is closed.
+                    std::mem::forget(taker.take());
+                }
+                return;
+            };
+            let written = match &mut taker {
+                Some(Taker::Pipe(pipe)) => pipe.write_all(&bytes),
+                Some(Taker::Socket(socket)) => socket.write_all(&bytes),
+                None => Ok(()),
+            };
+            if written.is_err() {
+                // Nobody reads it: the rest is taken, and goes nowhere.
+                taker = None;
+            }
+            near.send(&Down::Taken(u32::try_from(bytes.len()).unwrap_or(u32::MAX)));
+        }
+    });
+    feed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_facts_is_taken_out_wherever_it_is_cut() {
+        let text = b"one\n\x1erecant changes=12\ntwo\n\x1eother\nx\x1erecant changes=3\n";
+        for cut in 0..text.len() {
+            let mut facts = Facts::default();
+            let mut rest = facts.without(&text[..cut]);
+            rest.extend(facts.without(&text[cut..]));
+            rest.extend(facts.end());
+            let wanted = b"one\ntwo\n\x1eother\nx\x1erecant changes=3\n";
+            assert_eq!(rest.escape_ascii().to_string(), wanted.escape_ascii().to_string(), "cut at {cut}");
+            assert_eq!(facts.changes, Some(12), "cut at {cut}");
+        }
+    }
+}

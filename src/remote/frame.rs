@@ -1,0 +1,184 @@
+//! What goes over the connection once both sides know each other: one byte of kind, four of length (big endian, at most
+//! [`LIMIT`]), a body. docs/remote.md has the table.
+
+use std::io::{self, Read, Write};
+
+/// Bytes that a body may have.
+pub const LIMIT: usize = 1 << 20;
+
+/// Bytes of standard input that may be on the way: the near side sends no more until the far side says that its verb took some.
+/// So a verb that does not read keeps no signal from reaching it.
+pub const WINDOW: usize = 1 << 20;
+
+/// To the far side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Up {
+    /// What is to be done: a [`Request`](super::request::Request) in JSON. The first, once.
+    Request(Vec<u8>),
+    /// Standard input.
+    Input(Vec<u8>),
+    /// Its end. A connection that ends without it was cut.
+    InputEnds,
+    /// A signal that the near side was sent.
+    Signal(u8),
+    /// Nobody reads this stream any more: 1 or 2.
+    Closed(u8),
+}
+
+/// From the far side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Down {
+    /// Standard output.
+    Output(Vec<u8>),
+    /// Standard error.
+    Errors(Vec<u8>),
+    /// So many bytes of standard input were handed on.
+    Taken(u32),
+    /// How it ended. The last.
+    Ended(Outcome),
+}
+
+/// How a verb ended on the far side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Outcome {
+    /// Its exit status; 128 + n where signal n ended it.
+    pub status: u8,
+    /// How many changes it was about, where it said so.
+    pub changes: Option<u64>,
+}
+
+impl Up {
+    /// Writes the frame.
+    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        match self {
+            Up::Request(json) => send(to, b'r', json),
+            Up::Input(bytes) => send(to, b'i', bytes),
+            Up::InputEnds => send(to, b'e', &[]),
+            Up::Signal(number) => send(to, b's', &[*number]),
+            Up::Closed(stream) => send(to, b'c', &[*stream]),
+        }
+    }
+
+    /// Reads one; `None` where the connection ends.
+    pub fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
+        let Some((kind, body)) = receive(from)? else { return Ok(None) };
+        Ok(Some(match (kind, &*body) {
+            (b'r', _) => Up::Request(body),
+            (b'i', _) => Up::Input(body),
+            (b'e', []) => Up::InputEnds,
+            (b's', [number]) => Up::Signal(*number),
+            (b'c', [stream]) => Up::Closed(*stream),
+            _ => return Err(unknown(kind)),
+        }))
+    }
+}
+
+impl Down {
+    /// Writes the frame.
+    pub fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        match self {
+            Down::Output(bytes) => send(to, b'o', bytes),
+            Down::Errors(bytes) => send(to, b'x', bytes),
+            Down::Taken(count) => send(to, b't', &count.to_be_bytes()),
+            Down::Ended(Outcome { status, changes: None }) => send(to, b'q', &[*status]),
+            Down::Ended(Outcome { status, changes: Some(changes) }) => {
+                let mut body = vec![*status];
+                body.extend(changes.to_be_bytes());
+                send(to, b'q', &body)
+            }
+        }
+    }
+
+    /// Reads one; `None` where the connection ends.
+    pub fn read(from: &mut impl Read) -> io::Result<Option<Self>> {
+        let Some((kind, body)) = receive(from)? else { return Ok(None) };
+        Ok(Some(match (kind, &*body) {
+            (b'o', _) => Down::Output(body),
+            (b'x', _) => Down::Errors(body),
+            (b't', count) => Down::Taken(u32::from_be_bytes(count.try_into().map_err(|_| unknown(kind))?)),
+            (b'q', [status]) => Down::Ended(Outcome { status: *status, changes: None }),
+            (b'q', [status, changes @ ..]) => {
+                let changes = u64::from_be_bytes(changes.try_into().map_err(|_| unknown(kind))?);
+                Down::Ended(Outcome { status: *status, changes: Some(changes) })
+            }
+            _ => return Err(unknown(kind)),
+        }))
+    }
+}
+
+/// One write(2) a frame, where it takes all: frames of two threads must not mix, which the callers see to.
+fn send(to: &mut impl Write, kind: u8, body: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(body.len()).ok().filter(|_| body.len() <= LIMIT);
+    let length = length.ok_or_else(|| io::Error::other(format!("a frame of {} bytes: {LIMIT} is the most", body.len())))?;
+    let mut frame = Vec::with_capacity(5 + body.len());
+    frame.push(kind);
+    frame.extend(length.to_be_bytes());
+    frame.extend(body);
+    to.write_all(&frame)?;
+    to.flush()
+}
+
+fn receive(from: &mut impl Read) -> io::Result<Option<(u8, Vec<u8>)>> {
+    let mut kind = [0];
+    loop {
+        match from.read(&mut kind) {
+            Ok(0) => return Ok(None),
+            Ok(_) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_be_bytes(length) as usize;
+    if length > LIMIT {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a frame of {length} bytes: {LIMIT} is the most")));
+    }
+    let mut body = vec![0; length];
+    from.read_exact(&mut body)?;
+    Ok(Some((kind[0], body)))
+}
+
+fn unknown(kind: u8) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("a frame that is none of protocol {}: {}", super::PROTOCOL, kind.escape_ascii()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_out_as_they_went_in() {
+        let up = [Up::Request(b"{}".into()), Up::Input(vec![0xff; LIMIT]), Up::InputEnds, Up::Signal(15), Up::Closed(1)];
+        let mut wire = Vec::new();
+        up.iter().for_each(|frame| frame.write(&mut wire).unwrap());
+        let mut from = &*wire;
+        up.iter().for_each(|frame| assert_eq!(Up::read(&mut from).unwrap().as_ref(), Some(frame)));
+        assert_eq!(Up::read(&mut from).unwrap(), None);
+        let ended = |changes| Down::Ended(Outcome { status: 3, changes });
+        let down = [Down::Output(vec![]), Down::Errors(b"x\n".into()), Down::Taken(7), ended(None), ended(Some(1 << 40))];
+        let mut wire = Vec::new();
+        down.iter().for_each(|frame| frame.write(&mut wire).unwrap());
+        let mut from = &*wire;
+        down.iter().for_each(|frame| assert_eq!(Down::read(&mut from).unwrap().as_ref(), Some(frame)));
+    }
+
+    #[test]
+    fn a_frame_that_is_cut_short_too_long_or_unknown_is_an_error() {
+        let mut wire = Vec::new();
+        Up::Input(b"abc".into()).write(&mut wire).unwrap();
+        for end in 1..wire.len() {
+            assert!(Up::read(&mut &wire[..end]).is_err(), "cut at {end}");
+        }
+        assert!(Up::Input(vec![0; LIMIT + 1]).write(&mut Vec::new()).is_err());
+        for wire in [&b"i\xff\xff\xff\xff"[..], b"z\0\0\0\0", b"s\0\0\0\0", b"e\0\0\0\x01x"] {
+            assert!(Up::read(&mut &*wire).is_err(), "{}", wire.escape_ascii());
+        }
+        for wire in [&b"t\0\0\0\x01x"[..], b"q\0\0\0\0", b"q\0\0\0\x02ab", b"r\0\0\0\0"] {
+            assert!(Down::read(&mut &*wire).is_err(), "{}", wire.escape_ascii());
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Which machine is meant: `user@host:port`, or a name of the settings.
+
+use std::collections::BTreeMap;
+
+use super::Error;
+use crate::config::Remote;
+
+/// One machine, as ssh is told of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// As it was asked for: what messages call it.
+    pub name: String,
+    /// What ssh is given: a name of its own settings, of DNS, or an address.
+    pub host: String,
+    /// The user to log in as; else ssh's choice.
+    pub user: Option<String>,
+    /// The port; else ssh's choice.
+    pub port: Option<u16>,
+    /// The store there; else the far side's choice.
+    pub store: Option<String>,
+    /// Whether recant is run by `sudo -n` there.
+    pub sudo: bool,
+}
+
+impl Target {
+    /// Reads `host`, `user@host`, `host:port`, `user@host:port`. `host` may be a name of `remotes`; what stands in the words goes before what stands there. An
+    /// IPv6 address with a port stands in brackets.
+    pub fn parse(words: &str, remotes: &BTreeMap<String, Remote>) -> Result<Self, Error> {
+        let wrong = |why: &'static str| Error::Host { words: words.into(), why };
+        let (user, rest) = match words.rsplit_once('@') {
+            Some((user, rest)) => (Some(plain(user, OF_USER).ok_or(wrong("the user's name is none"))?), rest),
+            None => (None, words),
+        };
+        let (host, port) = match rest.strip_prefix('[') {
+            Some(rest) => {
+                let (host, after) = rest.split_once(']').ok_or(wrong("a ']' is missing"))?;
+                (host, after.strip_prefix(':'))
+            }
+            // More than one colon: an address, which is no host and port.
+            None if rest.matches(':').count() > 1 => (rest, None),
+            None => rest.split_once(':').map_or((rest, None), |(host, port)| (host, Some(port))),
+        };
+        let port = port.map(|port| port.parse().ok().filter(|port| *port > 0).ok_or(wrong("the port is no number up to 65535")));
+        let port = port.transpose()?;
+        let known = remotes.get(host).cloned().unwrap_or_default();
+        let host = known.host.as_deref().unwrap_or(host);
+        let host = plain(host, OF_HOST).ok_or(wrong("that is no host's name"))?;
+        let user = match (user, known.user) {
+            (None, Some(user)) => Some(plain(&user, OF_USER).ok_or(wrong("the user's name is none"))?),
+            (user, _) => user,
+        };
+        Ok(Self { name: words.into(), host, user, port: port.or(known.port), store: known.store, sudo: known.sudo })
+    }
+}
+
+/// A word that ssh can take for nothing but a name: no option, nothing that the shell of a ProxyCommand reads.
+fn plain(word: &str, more: &str) -> Option<String> {
+    let fits = |c: char| c.is_alphanumeric() || more.contains(c);
+    (!word.is_empty() && !word.starts_with('-') && word.chars().all(fits)).then(|| word.to_owned())
+}
+
+/// What a host's name may have beside letters and digits: an address too, with its zone.
+const OF_HOST: &str = "._-:%";
+/// Likewise a user's: an address or a domain may be part of it.
+const OF_USER: &str = "._-+~=@\\";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &str) -> Result<(Option<String>, String, Option<u16>), String> {
+        let known = Remote { host: Some("10.0.0.7".into()), user: Some("deploy".into()), port: Some(2222), ..Remote::default() };
+        let remotes = BTreeMap::from([("web".to_owned(), known)]);
+        Target::parse(words, &remotes).map(|target| (target.user, target.host, target.port)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn hosts_are_read_as_ssh_has_them_and_names_from_the_settings() {
+        let some = |text: &str| Some(text.to_owned());
+        for (words, user, host, port) in [
+            ("h", None, "h", None),
+            ("u@h", some("u"), "h", None),
+            ("h:22", None, "h", Some(22)),
+            ("a@b@h:1", some("a@b"), "h", Some(1)),
+            ("::1", None, "::1", None),
+            ("u@[fe80::1%eth0]:70", some("u"), "fe80::1%eth0", Some(70)),
+            ("web", some("deploy"), "10.0.0.7", Some(2222)),
+            ("root@web:23", some("root"), "10.0.0.7", Some(23)),
+        ] {
+            assert_eq!(parse(words), Ok((user, host.to_owned(), port)), "{words}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused_by_name() {
+        for words in
+            ["-oProxyCommand=x", "u@-h", "-u@h", "h:", "h:0", "h:x", "h:70000", "@h", "u@", "[::1", "a b", "h;id", "$(id)", "h\n"]
+        {
+            let said = parse(words).unwrap_err();
+            assert!(said.contains(&format!("{words:?}")), "{words}: {said}");
+        }
+    }
+}

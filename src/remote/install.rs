@@ -1,0 +1,230 @@
+//! Puts this very binary where a far side has none of this protocol: `~/.cache/recant/bin/<version>/recant`.
+//!
+//! It is whole or not there: copied beside its place, compared by SHA-256 there, run once, and renamed. Other versions go.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::link::Link;
+use super::{Error, PROTOCOL};
+
+/// The folder of versions, below the far side's home.
+pub(super) const PLACE: &str = ".cache/recant/bin";
+/// This one's.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A program's file, as far as another machine cares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The processor, as uname(1) calls it.
+    pub machine: String,
+    /// Whether it needs nothing else: no interpreter, which loads libraries.
+    pub is_static: bool,
+}
+
+impl Program {
+    /// This process's own. Errors: what kept it from being read.
+    pub fn own() -> io::Result<Self> {
+        let mut file = std::fs::File::open(OWN)?;
+        Self::read(&mut file)
+    }
+
+    /// Reads the headers of an ELF file (elf(5)) of 64 bits.
+    fn read(file: &mut impl Read) -> io::Result<Self> {
+        let mut head = Vec::new();
+        file.take(64 << 10).read_to_end(&mut head)?;
+        let at = |offset: usize, length: usize| head.get(offset..offset.checked_add(length)?);
+        let number = |offset, length| -> Option<usize> {
+            let bytes = at(offset, length)?;
+            // Of the byte order that this process itself has, or it could not run.
+            let fold = |sum: usize, byte: &u8| sum << 8 | usize::from(*byte);
+            Some(if cfg!(target_endian = "little") { bytes.iter().rev().fold(0, fold) } else { bytes.iter().fold(0, fold) })
+        };
+        let garbled = || io::Error::new(io::ErrorKind::InvalidData, "it is no ELF file of 64 bits");
+        if at(0, 5) != Some(b"\x7fELF\x02") {
+            return Err(garbled());
+        }
+        let (table, size, count) = (number(32, 8), number(54, 2), number(56, 2));
+        let (table, size, count) =
+            table.zip(size).zip(count).map(|((table, size), count)| (table, size, count)).ok_or_else(garbled)?;
+        let mut is_static = true;
+        for n in 0..count {
+            const PT_INTERP: usize = 3;
+            let kind = table.checked_add(n * size).and_then(|offset| number(offset, 4)).ok_or_else(garbled)?;
+            is_static &= kind != PT_INTERP;
+        }
+        Ok(Self { machine: std::env::consts::ARCH.into(), is_static })
+    }
+}
+
+/// This process's own file, also where its name has another one now.
+const OWN: &str = "/proc/self/exe";
+
+/// Puts it there. Errors: [`Error::NotInstalled`] with what stands against it and what would do it, [`Error::Unreached`].
+pub fn put(link: &Link<'_>) -> Result<(), Error> {
+    let host = link.host();
+    let not = |why: String, remedy: String| Error::NotInstalled { host: host.clone(), why, remedy };
+    let program =
+        Program::own().map_err(|error| not(format!("{OWN}: {}", crate::error::reason(&error)), by_hand(&host, None)))?;
+    if !program.is_static {
+        let why = format!("{} is no static build, and may not run elsewhere", own_name().display());
+        return Err(not(why, format!("make static, then use that one: {}", by_hand(&host, None))));
+    }
+    let bytes =
+        std::fs::read(OWN).map_err(|error| not(format!("{OWN}: {}", crate::error::reason(&error)), by_hand(&host, None)))?;
+    let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut wire = link.open(&text(&digest))?;
+    let (mut system, mut machine) = (String::new(), String::new());
+    // What a login script wrote comes first.
+    while system.is_empty() {
+        let line = wire.line();
+        if line.is_empty() {
+            return Err(match wire.unanswered(&mut |_, _| Ok(())) {
+                Error::Missing { .. } => not(
+                    "its login shell carries out no commands".into(),
+                    "give that user a login shell, or use another: -H USER@HOST".into(),
+                ),
+                error => error,
+            });
+        }
+        let text = String::from_utf8_lossy(&line);
+        if let Some((_, found)) = text.split_once("recant-install ") {
+            (system, machine) = found.trim().split_once(' ').map(|(a, b)| (a.into(), b.into())).unwrap_or_default();
+        }
+    }
+    if system != "Linux" || machine_of(&machine) != program.machine {
+        let why =
+            format!("it runs {system} on {machine}, and {} is built for Linux on {}", own_name().display(), program.machine);
+        return Err(not(why, format!("build it for that machine, then: {}", by_hand(&host, Some("recant")))));
+    }
+    let mut to = wire.ssh_stdin.take();
+    if let Some(to) = &mut to {
+        // What stands against it is told by the other end.
+        let _refused = to.write_all(b"go\n").and_then(|()| to.write_all(&bytes)).and_then(|()| to.flush());
+    }
+    drop(to);
+    loop {
+        let line = wire.line();
+        let text = String::from_utf8_lossy(&line);
+        if text.starts_with("recant-installed") {
+            return Ok(());
+        }
+        if let Some(word) = text.strip_prefix("recant-refused ") {
+            let (why, remedy) = refused(word.trim(), &host);
+            return Err(not(why, remedy));
+        }
+        if line.is_empty() {
+            return Err(not("the connection ended meanwhile".into(), by_hand(&host, None)));
+        }
+    }
+}
+
+/// What the far side does: nothing before it is told to go on; then a copy beside the place, its digest, a first run, the rename.
+fn text(digest: &str) -> String {
+    format!(
+        "exec sh -c 'umask 077; echo recant-install $(uname -s) $(uname -m); read go || exit 1; \
+         d=$HOME/{PLACE}; t=$d/.new-$$; \
+         no() {{ rm -rf \"$t\"; cat >/dev/null; echo recant-refused $1; exit 1; }}; \
+         mkdir -p \"$t\" 2>/dev/null || no folder; \
+         {{ cat >\"$t/recant\"; }} 2>/dev/null || no room; \
+         s=$({{ sha256sum \"$t/recant\" || sha256 -r \"$t/recant\" || shasum -a 256 \"$t/recant\"; }} 2>/dev/null); s=${{s%% *}}; \
+         [ -n \"$s\" ] || no digest; [ \"$s\" = {digest} ] || no copy; \
+         chmod 755 \"$t/recant\" && sync \"$t/recant\" 2>/dev/null; \
+         \"$t/recant\" far --speaks {PROTOCOL} >/dev/null 2>&1 || no run; \
+         mkdir -p \"$d/{VERSION}\" && mv -f \"$t/recant\" \"$d/{VERSION}/recant\" || no folder; rmdir \"$t\"; \
+         for o in \"$d\"/*; do [ \"$o\" = \"$d/{VERSION}\" ] || rm -rf \"$o\"; done; \
+         find \"$d\" -maxdepth 1 -name \".new-*\" -mmin +60 -exec rm -rf {{}} + 2>/dev/null; \
+         echo recant-installed'"
+    )
+}
+
+fn refused(word: &str, host: &str) -> (String, String) {
+    let path = format!("~/{PLACE}");
+    let elsewhere = format!(
+        "put it into PATH there: scp {} {host}:/tmp/recant && ssh {host} sudo install /tmp/recant /usr/local/bin/",
+        own_name().display()
+    );
+    match word {
+        "folder" => (format!("{path} cannot be made or written to"), elsewhere),
+        "room" => {
+            (format!("it cannot be written below {path}: there may be no room"), format!("make room there, or {elsewhere}"))
+        }
+        "digest" => ("there is no sha256sum, so that the copy cannot be checked".into(), by_hand(host, None)),
+        "copy" => (
+            "the copy has another SHA-256 than the original".into(),
+            "try again; the line or the disk there garbles what it is given".into(),
+        ),
+        "run" => (format!("it does not run below {path}: the file system may be mounted noexec"), elsewhere),
+        other => (format!("it said {other:?}"), by_hand(host, None)),
+    }
+}
+
+/// The commands that put a binary there.
+fn by_hand(host: &str, program: Option<&str>) -> String {
+    let own = own_name();
+    let program = program.map_or(own.as_path(), Path::new);
+    let folder = format!("{PLACE}/{VERSION}");
+    format!("ssh {host} mkdir -p {folder} && scp {} {host}:{folder}/recant", program.display())
+}
+
+/// The name that this process was started by.
+fn own_name() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| "recant".into())
+}
+
+/// Rust's name for a processor that uname(1) calls so.
+fn machine_of(uname: &str) -> &str {
+    match uname {
+        "arm64" => "aarch64",
+        "amd64" => "x86_64",
+        "ppc64le" => "powerpc64",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn elf(kinds: &[u32]) -> Vec<u8> {
+        let mut bytes = vec![0; 64];
+        bytes[..5].copy_from_slice(b"\x7fELF\x02");
+        bytes[32..40].copy_from_slice(&64_u64.to_ne_bytes());
+        bytes[54..56].copy_from_slice(&56_u16.to_ne_bytes());
+        bytes[56..58].copy_from_slice(&u16::try_from(kinds.len()).unwrap().to_ne_bytes());
+        for kind in kinds {
+            let mut header = [0; 56];
+            header[..4].copy_from_slice(&kind.to_ne_bytes());
+            bytes.extend(header);
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_program_without_an_interpreter_is_static() {
+        for (kinds, is_static) in [(&[1_u32, 2][..], true), (&[6, 3, 1], false), (&[], true)] {
+            assert_eq!(Program::read(&mut &*elf(kinds)).unwrap().is_static, is_static, "{kinds:?}");
+        }
+        assert!(Program::own().is_ok());
+    }
+
+    #[test]
+    fn what_is_no_program_is_an_error_however_it_is_cut() {
+        let whole = elf(&[1, 1, 3]);
+        for end in 0..whole.len() - 52 {
+            assert!(Program::read(&mut &whole[..end]).is_err(), "cut at {end}");
+        }
+        let mut far_off = whole;
+        far_off[32..40].copy_from_slice(&u64::MAX.to_ne_bytes());
+        assert!(Program::read(&mut &*far_off).is_err());
+    }
+
+    #[test]
+    fn the_text_is_one_that_every_shell_reads_alike() {
+        let text = text("00ff");
+        let inside = text.strip_prefix("exec sh -c '").unwrap().strip_suffix('\'').unwrap();
+        assert!(!inside.contains(['\'', '!', '\\', '\n', '`']), "{text}");
+    }
+}

@@ -1,0 +1,138 @@
+//! The same verb on another machine: the far side's recant works on the far side's files with the far side's store, and the system's
+//! own ssh carries words, streams and signals between the two. docs/remote.md has the protocol.
+//!
+//! In: a call's words and streams, and which machine is meant. Out: what the far side's recant said, and its exit status. No
+//! tree and no store is touched on this side. What always holds:
+//! - **R1** No word of a user becomes text of a shell: the command that ssh carries is constant, and the request is data behind it
+//!   ([`frame`]), or one word of letters and digits ([`request::Request::word`]).
+//! - **R2** A connection that is cut decides nothing: the far side finishes or undoes by its own journal ([`far`]), and an end of standard
+//!   input counts only where it was sent.
+//! - **R3** ssh is the user's: no option of its settings is overridden, no password is read.
+
+pub mod far;
+pub mod frame;
+pub mod host;
+pub mod install;
+pub mod link;
+pub mod request;
+
+use std::io;
+
+use crate::error::{Failure, Kind};
+
+/// The version of what goes over the connection; docs/remote.md tells what each one is.
+pub const PROTOCOL: u32 = 1;
+
+/// How a far side ends that has no recant of this protocol. A verb may end so too, and is then asked for what it is.
+pub const MISSING: u8 = 213;
+
+/// What went wrong between two machines.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What names a host is no name.
+    #[error("{words:?} is no host: {why}")]
+    Host {
+        /// As given.
+        words: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// ssh cannot be started.
+    #[error("cannot start {program}: {}", crate::error::reason(source))]
+    NoSsh {
+        /// What was to be started.
+        program: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// ssh ended before the far side had said anything.
+    #[error("{host}: no connection: ssh ended with status {status}")]
+    Unreached {
+        /// The host.
+        host: String,
+        /// ssh's own.
+        status: u8,
+    },
+    /// The connection ended before the far side told how the verb ended.
+    #[error("{host}: the connection was cut before the end was known")]
+    Lost {
+        /// The host.
+        host: String,
+    },
+    /// A signal came before the far side had answered.
+    #[error("{host}: ended by a signal before the far side had answered")]
+    Asked {
+        /// The host.
+        host: String,
+        /// The signal's number.
+        signal: u8,
+    },
+    /// There is no recant of this protocol on the far side.
+    #[error("{host}: there is no recant of protocol {PROTOCOL} there")]
+    Missing {
+        /// The host.
+        host: String,
+    },
+    /// It could not be put there.
+    #[error("{host}: recant cannot be put there: {why}")]
+    NotInstalled {
+        /// The host.
+        host: String,
+        /// What stands against it.
+        why: String,
+        /// What would do it.
+        remedy: String,
+    },
+    /// What is asked for is too long for a command line, which a terminal needs.
+    #[error("these words take {bytes} bytes; over a terminal {} are the most", request::ON_COMMAND_LINE)]
+    TooLong {
+        /// Bytes.
+        bytes: usize,
+    },
+    /// The other side speaks another protocol.
+    #[error("the near side speaks protocol {theirs}, this one {PROTOCOL}")]
+    Protocol {
+        /// Its protocol.
+        theirs: u32,
+    },
+    /// What came is no request.
+    #[error("the request is garbled: {why}")]
+    Garbled {
+        /// In what way.
+        why: String,
+    },
+}
+
+impl Failure for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Error::Host { .. } => Kind::Usage,
+            _ => Kind::Refused,
+        }
+    }
+
+    fn state(&self) -> Option<String> {
+        match self {
+            Error::Host { .. } => None,
+            Error::Unreached { host, .. } => Some(format!("nothing is known to have been done on {host}")),
+            Error::Lost { host } | Error::Asked { host, .. } => {
+                Some(format!("what {host} had begun it finishes or undoes by itself, by its own journal"))
+            }
+            _ => Some("nothing was changed".into()),
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        match self {
+            Error::Host { .. } => Some("a host is [USER@]HOST[:PORT], or a name of [remotes] in the settings".into()),
+            Error::NoSsh { .. } => Some("install OpenSSH's client, or name it: remote.ssh in the settings".into()),
+            Error::Lost { host } | Error::Asked { host, .. } => Some(format!("recant -H {host} status tells what was done")),
+            Error::Missing { host } => Some(format!("without --no-install this recant is put there: recant -H {host} doctor")),
+            Error::NotInstalled { remedy, .. } => Some(remedy.clone()),
+            Error::TooLong { .. } => {
+                Some("give it from a pipe: recant … < /dev/null, or put the words into a script there".into())
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Commits that are taken back unless somebody confirms them in time: what is waited for, in `unconfirmed/<id>` of the store.
+//!
+//! A record is durable before the commit that it is of is sealed, so that no crash leaves a commit that nobody would take back. It counts while
+//! that generation, or a later one, is the session's and something of it is on the tree.
+
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use super::header::Header;
+use super::id::Id;
+use super::run::boot_id;
+use super::store::{Store, read_small};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, Time};
+use crate::tree::json;
+use crate::tree::time;
+
+const FOLDER: &[u8] = b"unconfirmed";
+
+/// One commit that waits for a word.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The version of this file's form.
+    pub schema: u32,
+    /// Whose commit.
+    pub session: Id,
+    /// The generation that the commit seals.
+    pub generation: u64,
+    /// Until when, by the clock on the wall.
+    #[serde(with = "time")]
+    pub due: Time,
+    /// The boot in which that was.
+    pub boot: String,
+    /// Until when, by the clock that nobody sets and that only this boot has.
+    #[serde(with = "time")]
+    pub due_since_boot: Time,
+    /// Who takes it back then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Why it could not be taken back when it was due.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
+}
+
+impl Record {
+    /// Of a commit of `session`, which is about to seal the next generation, `seconds` from now.
+    pub fn new(header: &Header, seconds: i64) -> Self {
+        let later = |time: Time| Time { s: time.s.saturating_add(seconds), ns: time.ns };
+        Self {
+            schema: 1,
+            session: header.id.clone(),
+            generation: header.generation + 1,
+            due: later(crate::fs::exact_now()),
+            boot: boot_id(),
+            due_since_boot: later(crate::fs::since_boot()),
+            by: None,
+            failed: Vec::new(),
+        }
+    }
+
+    /// Whether it is about what is on the tree now.
+    pub fn counts(&self, header: &Header) -> bool {
+        header.generation >= self.generation && header.counts.inside > 0
+    }
+
+    /// Whether the time is over. In the boot that it was written in a clock tells that nobody sets; after a restart the one on the
+    /// wall has to do.
+    pub fn is_due(&self) -> bool {
+        self.left() == Time::default()
+    }
+
+    /// How long there is still time; nothing once there is none.
+    pub fn left(&self) -> Time {
+        let same_boot = !self.boot.is_empty() && self.boot == boot_id();
+        let (due, now) =
+            if same_boot { (self.due_since_boot, crate::fs::since_boot()) } else { (self.due, crate::fs::exact_now()) };
+        match (due.s - now.s, i64::from(due.ns) - i64::from(now.ns)) {
+            (s, ns) if s > 0 && ns < 0 => Time { s: s - 1, ns: u32::try_from(ns + 1_000_000_000).unwrap_or(0) },
+            (s, ns) if s >= 0 && ns >= 0 => Time { s, ns: u32::try_from(ns).unwrap_or(0) },
+            _ => Time::default(),
+        }
+    }
+}
+
+fn folder(store: &Store) -> Result<Option<Dir>, Error> {
+    match store.dir.open_below(FOLDER) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        dir => Ok(Some(dir.at("open the folder", store.dir.at(FOLDER))?)),
+    }
+}
+
+/// Writes a record, durably.
+pub fn keep(fs: &Fs, store: &Store, record: &Record) -> Result<(), Error> {
+    let dir = match folder(store)? {
+        Some(dir) => dir,
+        None => {
+            let at = store.dir.at(FOLDER);
+            match fs.mkdir(at, 0o700) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                made => made.at("make the folder", at)?,
+            }
+            fs.sync_dir(&store.dir).at("sync", store.path.as_path().display())?; // D3
+            at.open_dir().at("open the folder", at)?
+        }
+    };
+    let at = dir.at(record.session.as_str().as_bytes());
+    // D1, D2: a commit that is sealed without it would stay for good.
+    Ok(fs.replace(at, &json::line(record)).at("write", at)?)
+}
+
+/// The record of a session.
+pub fn read(store: &Store, id: &Id) -> Result<Option<Record>, Error> {
+    let Some(dir) = folder(store)? else { return Ok(None) };
+    let at = dir.at(id.as_str().as_bytes());
+    let Some(bytes) = read_small(at, 16 << 20)? else { return Ok(None) };
+    let damaged = |why: String| Error::Damaged { path: at.to_string(), why };
+    let record: Record = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+    if record.session == *id { Ok(Some(record)) } else { Err(damaged(format!("it is that of session {}", record.session))) }
+}
+
+/// The ids of all sessions that have a record.
+pub fn waiting(store: &Store) -> Result<Vec<Id>, Error> {
+    let Some(dir) = folder(store)? else { return Ok(Vec::new()) };
+    let names = dir.names().at("list", dir.path().display())?;
+    let mut ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
+    ids.sort();
+    Ok(ids)
+}
+
+/// Takes a record away, durably: the commit stays, or is taken back already.
+pub fn drop_record(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
+    let Some(dir) = folder(store)? else { return Ok(()) };
+    let at = dir.at(id.as_str().as_bytes());
+    fs.unlink_if_there(at).at("remove", at)?;
+    // D2: one that came back after a cut would take back what was confirmed.
+    Ok(fs.sync_dir(&dir).at("sync", dir.path().display())?)
+}

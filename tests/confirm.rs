@@ -1,0 +1,316 @@
+//! Commits that wait for a word: confirmed they stay, else they are rolled back exactly, by a watcher or by whoever comes next, whatever became
+//! of the shell, the watcher or the machine.
+#![allow(clippy::disallowed_methods, reason = "tests change files themselves")]
+
+mod common;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use common::{Manifest, World};
+use serde_json::Value;
+
+/// A world with a session to commit, and how the tree was.
+fn scene() -> (World, String, Manifest) {
+    let world = World::new();
+    world.write("edited", "old").write("gone", "away").mkdir("full/sub");
+    let before = world.manifest();
+    let id = world.begin();
+    world.stage_write(&id, "edited", "new").stage_write(&id, "made/new", "new");
+    world.recant(&format!("session delete {id} gone")).ok();
+    (world, id, before)
+}
+
+fn record(world: &World, id: &str) -> PathBuf {
+    world.store().join("unconfirmed").join(id)
+}
+
+#[track_caller]
+fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(30), "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The process that watches, as the commit named it.
+fn watcher(said: &common::Said) -> i32 {
+    let by = said.json()["confirm"]["by"].as_str().expect("who watches").to_owned();
+    by.strip_prefix("process ").unwrap_or_else(|| panic!("{by}")).parse().expect("a number")
+}
+
+fn is_there(pid: i32) -> bool {
+    // One that has ended and waits for its parent is a zombie.
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+fn kill(pid: i32) {
+    let known = rustix::process::Pid::from_raw(pid).expect("a process");
+    rustix::process::kill_process(known, rustix::process::Signal::KILL).expect("a kill");
+    wait_until("the watcher's end", || !is_there(pid));
+}
+
+/// Makes a record say that its time is over, in this boot or in another.
+fn overdue(world: &World, id: &str, boot: Option<&str>) {
+    let path = record(world, id);
+    let mut json: Value = serde_json::from_slice(&std::fs::read(&path).expect("a record")).expect("JSON");
+    json["due"] = "2020-01-01T00:00:00.000000000Z".into();
+    if let Some(boot) = boot {
+        json["boot"] = boot.into();
+    } else {
+        json["due_since_boot"] = "1970-01-01T00:00:00.000000001Z".into();
+    }
+    std::fs::write(path, json.to_string()).expect("another record");
+}
+
+#[test]
+fn a_commit_that_is_confirmed_stays_and_its_watcher_ends() {
+    let (world, id, before) = scene();
+    let said = world.call(["commit", &id, "--confirm-within", "1h", "--json"]).run().ok();
+    let pid = watcher(&said);
+    assert!(is_there(pid), "{said}");
+    let status = world.recant("status --json").ok().json();
+    assert_eq!(
+        (&status["unconfirmed"][0]["session"], &status["unconfirmed"][0]["overdue"]),
+        (&id.as_str().into(), &false.into())
+    );
+    let text = world.recant("status").ok();
+    assert!(text.stdout().contains("unless confirmed: recant confirm"), "{text}");
+    world.call(["confirm", &id]).run().ok();
+    wait_until("the watcher's end", || !is_there(pid));
+    assert!(!record(&world, &id).exists());
+    assert_eq!(world.status(&id), "committed");
+    let said = world.call(["confirm", &id]).run().with(1);
+    assert!(said.stderr().contains("waits for no confirmation"), "{said}");
+    world.call(["rollback", &id]).run().ok();
+    before.assert_same(&world.manifest(), "taken back by hand");
+}
+
+#[test]
+fn one_that_is_not_confirmed_is_rolled_back_exactly_though_the_shell_has_ended() {
+    let (world, id, before) = scene();
+    // The shell that commits is gone at once, with its session and its terminal's, if it had one.
+    let script = "setsid \"$0\" commit \"$1\" --confirm-within 2s --json";
+    let said = world.program("sh", ["-c", script, env!("CARGO_BIN_EXE_recant"), &id]).run().ok();
+    assert_eq!(world.status(&id), "committed");
+    let pid = watcher(&said);
+    wait_until("the rollback", || !record(&world, &id).exists());
+    wait_until("the watcher's end", || !is_there(pid));
+    assert_eq!(world.status(&id), "rolled_back");
+    before.assert_same(&world.manifest(), "rolled back by itself");
+    let said = world.call(["confirm", &id]).run().with(1);
+    assert!(said.stderr().contains("was not confirmed in time") && said.stderr().contains("it was rolled back at"), "{said}");
+    world.call(["redo", &id]).run().ok();
+    assert_eq!(world.read("edited"), "new");
+}
+
+#[test]
+fn what_its_watcher_did_not_do_the_next_verb_that_changes_something_does() {
+    // A boot of its own, this one; another one: a restart.
+    for boot in [None, Some("00000000-0000-0000-0000-000000000000")] {
+        let (world, id, before) = scene();
+        let said = world.call(["commit", &id, "--confirm-within", "1h", "--json"]).run().ok();
+        kill(watcher(&said));
+        overdue(&world, &id, boot);
+        let status = world.recant("status").ok();
+        assert!(status.stdout().contains("the next recant that changes something takes it back"), "{status}");
+        assert_eq!(world.status(&id), "committed", "looking changes nothing");
+        world.call(["rollback", &id, "--dry-run"]).run().ok();
+        assert_eq!(world.status(&id), "committed", "a dry run changes nothing");
+        let said = world.recant("session new").ok();
+        assert_eq!(said.stderr().lines().count(), 1, "{said}");
+        assert!(said.stderr().contains("was not confirmed by") && said.stderr().contains("rolled back, 4 taken back"), "{said}");
+        before.assert_same(&world.manifest(), "rolled back by the next verb");
+        assert_eq!(world.status(&id), "rolled_back");
+        world.assert_tidy("afterwards");
+        assert!(world.recant("session new").ok().stderr().is_empty());
+    }
+}
+
+#[test]
+fn a_restart_before_the_time_is_over_takes_nothing_back() {
+    let (world, id, _) = scene();
+    let said = world.call(["commit", &id, "--confirm-within", "1h", "--json"]).run().ok();
+    kill(watcher(&said));
+    let path = record(&world, &id);
+    let mut json: Value = serde_json::from_slice(&std::fs::read(&path).expect("a record")).expect("JSON");
+    json["boot"] = "another".into();
+    // What the other boot's clock said means nothing in this one.
+    json["due_since_boot"] = "1970-01-01T00:00:00.000000001Z".into();
+    std::fs::write(&path, json.to_string()).expect("another record");
+    world.recant("session new").ok();
+    assert_eq!(world.status(&id), "committed");
+    world.call(["confirm", &id]).run().ok();
+    assert_eq!(world.status(&id), "committed");
+}
+
+#[test]
+fn confirming_too_late_says_so() {
+    let (world, id, before) = scene();
+    let said = world.call(["commit", &id, "--confirm-within", "1h", "--json"]).run().ok();
+    kill(watcher(&said));
+    overdue(&world, &id, None);
+    let said = world.call(["confirm", &id]).run().with(1);
+    assert!(said.stderr().contains("was not confirmed in time"), "{said}");
+    before.assert_same(&world.manifest(), "rolled back first");
+}
+
+#[test]
+fn what_somebody_edited_since_stays_and_is_named() {
+    let (world, id, _) = scene();
+    let said = world.call(["commit", &id, "--confirm-within", "1h", "--json"]).run().ok();
+    kill(watcher(&said));
+    world.write("edited", "by somebody");
+    overdue(&world, &id, None);
+    let said = world.recant("session new").ok();
+    assert!(said.stderr().contains("and stays") && said.stderr().contains("tree/edited"), "{said}");
+    assert_eq!(world.read("edited"), "by somebody");
+    assert_eq!(world.status(&id), "committed", "all of it stays: nothing is done in part");
+    let status = world.recant("status --json").ok().json();
+    assert!(status["unconfirmed"][0]["failed"][0].as_str().is_some_and(|why| why.contains("tree/edited")), "{status}");
+    let text = world.recant("status").ok();
+    assert!(text.stdout().contains("not all of it could be taken back"), "{text}");
+    let log = world.recant("log --json").ok().stdout();
+    assert!(log.contains("\"result\":\"left\""), "{log}");
+    // Once it is as it was committed, the next verb takes it back; or somebody lets it stay.
+    world.call(["confirm", &id]).run().ok();
+    assert_eq!(world.recant("status --json").ok().json()["unconfirmed"], Value::Array(Vec::new()));
+    assert_eq!(world.read("edited"), "by somebody");
+}
+
+#[test]
+fn a_rollback_by_hand_ends_the_waiting_and_a_redo_begins_none() {
+    let (world, id, before) = scene();
+    let said = world.call(["commit", &id, "--confirm-within", "1h", "--json"]).run().ok();
+    let pid = watcher(&said);
+    world.call(["rollback", &id]).run().ok();
+    assert!(!record(&world, &id).exists());
+    wait_until("the watcher's end", || !is_there(pid));
+    before.assert_same(&world.manifest(), "taken back by hand");
+    world.call(["redo", &id]).run().ok();
+    world.recant("session new").ok();
+    assert_eq!(world.status(&id), "committed");
+}
+
+#[test]
+fn a_commit_that_comes_to_nothing_waits_for_no_word() {
+    let (world, id, _) = scene();
+    world.write("edited", "theirs");
+    world.call(["commit", &id, "--confirm-within", "5m"]).run().with(3);
+    assert!(!record(&world, &id).exists());
+    world.write("edited", "old");
+    world.call(["commit", &id, &world.path("gone").display().to_string()]).run().ok();
+    let said = world.call(["commit", &id, "--confirm-within", "5m"]).run().with(1);
+    assert!(said.stderr().contains("a part of it is committed already"), "{said}");
+    for wrong in ["5", "0s", "-1m", "500d", "soon"] {
+        world.call(["commit", &id, &format!("--confirm-within={wrong}")]).run().with(2);
+    }
+}
+
+#[test]
+fn a_record_that_is_garbled_is_said_and_stops_nothing() {
+    let (world, id, _) = scene();
+    let said = world.call(["commit", &id, "--confirm-within", "1h", "--json"]).run().ok();
+    kill(watcher(&said));
+    std::fs::write(record(&world, &id), "{").expect("another record");
+    let said = world.recant("session new").ok();
+    assert!(said.stderr().contains("whether session") && said.stderr().contains("cannot be told"), "{said}");
+    world.recant("status").ok();
+    assert_eq!(world.status(&id), "committed");
+}
+
+/// Killed before every step: a commit that is on the tree is taken back when its time is over; one that is not leaves nothing.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_commit_that_waits_for_a_word_and_is_killed_before_any_step_is_taken_back_or_not_begun() {
+    let (mut pending, mut taken) = (0, 0);
+    for n in 1.. {
+        let (world, id, before) = scene();
+        let call = world.call(["commit", &id, "--confirm-within", "1h", "--json"]);
+        let said = call.env("RECANT_STEPS", format!("kill:{n}")).env("RECANT_CONFIRM_BY", "nobody").run();
+        if said.status != 137 {
+            said.ok();
+            break;
+        }
+        let what = format!("killed before step {n}");
+        if record(&world, &id).exists() {
+            overdue(&world, &id, None);
+        }
+        world.recant("session new").ok();
+        world.assert_tidy(&what);
+        match &*world.status(&id) {
+            "pending" => pending += 1,
+            "rolled_back" => taken += 1,
+            other => panic!("{what}: {other}"),
+        }
+        before.assert_same(&world.manifest(), &what);
+        // Nothing of it is in the way of the next one.
+        let verb = if world.status(&id) == "pending" { "commit" } else { "redo" };
+        world.call([verb, &id]).run().ok();
+        world.recant("session new").ok();
+        assert_eq!(world.status(&id), "committed", "{what}");
+    }
+    assert!(pending > 10 && taken > 10, "{pending} not begun, {taken} taken back");
+}
+
+/// The rollback that nobody asked for, killed before every step, is ended by the next verb.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_rollback_by_itself_that_is_killed_before_any_step_is_ended_by_the_next() {
+    for n in 1.. {
+        let (world, id, before) = scene();
+        let call = world.call(["commit", &id, "--confirm-within", "1h"]).env("RECANT_CONFIRM_BY", "nobody");
+        call.run().ok();
+        overdue(&world, &id, None);
+        let said = world.call(["recover"]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        if said.status != 137 {
+            said.ok();
+            assert!(n > 30, "only {n} steps");
+            break;
+        }
+        world.recant("session new").ok();
+        let what = format!("killed before step {n}");
+        before.assert_same(&world.manifest(), &what);
+        assert_eq!(world.status(&id), "rolled_back", "{what}");
+        world.assert_tidy(&what);
+    }
+}
+
+/// systemd-run and at, as far as what they are given: scripts in their place do it at once.
+#[cfg(feature = "crash-points")]
+#[test]
+fn timers_and_jobs_are_given_what_takes_the_commit_back() {
+    use std::os::unix::fs::PermissionsExt;
+    for (by, name, script) in [
+        (
+            "systemd",
+            "systemd-run",
+            "#!/bin/sh\necho \"$@\" > ../given\nwhile [ \"$1\" != -- ]; do shift; done; shift; \"$@\" &\n",
+        ),
+        ("at", "at", "#!/bin/sh\necho \"$@\" > ../given\ncat > ../job\nsh ../job &\n"),
+    ] {
+        let mut world = World::new();
+        let bin = world.root().join("b'in");
+        std::fs::create_dir(&bin).expect("a folder");
+        std::fs::write(bin.join(name), script).expect("a script");
+        std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).expect("its mode");
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+        world.set("PATH", path).set("RECANT_CONFIRM_BY", by);
+        let store = world.root().join("it's a store");
+        world.set("RECANT_STORE", &store);
+        world.write("edited", "old");
+        let before = world.manifest();
+        let id = world.begin();
+        world.stage_write(&id, "edited", "new");
+        let said = world.call(["commit", &id, "--confirm-within", "1s", "--json"]).run().ok();
+        let told = said.json()["confirm"]["by"].as_str().expect("who").to_owned();
+        assert!(told.starts_with(by), "{told}");
+        let given = std::fs::read_to_string(world.root().join("given")).expect("what it was given");
+        let wanted = if by == "at" { "-t 2" } else { "--on-active=1s" };
+        assert!(given.contains(wanted), "{given}");
+        wait_until("the rollback", || !store.join("unconfirmed").join(&id).exists());
+        before.assert_same(&world.manifest(), by);
+    }
+}
