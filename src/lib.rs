@@ -5,6 +5,7 @@
 //! - [`capture`] runs a command and reads what it left into changes; [`session`] records them, or what is staged by hand;
 //! - [`commit`] and [`rollback`] say which states go from where to where; [`engine`] brings them there, all or none;
 //! - [`snapshot`] keeps numbered copies of a folder, and makes sessions of the way back to them;
+//! - [`moving`] takes a session out of a store as one stream, and into another one;
 //! - [`checkpoint`] is what came off the tree; [`tree`] what is on disk; [`fs`] the one place of system calls that change it;
 //! - [`remote`] has a verb carried out by the recant of another machine;
 //! - [`cli`] alone prints. docs/ARCHITECTURE.md has the whole.
@@ -17,6 +18,7 @@ pub mod config;
 pub mod engine;
 pub mod error;
 pub mod fs;
+pub mod moving;
 pub mod remote;
 pub mod rollback;
 pub mod session;

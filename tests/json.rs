@@ -99,6 +99,12 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("session write", &run("session chmod named 0755 f").ok().json());
     shapes.check("session rename", &run("session rename named other").ok().json());
     shapes.check("session rename", &run("session rename other named").ok().json());
+    let stream = run("session export named").ok().out;
+    let there = World::new();
+    for _ in 0..2 {
+        let said = there.call(["session", "import", "--map", "/=/nowhere", "--json"]).stdin(&stream).run();
+        shapes.check("session import", &said.json());
+    }
     for words in ["diff", "diff named --stat"] {
         let diff = run(words).ok().json();
         assert_eq!(diff["changes"].as_array().unwrap().len(), 6);

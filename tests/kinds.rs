@@ -507,3 +507,30 @@ fn a_users_own_folder_without_w_is_no_obstacle() {
     }
     assert_eq!(world.path("closed").as_os_str().as_bytes().last(), Some(&b'd'));
 }
+
+/// The kernel lets an owner set no `user.*` attribute on a file that he may not write to.
+#[test]
+fn attributes_of_a_file_that_its_owner_may_not_write_to_go_there_and_back() {
+    let world = World::new();
+    world.write("closed", "x");
+    if !world.set_xattr("closed", "user.a", "1") {
+        return common::skip("extended attributes: the file system has none");
+    }
+    world.chmod("closed", 0o444);
+    if !common::can_run() {
+        return common::skip("attributes that a command sets: recant run does not work here");
+    }
+    let before = world.manifest();
+    let change = "chmod u+w closed; python3 -c 'import os; os.setxattr(\"closed\", \"user.a\", b\"2\")' && chmod u-w closed";
+    let said = world.call(["run", "--", "sh", "-c", change]).run();
+    if said.status == 127 {
+        return common::skip("python3 is missing");
+    }
+    world.recant("commit last").ok();
+    let after = world.manifest();
+    assert!(!before.difference(&after).is_empty(), "{said}");
+    world.recant("rollback last").ok();
+    before.assert_same(&world.manifest(), "back");
+    world.recant("redo last").ok();
+    after.assert_same(&world.manifest(), "and forward");
+}

@@ -13,9 +13,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("engine", &["checkpoint", "session", "tree", "fs"]),
     ("commit", &["engine", "checkpoint", "session", "tree", "fs"]),
     ("rollback", &["engine", "checkpoint", "session", "tree", "fs"]),
+    ("moving", &["engine", "checkpoint", "session", "tree", "fs"]),
     ("snapshot", &["engine", "checkpoint", "session", "tree", "fs"]),
     ("remote", &["session"]),
-    ("cli", &["remote", "snapshot", "capture", "rollback", "commit", "engine", "checkpoint", "session", "tree", "fs"]),
+    ("cli", &["remote", "snapshot", "moving", "capture", "rollback", "commit", "engine", "checkpoint", "session", "tree", "fs"]),
     ("config", &[]),
     ("error", &[]),
 ];

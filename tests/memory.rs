@@ -38,7 +38,16 @@ fn nine_thousand_changes_take_less_than_20_mib() {
         within(&world, 20 << 10, &format!("{verb} {id}")).ok();
     }
     // What shows them reads the checkpoint along, not whole.
-    for words in ["show", "diff --stat", "checkpoint verify"] {
+    for words in [
+        "show",
+        "show --all",
+        "show --json",
+        "diff --stat",
+        "diff --stat --json",
+        "checkpoint show",
+        "checkpoint show --json",
+        "checkpoint verify",
+    ] {
         let (verb, options) = words.split_once(" --").unwrap_or((words, ""));
         let options = if options.is_empty() { String::new() } else { format!("--{options}") };
         within(&world, SHOWN_KIB, &format!("{verb} {id} {options}")).ok();

@@ -577,3 +577,19 @@ fn a_forced_recovery_that_is_cut_off_and_then_finished_loses_nothing_of_anybody(
         }
     }
 }
+
+#[test]
+fn a_folder_that_somebody_filled_is_kept_by_no_forced_recovery_between_two_file_systems() {
+    let scene = Scene::new("commit", true).interrupted();
+    scene.world.remove("edited").write("edited/in", "theirs");
+    let said = scene.recover("--force").with(1);
+    let text = format!("{}{}", said.stdout(), said.stderr());
+    assert!(text.contains("edited: the folder that is there now has something in it, and the store"), "{said}");
+    assert!(text.contains("move it away, then recant recover"), "{said}");
+    assert_eq!(scene.world.read("edited/in"), "theirs");
+    // What is said to help does.
+    std::fs::rename(scene.world.path("edited"), scene.world.root().join("aside")).expect("it is moved away");
+    scene.recover("--force").ok();
+    assert_eq!(scene.world.read("edited"), "old");
+    scene.assert_over("by force, when it was moved away");
+}

@@ -727,3 +727,49 @@ fn what_is_done_already_is_said_and_the_store_stays_as_it_is() {
         assert_eq!(log, world.recant("log --json").ok().stdout(), "{verb}");
     }
 }
+
+#[test]
+fn two_originals_of_one_content_that_are_committed_one_after_the_other_are_both_kept() {
+    use std::os::unix::fs::MetadataExt;
+    let world = World::new();
+    world.write("a", "same").write("b", "same").set_mtime("b", 1_000_000_000, 5);
+    let before = world.manifest();
+    let inodes = || ["a", "b"].map(|name| world.path(name).metadata().expect("a file").ino());
+    let was = inodes();
+    let id = world.begin();
+    world.stage_write(&id, "a", "1").stage_write(&id, "b", "2");
+    for name in ["a", "b"] {
+        world.recant(&format!("commit {id} {name}")).ok();
+        world.recant(&format!("checkpoint verify {id}")).ok();
+    }
+    world.recant(&format!("rollback {id}")).ok();
+    before.without_folder_times().assert_same(&world.manifest().without_folder_times(), "both came back");
+    assert_eq!(inodes(), was);
+}
+
+#[test]
+fn what_was_put_is_known_by_its_fingerprint_and_not_read_again() {
+    let world = World::new();
+    world.write("a", "1");
+    let id = world.edited("a");
+    world.recant(&format!("commit {id}")).ok();
+    let manifest = std::fs::read_to_string(world.session(&id).join("checkpoint/manifest.jsonl")).unwrap();
+    let line: serde_json::Value = serde_json::from_str(manifest.lines().next().unwrap()).unwrap();
+    use std::os::unix::fs::MetadataExt;
+    let ino = world.path("a").metadata().unwrap().ino();
+    assert_eq!(line["original"]["put"]["ino"], ino, "{line}");
+}
+
+#[test]
+fn what_somebody_removed_with_its_folder_is_gone_already_for_a_rollback() {
+    let world = World::new();
+    world.write("kept", "1");
+    let before = world.manifest().without_folder_times();
+    let id = world.begin();
+    world.stage_write(&id, "made/deep/new", "n").stage_write(&id, "kept", "2");
+    world.recant(&format!("commit {id}")).ok();
+    world.remove("made");
+    let said = world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest().without_folder_times(), &said.to_string());
+    assert_eq!(world.status(&id), "rolled_back");
+}

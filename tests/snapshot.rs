@@ -346,6 +346,14 @@ fn paths_dry_run_keep_new_no_backup_and_safe() {
     assert!(world.recant("rollback last").with(1).stderr().contains("pruned"));
     let log = world.recant("log").ok().stdout();
     assert!(log.contains("snapshot restore 0"), "{log}");
+    // Each restore stands there with its number, what was asked for, and how it ended; its session tells the paths.
+    restore(&world, "1 a/one").ok();
+    let log = world.recant("log --json").ok().json();
+    let last = log["entries"].as_array().expect("entries").iter().find(|entry| entry["restore"].is_object()).expect("a restore");
+    let (tree, one) = (world.path(""), world.path("a/one"));
+    let tree = tree.to_str().expect("plain").trim_end_matches('/');
+    assert_eq!(last["restore"], serde_json::json!({ "folder": tree, "snapshot": 1, "only": [one] }), "{last}");
+    assert_eq!((&last["result"], &last["paths"]), (&"done".into(), &1.into()), "{last}");
 }
 
 #[test]
@@ -640,4 +648,81 @@ fn two_at_once_get_numbers_of_their_own() {
     let mut numbers = said.clone();
     numbers.sort();
     assert_eq!(numbers, ["0", "1", "2", "3", "4", "5"]);
+}
+
+#[test]
+fn a_file_that_never_stands_still_is_named_and_left_alone() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let world = World::new();
+    world.write("busy", vec![b'0'; 4 << 20]).write("calm", "1");
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let file = std::fs::File::options().write(true).open(world.path("busy")).expect("the file");
+            for i in (0..8_u8).cycle() {
+                std::os::unix::fs::FileExt::write_all_at(&file, &[b'0' + i], 7).expect("a write");
+                if ended.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        let said = world.recant("snapshot create");
+        ended.store(true, Ordering::Relaxed);
+        let said = said.with(4);
+        assert!(said.stderr().contains("busy: not in the snapshot: it changes while it is read"), "{said}");
+    });
+    world.write("busy", "mine").write("calm", "2");
+    let said = restore(&world, "0").with(4);
+    assert!(said.stdout().contains("busy"), "{said}");
+    assert_eq!((world.read("busy"), world.read("calm")), ("mine".into(), "1".into()));
+}
+
+#[test]
+fn rules_that_cannot_be_read_whole_stop_a_snapshot() {
+    let world = World::new();
+    world.write("f", "1").write(".recantignore", "x\n".repeat((1 << 19) + 1));
+    let said = world.recant("snapshot create").with(1);
+    assert!(said.stderr().contains(".recantignore: it has more than 1048576 bytes"), "{said}");
+    world.write(".recantignore", "x\n".repeat(1 << 19));
+    number(&world, "");
+    if rustix::process::geteuid().is_root() {
+        return common::skip("a file of rules that may not be read: only an ordinary user is kept from one");
+    }
+    world.chmod(".recantignore", 0);
+    let said = world.recant("snapshot create").with(1);
+    assert!(said.stderr().contains("cannot read the rules in") && said.stderr().contains(".recantignore"), "{said}");
+    world.chmod(".recantignore", 0o600);
+}
+
+#[test]
+fn on_a_terminal_what_a_restore_removes_is_listed_and_asked_for() {
+    let world = World::new();
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return common::skip("script makes the terminal");
+    }
+    world.write("f", "1");
+    number(&world, "");
+    world.write("f", "2").write("new", "mine");
+    let answered = |answer: &str, options: &str| {
+        let command = format!("{} snapshot restore 0 {options}", env!("CARGO_BIN_EXE_recant"));
+        let mut child = world.program("script", ["-qec", &command, "/dev/null"]).command();
+        let mut child = child.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().expect("script");
+        std::io::Write::write_all(&mut child.stdin.take().expect("its input"), answer.as_bytes()).expect("an answer");
+        let output = child.wait_with_output().expect("its end");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let before = world.manifest();
+    for no in ["n\n", "\n"] {
+        let (status, said) = answered(no, "");
+        assert_eq!(status, Some(1), "{said}");
+        assert!(said.contains("removed") && said.contains("tree/new"), "{said}");
+        assert!(said.contains("Remove 1 path, created since?"), "{said}");
+        before.assert_same(&world.manifest(), "after No");
+    }
+    // What removes nothing asks nothing.
+    let (status, said) = answered("", "--keep-new --dry-run");
+    assert_eq!((status, said.contains('?')), (Some(0), false), "{said}");
+    let (status, said) = answered("y\n", "");
+    assert_eq!(status, Some(0), "{said}");
+    assert_eq!((world.read("f"), world.exists("new")), ("1".into(), false));
 }

@@ -1,26 +1,30 @@
 //! `checkpoint list`, `show`, `verify`, `prune`: what commits took off the tree.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use super::bar::Bar;
 use super::list::Damaged;
+use super::out::Each;
 use super::problem::Problem;
 use super::show::sort_text;
 use super::text::{self, Side};
 use super::{Call, Ended, args, at_work, is_at_work, is_held};
-use crate::checkpoint::manifest::{Kept, Manifest, Original};
+use crate::checkpoint::manifest::{Kept, Reading};
 use crate::checkpoint::verify::{Verdict, verify};
 use crate::engine::Progress;
 use crate::error::Kind;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
-use crate::session::change::Sort;
+use crate::session::change::{Change, Sort};
 use crate::session::header::{Checkpoint, Header};
 use crate::session::id::Id;
-use crate::session::store::Store;
-use crate::tree::state::{Object, sort_word};
+use crate::session::lines::Reading as ReadingChanges;
+use crate::session::store::{Session, Store};
+use crate::tree::state::{Object, State, sort_word};
 use crate::tree::time;
 
 /// A checkpoint in a listing.
@@ -103,79 +107,128 @@ fn print_list(call: &Call, headers: &[Header]) {
 
 /// One original.
 #[derive(Serialize)]
-struct OriginalRow<'a> {
-    path: &'a AbsPath,
+struct OriginalRow {
+    path: AbsPath,
     change: Option<Sort>,
     /// What was there; `null` for nothing.
-    before: &'a Object,
+    before: Object,
     /// Why it is not kept, where it is not.
-    uncovered: Option<&'a str>,
+    uncovered: Option<Cow<'static, str>>,
 }
 
 /// `{"schema":1,"session":…,"status":…,"checkpoint":…,"bytes":n,"originals":[…]}`.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct Shown<'a, R: Serialize> {
     session: &'a Id,
     status: &'static str,
     checkpoint: Checkpoint,
     bytes: u64,
-    originals: &'a [OriginalRow<'a>],
+    originals: R,
+}
+
+/// The originals of a session, one by one in path order, each beside its change; ends at the first failure, which is kept.
+struct Originals<'f> {
+    manifest: Reading,
+    changes: ReadingChanges,
+    change: Option<Change>,
+    failed: &'f Cell<Option<Problem>>,
+}
+
+impl<'f> Originals<'f> {
+    /// Reads through the manifest once: what is damaged is found before anything of it is shown.
+    fn of(session: &Session, failed: &'f Cell<Option<Problem>>) -> Result<Self, Problem> {
+        Reading::open(&session.dir)?.folder_times()?;
+        let mut changes = session.read_changes()?;
+        Ok(Self { manifest: Reading::open(&session.dir)?, change: changes.next()?, changes, failed })
+    }
+
+    fn row(&mut self) -> Result<Option<OriginalRow>, Problem> {
+        let Some(original) = self.manifest.next()? else { return Ok(None) };
+        while self.change.as_ref().is_some_and(|change| change.path < original.path) {
+            self.change = self.changes.next()?;
+        }
+        let change = self.change.as_ref().filter(|change| change.path == original.path).map(Change::sort);
+        let uncovered = match original.kept {
+            Kept::Uncovered { why } => Some(why),
+            _ => None,
+        };
+        Ok(Some(OriginalRow { path: original.path, change, before: original.state, uncovered }))
+    }
+}
+
+impl Iterator for Originals<'_> {
+    type Item = OriginalRow;
+
+    fn next(&mut self) -> Option<OriginalRow> {
+        self.row().unwrap_or_else(|problem| {
+            self.failed.set(Some(problem));
+            None
+        })
+    }
 }
 
 /// Shows each path of a checkpoint.
 pub fn show(call: &Call, args: &args::CheckpointShow) -> Result<Ended, Problem> {
     let (_, session) = call.session(args.id.as_deref())?;
     let header = &session.header;
-    let manifest = Manifest::read(&session.dir)?;
-    let changes = session.changes()?;
-    let originals: Vec<OriginalRow> = manifest
-        .originals
-        .values()
-        .map(|original| OriginalRow {
-            path: &original.path,
-            change: changes.at(&original.path).map(|change| change.sort()),
-            before: &original.state,
-            uncovered: uncovered(original),
-        })
-        .collect();
-    if !call.out.is_text() {
-        let (status, bytes) = (header.status().word(), header.sizes.checkpoint);
-        let whole = Shown { session: &header.id, status, checkpoint: header.checkpoint, bytes, originals: &originals };
-        call.out.list(&whole, &originals);
+    let failed = Cell::new(None);
+    let originals = Originals::of(&session, &failed)?;
+    if call.out.is_text() {
+        call.out.page(call.config.pager.value.as_deref());
+        if header.checkpoint == Checkpoint::Pruned {
+            call.out.warn(format_args!("the checkpoint of session {} was pruned: the originals are gone", header.id));
+        }
+        let rows: Vec<TextRow> = originals.map(TextRow::from).collect();
+        if let Some(problem) = failed.take() {
+            return Err(problem);
+        }
+        print_originals(call, &header.id, &rows);
         return Ok(Ended::Done);
     }
-    call.out.page(call.config.pager.value.as_deref());
-    if header.checkpoint == Checkpoint::Pruned {
-        call.out.warn(format_args!("the checkpoint of session {} was pruned: the originals are gone", header.id));
-    }
-    if originals.is_empty() {
-        call.out.note(format_args!("nothing of session {} is on the tree: its checkpoint is empty", header.id));
-    }
-    let row = |row: &OriginalRow| {
-        let before = row.before.as_ref();
-        let size = before.filter(|state| state.digest().is_some()).map_or(String::new(), |state| text::bytes(state.size()));
-        let why = row.uncovered.map_or(String::new(), |why| format!("  (not kept: {why})"));
-        [
-            row.change.map_or("", sort_text).to_owned(),
-            before.map_or("nothing", |state| sort_word(state.sort())).to_owned(),
-            size,
-            format!("{}{why}", row.path),
-        ]
-    };
-    let rows: Vec<[String; 4]> = originals.iter().map(row).collect();
-    let sides = [Side::Left, Side::Left, Side::Right, Side::Left];
-    text::table(sides, &rows).for_each(|line| call.out.line(line));
-    let left = originals.iter().filter(|row| row.uncovered.is_some()).count();
-    if left > 0 {
-        call.out.warn(format_args!("{} will not come back at a rollback", text::count(left as u64, "path")));
-    }
-    Ok(Ended::Done)
+    let (status, bytes) = (header.status().word(), header.sizes.checkpoint);
+    let originals = Cell::new(Some(originals));
+    let rows = || originals.take().into_iter().flatten();
+    let whole = Shown { session: &header.id, status, checkpoint: header.checkpoint, bytes, originals: Each(rows) };
+    call.out.list(&whole, rows());
+    failed.take().map_or(Ok(Ended::Done), Err)
 }
 
-fn uncovered(original: &Original) -> Option<&str> {
-    match &original.kept {
-        Kept::Uncovered { why } => Some(why),
-        _ => None,
+/// What of an original a person reads.
+struct TextRow {
+    path: AbsPath,
+    change: &'static str,
+    before: &'static str,
+    size: Option<u64>,
+    uncovered: Option<Cow<'static, str>>,
+}
+
+impl From<OriginalRow> for TextRow {
+    fn from(row: OriginalRow) -> Self {
+        let before = row.before.as_ref();
+        Self {
+            change: row.change.map_or("", sort_text),
+            before: before.map_or("nothing", |state| sort_word(state.sort())),
+            size: before.filter(|state| state.digest().is_some()).map(State::size),
+            path: row.path,
+            uncovered: row.uncovered,
+        }
+    }
+}
+
+fn print_originals(call: &Call, id: &Id, rows: &[TextRow]) {
+    if rows.is_empty() {
+        call.out.note(format_args!("nothing of session {id} is on the tree: its checkpoint is empty"));
+    }
+    let cells = |row: &TextRow| {
+        let why = row.uncovered.as_ref().map_or(String::new(), |why| format!("  (not kept: {why})"));
+        let size = row.size.map_or(String::new(), text::bytes);
+        [row.change.to_owned(), row.before.to_owned(), size, format!("{}{why}", row.path)]
+    };
+    let sides = [Side::Left, Side::Left, Side::Right, Side::Left];
+    text::table(sides, rows.iter().map(cells)).for_each(|line| call.out.line(line));
+    let left = rows.iter().filter(|row| row.uncovered.is_some()).count();
+    if left > 0 {
+        call.out.warn(format_args!("{} will not come back at a rollback", text::count(left as u64, "path")));
     }
 }
 

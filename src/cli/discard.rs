@@ -48,13 +48,6 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
 
 /// One line of the log, about a session that is as `header` has it.
 pub fn note_in_log(call: &Call, store: &Store, verb: &str, header: &Header) -> Result<(), Problem> {
-    let entry = log::Entry {
-        time: crate::fs::now(),
-        verb: verb.into(),
-        session: header.id.clone(),
-        generation: header.generation,
-        result: "done".into(),
-        paths: header.counts.changes,
-    };
+    let entry = log::Entry::new(verb, &header.id, header.generation, "done", header.counts.changes);
     Ok(log::append(&call.fs, store, &entry)?)
 }

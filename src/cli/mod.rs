@@ -8,6 +8,7 @@
 mod apply;
 pub mod args;
 mod bar;
+mod begun;
 mod cat;
 mod checkpoint;
 mod config;
@@ -21,6 +22,7 @@ mod hints;
 mod list;
 mod log;
 mod manual;
+mod moving;
 mod out;
 mod place;
 mod problem;
@@ -144,7 +146,7 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Commit(args) => args.what.dry_run,
         Verb::Rollback(args) | Verb::Redo(args) => args.what.dry_run,
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } | Verb::Session { verb: SessionVerb::Prune(args) } => args.dry_run,
-        Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_)),
+        Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_) | SessionVerb::Export(_)),
         Verb::Snapshot { verb } => match verb {
             SnapshotVerb::Create(_) => false,
             SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_) => true,
@@ -263,6 +265,8 @@ impl Call {
                 SessionVerb::Show(args) => show::show(self, &args),
                 SessionVerb::Discard(args) => discard::discard(self, &args),
                 SessionVerb::Rename(args) => stage::rename(self, &args),
+                SessionVerb::Export(args) => moving::export(self, &args),
+                SessionVerb::Import(args) => moving::import(self, &args),
                 SessionVerb::Prune(args) => prune::sessions(self, &args),
             },
             Verb::List => list::list(self),

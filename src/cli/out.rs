@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
 
 use anstyle::Style;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::far::Near;
 use super::problem::Problem;
@@ -149,15 +149,15 @@ impl Out {
         }
     }
 
-    /// The result as one JSON document on a line.
+    /// The result as one JSON document on a line, which is never in memory as a whole.
     pub fn document(&self, body: &impl Serialize) {
-        self.bytes(&json_line(body));
+        json::write_line(Sink(self), &Document { schema: 1, body });
     }
 
-    /// A list: as one document under `key` in `whole`, or an item a line.
-    pub fn list<T: Serialize>(&self, whole: &impl Serialize, items: &[T]) {
+    /// A list: as one document in `whole`, or an item a line.
+    pub fn list(&self, whole: &impl Serialize, items: impl IntoIterator<Item: Serialize>) {
         match self.form {
-            Form::JsonLines => items.iter().for_each(|item| self.document(item)),
+            Form::JsonLines => items.into_iter().for_each(|item| self.document(&item)),
             _ => self.document(whole),
         }
     }
@@ -250,6 +250,29 @@ impl Out {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.closed.set(true),
             Err(error) => *self.failed.borrow_mut() = Some(error),
         }
+    }
+}
+
+/// A list in a document whose items are made one by one, as they are written.
+pub struct Each<F>(pub F);
+
+impl<F: Fn() -> I, I: IntoIterator<Item: Serialize>> Serialize for Each<F> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((self.0)())
+    }
+}
+
+/// Standard output for what writes by itself. A failure is kept for the end, as of all that is printed.
+struct Sink<'o>(&'o Out);
+
+impl Write for Sink<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.bytes(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

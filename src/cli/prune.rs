@@ -180,9 +180,7 @@ fn remove_garbled(call: &Call, store: &Store, remains: Remains, journaled: &[Id]
         Err(error) => Err(error.into()),
         Ok(()) => {
             let paths = (done.lost.len() - known.0) as u64;
-            let (time, result) = (crate::fs::now(), "done".into());
-            let entry = log::Entry { time, verb: "prune".into(), session: id, generation: 0, result, paths };
-            Ok(log::append(&call.fs, store, &entry)?)
+            Ok(log::append(&call.fs, store, &log::Entry::new("prune", &id, 0, "done", paths))?)
         }
     }
 }

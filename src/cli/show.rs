@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::fold::{Line, fold};
 use super::list::{SessionRow, shown};
+use super::out::Each;
 use super::problem::Problem;
 use super::renames::Renames;
 use super::sides::Sources;
@@ -58,11 +59,11 @@ impl<'a> ChangeRow<'a> {
 
 /// `{"schema":1,"session":{…},"run":{…},"folder_times":n,"changes":[…]}`.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct Whole<'a, R: Serialize> {
     session: SessionRow<'a>,
     run: Option<&'a Run>,
     folder_times: usize,
-    changes: &'a [ChangeRow<'a>],
+    changes: R,
 }
 
 /// The word in JSON.
@@ -96,22 +97,27 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     let sides = session.sides(changes.list.len())?;
     let renames = renames(call, &session, &changes.list, &sides);
     if !call.out.is_text() {
-        let rows = sides.iter().enumerate().map(|(i, side)| ChangeRow::new(&changes.list, i, *side, &renames));
-        let rows: Vec<ChangeRow> = rows.collect();
+        let rows = || sides.iter().enumerate().map(|(i, side)| ChangeRow::new(&changes.list, i, *side, &renames));
         let session = SessionRow::new(header, standing);
-        let whole = Whole { session, run: run.as_ref(), folder_times: changes.folder_times.len(), changes: &rows };
-        call.out.list(&whole, &rows);
+        let whole = Whole { session, run: run.as_ref(), folder_times: changes.folder_times.len(), changes: Each(rows) };
+        call.out.list(&whole, rows());
         return Ok(Ended::Done);
     }
     call.out.page(call.config.pager.value.as_deref());
     print_head(call, header, standing, run.as_ref());
     print_counts(call, &changes.list);
-    let rows = rows(header, &changes.list, &sides, &renames, args.all);
-    if !rows.is_empty() {
+    let (listed, lines) = folded(&changes.list, &renames, args.all);
+    if !lines.is_empty() {
         call.out.line("");
     }
+    let row = |line: &Line| match line {
+        Line::Row(at) => row(header, &changes.list, &sides, &renames, listed[*at]),
+        Line::Folded(top, n) => {
+            ["below".into(), String::new(), String::new(), String::new(), format!("{top}: {n} changes (--all lists them)")]
+        }
+    };
     let columns = [Column::Left, Column::Left, Column::Left, Column::Right, Column::Left];
-    text::table(columns, &rows).for_each(|line| call.out.line(line));
+    text::table(columns, lines.iter().map(row)).for_each(|line| call.out.line(line));
     if args.all {
         changes.folder_times.iter().for_each(|time| call.out.line(format_args!("times     folder  {}", time.path)));
     }
@@ -192,8 +198,9 @@ fn print_counts(call: &Call, changes: &[Change]) {
     call.out.line(format_args!("{:<10}  {sum}", "changes"));
 }
 
-/// The table's rows: without changes of the mtime alone, crowded places folded, unless `all` is asked for. A renamed file is one row.
-fn rows(header: &Header, changes: &[Change], sides: &[Side], renames: &Renames, all: bool) -> Vec<[String; 5]> {
+/// The changes that are listed, by index, and the table's lines: without changes of the mtime alone, crowded places folded, unless
+/// `all` is asked for. A renamed file is one line.
+fn folded(changes: &[Change], renames: &Renames, all: bool) -> (Vec<usize>, Vec<Line>) {
     let is_listed = |i: &usize| (all || changes[*i].sort() != Sort::Times) && renames.to(changes, *i).is_none();
     let listed: Vec<usize> = (0..changes.len()).filter(is_listed).collect();
     let must_show = |at: usize| {
@@ -202,24 +209,19 @@ fn rows(header: &Header, changes: &[Change], sides: &[Side], renames: &Renames, 
         all || is_gone || change.marks.foreign || change.marks.link_broken
     };
     let lines = fold(listed.iter().map(|i| &changes[*i].path), must_show);
-    let line = |line: Line| match line {
-        Line::Row(at) => {
-            let i = listed[at];
-            let mut row = row(header, &changes[i], sides[i]);
-            if let Some(from) = renames.from(changes, i) {
-                row[0] = "renamed".into();
-                row[4] = format!("{from} → {}", row[4]);
-            }
-            row
-        }
-        Line::Folded(top, n) => {
-            ["below".into(), String::new(), String::new(), String::new(), format!("{top}: {n} changes (--all lists them)")]
-        }
-    };
-    lines.into_iter().map(line).collect()
+    (listed, lines)
 }
 
-fn row(header: &Header, change: &Change, side: Side) -> [String; 5] {
+fn row(header: &Header, changes: &[Change], sides: &[Side], renames: &Renames, i: usize) -> [String; 5] {
+    let mut row = row_of(header, &changes[i], sides[i]);
+    if let Some(from) = renames.from(changes, i) {
+        row[0] = "renamed".into();
+        row[4] = format!("{from} → {}", row[4]);
+    }
+    row
+}
+
+fn row_of(header: &Header, change: &Change, side: Side) -> [String; 5] {
     let object = change.after.as_ref().or(change.before.object.as_ref());
     let kind = object.map_or("", |state| sort_word(state.sort()));
     let size = object.filter(|_| kind == "file").map_or(String::new(), |state| text::bytes(state.size()));

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::args::SnapshotRestore;
+use super::begun::{filled, take_away};
 use super::fold::{Line, fold};
 use super::problem::Problem;
 use super::snapshot::{Left, inner, series};
@@ -66,16 +67,17 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     }
     crate::fs::roots::open_many();
     let command = format!("snapshot restore {n} {}", series.folder);
-    let mut session = restore::session(&call.fs, store, &series, &compared, command)?;
+    let mut session = filled(call, store, None, command, |session| restore::fill(&call.fs, &series, &compared, session))?;
     let id = session.id().clone();
     let done = apply::commit_restore(call, store, &mut session, args.force);
-    note_in_log(call, store, n, &session, &done)?;
+    let only = paths.iter().map(|path| whole(&series.folder, path)).collect::<Result<_, _>>()?;
+    note_in_log(call, store, log::Restore { folder: series.folder.clone(), snapshot: n, only }, &session, &done)?;
     let (report, _) = match done {
         Ok(done) => done,
         Err(problem) => {
             // Nothing was changed: what it would have put is in the snapshot still. Where the engine is stuck the session stays.
             if !matches!(problem.kind, Kind::Stuck) {
-                drop(store.remove_session(&call.fs, session));
+                take_away(call, store, session);
             }
             return Err(problem);
         }
@@ -94,7 +96,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
 fn note_in_log(
     call: &Call,
     store: &Store,
-    n: u64,
+    asked: log::Restore,
     session: &Session,
     done: &Result<(Report, Ended), Problem>,
 ) -> Result<(), Problem> {
@@ -103,15 +105,9 @@ fn note_in_log(
         Ok((report, _)) => ("left", report.rows.len()),
         Err(_) => ("failed", 0),
     };
-    let entry = log::Entry {
-        time: crate::fs::exact_now(),
-        verb: format!("snapshot restore {n}"),
-        session: session.id().clone(),
-        generation: session.header.generation,
-        result: result.into(),
-        paths: paths as u64,
-    };
-    Ok(log::append(&call.fs, store, &entry)?)
+    let verb = format!("snapshot restore {}", asked.snapshot);
+    let entry = log::Entry::new(verb, session.id(), session.header.generation, result, paths as u64);
+    Ok(log::append(&call.fs, store, &log::Entry { restore: Some(asked), ..entry })?)
 }
 
 fn ended(left: &[Left]) -> Ended {

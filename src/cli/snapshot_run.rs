@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 
 use super::args::Run;
+use super::begun::filled;
 use super::problem::Problem;
 use super::run::{RunDocument, not_started};
 use super::snapshot::folder;
@@ -14,7 +15,7 @@ use crate::capture::hold::start_of;
 use crate::capture::run::{Command, Event, Exit, Ground, Linger, Network, run_on};
 use crate::fs::path::AbsPath;
 use crate::session::run::Ending;
-use crate::session::store::Store;
+use crate::session::store::{Locked, Store};
 use crate::snapshot::committed::{self, Step};
 use crate::snapshot::compare;
 use crate::snapshot::create::{Asked, Made, create};
@@ -154,6 +155,7 @@ fn collect(
     if count == 0 {
         return Ok(None);
     }
-    let session = committed::session(&call.fs, store, &steps, args.name.as_deref(), start_of(&args.command))?;
+    let fill = |session: &mut Locked| committed::fill(&call.fs, &steps, session);
+    let session = filled(call, store, args.name.as_deref(), start_of(&args.command), fill)?;
     Ok(Some((session.id().clone(), count)))
 }

@@ -1,5 +1,7 @@
 //! How figures and tables read.
 
+use std::borrow::Borrow;
+
 use chrono::{DateTime, Local, Utc};
 
 use crate::fs::dir::Time;
@@ -46,17 +48,21 @@ pub enum Side {
     Right,
 }
 
-/// Rows with their columns under each other, two spaces between them, no blanks at a line's end.
-pub fn table<const N: usize>(sides: [Side; N], rows: &[[String; N]]) -> impl Iterator<Item = String> {
+/// Rows with their columns under each other, two spaces between them, no blanks at a line's end. The rows are gone through twice: what
+/// makes them one by one keeps none in memory.
+pub fn table<const N: usize, R>(sides: [Side; N], rows: R) -> impl Iterator<Item = String>
+where
+    R: IntoIterator<Item: Borrow<[String; N]>> + Clone,
+{
     let mut widths = [0; N];
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
+    for row in rows.clone() {
+        for (width, cell) in widths.iter_mut().zip(row.borrow()) {
             *width = (*width).max(cell.chars().count());
         }
     }
-    let line = move |row: &[String; N]| {
+    let line = move |row: R::Item| {
         let mut line = String::new();
-        for ((cell, width), side) in row.iter().zip(widths).zip(sides) {
+        for ((cell, width), side) in row.borrow().iter().zip(widths).zip(sides) {
             if width == 0 {
                 continue;
             }
@@ -72,7 +78,7 @@ pub fn table<const N: usize>(sides: [Side; N], rows: &[[String; N]]) -> impl Ite
         line.truncate(line.trim_end().len());
         line
     };
-    rows.iter().map(line)
+    rows.into_iter().map(line)
 }
 
 #[cfg(test)]

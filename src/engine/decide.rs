@@ -449,13 +449,7 @@ fn amend_manifest(fs: &Fs, reach: &mut Reach, session: &Session, header: &Header
 }
 
 fn note(fs: &Fs, store: &Store, journal: &Journal, how: Decision) -> Result<(), Error> {
-    let entry = log::Entry {
-        time: crate::fs::now(),
-        verb: "recover".into(),
-        session: journal.head.session.clone(),
-        generation: journal.head.generation + 1,
-        result: if how == Decision::Force { "forced" } else { "finished" }.into(),
-        paths: journal.items.len() as u64,
-    };
-    Ok(log::append(fs, store, &entry)?)
+    let result = if how == Decision::Force { "forced" } else { "finished" };
+    let (head, paths) = (&journal.head, journal.items.len() as u64);
+    Ok(log::append(fs, store, &log::Entry::new("recover", &head.session, head.generation + 1, result, paths))?)
 }

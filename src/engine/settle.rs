@@ -191,13 +191,6 @@ fn note(fs: &Fs, store: &Store, session: &Session, journal: &Journal, when: When
             return Ok(());
         }
     }
-    let entry = log::Entry {
-        time: crate::fs::now(),
-        verb: journal.head.verb.word().into(),
-        session: session.id().clone(),
-        generation,
-        result: "done".into(),
-        paths: journal.items.len() as u64,
-    };
+    let entry = log::Entry::new(journal.head.verb.word(), session.id(), generation, "done", journal.items.len() as u64);
     Ok(log::append(fs, store, &entry)?)
 }

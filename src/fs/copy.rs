@@ -46,24 +46,33 @@ impl Fs {
         let size = super::dir::stat_of(from)?.size;
         let mut copied = 0;
         let mut at = 0;
-        while at < size {
-            let data = match rustix::fs::seek(from, SeekFrom::Data(at)) {
-                Ok(data) => data,
-                Err(Errno::NXIO) => break,
-                Err(Errno::INVAL) => at,
-                Err(error) => return Err(error.into()),
-            };
-            let hole = match rustix::fs::seek(from, SeekFrom::Hole(data)) {
-                Ok(hole) => hole.min(size),
-                Err(Errno::INVAL) => size,
-                Err(error) => return Err(error.into()),
-            };
+        while let Some((data, hole)) = next_extent(from, at, size)? {
             copied += copy_range(from, to, data, hole)?;
             at = hole.max(at + 1);
         }
         rustix::fs::ftruncate(to, size)?;
         Ok(Copied::Bytes(copied))
     }
+}
+
+/// The next stretch of `file` that has content, at or behind the byte `at` and before `size`: where it begins and ends. What lies
+/// between stretches is holes. A file system that does not tell gives all the rest: lseek(2), SEEK_DATA.
+pub fn next_extent(file: &File, at: u64, size: u64) -> io::Result<Option<(u64, u64)>> {
+    if at >= size {
+        return Ok(None);
+    }
+    let data = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+        Ok(data) => data,
+        Err(Errno::NXIO) => return Ok(None),
+        Err(Errno::INVAL) => at,
+        Err(error) => return Err(error.into()),
+    };
+    let hole = match rustix::fs::seek(file, SeekFrom::Hole(data)) {
+        Ok(hole) => hole.min(size),
+        Err(Errno::INVAL) => size,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Some((data, hole)))
 }
 
 fn copy_range(from: &File, to: &File, start: u64, end: u64) -> io::Result<u64> {

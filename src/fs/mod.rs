@@ -339,19 +339,19 @@ impl Fs {
     /// Replaces one of recant's own files as a whole, durably: after a crash it is the old one or the new one. Mode 0600.
     #[track_caller]
     pub fn replace(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
-        self.replace_after(at, bytes, &[], None)
+        self.replace_after(at, bytes, &[], &[])
     }
 
-    /// The same, with what the new content speaks of: other files, each with the folder that it lies in, and the folder of
-    /// those that are new, are as durable as it is before it gets the name.
+    /// The same, with what the new content speaks of: other files, each with the folder that it lies in, and the folders in which
+    /// names are new, are as durable as it is before it gets the name.
     #[track_caller]
-    pub fn replace_after(&self, at: Entry<'_>, bytes: &[u8], files: &[(&File, &Path)], folder: Option<&Dir>) -> io::Result<()> {
+    pub fn replace_after(&self, at: Entry<'_>, bytes: &[u8], files: &[(&File, &Path)], folders: &[&Dir]) -> io::Result<()> {
         let temp = [at.name, b".new"].concat();
         let temp = at.dir.at(&temp);
         let file = self.write_new(temp, bytes)?;
         // D1: content before name, else a cut could leave the name on an empty file.
         self.sync_all(&[files, &[(&file, at.dir.path())]].concat())?;
-        if let Some(folder) = folder {
+        for folder in folders {
             self.sync_dir(folder)?; // D2
         }
         self.rename_over(temp, at)?;

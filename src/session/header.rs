@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::id::Id;
 use super::sides::{self, Side};
 use crate::fs::dir::Time;
+use crate::tree::digest::Digest;
 use crate::tree::time;
 
 /// How the changes came in.
@@ -97,6 +98,9 @@ pub struct Header {
     /// When the held content was dropped.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     pub discarded: Option<Time>,
+    /// It came as a stream: the digest of that, and of where its paths were mapped to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Digest>,
     /// Fields of a later recant, kept as they are.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -155,6 +159,7 @@ impl Header {
             sides: String::new(),
             checkpoint: Checkpoint::Kept,
             discarded: None,
+            imported: None,
             extra: Map::new(),
         }
     }

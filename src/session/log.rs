@@ -10,6 +10,7 @@ use super::store::Store;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
 use crate::tree::digest::Digest;
 use crate::tree::json;
 use crate::tree::time;
@@ -20,16 +21,38 @@ pub struct Entry {
     /// When.
     #[serde(with = "time")]
     pub time: Time,
-    /// commit, rollback, redo, recover, discard, prune.
+    /// commit, rollback, redo, recover, discard, prune, snapshot restore N.
     pub verb: String,
     /// Whose session.
     pub session: Id,
     /// What was sealed, for commit, rollback and redo.
     pub generation: u64,
-    /// done, undone, left.
+    /// done, left, failed, forced, finished.
     pub result: String,
     /// How many paths.
     pub paths: u64,
+    /// What a restore was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<Restore>,
+}
+
+/// What a restore was asked for. Which paths it changed its session tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restore {
+    /// Of which folder.
+    pub folder: AbsPath,
+    /// The snapshot's number.
+    pub snapshot: u64,
+    /// The paths that were named; none means all.
+    pub only: Vec<AbsPath>,
+}
+
+impl Entry {
+    /// Of something that was done now.
+    pub fn new(verb: impl Into<String>, session: &Id, generation: u64, result: &str, paths: u64) -> Self {
+        let (time, session) = (crate::fs::now(), session.clone());
+        Self { time, verb: verb.into(), session, generation, result: result.into(), paths, restore: None }
+    }
 }
 
 #[derive(Serialize, Deserialize)]

@@ -7,6 +7,7 @@
 //! - **S3** Nothing read from the store is used as a path before it was parsed as an [`Id`](id::Id), a digest, a number or
 //!   an [`AbsPath`](crate::fs::path::AbsPath) (docs/ARCHITECTURE.md, I14).
 
+mod arrive;
 pub mod change;
 pub mod header;
 pub mod id;

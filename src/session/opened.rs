@@ -138,21 +138,15 @@ impl Locked {
 
     /// Replaces the header, durably.
     pub fn save(&mut self, fs: &Fs, header: Header) -> Result<(), Error> {
-        self.save_after(fs, header, &[], None)
+        self.save_after(fs, header, &[], &[])
     }
 
-    /// The same after files that the header speaks of, each with the folder that it lies in, and the folder of those that are
-    /// new, are durable.
-    pub fn save_after(
-        &mut self,
-        fs: &Fs,
-        mut header: Header,
-        files: &[(&File, &Path)],
-        folder: Option<&Dir>,
-    ) -> Result<(), Error> {
+    /// The same after files that the header speaks of, each with the folder that it lies in, and the folders in which names
+    /// are new, are durable.
+    pub fn save_after(&mut self, fs: &Fs, mut header: Header, files: &[(&File, &Path)], folders: &[&Dir]) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let at = self.dir.at(b"session.json");
-        fs.replace_after(at, &header_bytes(&header), files, folder).at("write", at)?;
+        fs.replace_after(at, &header_bytes(&header), files, folders).at("write", at)?;
         self.session.header = header;
         Ok(())
     }

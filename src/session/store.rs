@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Error;
+pub use super::arrive::Arriving;
 use super::header::{Header, Origin, Status};
 use super::id::{self, Id};
 pub use super::opened::{Locked, Session, header_bytes, read_small};
@@ -300,7 +301,13 @@ impl Store {
             header.command = command.clone();
             let at = dir.at(b"session.json");
             let bytes = header_bytes(&header);
-            if durable { fs.replace(at, &bytes) } else { fs.replace_later(at, &bytes) }.at("write", at)?;
+            if durable {
+                // D3: content and originals will be durable in folders of these two, whose names have to last as well.
+                let [held, checkpoint] = [&b"held"[..], b"checkpoint"].map(|name| dir.open_below(name).at("open", dir.at(name)));
+                fs.replace_after(at, &bytes, &[], &[&held?, &checkpoint?]).at("write", at)?;
+            } else {
+                fs.replace_later(at, &bytes).at("write", at)?;
+            }
             match fs.place(temp, self.sessions.at(id.as_str().as_bytes())) {
                 Ok(()) => {}
                 // Drawn twice in one second.
@@ -320,7 +327,7 @@ impl Store {
     }
 
     /// Taken by whoever gives a session its number or a name: two at once would both find it free. Held for some ms.
-    fn numbering(&self, fs: &Fs) -> Result<Lock, Error> {
+    pub(super) fn numbering(&self, fs: &Fs) -> Result<Lock, Error> {
         let at = self.dir.at(b"numbering");
         let lock = Lock::wait(PATIENCE, || (), || Lock::try_take_file(fs, at, Hold::Exclusive)).at("lock", at)?;
         lock.ok_or_else(|| Error::Busy { what: format!("the list of sessions of {}", self.path) })
@@ -452,7 +459,7 @@ fn make_folders(fs: &Fs, path: &AbsPath) -> Result<Dir, Error> {
     Ok(Dir::open(path.as_path()).at("open the folder", path)?)
 }
 
-fn name_is_free<'h>(headers: impl IntoIterator<Item = &'h Header>, name: &str) -> Result<(), Error> {
+pub(super) fn name_is_free<'h>(headers: impl IntoIterator<Item = &'h Header>, name: &str) -> Result<(), Error> {
     let taken = headers.into_iter().find(|h| h.name.as_deref() == Some(name));
     taken.map_or(Ok(()), |h| Err(Error::NameTaken { name: name.into(), by: h.id.to_string() }))
 }

@@ -15,9 +15,9 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Changes, FolderTime, Marks};
-use crate::session::header::{Header, Origin};
+use crate::session::header::Header;
 use crate::session::sides::Side;
-use crate::session::store::{Locked, Store};
+use crate::session::store::Locked;
 use crate::tree::digest::Digest;
 use crate::tree::state::{Meta, State, What};
 
@@ -29,21 +29,9 @@ pub struct Step<'a> {
     pub compared: Compared,
 }
 
-/// Begins a session that is committed already: all of `steps`, whose folders do not lie in each other, in the order of their paths.
-/// Until its header is replaced, last of all, it is one without changes. A failure takes it away again.
-pub fn session(fs: &Fs, store: &Store, steps: &[Step<'_>], name: Option<&str>, command: String) -> Result<Locked, Error> {
-    let mut session = store.begin(fs, Origin::Staged, name, Some(command))?;
-    match fill(fs, steps, &mut session) {
-        Ok(()) => Ok(session),
-        Err(error) => {
-            // The first error is the one that counts.
-            drop(store.remove_session(fs, session));
-            Err(error)
-        }
-    }
-}
-
-fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Error> {
+/// Makes a session that was begun for it a committed one: all of `steps`, whose folders do not lie in each other, in the order of their
+/// paths. Until its header is replaced, last of all, it is one without changes, also after a failure.
+pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Error> {
     let folder = session.dir.open_below(b"checkpoint").at("open", session.dir.path().display())?;
     let blobs = session.dir.open_below(b"checkpoint/blobs").at("open", session.dir.path().display())?;
     let objects = session.dir.open_below(b"checkpoint/objects").at("open", session.dir.path().display())?;

@@ -12,28 +12,15 @@ use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Changes, FolderTime, Marks, object_name};
-use crate::session::header::Origin;
-use crate::session::store::{Locked, Store};
+use crate::session::store::Locked;
 use crate::tree::state::{State, What};
 
 /// From so many objects on the engine syncs their file system as a whole (docs/ARCHITECTURE.md, D7).
 const MANY: usize = 16;
 
-/// Begins the session of a restore: all that differs, with what is on the tree as `before` and what the snapshot has as
-/// `after`. `command` is what a listing shows of it. A failure takes the session away again.
-pub fn session(fs: &Fs, store: &Store, series: &Series, compared: &Compared, command: String) -> Result<Locked, Error> {
-    let mut session = store.begin(fs, Origin::Staged, None, Some(command))?;
-    match fill(fs, series, compared, &mut session) {
-        Ok(()) => Ok(session),
-        Err(error) => {
-            // The first error is the one that counts; what is left is a session without changes.
-            drop(store.remove_session(fs, session));
-            Err(error)
-        }
-    }
-}
-
-fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<(), Error> {
+/// Fills the session of a restore, which was begun for it: all that differs, with what is on the tree as `before` and what the snapshot
+/// has as `after`. A failure leaves a session that has no change.
+pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<(), Error> {
     let objects = session.dir.open_below(b"held/objects").at("open", session.dir.path().display())?;
     let mut holding =
         Holding { fs, kept: Kept::of(&series.dir), objects: &objects, firsts: HashMap::new(), files: Vec::new(), bytes: 0 };
@@ -126,6 +113,7 @@ impl Holding<'_> {
     fn sync(self) -> Result<(), Error> {
         let shown = self.objects.path();
         let files: Vec<_> = self.files.iter().map(|file| (file, shown)).collect();
+        // D1. The engine syncs what it puts once more (file: not caught here); this is for the session that is left where it comes to nothing.
         self.fs.sync_all(&files).at("sync", shown.display())?;
         Ok(self.fs.sync_dir(self.objects).at("sync", shown.display())?)
     }

@@ -266,7 +266,11 @@ fn ignore_file(folder: &AbsPath, dir: &Dir, name: &str) -> Result<Option<IgnoreF
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    at.open_file().and_then(|file| file.take(RULES_MAX).read_to_end(&mut bytes)).at("read the rules in", at)?;
+    at.open_file().and_then(|file| file.take(RULES_MAX + 1).read_to_end(&mut bytes)).at("read the rules in", at)?;
+    if bytes.len() as u64 > RULES_MAX {
+        let why = format!("it has more than {RULES_MAX} bytes, too many for rules of what is left out");
+        return Err(Error::Refused { path: at.to_string(), why, remedy: None });
+    }
     let text = String::from_utf8_lossy(&bytes).into_owned();
     Ok(Some(IgnoreFile { folder: folder.clone(), name: name.into(), text }))
 }

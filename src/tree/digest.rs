@@ -90,13 +90,23 @@ impl<'de> Deserialize<'de> for Digest {
 }
 
 /// A digest over what is written through it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Hasher(Sha256);
 
 impl Hasher {
     /// Takes more content in.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
+    }
+
+    /// Takes so many zeros in: a hole.
+    pub fn zeros(&mut self, mut count: u64) {
+        const ZEROS: [u8; 4096] = [0; 4096];
+        while count > 0 {
+            let piece = count.min(ZEROS.len() as u64);
+            self.0.update(&ZEROS[..usize::try_from(piece).unwrap_or(ZEROS.len())]);
+            count -= piece;
+        }
     }
 
     /// The digest of all that was taken in.

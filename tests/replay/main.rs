@@ -14,6 +14,7 @@ mod decided;
 mod model;
 mod rebuild;
 mod record;
+mod snapshots;
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -15,8 +15,8 @@ pub use apply::{Back, Commit, OnLimit, Recover, What};
 pub use look::{Cat, Diff, Log};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
-    CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Mkdir, New, Prune, Rename, SessionVerb, Show,
-    Symlink, Write,
+    CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Import, Mkdir, New, Prune, Rename,
+    SessionVerb, Show, Symlink, Write,
 };
 pub use snapshot::{SnapshotCreate, SnapshotDiff, SnapshotList, SnapshotPrune, SnapshotRestore, SnapshotShow, SnapshotVerb};
 

@@ -32,6 +32,10 @@ pub enum SessionVerb {
     Discard(Discard),
     /// Give a session another name, or none
     Rename(Rename),
+    /// Print a session as one stream, for another store or machine
+    Export(Export),
+    /// Take a session out of a stream: pending, with the same id
+    Import(Import),
     /// Remove sessions that are not needed any more
     #[command(after_help = "Examples:
   recant session prune --older-than 30d --dry-run
@@ -189,6 +193,36 @@ pub struct Rename {
     pub id: String,
     /// The new name; without one the session has none
     pub name: Option<String>,
+}
+
+/// `session export`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant session export k3fa > k3fa.recant
+  recant session export last | ssh web1 recant session import
+
+The stream holds the changes, with what was there before as digests, and the
+content. Of a session that came from a run these digests are taken now: a path
+that was changed since is a conflict, and nothing is exported.")]
+pub struct Export {
+    /// Id, its last part, a unique prefix, a name, or 'last'
+    pub id: String,
+}
+
+/// `session import`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant session import < k3fa.recant
+  recant session import --map /home/ann/site=/srv/site < k3fa.recant
+
+Prints the id. The session is pending here: diff shows it, commit makes it real.
+What stands on the tree otherwise than the session found it is a conflict, and
+named at once (exit status 3); the session is kept. The same stream once more
+changes nothing.")]
+pub struct Import {
+    /// Put what lies below FROM below TO; of several the longest FROM counts
+    #[arg(long, value_name = "FROM=TO")]
+    pub map: Vec<OsString>,
 }
 
 /// `session prune` and `checkpoint prune`.

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::list::SessionRow;
+use super::out::Each;
 use super::place;
 use super::problem::Problem;
 use super::renames::Renames;
@@ -40,7 +41,7 @@ struct Row<'a> {
 }
 
 /// With `--stat`.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 struct Lines {
     /// `null` where no lines can be counted: binary, too large, a side that cannot be had.
     insertions: Option<usize>,
@@ -48,11 +49,18 @@ struct Lines {
     binary: bool,
 }
 
+impl Lines {
+    fn of(view: &View<'_>) -> Self {
+        let counts = patch::counts(view);
+        Self { insertions: counts.map(|c| c.0), deletions: counts.map(|c| c.1), binary: view.is_binary() }
+    }
+}
+
 /// `{"schema":1,"session":{…},"changes":[…]}`.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct Whole<'a, R: Serialize> {
     session: SessionRow<'a>,
-    changes: &'a [Row<'a>],
+    changes: R,
 }
 
 /// `{"schema":1,"paths":[…]}`.
@@ -93,18 +101,18 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
             print(call, args, &changes.list, &wanted, &sides, &renames, &mut sources)
         };
     }
-    let mut rows = Vec::with_capacity(listed.len());
+    let mut told = Vec::with_capacity(wanted.len());
     for i in &wanted {
-        let (change, side) = (&changes.list[*i], sides[*i]);
-        let view = View::of(change, side, &mut sources, args.much.stat)?;
-        let lines = args.much.stat.then(|| {
-            let counts = patch::counts(&view);
-            Lines { insertions: counts.map(|c| c.0), deletions: counts.map(|c| c.1), binary: view.is_binary() }
-        });
-        rows.push(Row { change: ChangeRow::new(&changes.list, *i, side, &renames), conflict: view.conflict, lines });
+        let view = View::of(&changes.list[*i], sides[*i], &mut sources, args.much.stat)?;
+        told.push((*i, view.conflict, args.much.stat.then(|| Lines::of(&view))));
     }
+    let row = |(i, conflict, lines): &(usize, bool, Option<Lines>)| {
+        let change = ChangeRow::new(&changes.list, *i, sides[*i], &renames);
+        Row { change, conflict: *conflict, lines: *lines }
+    };
+    let rows = || told.iter().map(row);
     let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
-    call.out.list(&Whole { session: SessionRow::new(header, standing), changes: &rows }, &rows);
+    call.out.list(&Whole { session: SessionRow::new(header, standing), changes: Each(rows) }, rows());
     Ok(Ended::Done)
 }
 
@@ -158,8 +166,8 @@ fn names(call: &Call, args: &args::Diff, listed: &[(&Change, Side)]) -> Ended {
         call.out.page(call.config.pager.value.as_deref());
         paths.iter().for_each(|path| call.out.line(path));
     } else {
-        let lines: Vec<Names> = paths.iter().map(|path| Names { paths: vec![path] }).collect();
-        call.out.list(&Names { paths }, &lines);
+        let lines = paths.iter().map(|path| Names { paths: vec![path] });
+        call.out.list(&Names { paths: paths.clone() }, lines);
     }
     Ended::Done
 }

@@ -1,0 +1,143 @@
+//! `session export` and `session import`: a session as one stream, out of a store and into another.
+
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::ffi::OsStrExt;
+
+use serde::Serialize;
+
+use super::out::Out;
+use super::problem::{Against, Problem};
+use super::{Call, Ended, args, text};
+use crate::engine::conflict;
+use crate::error::Kind;
+use crate::fs::path::{AbsPath, Shown};
+use crate::moving::{self, Arrived, Mapping};
+use crate::session::id::Id;
+
+/// `{"schema":1,"session":…,"changes":n,"new":…}`.
+#[derive(Serialize)]
+struct Imported<'a> {
+    session: &'a Id,
+    changes: u64,
+    /// It was not here before.
+    new: bool,
+}
+
+/// Results as something to write to. A reader that went away ends the export.
+struct Pipe<'a>(&'a Out);
+
+impl Write for Pipe<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.bytes(bytes);
+        if self.0.is_closed() { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Prints a session as one stream.
+pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Problem> {
+    if io::stdout().is_terminal() {
+        return Err(Problem::refused("an export is no text for a terminal")
+            .remedy(format!("recant session export {} > FILE", Shown(args.id.as_bytes()))));
+    }
+    let (store, session) = call.locked(&args.id)?;
+    match moving::export(&session, &mut Pipe(&call.out)) {
+        Err(_) if call.out.is_closed() => Ok(Ended::Done),
+        Err(moving::Error::Conflicts(mut conflicts)) => {
+            conflict::attribute(store, session.id(), &mut conflicts);
+            let state = "nothing was exported: what the run found there cannot be told any more";
+            Err(against("export", session.id(), &conflicts, state))
+        }
+        Err(error) => Err(error.into()),
+        Ok(()) => Ok(Ended::Done),
+    }
+}
+
+/// Makes the session of a stream one of the store, and says what stands against its commit here.
+pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Problem> {
+    if io::stdin().is_terminal() {
+        return Err(Problem::refused("standard input is a terminal, and no export").remedy("recant session import < FILE"));
+    }
+    let mapping = mapping(&args.map)?;
+    let store = call.made_store()?;
+    call.prepare_to_change(&store)?;
+    let input = &mut io::BufReader::with_capacity(256 << 10, io::stdin());
+    let locked = match moving::import(&call.fs, &store, input, &mapping)? {
+        Arrived::Before(id) => {
+            let header = store.session(&id)?.header;
+            say(call, &id, header.counts.changes, false);
+            if call.out.is_text() {
+                call.out.note(format_args!("session {id} is here already: nothing"));
+            }
+            return Ok(Ended::Done);
+        }
+        Arrived::New(locked, name) => {
+            if let Some(name) = name {
+                call.out.warn(format_args!("another session is called {name} here: this one came without its name"));
+            }
+            locked
+        }
+    };
+    let (id, changes) = (locked.id(), locked.header.counts.changes);
+    say(call, id, changes, true);
+    if call.out.is_text() {
+        call.out.note(format_args!("session {id} is imported: {}, pending", text::count(changes, "change")));
+    }
+    let mut conflicts = moving::conflicts(&locked)?;
+    if conflicts.is_empty() {
+        return Ok(Ended::Done);
+    }
+    conflict::attribute(&store, id, &mut conflicts);
+    let state = format!("the session is here and pending, and the tree as it was; recant diff {} shows it", id.tail());
+    Err(against("commit", id, &conflicts, &state))
+}
+
+fn say(call: &Call, id: &Id, changes: u64, new: bool) {
+    if call.out.is_text() {
+        call.out.line(id);
+    } else {
+        call.out.document(&Imported { session: id, changes, new });
+    }
+}
+
+fn against(verb: &str, id: &Id, conflicts: &[conflict::Conflict], state: &str) -> Problem {
+    let rows: Vec<Against> = conflicts.iter().map(|c| Against { path: c.path.to_string(), why: c.why() }).collect();
+    let message = match &rows[..] {
+        [one] => format!("cannot {verb} {id}: {}: {}", one.path, one.why),
+        many => format!("cannot {verb} {id}: {}", text::count(many.len() as u64, "conflict")),
+    };
+    let mut problem = Problem::new(Kind::Conflict, message);
+    problem.path = rows.first().map(|row| row.path.clone());
+    problem.state = Some(state.into());
+    problem.remedy = conflict::remedy(conflicts);
+    if rows.len() > 1 {
+        problem.paths = rows.into();
+    }
+    problem
+}
+
+/// `FROM=TO`, both absolute: the first `=` before a `/` parts them.
+fn mapping(words: &[std::ffi::OsString]) -> Result<Mapping, Problem> {
+    let mut mapping = Mapping::default();
+    for word in words {
+        let bytes = word.as_bytes();
+        let wrong = || {
+            Problem::new(Kind::Usage, format!("--map {}: two absolute paths are wanted", Shown(bytes)))
+                .remedy("--map /srv/app=/opt/app puts what lies below the first below the second")
+        };
+        let cut = bytes.windows(2).position(|two| two == b"=/").ok_or_else(wrong)?;
+        let (from, to) = (path(&word.as_bytes()[..cut]), path(&bytes[cut + 1..]));
+        mapping.add(from.ok_or_else(wrong)?, to.ok_or_else(wrong)?)?;
+    }
+    Ok(mapping)
+}
+
+/// A path as people write it: a slash at its end counts for nothing.
+fn path(bytes: &[u8]) -> Option<AbsPath> {
+    let trimmed = bytes.iter().rposition(|b| *b != b'/').map_or(&b"/"[..], |last| &bytes[..=last]);
+    AbsPath::parse(OsStr::from_bytes(trimmed).as_bytes()).ok()
+}

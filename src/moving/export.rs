@@ -1,0 +1,229 @@
+//! Export: a session as one stream. Read once, in path order; memory does not depend on the sizes of files.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+
+use super::Error;
+use super::stream::{Head, History, Object, PIECE, Sending};
+use crate::engine::conflict::Conflict;
+use crate::error::At;
+use crate::fs::copy::next_extent;
+use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};
+use crate::fs::path::AbsPath;
+use crate::fs::roots::Roots;
+use crate::session::change::{Change, Changes};
+use crate::session::header::Status;
+use crate::session::run::Run;
+use crate::session::sides::Side;
+use crate::session::store::{Locked, Session};
+use crate::tree::digest::{Digest, Hasher};
+use crate::tree::look::{self, Seen};
+use crate::tree::state::{Identity, Object as Wanted, State, What};
+
+/// Writes `session` to `to`. Its lock keeps it as it is meanwhile.
+///
+/// Errors: one of which something is on the tree; a captured `before` that the tree does not hold any more, as its digest is taken
+/// now ([`Error::Conflicts`], all of them, before anything is written); content that is not what was held.
+pub fn export(session: &Locked, to: &mut dyn Write) -> Result<(), Error> {
+    may_move(session)?;
+    let mut changes = session.changes()?;
+    let sides = session.sides(changes.list.len())?;
+    let run = session.run()?;
+    refuse_lost(session, &changes, &sides)?;
+    learn_befores(&mut changes)?;
+    let mut sending = Sending::begin(to, &head(session, &changes, run.as_ref()))?;
+    for change in &changes.list {
+        sending.change(change)?;
+    }
+    for time in &changes.folder_times {
+        sending.folder_time(time)?;
+    }
+    let mut contents = Contents { session, folder: None, firsts: HashMap::new(), buffer: vec![0; PIECE] };
+    for (change, side) in changes.list.iter().zip(&sides) {
+        contents.send(change, *side, run.as_ref(), &mut sending)?;
+    }
+    sending.end()
+}
+
+fn may_move(session: &Session) -> Result<(), Error> {
+    let id = session.id();
+    let (why, remedy) = match session.header.status() {
+        Status::Pending | Status::RolledBack => return Ok(()),
+        Status::Committed | Status::Partial => {
+            ("what is committed lies on the tree", format!("recant rollback {id} brings it back into the session"))
+        }
+        Status::Capturing => ("its run has not ended", "let it end first".into()),
+        Status::Discarded => ("it is discarded: what it held is gone", "recant list shows all sessions".into()),
+    };
+    Err(Error::NotNow { id: id.to_string(), why: why.into(), remedy })
+}
+
+/// A change whose content is gone cannot be had anywhere else either.
+fn refuse_lost(session: &Session, changes: &Changes, sides: &[Side]) -> Result<(), Error> {
+    let mut both = changes.list.iter().zip(sides);
+    let lost = both.find(|(change, side)| **side == Side::Lost && is_file(&change.after) && !change.in_place());
+    lost.map_or(Ok(()), |(change, _)| {
+        let why = format!("{}: what was committed here is lost: it had been changed when it was taken back", change.path);
+        Err(Error::NotNow { id: session.id().to_string(), why, remedy: "make the change again in another session".into() })
+    })
+}
+
+fn is_file(object: &Wanted) -> bool {
+    matches!(object, Some(State { what: What::File { .. }, .. }))
+}
+
+fn head(session: &Session, changes: &Changes, run: Option<&Run>) -> Head {
+    let header = &session.header;
+    Head {
+        id: header.id.clone(),
+        name: header.name.clone(),
+        origin: header.origin,
+        created: header.created,
+        command: header.command.clone(),
+        unsynced: header.unsynced,
+        changes: changes.list.len() as u64,
+        run: run.map(|run| History {
+            argv: run.argv.clone(),
+            cwd: run.cwd.clone(),
+            uid: run.uid,
+            started: run.started,
+            ending: run.ending,
+        }),
+    }
+}
+
+/// Takes the digest of each `before` that is known by its fingerprint alone, where the tree still holds it, and lets all fingerprints go:
+/// they mean nothing on another machine.
+fn learn_befores(changes: &mut Changes) -> Result<(), Error> {
+    let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
+    let mut conflicts = Vec::new();
+    for change in &mut changes.list {
+        if change.marks.foreign {
+            conflicts.push(Conflict::said(&change.path, "nobody else at work while the command ran", "a change made meanwhile"));
+        } else if matches!(change.before.object, Some(State { what: What::File { digest: None, .. }, .. })) {
+            match learn(&mut roots, change)? {
+                Ok(digest) => note(change, digest),
+                Err(conflict) => conflicts.push(conflict),
+            }
+        }
+        change.before.print = None;
+    }
+    if conflicts.is_empty() { Ok(()) } else { Err(Error::Conflicts(conflicts)) }
+}
+
+/// The digest of what is at the path, if that is what the run found there.
+fn learn(roots: &mut Roots, change: &Change) -> Result<Result<Digest, Conflict>, Error> {
+    let path = &change.path;
+    let found = seen(roots, path)?;
+    let known = change.before.object.as_ref().zip(change.before.print.as_ref());
+    let (Some((dir, seen)), Some((known, print))) = (&found, known) else {
+        return Ok(Err(Conflict::said(path, "the file that the run found", "nothing, or none that can be told")));
+    };
+    let another = || Conflict::said(path, "the file that the run found", "another one, or a changed one");
+    if !seen.unchanged_since(known, print) {
+        return Ok(Err(another()));
+    }
+    let (digest, stat) = look::digest(dir.at(path.name())).at("read", path)?;
+    let same = look::identity(&stat) == print.identity && stat.ctime == print.ctime;
+    Ok(if same { Ok(digest) } else { Err(another()) })
+}
+
+fn seen(roots: &mut Roots, path: &AbsPath) -> Result<Option<(std::rc::Rc<Dir>, Seen)>, Error> {
+    let parent = path.parent().unwrap_or_else(|| path.clone());
+    let dir = match roots.folder(&parent) {
+        Err(error) if leads_nowhere(&error) => return Ok(None),
+        dir => dir.at("open the folder", &parent)?,
+    };
+    let seen = look::look(dir.at(path.name())).at("look at", path)?;
+    Ok(seen.map(|seen| (dir, seen)))
+}
+
+/// The content of a change of metadata alone is the same on both sides.
+fn note(change: &mut Change, digest: Digest) {
+    let in_place = change.in_place();
+    let sides = [Some(&mut change.before.object), in_place.then_some(&mut change.after)];
+    for state in sides.into_iter().flatten().flatten() {
+        if let What::File { digest: known @ None, .. } = &mut state.what {
+            *known = Some(digest);
+        }
+    }
+}
+
+/// What is held, on its way out.
+struct Contents<'s> {
+    session: &'s Session,
+    /// The folder that was opened last, and where it lies in the session.
+    folder: Option<(Vec<u8>, Dir)>,
+    /// The number of the change that a file of several names was sent with.
+    firsts: HashMap<Identity, u32>,
+    buffer: Vec<u8>,
+}
+
+impl Contents<'_> {
+    fn send(&mut self, change: &Change, side: Side, run: Option<&Run>, sending: &mut Sending<'_>) -> Result<(), Error> {
+        let Some(State { what: What::File { size, digest }, .. }) = &change.after else { return Ok(()) };
+        let Some(place) = Session::held_at(change, side, run) else { return Ok(()) };
+        let damaged = |why: &str| Error::Damaged { path: change.path.to_string(), why: why.into() };
+        let (parent, name) = place.split_at(place.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1));
+        let dir = self.folder(parent)?;
+        let at = dir.at(name);
+        let file = match at.open_file() {
+            Err(error) if leads_nowhere(&error) => return Err(damaged("the held content is missing from the store")),
+            file => file.at("open", at)?,
+        };
+        let stat = stat_of(&file).at("look at", &change.path)?;
+        if stat.sort != Sort::File || stat.size != *size {
+            return Err(damaged("the held content has another size in the store"));
+        }
+        let identity = look::identity(&stat);
+        if stat.nlink > 1 {
+            if let Some(first) = self.firsts.get(&identity) {
+                return sending.object(Object { n: change.n, link: Some(*first) });
+            }
+            self.firsts.insert(identity, change.n);
+        }
+        sending.object(Object { n: change.n, link: None })?;
+        let sent = self.content(&file, *size, &change.path, sending)?;
+        if digest.is_some_and(|known| known != sent) {
+            return Err(damaged("the held content is damaged (SHA-256 differs)"));
+        }
+        sending.sum(sent)
+    }
+
+    fn folder(&mut self, parent: &[u8]) -> Result<&Dir, Error> {
+        let parent = parent.strip_suffix(b"/").unwrap_or(parent);
+        if self.folder.as_ref().is_none_or(|(path, _)| path != parent) {
+            let own = &self.session.dir;
+            let dir = own.open_below(parent).at("open the folder of held content in", own.path().display())?;
+            self.folder = Some((parent.to_vec(), dir));
+        }
+        // Just opened, or opened before.
+        Ok(&self.folder.as_ref().expect("a folder that was set above").1)
+    }
+
+    /// Sends what has content, and gives the digest of all, holes included.
+    fn content(&mut self, file: &File, size: u64, path: &AbsPath, sending: &mut Sending<'_>) -> Result<Digest, Error> {
+        let (mut hasher, mut at) = (Hasher::default(), 0);
+        while let Some((data, end)) = next_extent(file, at, size).at("read", path)? {
+            hasher.zeros(data - at);
+            at = data;
+            while at < end {
+                let want = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
+                let got = match file.read_at(&mut self.buffer[..want], at) {
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                    got => got.at("read", path)?,
+                };
+                if got == 0 {
+                    return Err(Error::Damaged { path: path.to_string(), why: "the held content became shorter".into() });
+                }
+                hasher.update(&self.buffer[..got]);
+                sending.data(at, &self.buffer[..got])?;
+                at += got as u64;
+            }
+        }
+        hasher.zeros(size - at);
+        Ok(hasher.finish())
+    }
+}

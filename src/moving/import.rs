@@ -1,0 +1,450 @@
+//! Import: a session out of a stream. Everything is read and checked before the session has a name.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+
+use super::Error;
+use super::stream::{Head, History, Object, Receiving, Record, broken, parse};
+use crate::engine::conflict::Conflict;
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, leads_nowhere};
+use crate::fs::path::AbsPath;
+use crate::fs::roots::Roots;
+use crate::session::change::{Change, Changes, FolderTime, object_name};
+use crate::session::header::{Counts, Header, Sizes};
+use crate::session::id;
+use crate::session::id::Id;
+use crate::session::run::Run;
+use crate::session::store::{Arriving, Locked, Session, Store};
+use crate::tree::digest::{Digest, Hasher};
+use crate::tree::look;
+use crate::tree::state::{Difference, Likeness, State, What};
+
+/// What became of a stream.
+pub enum Arrived {
+    /// The session is here now, pending; and the name that it could not keep.
+    New(Box<Locked>, Option<String>),
+    /// The same stream was imported before: nothing was done.
+    Before(Id),
+}
+
+/// Where paths are to lie here: each below the longest `from` that it lies in is moved below its `to`.
+#[derive(Debug, Default)]
+pub struct Mapping(Vec<(AbsPath, AbsPath)>);
+
+impl Mapping {
+    /// One more rule. `to` is resolved as it is here, so that no link is on the way.
+    pub fn add(&mut self, from: AbsPath, to: AbsPath) -> Result<(), Error> {
+        let to = resolved(&to)?;
+        if self.0.iter().any(|(known, _)| *known == from) {
+            return Err(Error::Path { path: from.to_string(), why: "it is mapped twice".into() });
+        }
+        self.0.push((from, to));
+        // The longest first: the first that fits is the one.
+        self.0.sort_by_key(|(from, _)| std::cmp::Reverse(from.as_bytes().len()));
+        Ok(())
+    }
+
+    fn map(&self, path: &AbsPath) -> Result<AbsPath, Error> {
+        let Some((to, below)) = self.0.iter().find_map(|(from, to)| path.below(from).map(|below| (to, below))) else {
+            return Ok(path.clone());
+        };
+        if below.is_empty() {
+            return Ok(to.clone());
+        }
+        let top = if to.as_bytes() == b"/" { &b""[..] } else { to.as_bytes() };
+        let bad = |error: crate::fs::path::PathError| Error::Path { path: path.to_string(), why: error.to_string() };
+        AbsPath::parse([top, b"/", below].concat()).map_err(bad)
+    }
+
+    /// Of the stream and of where its paths were put: the same twice is the same session.
+    fn mark(&self, stream: Digest) -> Digest {
+        let mut hasher = Hasher::default();
+        hasher.update(&stream.0);
+        for (from, to) in &self.0 {
+            for path in [from, to] {
+                hasher.update(path.as_bytes());
+                hasher.update(&[0]);
+            }
+        }
+        if self.0.is_empty() { stream } else { hasher.finish() }
+    }
+}
+
+/// A path as realpath(3) has it, as far as it is there.
+fn resolved(path: &AbsPath) -> Result<AbsPath, Error> {
+    match path.as_path().canonicalize() {
+        Ok(real) => {
+            let bad = |error: crate::fs::path::PathError| Error::Path { path: path.to_string(), why: error.to_string() };
+            AbsPath::parse(real.as_os_str().as_bytes()).map_err(bad)
+        }
+        Err(error) if leads_nowhere(&error) => match path.parent() {
+            Some(parent) => {
+                let bad = |error: crate::fs::path::PathError| Error::Path { path: path.to_string(), why: error.to_string() };
+                resolved(&parent)?.join(path.name()).map_err(bad)
+            }
+            None => Ok(path.clone()),
+        },
+        Err(error) => Err(error).at("resolve", path).map_err(Error::from),
+    }
+}
+
+/// Reads a stream to its end, and makes its session one of the store. A failure leaves nothing of it.
+pub fn import(fs: &Fs, store: &Store, from: &mut dyn Read, mapping: &Mapping) -> Result<Arrived, Error> {
+    let (mut receiving, head) = Receiving::begin(from)?;
+    check_head(&head)?;
+    if store.has(&head.id)? {
+        let mark = mapping.mark(receiving.pass_over()?);
+        let here = store.session(&head.id)?.header.imported;
+        return if here == Some(mark) { Ok(Arrived::Before(head.id)) } else { Err(Error::Here(head.id.to_string())) };
+    }
+    let arriving = store.expect(fs, &head.id)?;
+    match receive(fs, store, receiving, &head, mapping, &arriving) {
+        Ok(header) => {
+            let (locked, name) = store.welcome(fs, arriving, header)?;
+            Ok(Arrived::New(Box::new(locked), name))
+        }
+        Err(error) => {
+            // The first error is the one that counts; what stays has no name, and goes with the next sweep.
+            drop(store.turn_away(fs, arriving));
+            Err(error)
+        }
+    }
+}
+
+fn check_head(head: &Head) -> Result<(), Error> {
+    if let Some(name) = &head.name {
+        id::check_name(name).map_err(|why| broken(&format!("the session's name cannot be one: {why}")))?;
+    }
+    if u32::try_from(head.changes).is_err() {
+        return Err(broken("it counts more changes than a session can have"));
+    }
+    if head.command.as_ref().is_some_and(|command| command.chars().count() > 200) {
+        return Err(broken("the start of its command is too long"));
+    }
+    Ok(())
+}
+
+/// Everything but the session's name. Durable when it returns.
+fn receive(
+    fs: &Fs,
+    store: &Store,
+    mut receiving: Receiving<'_>,
+    head: &Head,
+    mapping: &Mapping,
+    arriving: &Arriving,
+) -> Result<Header, Error> {
+    let dir = &arriving.dir;
+    let objects = dir.open_below(b"held/objects").at("open", dir.path().display())?;
+    let mut taking = Taking {
+        fs,
+        store,
+        mapping,
+        objects: &objects,
+        of: head.changes,
+        list: Vec::new(),
+        folder_times: Vec::new(),
+        by_number: HashMap::new(),
+        held: HashMap::new(),
+        open: None,
+        bytes: 0,
+        unsynced: Vec::new(),
+    };
+    let stream = loop {
+        match receiving.next()? {
+            Record::Change(body) => taking.change(parse(body)?)?,
+            Record::FolderTime(body) => taking.folder_time(parse(body)?)?,
+            Record::Object(object) => taking.object(object)?,
+            Record::Data(at, bytes) => taking.data(at, bytes)?,
+            Record::Sum(digest) => taking.sum(digest)?,
+            Record::End(digest) => break digest,
+        }
+    };
+    let Taken { changes, bytes, unsynced, many } = taking.finish()?;
+    if many {
+        fs.sync_fs(&objects).at("sync the file system of", objects.path().display())?; // D7
+    } else {
+        let files: Vec<_> = unsynced.iter().map(|file| (file, objects.path())).collect();
+        fs.sync_all(&files).at("sync", objects.path().display())?; // D1: content before the lines that name it
+    }
+    fs.sync_dir(&objects).at("sync", objects.path().display())?; // D2
+    let held = dir.open_below(b"held").at("open", dir.path().display())?;
+    fs.sync_dir(&held).at("sync", held.path().display())?; // D3
+    let mut header = Header::new(head.id.clone(), 0, head.origin, head.created);
+    header.name = head.name.clone();
+    header.command = head.command.clone();
+    header.unsynced = head.unsynced;
+    header.lines = (changes.list.len() + changes.folder_times.len()) as u64;
+    header.counts = Counts { changes: changes.list.len() as u64, ..Counts::default() };
+    header.sizes = Sizes { held: bytes, checkpoint: 0 };
+    header.imported = Some(mapping.mark(stream));
+    if let Some(history) = &head.run {
+        let at = dir.at(b"run.json");
+        fs.replace(at, &crate::tree::json::text(&run_of(history))).at("write", at)?;
+    }
+    let own = dir.open_below(b"").at("open", dir.path().display())?;
+    Session { dir: own, header: header.clone() }.rewrite(fs, &changes, header.lines)?;
+    Ok(header)
+}
+
+/// A run that went on elsewhere: what it held lies in `held/objects`, and no further run can go on in it.
+fn run_of(history: &History) -> Run {
+    Run {
+        argv: history.argv.clone(),
+        cwd: history.cwd.clone(),
+        uid: history.uid,
+        started: history.started,
+        first: None,
+        ending: history.ending,
+        boot: String::new(),
+        places: Vec::new(),
+        coverage: Vec::new(),
+        notes: vec!["imported: the command ran on another machine, or in another store".into()],
+        hides: Vec::new(),
+        scratch: Vec::new(),
+        in_memory: true,
+        extra: Default::default(),
+    }
+}
+
+/// From so many files on their file system is synced as a whole (docs/ARCHITECTURE.md, D7).
+const MANY: usize = 16;
+/// Bytes of holes that are hashed: what a stream of some bytes can claim has no bound. Beyond, the digest is believed until
+/// the commit, which reads all content before it changes anything (docs/ARCHITECTURE.md, I11).
+const HOLES_HASHED: u64 = 1 << 30;
+
+/// What was read so far.
+struct Taking<'a> {
+    fs: &'a Fs,
+    store: &'a Store,
+    mapping: &'a Mapping,
+    objects: &'a Dir,
+    of: u64,
+    list: Vec<Change>,
+    folder_times: Vec<FolderTime>,
+    /// Where in `list` a change is.
+    by_number: HashMap<u32, usize>,
+    /// The digest of what is held for a change, once it is whole.
+    held: HashMap<u32, Digest>,
+    open: Option<Open>,
+    bytes: u64,
+    unsynced: Vec<File>,
+}
+
+/// An object whose content is coming.
+struct Open {
+    n: u32,
+    file: File,
+    size: u64,
+    at: u64,
+    hasher: Hasher,
+    /// Bytes of holes in it.
+    holes: u64,
+}
+
+/// All of a stream, checked.
+struct Taken {
+    changes: Changes,
+    bytes: u64,
+    unsynced: Vec<File>,
+    many: bool,
+}
+
+impl Taking<'_> {
+    fn change(&mut self, mut change: Change) -> Result<(), Error> {
+        if self.list.len() as u64 == self.of {
+            return Err(broken("it holds more changes than it counts"));
+        }
+        change.path = self.mapping.map(&change.path)?;
+        self.refuse_store(&change.path, change.before.object.as_ref(), change.after.as_ref())?;
+        if matches!(change.before.object, Some(State { what: What::File { digest: None, .. }, .. })) {
+            return Err(broken(&format!("{}: nothing tells which content was there before", change.path)));
+        }
+        change.before.print = None;
+        if !is_file(&change) {
+            // What is no file is made from its record, each for itself.
+            change.marks.linked = false;
+        }
+        if self.by_number.insert(change.n, self.list.len()).is_some() {
+            return Err(broken("two changes have one number"));
+        }
+        self.list.push(change);
+        Ok(())
+    }
+
+    fn folder_time(&mut self, mut time: FolderTime) -> Result<(), Error> {
+        time.path = self.mapping.map(&time.path)?;
+        if self.store.holds(&time.path) {
+            return Err(Error::Path { path: time.path.to_string(), why: "it lies in recant's own store".into() });
+        }
+        self.folder_times.push(time);
+        Ok(())
+    }
+
+    /// recant's own files are nothing that a session may change, nor is a folder that they lie in to go.
+    fn refuse_store(&self, path: &AbsPath, before: Option<&State>, after: Option<&State>) -> Result<(), Error> {
+        let stays = before.is_some_and(State::is_folder) && after.is_some_and(State::is_folder);
+        if self.store.holds(path) || self.store.path.is_under(path) && !stays {
+            return Err(Error::Path { path: path.to_string(), why: "it holds recant's own store, or lies in it".into() });
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, object: Object) -> Result<(), Error> {
+        self.refuse_open()?;
+        let change = self.by_number.get(&object.n).map(|at| &self.list[*at]);
+        let Some(Change { after: Some(State { what: What::File { size, .. }, .. }), .. }) = change else {
+            return Err(broken("there is content for no change of a file"));
+        };
+        let size = *size;
+        if self.held.contains_key(&object.n) {
+            return Err(broken("there is content for one change twice"));
+        }
+        let name = name(object.n);
+        let at = self.objects.at(&name);
+        let Some(first) = object.link else {
+            let file = self.fs.create(at, 0o600).at("make", at)?;
+            self.open = Some(Open { n: object.n, file, size, at: 0, hasher: Hasher::default(), holes: 0 });
+            return Ok(());
+        };
+        let same_size = |change: &Change| change.after.as_ref().is_some_and(|state| state.size() == size);
+        let (Some(digest), true) =
+            (self.held.get(&first).copied(), self.by_number.get(&first).is_some_and(|at| same_size(&self.list[*at])))
+        else {
+            return Err(broken("a further name of a file comes before its first"));
+        };
+        let first = self::name(first);
+        self.fs.link(self.objects.at(&first), at).at("link", at)?;
+        self.whole(object.n, digest)
+    }
+
+    fn data(&mut self, at: u64, bytes: &[u8]) -> Result<(), Error> {
+        let Some(open) = &mut self.open else { return Err(broken("there is content that is of no change")) };
+        let end = at.checked_add(bytes.len() as u64).filter(|end| *end <= open.size && at >= open.at && !bytes.is_empty());
+        let Some(end) = end else { return Err(broken("a piece of content does not lie where it could")) };
+        open.skip(at);
+        open.hasher.update(bytes);
+        self.fs.write_at(&open.file, bytes, at, self.objects.path()).at("write", self.objects.path().display())?;
+        open.at = end;
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn sum(&mut self, told: Digest) -> Result<(), Error> {
+        let Some(mut open) = self.open.take() else { return Err(broken("there is a digest that is of no content")) };
+        if open.at < open.size {
+            open.skip(open.size);
+            self.fs.set_size(&open.file, open.size, self.objects.path()).at("write", self.objects.path().display())?;
+        }
+        if open.holes <= HOLES_HASHED && open.hasher.finish() != told {
+            return Err(broken("content has another digest than is told"));
+        }
+        if self.unsynced.len() < MANY {
+            self.unsynced.push(open.file);
+        }
+        self.whole(open.n, told)
+    }
+
+    /// The content of a change is there: what it is has to be what its record says, where that says it.
+    fn whole(&mut self, n: u32, digest: Digest) -> Result<(), Error> {
+        let after = self.by_number.get(&n).and_then(|at| self.list[*at].after.as_mut());
+        if let Some(State { what: What::File { digest: known, .. }, .. }) = after
+            && *known.get_or_insert(digest) != digest
+        {
+            return Err(broken("content is not that which its change tells of"));
+        }
+        self.held.insert(n, digest);
+        Ok(())
+    }
+
+    fn refuse_open(&self) -> Result<(), Error> {
+        if self.open.is_some() { Err(broken("content ends without its digest")) } else { Ok(()) }
+    }
+
+    /// All of it belongs together, or none of it is believed.
+    fn finish(mut self) -> Result<Taken, Error> {
+        self.refuse_open()?;
+        if self.list.len() as u64 != self.of {
+            return Err(broken("it holds fewer changes than it counts"));
+        }
+        for change in self.list.iter().filter(|change| is_file(change)) {
+            match (self.held.contains_key(&change.n), change.in_place()) {
+                (true, false) | (false, true) => {}
+                (false, false) => return Err(broken(&format!("{}: its content is missing", change.path))),
+                // Known by now to be what is there already: the inode stays, and nothing needs the content.
+                (true, true) => {
+                    let name = name(change.n);
+                    self.fs.unlink(self.objects.at(&name)).at("remove", self.objects.at(&name))?;
+                }
+            }
+        }
+        // Mapped paths have another order.
+        self.list.sort_by(|a, b| a.path.cmp(&b.path));
+        let times: BTreeMap<AbsPath, FolderTime> = self.folder_times.into_iter().map(|time| (time.path.clone(), time)).collect();
+        let changes = Changes { list: self.list, folder_times: times.into_values().collect() };
+        if let Some((path, why)) = changes.contradiction() {
+            return Err(broken(&format!("{path} {why}")));
+        }
+        let many = self.held.len() >= MANY;
+        Ok(Taken { changes, bytes: self.bytes, unsynced: self.unsynced, many })
+    }
+}
+
+impl Open {
+    fn skip(&mut self, to: u64) {
+        let hole = to - self.at;
+        self.holes = self.holes.saturating_add(hole);
+        if self.holes <= HOLES_HASHED {
+            self.hasher.zeros(hole);
+        }
+    }
+}
+
+fn is_file(change: &Change) -> bool {
+    matches!(change.after, Some(State { what: What::File { .. }, .. }))
+}
+
+/// In the folder of held objects.
+fn name(n: u32) -> Vec<u8> {
+    let path = object_name(n);
+    path.rsplit(|b| *b == b'/').next().unwrap_or_default().to_vec()
+}
+
+/// What stands on the tree otherwise than the session's `before`s say, all of it: a commit would end on these.
+pub fn conflicts(session: &Session) -> Result<Vec<Conflict>, Error> {
+    let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
+    let mut reading = session.read_changes()?;
+    let mut found = Vec::new();
+    while let Some(change) = reading.next()? {
+        found.extend(compare(&mut roots, &change)?);
+    }
+    Ok(found)
+}
+
+fn compare(roots: &mut Roots, change: &Change) -> Result<Option<Conflict>, Error> {
+    let (path, before) = (&change.path, &change.before.object);
+    let parent = path.parent().unwrap_or_else(|| path.clone());
+    let dir = match roots.folder(&parent) {
+        Err(error) if leads_nowhere(&error) => {
+            // A folder that the session makes, or none at all: what is to lie in it is not there either.
+            let missing = || Conflict::of(path, before, &None, Difference::Presence);
+            return Ok(before.is_some().then(missing));
+        }
+        dir => dir.at("open the folder", &parent)?,
+    };
+    let (seen, likeness) = match look::compare(dir.at(path.name()), before, None) {
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+            return Ok(Some(Conflict::said(path, "a file that you may read", "one that you may not")));
+        }
+        found => found.at("look at", path)?,
+    };
+    let difference = match likeness {
+        Likeness::Same => return Ok(None),
+        Likeness::ReadToTell => Difference::Content,
+        Likeness::Differs(difference) => difference,
+    };
+    Ok(Some(Conflict::of(path, before, &seen.map(|seen| seen.state), difference)))
+}

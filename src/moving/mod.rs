@@ -1,0 +1,108 @@
+//! Sessions that move: one stream out of a store, and into another one, on this machine or elsewhere.
+//!
+//! In: a session of which nothing is on the tree, or a stream. Out: the stream, or a pending session with the same id. The
+//! tree is only looked at. What always holds:
+//! - **M1** A session appears only once the digest at the stream's end has proved all of it, and it is durable: until then it has
+//!   no name in `sessions/`, and goes with the next sweep.
+//! - **M2** Nothing of a stream is used as a path but below the folder that was made for it, where content is named by a number;
+//!   every path, id, name and size is checked before it is used (docs/ARCHITECTURE.md, I14).
+//! - **M3** A `before` travels as a state with its digest, never as a fingerprint: it is compared with what is on the tree
+//!   of the machine that it comes to.
+
+mod export;
+mod import;
+mod stream;
+
+use crate::engine::conflict::{self, Conflict};
+use crate::error::{Failure, IoError, Kind};
+
+pub use export::export;
+pub use import::{Arrived, Mapping, conflicts, import};
+
+/// What can go wrong in this room.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A system call failed.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// The session cannot be read or written.
+    #[error(transparent)]
+    Session(#[from] crate::session::Error),
+    /// The tree does not hold what the session found there, so that its `before` cannot be told any more.
+    #[error("{}", conflict::summary(.0))]
+    Conflicts(Vec<Conflict>),
+    /// What is read is no stream, or not a whole one.
+    #[error("the stream cannot be believed: {0}")]
+    Stream(String),
+    /// It is the stream of another version.
+    #[error("the stream is of version {0:?}; this recant knows recant-export 1")]
+    Version(String),
+    /// A path that a session must not have here.
+    #[error("{path}: {why}")]
+    Path {
+        /// The path.
+        path: String,
+        /// Why not.
+        why: String,
+    },
+    /// The session that it holds is here already, and another one by now.
+    #[error("session {0} is here already")]
+    Here(String),
+    /// The session is in no state to be moved.
+    #[error("session {id}: {why}")]
+    NotNow {
+        /// The session.
+        id: String,
+        /// Why not.
+        why: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Held content is not what it was.
+    #[error("{path}: {why}")]
+    Damaged {
+        /// Of the change.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl Failure for Error {
+    fn kind(&self) -> Kind {
+        match self {
+            Error::Session(error) => error.kind(),
+            Error::Conflicts(_) => Kind::Conflict,
+            Error::Damaged { .. } => Kind::Damaged,
+            Error::Io(_) | Error::Stream(_) | Error::Version(_) | Error::Path { .. } | Error::Here(_) | Error::NotNow { .. } => {
+                Kind::Refused
+            }
+        }
+    }
+
+    fn state(&self) -> Option<String> {
+        Some("nothing was changed".into())
+    }
+
+    fn remedy(&self) -> Option<String> {
+        match self {
+            Error::Session(error) => error.remedy(),
+            Error::Stream(_) => Some("export the session once more: recant session export ID > FILE".into()),
+            Error::Version(_) => Some("take the recant that wrote it, on either side".into()),
+            Error::Path { .. } => Some("--map FROM=TO gives paths another place".into()),
+            Error::Here(id) => Some(format!("recant show {id} shows it; recant session prune {id} drops it")),
+            Error::NotNow { remedy, .. } => Some(remedy.clone()),
+            _ => None,
+        }
+    }
+
+    fn path(&self) -> Option<String> {
+        match self {
+            Error::Io(error) => Some(error.path.clone()),
+            Error::Session(error) => error.path(),
+            Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
+            Error::Path { path, .. } | Error::Damaged { path, .. } => Some(path.clone()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The stream: a line with its version, records, and the digest of all before. docs/remote.md has its form.
+//!
+//! A record is a byte that tells what it is, its length (four bytes, the highest first), and that many bytes. None is longer than
+//! [`RECORD_MAX`], so that no length is believed before the bytes are there.
+
+use std::io::{Read, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use crate::error::At;
+use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
+use crate::session::header::Origin;
+use crate::session::id::Id;
+use crate::session::run::{Arg, Ending};
+use crate::tree::digest::{Digest, Hasher};
+use crate::tree::json;
+use crate::tree::time;
+
+const FIRST_LINE: &[u8] = b"recant-export 1\n";
+const WORD: &[u8] = b"recant-export ";
+/// Bytes of a record's body at most.
+const RECORD_MAX: usize = 4 << 20;
+/// Bytes of content in a record of an exporter.
+pub const PIECE: usize = 256 << 10;
+
+const HEAD: u8 = b'H';
+const CHANGE: u8 = b'C';
+const FOLDER_TIME: u8 = b'T';
+const OBJECT: u8 = b'O';
+const DATA: u8 = b'D';
+const SUM: u8 = b'S';
+const END: u8 = b'E';
+
+/// What is told of the session as a whole: the first record.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Head {
+    /// Its id, which stays.
+    pub id: Id,
+    /// Its name, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How its changes came in.
+    pub origin: Origin,
+    /// When it was begun.
+    #[serde(with = "time")]
+    pub created: Time,
+    /// The start of the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Content may be missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsynced: bool,
+    /// How many changes follow.
+    pub changes: u64,
+    /// What the run was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<History>,
+}
+
+/// What a run was: for people alone.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct History {
+    /// The command and its arguments.
+    pub argv: Vec<Arg>,
+    /// Its working folder, on the machine where it ran.
+    pub cwd: AbsPath,
+    /// Who ran it.
+    pub uid: u32,
+    /// When.
+    #[serde(with = "time")]
+    pub started: Time,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
+}
+
+/// The content of a change begins; or it is that of an earlier one, as both are names of one file.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Object {
+    /// The change's number.
+    pub n: u32,
+    /// The number of the change whose file this is another name of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<u32>,
+}
+
+/// A stream while it is written.
+pub struct Sending<'w> {
+    to: &'w mut dyn Write,
+    hasher: Hasher,
+}
+
+impl<'w> Sending<'w> {
+    /// Begins it.
+    pub fn begin(to: &'w mut dyn Write, head: &Head) -> Result<Self, Error> {
+        let mut sending = Self { to, hasher: Hasher::default() };
+        sending.bytes(FIRST_LINE)?;
+        sending.json(HEAD, head)?;
+        Ok(sending)
+    }
+
+    /// A change, its `before` with a digest.
+    pub fn change(&mut self, change: &impl Serialize) -> Result<(), Error> {
+        self.json(CHANGE, change)
+    }
+
+    /// The mtime of a folder that is no change itself.
+    pub fn folder_time(&mut self, time: &impl Serialize) -> Result<(), Error> {
+        self.json(FOLDER_TIME, time)
+    }
+
+    /// The content of a change follows, or that of an earlier one is its own.
+    pub fn object(&mut self, object: Object) -> Result<(), Error> {
+        self.json(OBJECT, &object)
+    }
+
+    /// A piece of content from the byte `at` on; what lies before it and was not sent is a hole.
+    pub fn data(&mut self, at: u64, bytes: &[u8]) -> Result<(), Error> {
+        self.record(DATA, &[&at.to_be_bytes(), bytes])
+    }
+
+    /// The digest of the content that was sent.
+    pub fn sum(&mut self, digest: Digest) -> Result<(), Error> {
+        self.record(SUM, &[&digest.0])
+    }
+
+    /// Ends it with the digest of all before.
+    pub fn end(mut self) -> Result<(), Error> {
+        let digest = std::mem::take(&mut self.hasher).finish();
+        self.record(END, &[&digest.0])?;
+        Ok(self.to.flush().at("write", "standard output")?)
+    }
+
+    fn json(&mut self, kind: u8, value: &impl Serialize) -> Result<(), Error> {
+        self.record(kind, &[&json::text(value)])
+    }
+
+    fn record(&mut self, kind: u8, parts: &[&[u8]]) -> Result<(), Error> {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        let counted = u32::try_from(length).ok().filter(|_| length <= RECORD_MAX);
+        let counted = counted.ok_or_else(|| Error::Stream("a change has more metadata than a stream carries".into()))?;
+        self.bytes(&[kind])?;
+        self.bytes(&counted.to_be_bytes())?;
+        parts.iter().try_for_each(|part| self.bytes(part))
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.hasher.update(bytes);
+        Ok(self.to.write_all(bytes).at("write", "standard output")?)
+    }
+}
+
+/// A record as it was read; JSON is not parsed yet.
+pub enum Record<'r> {
+    /// A change.
+    Change(&'r [u8]),
+    /// A folder's mtime.
+    FolderTime(&'r [u8]),
+    /// Whose content follows.
+    Object(Object),
+    /// Content, and where it begins.
+    Data(u64, &'r [u8]),
+    /// The digest of the content that came.
+    Sum(Digest),
+    /// The end: the digest of all before it is what it has to be.
+    End(Digest),
+}
+
+/// A stream while it is read.
+pub struct Receiving<'r> {
+    from: &'r mut dyn Read,
+    hasher: Hasher,
+    body: Vec<u8>,
+}
+
+impl<'r> Receiving<'r> {
+    /// Reads the version and the head.
+    pub fn begin(from: &'r mut dyn Read) -> Result<(Self, Head), Error> {
+        let mut receiving = Self { from, hasher: Hasher::default(), body: Vec::new() };
+        receiving.first_line()?;
+        match receiving.record()? {
+            HEAD => {
+                let head = receiving.parse()?;
+                Ok((receiving, head))
+            }
+            _ => Err(broken("it does not begin with what is told of the session")),
+        }
+    }
+
+    fn first_line(&mut self) -> Result<(), Error> {
+        let mut line = Vec::new();
+        // As much as a line of any version has.
+        while line.len() < 64 && line.last() != Some(&b'\n') {
+            let mut byte = [0];
+            self.fill(&mut byte)?;
+            line.push(byte[0]);
+            if line.len() == WORD.len() && line != WORD {
+                return Err(broken("it is no export of a session"));
+            }
+        }
+        if line != FIRST_LINE {
+            return Err(Error::Version(String::from_utf8_lossy(&line[WORD.len().min(line.len())..]).trim_end().to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The next record.
+    pub fn next(&mut self) -> Result<Record<'_>, Error> {
+        let so_far = self.hasher.clone();
+        Ok(match self.record()? {
+            CHANGE => Record::Change(&self.body),
+            FOLDER_TIME => Record::FolderTime(&self.body),
+            OBJECT => Record::Object(self.parse()?),
+            DATA => {
+                let Some((at, bytes)) = self.body.split_first_chunk::<8>() else {
+                    return Err(broken("a piece of content does not say where it belongs"));
+                };
+                Record::Data(u64::from_be_bytes(*at), bytes)
+            }
+            SUM => Record::Sum(self.digest()?),
+            END => {
+                let (told, digest) = (self.digest()?, so_far.finish());
+                if told != digest {
+                    return Err(broken("the digest at its end is not that of what came"));
+                }
+                self.nothing_more()?;
+                Record::End(digest)
+            }
+            _ => return Err(broken("there is something in it that this version does not have")),
+        })
+    }
+
+    /// Reads on to the end, keeping nothing.
+    pub fn pass_over(&mut self) -> Result<Digest, Error> {
+        loop {
+            if let Record::End(digest) = self.next()? {
+                return Ok(digest);
+            }
+        }
+    }
+
+    fn nothing_more(&mut self) -> Result<(), Error> {
+        let mut one = [0];
+        loop {
+            match self.from.read(&mut one) {
+                Ok(0) => return Ok(()),
+                Ok(_) => return Err(broken("more follows its end")),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).at("read", "standard input").map_err(Error::from),
+            }
+        }
+    }
+
+    fn digest(&self) -> Result<Digest, Error> {
+        let bytes = <[u8; 32]>::try_from(&*self.body).map_err(|_| broken("a digest has not its length"))?;
+        Ok(Digest(bytes))
+    }
+
+    fn parse<T: for<'de> Deserialize<'de>>(&self) -> Result<T, Error> {
+        parse(&self.body)
+    }
+
+    /// Reads one record; its body is in `body`, its kind is given back.
+    fn record(&mut self) -> Result<u8, Error> {
+        let mut head = [0; 5];
+        self.fill(&mut head)?;
+        let [kind, length @ ..] = head;
+        let length = u32::from_be_bytes(length) as usize;
+        if length > RECORD_MAX {
+            return Err(broken("a record is longer than any can be"));
+        }
+        self.body.clear();
+        let got = (&mut *self.from).take(length as u64).read_to_end(&mut self.body).at("read", "standard input")?;
+        if got != length {
+            return Err(broken("it ends too early"));
+        }
+        self.hasher.update(&self.body);
+        Ok(kind)
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), Error> {
+        match self.from.read_exact(bytes) {
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Err(broken("it ends too early")),
+            other => other.at("read", "standard input")?,
+        }
+        self.hasher.update(bytes);
+        Ok(())
+    }
+}
+
+/// A record's JSON.
+pub fn parse<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(body).map_err(|error| Error::Stream(error.to_string()))
+}
+
+/// What is wrong with a stream.
+pub fn broken(why: &str) -> Error {
+    Error::Stream(why.into())
+}

@@ -1,0 +1,109 @@
+//! A session that comes from elsewhere: its folder is filled under another name, and gets its own once it is whole and durable.
+
+use super::Error;
+use super::header::Header;
+use super::id::Id;
+use super::opened::{Locked, SESSION_FOLDERS, Session, header_bytes, split};
+use super::store::{Store, name_is_free};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::Dir;
+use crate::fs::lock::{Hold, Lock};
+
+/// The folder of a session that is still to come. Whoever sees it leaves it alone as long as its lock is held.
+pub struct Arriving {
+    /// The folder, with those that a session has in it.
+    pub dir: Dir,
+    id: Id,
+    lock: Lock,
+}
+
+impl Arriving {
+    fn temp(&self) -> Vec<u8> {
+        temp(&self.id)
+    }
+}
+
+fn temp(id: &Id) -> Vec<u8> {
+    format!(".new-{id}").into_bytes()
+}
+
+impl Store {
+    /// Whether there is a session of that id, readable or not.
+    pub fn has(&self, id: &Id) -> Result<bool, Error> {
+        let at = self.sessions().at(id.as_str().as_bytes());
+        Ok(at.stat().at("look at", at)?.is_some())
+    }
+
+    /// Makes the folder of a session that is to come. What an earlier one of that id left when it was cut off goes.
+    ///
+    /// Errors: [`Error::Busy`] where another recant is bringing it in.
+    pub fn expect(&self, fs: &Fs, id: &Id) -> Result<Arriving, Error> {
+        let busy = || Error::Busy { what: format!("session {id}, which is being imported,") };
+        // Held by whoever makes or sweeps such folders: until it is locked it would be nobody's.
+        let _numbering = self.numbering(fs)?;
+        let name = temp(id);
+        let at = self.sessions().at(&name);
+        if let Ok(left) = at.open_dir()
+            && Lock::is_held(left.at(b"lock")).at("look at", at)?
+        {
+            return Err(busy());
+        }
+        fs.remove_all(at).at("remove", at)?;
+        fs.mkdir(at, 0o700).at("make the folder", at)?;
+        let dir = at.open_dir().at("open the folder", at)?;
+        let lock = Lock::try_take(fs, dir.at(b"lock"), Hold::Exclusive).at("lock", dir.at(b"lock"))?.ok_or_else(busy)?;
+        for path in SESSION_FOLDERS {
+            let (parent, name) = split(&dir, path)?;
+            fs.mkdir(parent.at(name), 0o700).at("make the folder", parent.at(name))?;
+        }
+        Ok(Arriving { dir, id: id.clone(), lock })
+    }
+
+    /// Gives it its number and its name. What its header speaks of is durable. Gives back the name that the header asked for, where
+    /// another session has it.
+    pub fn welcome(&self, fs: &Fs, arriving: Arriving, mut header: Header) -> Result<(Locked, Option<String>), Error> {
+        let taken = match self.name(fs, &arriving, &mut header) {
+            Ok(taken) => taken,
+            Err(error) => {
+                // The first error is the one that counts.
+                drop(self.turn_away(fs, arriving));
+                return Err(error);
+            }
+        };
+        // D2: the session's own name.
+        fs.sync_dir(self.sessions()).at("sync", self.sessions().path().display())?;
+        let dir = self.session_dir(&header.id)?;
+        Ok((Locked::new(Session { dir, header }, arriving.lock), taken))
+    }
+
+    fn name(&self, fs: &Fs, arriving: &Arriving, header: &mut Header) -> Result<Option<String>, Error> {
+        let _numbering = self.numbering(fs)?;
+        let (headers, _) = self.headers()?;
+        header.seq = headers.iter().map(|h| h.seq).max().unwrap_or(0) + 1;
+        header.changed = crate::fs::now();
+        let taken = header.name.take_if(|name| name_is_free(&headers, name).is_err());
+        let at = arriving.dir.at(b"session.json");
+        // D1, D2: all else in its folder is durable with it.
+        fs.replace(at, &header_bytes(header)).at("write", at)?;
+        let temp = arriving.temp();
+        let temp = self.sessions().at(&temp);
+        match fs.place(temp, self.sessions().at(header.id.as_str().as_bytes())) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                let remedy = Some("try again: it tells whether it is the same".into());
+                Err(Error::NotNow { id: header.id.to_string(), why: "it came by another way meanwhile".into(), remedy })
+            }
+            placed => {
+                placed.at("name the session", temp)?;
+                Ok(taken)
+            }
+        }
+    }
+
+    /// Removes what came of a session that will not be one.
+    pub fn turn_away(&self, fs: &Fs, arriving: Arriving) -> Result<(), Error> {
+        let temp = arriving.temp();
+        let at = self.sessions().at(&temp);
+        Ok(fs.remove_all(at).at("remove", at)?)
+    }
+}
