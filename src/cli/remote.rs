@@ -58,7 +58,7 @@ fn pages(verb: &Verb) -> bool {
 /// Whether a verb reads standard input, or asks there. Others leave it alone: it may be the list of a shell's loop.
 fn reads_input(call: &Call, verb: &Verb) -> bool {
     match verb {
-        Verb::Run(_) | Verb::Shell(_) | Verb::Session { verb: SessionVerb::Write(_) } => true,
+        Verb::Run(_) | Verb::Shell(_) | Verb::Session { verb: SessionVerb::Write(_) | SessionVerb::Import(_) } => true,
         Verb::Discard(_) | Verb::Session { .. } | Verb::Checkpoint { .. } | Verb::Snapshot { .. } => call.can_ask,
         _ => false,
     }
