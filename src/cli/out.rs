@@ -161,9 +161,9 @@ impl Out {
     }
 
     /// A list: as one document in `whole`, or an item a line.
-    pub fn list(&self, whole: &impl Serialize, items: impl IntoIterator<Item: Serialize>) {
+    pub fn list<I: IntoIterator<Item: Serialize>>(&self, whole: &impl Serialize, items: impl FnOnce() -> I) {
         match self.form {
-            Form::JsonLines => items.into_iter().for_each(|item| self.document(&item)),
+            Form::JsonLines => items().into_iter().for_each(|item| self.document(&item)),
             _ => self.document(whole),
         }
     }
