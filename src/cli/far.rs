@@ -97,7 +97,7 @@ pub fn is_recants_own(name: &std::ffi::OsStr) -> bool {
 /// something.
 fn at_cut(verb: &Verb) -> Cut {
     match verb {
-        Verb::Run(_) | Verb::Shell(_) | Verb::Session { verb: SessionVerb::Write(_) } => Cut::Ends,
+        Verb::Run(_) | Verb::Shell(_) | Verb::Session { verb: SessionVerb::Write(_) | SessionVerb::Import(_) } => Cut::Ends,
         verb if effects(verb) == Effects::None => Cut::Ends,
         _ => Cut::Settles,
     }
