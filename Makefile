@@ -30,7 +30,7 @@ demo: static ## a real job on a real source tree: held, committed, rolled back, 
 test: static ## build and test everything, in minutes; installs Debian packages where it may
 	@tests/needs.sh
 	@tests/run.sh --features crash-points
-	@tests/torture/torture.py $(release) calls --every 12
+	@tests/torture/torture.py $(release) calls snaps --every 12
 
 test-all: test ## test, and what takes longer: the ignored tests, and everything as an ordinary user
 	@tests/run.sh --release --features crash-points -- --include-ignored

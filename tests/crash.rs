@@ -222,6 +222,72 @@ fn same_device(a: &Path, b: &Path) -> bool {
     dev(a) == dev(b)
 }
 
+/// What somebody does before an operation by force, and the paths that it overwrites then.
+fn disturb(scene: &Scene, verb: &str) -> [&'static str; 4] {
+    let paths =
+        if verb == "rollback" { ["edited", "empty", "new/again", "kind/link/in"] } else { ["edited", "empty", "gone", "one"] };
+    for path in paths {
+        // Another inode under that name, so that other names of the old one are not concerned.
+        scene.world.remove(path).write(path, format!("{path}: theirs"));
+    }
+    scene.world.chmod("moded", 0o711);
+    paths
+}
+
+/// By force the tree is afterwards as somebody had left it, or as the session has it with all of his kept.
+#[test]
+fn so_it_is_by_force_and_what_is_overwritten_is_kept() {
+    for (verb, first, from, to) in [
+        ("commit", &[][..], "pending", "committed"),
+        ("rollback", &["commit"][..], "committed", "rolled_back"),
+        ("redo", &["commit", "rollback"][..], "rolled_back", "committed"),
+    ] {
+        let fresh = || {
+            let scene = Scene::on(&std::env::temp_dir(), None);
+            first.iter().for_each(|verb| drop(scene.verb(verb).run().ok()));
+            let paths = disturb(&scene, verb);
+            let start = scene.world.manifest();
+            (scene, paths, start)
+        };
+        let (mut scene, mut paths, mut start) = fresh();
+        let mut wanted: Option<Manifest> = None;
+        let mut done = 0;
+        for n in 1.. {
+            let killed = scene.world.call([verb, &scene.id, "--force"]).env("RECANT_STEPS", format!("kill:{n}")).run();
+            let what = format!("{verb} --force killed before step {n}");
+            if killed.status == 137 {
+                scene.world.recant("recover").ok();
+            } else {
+                assert_eq!(killed.status, 0, "{what}: {killed}");
+            }
+            scene.assert_tidy(&what);
+            let now = scene.world.manifest();
+            match scene.status() {
+                status if status == from => start.assert_same(&now, &what),
+                status if status == to => {
+                    done += 1;
+                    wanted.get_or_insert_with(|| settled(&now)).assert_same(&settled(&now), &what);
+                    if verb == "commit" {
+                        scene.verb("rollback").run().ok();
+                        start.assert_same(&scene.world.manifest(), &format!("{what}, then rollback"));
+                    } else {
+                        for path in paths {
+                            let kept = scene.world.call(["cat", &scene.id, path, "--displaced"]).run().ok().stdout();
+                            assert_eq!(kept, format!("{path}: theirs"), "{what}");
+                        }
+                    }
+                    (scene, paths, start) = fresh();
+                }
+                status => panic!("{what}: status {status}"),
+            }
+            if killed.status != 137 {
+                break;
+            }
+        }
+        assert!(done > 5, "{verb}: {done}");
+    }
+}
+
 #[test]
 fn recovery_killed_before_any_step_is_ended_by_the_next_one() {
     let make = || Scene::on(&std::env::temp_dir(), None);

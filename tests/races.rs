@@ -391,3 +391,40 @@ fn who_reads_beside_an_operation_is_told_of_it_and_not_of_damage() {
     let verified = world.program("sh", ["-c", wait]).cwd(world.root()).run().ok().stdout();
     assert!(verified.contains("whole") && verified.ends_with("exit 0\n"), "{verified}");
 }
+
+/// What was put is on the tree for a moment, although the operation comes to nothing: who writes to it then is told, and his bytes are
+/// never taken for held content that is damaged.
+#[test]
+fn what_is_written_to_content_that_is_taken_back_at_once_is_named_and_kept() {
+    let scene = Scene::of("commit", Store::OneFileSystem);
+    let world = &scene.world;
+    let (steps, _) = scene.whole("commit");
+    let at = |words: [&str; 2]| steps.iter().position(|step| words.iter().all(|word| step.contains(word))).expect("a step") + 1;
+    let exchange = at(["EXCHANGE", "tree/dir/edited"]);
+    let append = |n: usize, text: &str| format!("run:{n}:printf {text} >> {}", world.path("dir/edited").display());
+    // The original was written to since it was planned, so that it is put back at once. Or a later step fails, and all is undone.
+    let failed = at(["renameat ", "session.json.new"]);
+    let undone = {
+        let log = world.root().join("undo");
+        let orders = format!("fail:{failed}:5;log:{}", log.display());
+        world.call(["commit", &scene.id]).env("RECANT_STEPS", orders).run().with(1);
+        let log = std::fs::read_to_string(log).expect("a log");
+        scene.reset();
+        let is_it = |step: &str| step.contains("EXCHANGE") && step.contains("tree/dir/edited");
+        failed + log.lines().skip(failed).position(is_it).expect("the undo of the exchange") + 1
+    };
+    for (orders, before) in [
+        (format!("{};{}", append(exchange, "early"), append(exchange + 1, "LATE")), "oldearly"),
+        (format!("fail:{failed}:5;{}", append(undone, "LATE")), "old"),
+    ] {
+        let said = world.call(["commit", &scene.id]).env("RECANT_STEPS", &orders).run().with(7);
+        let text = said.stderr();
+        assert!(text.contains("dir/edited: somebody changed what was put there"), "{orders}: {said}");
+        assert_eq!(world.read("dir/edited"), "newLATE", "{orders}");
+        world.recant(&format!("recover {} --force", scene.id)).ok();
+        assert_eq!(world.read("dir/edited"), before, "{orders}");
+        let kept = world.call(["cat", &scene.id, "dir/edited", "--displaced"]).run().ok().stdout();
+        assert_eq!(kept, "newLATE", "{orders}");
+        scene.reset();
+    }
+}

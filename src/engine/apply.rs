@@ -115,8 +115,16 @@ fn do_step(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<Time>, 
             let put = when_put(&target, step)?;
             if let Err(conflict) = check_what_came_out(&to_at, step) {
                 // Put back at once; what is done so far is undone by the caller.
-                fs.exchange(to_at.at(), target.at()).at("put back", step.path)?;
-                return Err(conflict);
+                let swap = || fs.exchange(to_at.at(), target.at());
+                swap().at("put back", step.path)?;
+                return Err(match undo::written_meanwhile(&to_at, step.to.as_deref())? {
+                    None => conflict,
+                    // It was put for a moment, and met a writer: it stays there for the undo to name, and goes for no held content.
+                    Some(how) => {
+                        swap().at("put", step.path)?;
+                        Error::Refused(vec![(step.path.to_string(), how)])
+                    }
+                });
             }
             put_away(fs, reach, step, &to_at)?;
             return Ok(put);

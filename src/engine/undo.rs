@@ -11,6 +11,7 @@ use crate::checkpoint::manifest;
 use crate::error::{At, Failure, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Sort, leads_nowhere};
+use crate::fs::lease::{Writers, writers};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
@@ -306,7 +307,11 @@ fn undo_place(
         Whose::Changed(how) => return Ok(Some(how)),
         Whose::Foreign => return Ok(gone),
     }
-    Ok(None)
+    let written = written_meanwhile(&spot, step.to.as_deref())?;
+    if written.is_some() {
+        fs.place(spot.at(), target.at()).at("leave", step.path)?;
+    }
+    Ok(written)
 }
 
 const NO_FOLDER: &str = "the folder that it lay in is not there any more";
@@ -332,7 +337,33 @@ fn undo_replace(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Nam
         }
         Whose::Foreign => return Ok(Some("somebody put something else there; what was there before is kept".into())),
     }
-    Ok(None)
+    let written = written_meanwhile(&spot, step.to.as_deref())?;
+    if written.is_some() {
+        fs.exchange(spot.at(), target.at()).at("leave", step.path)?;
+    }
+    Ok(written)
+}
+
+/// How what has just come off its path was met there by somebody: as with what goes onto the tree, the race between look and act is closed
+/// by the act. Content of the session that was written to meanwhile would be taken for damaged later, and whose bytes they are be told by
+/// nothing.
+pub(super) fn written_meanwhile(off: &Named<'_>, ours: Option<&Seen>) -> Result<Option<String>, Error> {
+    match whose(off, ours)? {
+        Whose::Ours => {}
+        Whose::Changed(how) => return Ok(Some(how)),
+        Whose::Foreign => return Ok(Some("somebody put something else there; what was there before is kept".into())),
+    }
+    if ours.is_none_or(|ours| !matches!(ours.state.what, What::File { .. })) {
+        return Ok(None);
+    }
+    match off.at().open_file() {
+        // One that may not be read cannot be asked.
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(None),
+        file => match writers(&file.at("open", off.at())?).at("ask for a lease on", off.at())? {
+            Writers::Some => Ok(Some("a process has what was put there open for writing".into())),
+            Writers::None | Writers::Unknown => Ok(None),
+        },
+    }
 }
 
 fn undo_remove(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Named<'_>>) -> Result<Option<String>, Error> {

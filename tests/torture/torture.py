@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Faults on purpose, on the real binary: each system call fails or is the last one (calls), the power goes (shut, wlog).
+"""Faults on purpose, on the real binary: each system call fails or is the last one (calls; snaps, of snapshots), the power goes (shut, wlog).
 
-    torture.py RECANT [calls] [shut] [wlog] [--every N] [--self-test]
+    torture.py RECANT [calls] [snaps] [shut] [wlog] [--every N] [--self-test]
 
 --self-test plants a bug for each engine, which it has to catch.
 
@@ -23,11 +23,12 @@ sys.dont_write_bytecode = True
 
 import calls  # noqa: E402
 import shut  # noqa: E402
+import snaps  # noqa: E402
 import wlog  # noqa: E402
 from report import Report  # noqa: E402
 from scene import World  # noqa: E402
 
-ENGINES = ["calls", "shut", "wlog"]
+ENGINES = ["calls", "snaps", "shut", "wlog"]
 
 
 def run_calls(recant, report, every):
@@ -40,6 +41,14 @@ def run_calls(recant, report, every):
             calls.sweep(recant, [two, one], report, every)
 
 
+def run_snaps(recant, report, every):
+    if not shutil.which("strace"):
+        print("skipped: each system call of a snapshot once: no strace here")
+        return
+    with fast_folder() as folder:
+        snaps.sweep(recant, folder, report, every)
+
+
 def run_shut(recant, report, every):
     shut.sweep(recant, report, every)
 
@@ -49,7 +58,8 @@ def run_wlog(recant, report, every):
 
 
 def self_test(recant, engines):
-    """The planted bugs: no journal is there when the next command comes (calls); no sync reaches the disk (shut, wlog)."""
+    """The planted bugs: no journal is there when the next command comes (calls); a snapshot's content is gone (snaps); no sync reaches
+    the disk (shut, wlog)."""
     for engine in engines:
         report = Report(quiet=True)
         if engine == "calls":
@@ -58,6 +68,14 @@ def self_test(recant, engines):
                 sweep.plant = lambda world: [os.unlink(os.path.join(world.store, "journals", name))
                                              for name in os.listdir(os.path.join(world.store, "journals"))]
                 sweep.run(["KILL"], 3)
+        elif engine == "snaps":
+            def lose_content(world):
+                for top, _, files in os.walk(os.path.join(world.store, "snapshots")):
+                    for name in files:
+                        if name.endswith(".pack"):
+                            os.truncate(os.path.join(top, name), 0)
+            with fast_folder() as folder:
+                snaps.sweep(recant, folder, report, 9, ["create"], plant=lose_content)
         elif engine == "shut":
             shut.sweep(recant, report, 8, planted=True)
         else:

@@ -1,0 +1,132 @@
+"""Snapshots under the same faults as calls.py: each system call of create, prune and restore that changes something is the last one,
+or fails. Afterwards every snapshot that is listed gives back exactly what it was taken of, what was said to be done is there, the tree is
+as before or as wanted, and the same command again is done."""
+
+import json
+import os
+import shutil
+import subprocess
+
+from calls import INTERRUPTED, KINDS, LIES, OTHERS, Found, inject, points
+from scene import World, difference, fill, manifest
+
+WORDS = {
+    "create": ["snapshot", "create"],
+    "prune": ["snapshot", "prune", "--keep", "1"],
+    "restore": ["snapshot", "restore", "1"],
+}
+
+
+class Scene:
+    """Snapshots 0 to 2 of three states of a tree that is in a fourth; kept aside, to begin again from."""
+
+    def __init__(self, recant, at):
+        self.world = World(recant, at)
+        self.saved = os.path.join(at, "saved")
+        world = self.world
+        for folder in [world.tree, world.home, self.saved]:
+            os.makedirs(folder)
+        fill(world.tree, links=True)
+        self.wanted = []
+        for i in range(4):
+            for name, size in [("edit/1", 2_000), ("edit/large", 200_000)]:
+                with open(os.path.join(world.tree, name), "wb") as file:
+                    file.write(bytes([48 + i]) * size)
+                os.utime(os.path.join(world.tree, name), ns=(10**18, 10**18 + i))
+            with open(os.path.join(world.tree, f"new-{i}"), "w") as file:
+                file.write("n")
+            os.utime(os.path.join(world.tree, f"new-{i}"), ns=(10**18, 10**18))
+            if i:
+                os.unlink(os.path.join(world.tree, f"new-{i - 1}"))
+            os.utime(world.tree, ns=(10**18, 10**18 + i))
+            self.wanted.append(manifest(world.tree))
+            if i < 3:
+                self.must("snapshot", "create")
+        self.copy(world.at, self.saved)
+
+    def copy(self, origin, to):
+        subprocess.run(["cp", "-a", os.path.join(origin, "tree"), os.path.join(origin, "store"), to], check=True)
+
+    def reset(self):
+        for folder in [self.world.tree, self.world.store]:
+            shutil.rmtree(folder)
+        self.copy(self.saved, self.world.at)
+
+    def must(self, *words, kind="lost"):
+        said = self.world.run(*words)
+        if said.returncode != 0:
+            raise Found(kind, f"{' '.join(words)}: exit {said.returncode}: {said.stderr.decode()}")
+        return said.stdout
+
+    def listed(self):
+        return sorted(row["n"] for row in json.loads(self.must("snapshot", "list", "--json"))["snapshots"])
+
+    def give_back(self, numbers):
+        for n in numbers:
+            self.must("snapshot", "restore", str(n))
+            differs = difference(self.wanted[min(n, 3)], manifest(self.world.tree))
+            if differs:
+                raise Found("lost", f"snapshot {n} gave something else back:\n" + "\n".join(differs))
+
+    def judge(self, verb, said, kind):
+        text = said.stderr.decode(errors="backslashreplace").strip()
+        if kind != "KILL" and said.returncode != 0 and not text:
+            raise Found("mixed", f"exit {said.returncode} without a word")
+        if kind != "KILL" and said.returncode < 0:
+            raise Found("mixed", f"ended by signal {-said.returncode}: {text}")
+        outcome = self.judge_restore(said, text) if verb == "restore" else None
+        listed = self.listed()
+        kept = [2] if verb == "prune" else [0, 1, 2]
+        if not set(kept) <= set(listed):
+            raise Found("lost", f"exit {said.returncode}: of {kept} only {listed} are there; {text}")
+        done = {"create": [0, 1, 2, 3], "prune": [2]}.get(verb)
+        if done and said.returncode == 0 and listed != done:
+            raise Found("mixed", f"exit 0, but {listed} is what there is")
+        if verb != "restore":
+            self.must(*WORDS[verb], kind="mixed")
+            outcome = "after" if listed == done else "before"
+        now = self.listed()
+        if not set(listed) <= set(now) and verb == "create":
+            raise Found("lost", f"of {listed} only {now} are there")
+        self.give_back(now)
+        return outcome
+
+    def judge_restore(self, said, text):
+        world = self.world
+        self.must("recover", kind="mixed")
+        found = manifest(world.tree)
+        before, wanted = difference(self.wanted[3], found), difference(self.wanted[1], found)
+        if said.returncode == 0 and wanted or before and wanted:
+            raise Found("mixed", f"exit {said.returncode}, but\n" + "\n".join(wanted) + f"\n{text}")
+        left = world.leftovers()
+        if left:
+            raise Found("mixed", f"exit {said.returncode}, left: {left}; {text}")
+        if not wanted and self.must("list"):
+            self.must("rollback", "last")
+            differs = difference(self.wanted[3], manifest(world.tree))
+            if differs:
+                raise Found("lost", "rolled back:\n" + "\n".join(differs))
+        return "stuck" if said.returncode == 7 else "before" if wanted else "after"
+
+
+def sweep(recant, folder, report, every=1, verbs=WORDS, plant=lambda world: None):
+    scene = Scene(recant, folder)
+    for verb in verbs:
+        words = WORDS[verb]
+        scene.reset()
+        found = points(scene.world, *words)
+        for kind in KINDS:
+            for i, point in enumerate(found):
+                if (i + len(kind)) % every or kind == "EINTR" and point[0] not in INTERRUPTED:
+                    continue
+                fault = OTHERS[i % len(OTHERS)] if kind == "other" else kind
+                if (point[0], fault) in LIES:
+                    continue
+                scene.reset()
+                said = inject(scene.world, *point, fault, *words)
+                plant(scene.world)
+                try:
+                    report.count(kind, f"snapshot {verb}", scene.judge(verb, said, kind))
+                except Found as wrong:
+                    report.count(kind, f"snapshot {verb}", wrong.kind)
+                    report.say(f"{wrong.kind}: snapshot {verb}: {fault} ({i}) at {point[0]} {point[1]}:\n{wrong}")
