@@ -204,6 +204,9 @@ fn a_commit_that_comes_to_nothing_waits_for_no_word() {
     world.call(["commit", &id, &world.path("gone").display().to_string()]).run().ok();
     let said = world.call(["commit", &id, "--confirm-within", "5m"]).run().with(1);
     assert!(said.stderr().contains("a part of it is committed already"), "{said}");
+    world.call(["commit", &id]).run().ok();
+    let said = world.call(["commit", &id, "--confirm-within", "5m"]).run().ok();
+    assert!(said.stderr().contains("nothing to commit"), "{said}");
     for wrong in ["5", "0s", "-1m", "500d", "soon"] {
         world.call(["commit", &id, &format!("--confirm-within={wrong}")]).run().with(2);
     }

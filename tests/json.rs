@@ -110,6 +110,9 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("session rename", &run("session rename other named").ok().json());
     let stream = run("session export named").ok().out;
     let there = World::new();
+    there.config("[remote]\nssh = 'false'\n");
+    let nobody = there.call(["-H", "a,b", "commit", "20260301-101500-k3fa", "--json", "--no-install"]).run();
+    nobody.json_lines().iter().for_each(|line| shapes.check("many hosts", line));
     for _ in 0..2 {
         let said = there.call(["session", "import", "--map", "/=/nowhere", "--json"]).stdin(&stream).run();
         shapes.check("session import", &said.json());

@@ -185,11 +185,13 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     if !said.dry_run {
         confirm::settle(call, store, &session.header)?;
     }
-    if let Some(seconds) = act.within {
+    // What is all in already is nothing to wait for.
+    let within = act.within.filter(|_| session.header.status() != Status::Committed);
+    if let Some(seconds) = within {
         confirm::arm(call, store, &session, seconds)?;
     }
     let done = carry_out_in(call, store, &mut session, &paths, effect, &act);
-    let awaited = match act.within {
+    let awaited = match within {
         None => None,
         // Nothing was put on the tree.
         Some(_) if done.is_err() || session.header.counts.inside == 0 => {

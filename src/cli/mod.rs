@@ -31,6 +31,7 @@ mod problem;
 mod prune;
 mod recover;
 mod remote;
+mod remote_commit;
 mod renames;
 mod run;
 mod show;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::args::{Cli, Global, SessionVerb, SnapshotVerb, Verb};
 use super::problem::Problem;
-use super::{Call, Ended, far};
+use super::{Call, Ended, far, remote_commit};
 use crate::error::At;
 use crate::fs::signals;
 use crate::remote::frame::Outcome;
@@ -29,6 +29,9 @@ pub fn asked_for(global: &Global) -> Option<String> {
 
 /// Has the machines carry out the call. `words` are its own, without the program's name.
 pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Result<Ended, Problem> {
+    if hosts.contains(',') && remote_commit::concerns(&cli.verb) {
+        return on_all(call, cli, words, hosts);
+    }
     let target = Target::parse(hosts, &call.config.remotes)?;
     let far = Far::new(call, &cli.global)?;
     match &cli.verb {
@@ -43,6 +46,14 @@ pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Res
             far.alone(&target, &request(call, cli, words, &target))
         }
     }
+}
+
+/// Several machines, all of which do it or none.
+fn on_all(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Result<Ended, Problem> {
+    let targets = hosts.split(',').map(|host| Target::parse(host.trim(), &call.config.remotes));
+    let targets = targets.collect::<Result<Vec<_>, _>>()?;
+    let blank: Vec<Request> = targets.iter().map(|target| request(call, cli, words, target)).collect();
+    remote_commit::carry_out(call, cli, &Far::new(call, &cli.global)?, &targets, &blank)
 }
 
 /// Whether a verb prints what may be long.
@@ -82,7 +93,7 @@ fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> Reque
 }
 
 /// What all machines of one call have in common.
-struct Far<'a> {
+pub struct Far<'a> {
     call: &'a Call,
     ssh: Ssh,
     install: Install,
@@ -99,6 +110,11 @@ impl<'a> Far<'a> {
             install: if global.no_install { Install::Never } else { Install::Allowed },
             signals: Signals::from(heard),
         })
+    }
+
+    /// The way to one of several machines, ssh's own words among what it says.
+    pub fn gathered<'b>(&'b self, target: &'b Target) -> Link<'b> {
+        self.link(target, SshSays::Gathered)
     }
 
     fn link<'b>(&'b self, target: &'b Target, ssh_says: SshSays) -> Link<'b> {

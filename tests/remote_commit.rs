@@ -1,0 +1,268 @@
+//! One commit on several machines: on all of them or on none, whoever conflicts, is full, cannot be reached, or dies.
+//!
+//! Each machine is a real sshd with a home and a store of its own, and a tree of its own: as root the world's tree is another one in
+//! each by a mount of its own; else the session is imported there beforehand, its paths mapped.
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "what is skipped is said; tests change files"
+)]
+
+mod common;
+#[path = "common/ssh.rs"]
+mod ssh;
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use common::{Manifest, Said, World};
+use ssh::{Host, Net};
+
+/// A world with a session, and machines whose trees are as the world's.
+struct Scene {
+    world: World,
+    hosts: Vec<Host>,
+    id: String,
+    before: Manifest,
+}
+
+impl Scene {
+    fn new(names: &[&str]) -> Option<Self> {
+        let mut world = World::new();
+        let net = Net::new(&mut world)?;
+        world.write("edited", "old").write("gone", "away").write("full/a", "1");
+        for name in ["", "full"] {
+            world.set_mtime(name, 1_000_000_000, 7);
+        }
+        let id = world.begin();
+        world.stage_write(&id, "edited", "new").stage_write(&id, "made/deep/new", "new");
+        world.recant(&format!("session delete {id} gone")).ok();
+        let hosts: Vec<Host> = names.iter().map(|name| net.host(name)).collect();
+        let scene = Self { before: world.manifest(), world, hosts, id };
+        for host in &scene.hosts {
+            let tree = host.home.join("tree");
+            let copy = ["-a".into(), scene.world.tree().display().to_string(), tree.display().to_string()];
+            scene.world.program("cp", copy).run().ok();
+            scene.login(host, "");
+            if !bound() {
+                let stream = scene.world.call(["session", "export", &scene.id]).run().ok().out;
+                let map = format!("{}={}", scene.world.tree().display(), tree.display());
+                host.here(&scene.world, ["session", "import", "--map", &map]).stdin(stream).run().ok();
+            }
+        }
+        Some(scene)
+    }
+
+    /// What each connection to the machine begins with: a tree of its own, and `more`, shell text.
+    fn login(&self, host: &Host, more: &str) {
+        let login = self.world.root().join("hosts").join(&host.name).join("login");
+        let (home, tree) = (host.home.display().to_string(), self.world.tree().display().to_string());
+        let become_shell = "exec /bin/sh -c \"$SSH_ORIGINAL_COMMAND\"";
+        let text = if bound() {
+            format!(
+                "#!/bin/sh\nexport HOME={home}\ncd {home}\n{more}\nexec unshare -m --propagation private sh -c 'mount --bind {home}/tree {tree} && {become_shell}'\n"
+            )
+        } else {
+            format!("#!/bin/sh\nexport HOME={home}\ncd {home}\n{more}\n{become_shell}\n")
+        };
+        std::fs::write(&login, text).unwrap();
+        std::fs::set_permissions(&login, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn tree(&self, host: usize) -> PathBuf {
+        self.hosts[host].home.join("tree")
+    }
+
+    fn names(&self) -> String {
+        self.hosts.iter().map(|host| &*host.name).collect::<Vec<_>>().join(",")
+    }
+
+    fn verb(&self, verb: &str) -> Said {
+        self.world.call(["-H", &self.names(), verb, &self.id]).run()
+    }
+
+    fn assert_as_before(&self, what: &str) {
+        for (n, host) in self.hosts.iter().enumerate() {
+            self.before.assert_same(&common::manifest(&self.tree(n)), &format!("{what}: {}", host.name));
+        }
+    }
+
+    fn assert_done(&self, what: &str) {
+        for n in 0..self.hosts.len() {
+            let tree = self.tree(n);
+            assert_eq!(std::fs::read_to_string(tree.join("edited")).unwrap(), "new", "{what}");
+            assert_eq!(std::fs::read_to_string(tree.join("made/deep/new")).unwrap(), "new", "{what}");
+            assert!(!tree.join("gone").exists(), "{what}");
+        }
+    }
+
+    /// The sessions that a machine has, with their status.
+    fn listed(&self, host: usize) -> Vec<String> {
+        let said = self.hosts[host].here(&self.world, ["list", "--jsonl"]).run();
+        said.json_lines().iter().map(|row| row["status"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn journals(&self, host: usize) -> usize {
+        std::fs::read_dir(self.hosts[host].store().join("journals")).map_or(0, Iterator::count)
+    }
+
+    /// The statuses where a session that came with the commit is taken away again, and where it was there before.
+    fn at_rest(&self) -> Vec<String> {
+        if bound() { Vec::new() } else { vec!["pending".into()] }
+    }
+}
+
+/// Whether each machine can have a tree of its own at the same path.
+fn bound() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The word of each machine's row.
+fn rows(said: &Said) -> Vec<(String, i64, String)> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    said.json_lines().iter().map(|row| (text(&row["host"]), row["exit"].as_i64().unwrap(), text(&row["result"]))).collect()
+}
+
+fn row(host: &str, exit: i64, result: &str) -> (String, i64, String) {
+    (host.into(), exit, result.into())
+}
+
+#[test]
+fn what_all_machines_can_do_is_done_on_all_and_taken_back_on_all() {
+    let Some(scene) = Scene::new(&["a", "b", "c"]) else { return };
+    let said = scene.verb("commit").ok();
+    scene.assert_done("committed");
+    insta::assert_snapshot!(said.masked_out(), @r"
+    a  committed  5 paths
+    b  committed  5 paths
+    c  committed  5 paths
+    ");
+    assert_eq!(scene.listed(1), ["committed"]);
+    assert_eq!(scene.world.status(&scene.id), "pending", "here it is as it was");
+    let said = scene.verb("commit").ok();
+    assert!(said.stdout().contains("nothing to do"), "{said}");
+    let said = scene.world.call(["-H", &scene.names(), "rollback", &scene.id, "--json"]).run().ok();
+    assert_eq!(rows(&said), [row("a", 0, "rolled back"), row("b", 0, "rolled back"), row("c", 0, "rolled back")]);
+    scene.assert_as_before("rolled back");
+    scene.verb("redo").ok();
+    scene.assert_done("redone");
+    scene.verb("rollback").ok();
+    // What was rolled back there is committed again.
+    scene.verb("commit").ok();
+    scene.assert_done("committed once more");
+}
+
+#[test]
+fn where_one_conflicts_nothing_is_done_anywhere() {
+    let Some(scene) = Scene::new(&["a", "b", "c"]) else { return };
+    std::fs::write(scene.tree(1).join("edited"), "theirs").unwrap();
+    let said = scene.world.call(["-H", &scene.names(), "commit", &scene.id, "--json"]).run().with(3);
+    assert_eq!(rows(&said), [row("a", 1, "not begun"), row("b", 3, "failed"), row("c", 1, "not begun")]);
+    assert!(said.json_lines()[1]["why"].as_str().unwrap().contains("edited"), "{said}");
+    assert_eq!(std::fs::read_to_string(scene.tree(1).join("edited")).unwrap(), "theirs");
+    for host in [0, 2] {
+        scene.before.assert_same(&common::manifest(&scene.tree(host)), "not begun");
+        assert_eq!(scene.listed(host), scene.at_rest(), "what came for this alone is gone");
+        assert_eq!(scene.journals(host), 0);
+    }
+    // By force it goes, and comes back as it was.
+    let said = scene.world.call(["-H", &scene.names(), "commit", &scene.id, "--force"]).run().ok();
+    assert!(said.stdout().contains("b  committed"), "{said}");
+    scene.assert_done("by force");
+    scene.verb("rollback").ok();
+    assert_eq!(std::fs::read_to_string(scene.tree(1).join("edited")).unwrap(), "theirs");
+}
+
+#[test]
+fn where_one_cannot_be_reached_nothing_is_done_anywhere() {
+    let Some(mut scene) = Scene::new(&["a", "b"]) else { return };
+    let hosts = format!("{},nobody", scene.names());
+    let said = scene.world.call(["-H", &hosts, "commit", &scene.id, "--json"]).run().with(1);
+    assert_eq!(rows(&said), [row("a", 1, "not begun"), row("b", 1, "not begun"), row("nobody", 1, "failed")]);
+    scene.assert_as_before("one is unknown");
+    assert_eq!(scene.listed(0), scene.at_rest());
+    // The session is nowhere.
+    let said = scene.world.call(["-H", "a,b", "commit", "20260301-101500-zzzz"]).run().with(1);
+    assert!(said.stdout().contains("no session"), "{said}");
+    scene.hosts.truncate(2);
+    scene.verb("commit").ok();
+    scene.assert_done("without it");
+}
+
+#[cfg(feature = "crash-points")]
+#[test]
+fn where_one_dies_or_is_full_at_any_step_all_are_as_before_or_all_have_done_it() {
+    let (mut taken_back, mut not_begun) = (0, 0);
+    for order in ["kill", "full"] {
+        let mut n = 5;
+        loop {
+            let Some(scene) = Scene::new(&["a", "b"]) else { return };
+            // It is there already, so that the first connection is the commit's.
+            if bound() {
+                let stream = scene.world.call(["session", "export", &scene.id]).run().ok().out;
+                scene.world.call(["-H", "b", "session", "import"]).stdin(stream).run().ok();
+            }
+            let steps = if order == "kill" { format!("kill:{n}") } else { format!("fail:{n}:28") };
+            std::fs::write(scene.hosts[1].home.join("armed"), "").unwrap();
+            let more = format!("if [ -e armed ]; then rm armed; export RECANT_STEPS={steps}; fi");
+            scene.login(&scene.hosts[1], &more);
+            let said = scene.world.call(["-H", "a,b", "commit", &scene.id, "--json"]).run();
+            let what = format!("b {order} at step {n}: {said}");
+            if said.status == 0 {
+                scene.assert_done(&what);
+                break;
+            }
+            let rows = rows(&said);
+            match &*rows[0].2 {
+                "taken back" => taken_back += 1,
+                "not begun" => not_begun += 1,
+                other => panic!("{other}: {what}"),
+            }
+            assert!(rows[1].2 != "committed", "{what}");
+            // The next verb there ends what was cut off.
+            scene.world.call(["-H", "b", "session", "new"]).run().ok();
+            scene.assert_as_before(&what);
+            assert_eq!((scene.journals(0), scene.journals(1)), (0, 0), "{what}");
+            n += 9;
+        }
+    }
+    println!("{taken_back} taken back, {not_begun} not begun");
+    assert!(taken_back > 1 && not_begun > 1, "{taken_back} taken back, {not_begun} not begun");
+}
+
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_machine_that_is_lost_at_its_gate_clears_up_by_itself() {
+    let Some(scene) = Scene::new(&["a", "b", "c"]) else { return };
+    // The third one is late: the others wait for it at their gates.
+    scene.login(&scene.hosts[2], "while [ ! -e go-on ]; do sleep 0.05; done");
+    let mut command =
+        scene.world.call(["-H", "a,b,c", "commit", &scene.id, "--json"]).env("RECANT_GATE_SILENCE_MS", "1500").command();
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let journals = |host: usize| std::fs::read_dir(scene.hosts[host].store().join("journals")).map_or(0, Iterator::count);
+    wait_until("b at its gate", || journals(1) > 0 || !bound() && !scene.hosts[1].connections().is_empty());
+    for connection in scene.hosts[1].connections() {
+        let _gone =
+            rustix::process::kill_process(rustix::process::Pid::from_raw(connection).unwrap(), rustix::process::Signal::KILL);
+    }
+    std::fs::write(scene.hosts[2].home.join("go-on"), "").unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(1), "{text}{}", String::from_utf8_lossy(&ended.stderr));
+    assert!(text.contains("\"host\":\"b\",\"exit\":1"), "{text}");
+    wait_until("b has cleared up", || journals(1) == 0);
+    scene.assert_as_before("b was lost");
+    let said = scene.verb("commit").ok();
+    scene.assert_done(&said.stdout());
+}
+
+#[track_caller]
+fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
