@@ -294,6 +294,7 @@ fn against(rows: &[(String, String)]) -> Vec<Against> {
 /// Says what was done, or would be.
 pub fn say(call: &Call, id: &Id, report: &Report, said: Said) {
     let out = &call.out;
+    out.changes.set(Some(report.rows.len() as u64));
     if out.is_text() {
         say_text(call, id, report, said);
     } else {
