@@ -1,6 +1,8 @@
 //! Every JSON document has the shape that docs/json.md says.
 
 mod common;
+#[path = "common/ssh.rs"]
+mod ssh;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -209,6 +211,21 @@ fn every_document_has_the_shape_that_the_page_says() {
     } else {
         shapes.seen.extend(["run".to_owned(), "run result".to_owned(), "doctor".to_owned()]);
     }
+    let mut world = World::new();
+    if let Some(net) = ssh::Net::new(&mut world) {
+        let _host = net.host("web1");
+        if common::can_run() {
+            shapes.check("doctor of both sides", &world.recant("-H web1 doctor --json").ok().json());
+        }
+        for words in ["list", "man", "show nothing", "session new"] {
+            for line in
+                world.call(["-H", "web1,nowhere.invalid", "--json"].into_iter().chain(words.split(' '))).run().json_lines()
+            {
+                shapes.check("many", &line);
+            }
+        }
+    }
+    shapes.seen.extend(["doctor of both sides".to_owned(), "many".to_owned()]);
     let unseen: Vec<&String> = shapes.named.keys().filter(|name| !shapes.seen.contains(*name)).collect();
     assert_eq!(unseen, [""; 0], "shapes that nothing was compared with");
     let empty = |(at, had): &(&String, &bool)| !**had && !OF_TROUBLE.contains(&at.rsplit('.').next().unwrap_or_default());

@@ -32,6 +32,8 @@ pub enum Form {
 pub struct Out {
     /// How results are written.
     pub form: Form,
+    /// How many changes the verb was about, where that is known: another machine asks for it.
+    pub changes: Cell<Option<u64>>,
     quiet: bool,
     verbose: bool,
     color: bool,
@@ -61,6 +63,7 @@ impl Out {
         };
         Self {
             form,
+            changes: Cell::new(None),
             quiet,
             verbose,
             color: wanted(anstream::AutoStream::choice(&io::stdout())),
