@@ -1,6 +1,8 @@
 //! Every JSON document has the shape that docs/json.md says.
 
 mod common;
+#[path = "common/ssh.rs"]
+mod ssh;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,6 +13,8 @@ use serde_json::Value;
 struct Shapes {
     named: BTreeMap<String, Value>,
     seen: BTreeSet<String>,
+    /// Each list that was met, and whether it ever had an item: one that is always empty has no shape.
+    lists: BTreeMap<String, bool>,
 }
 
 impl Shapes {
@@ -23,7 +27,7 @@ impl Shapes {
             let shape = serde_json::from_str(json).unwrap_or_else(|error| panic!("{title}: {error}"));
             assert!(named.insert(title.to_owned(), shape).is_none(), "{title} is there twice");
         }
-        Self { named, seen: BTreeSet::new() }
+        Self { named, seen: BTreeSet::new(), lists: BTreeMap::new() }
     }
 
     /// Ends the test where `value` has not the shape of that name.
@@ -51,6 +55,7 @@ impl Shapes {
                 self.compare(&wanted, found, &format!("{at}.{shape}"), wrong);
             }
             (Value::Array(wanted), Value::Array(found)) => {
+                *self.lists.entry(at.to_owned()).or_default() |= !found.is_empty();
                 found.iter().for_each(|item| self.compare(&wanted[0], item, &format!("{at}[]"), wrong));
             }
             (Value::Object(wanted), Value::Object(found)) => {
@@ -70,6 +75,12 @@ impl Shapes {
         }
     }
 }
+
+/// Lists of what went wrong or was left out, which a scene without trouble has none of.
+const OF_TROUBLE: [&str; 14] = [
+    "damaged", "faults", "notes", "skipped", "kept", "left", "passed", "refused", "warnings", "unread", "exclude", "files",
+    "presets", "failed",
+];
 
 #[test]
 fn every_document_has_the_shape_that_the_page_says() {
@@ -200,8 +211,26 @@ fn every_document_has_the_shape_that_the_page_says() {
     } else {
         shapes.seen.extend(["run".to_owned(), "run result".to_owned(), "doctor".to_owned()]);
     }
+    let mut world = World::new();
+    if let Some(net) = ssh::Net::new(&mut world) {
+        let _host = net.host("web1");
+        if common::can_run() {
+            shapes.check("doctor of both sides", &world.recant("-H web1 doctor --json").ok().json());
+        }
+        for words in ["list", "man", "show nothing", "session new"] {
+            for line in
+                world.call(["-H", "web1,nowhere.invalid", "--json"].into_iter().chain(words.split(' '))).run().json_lines()
+            {
+                shapes.check("many", &line);
+            }
+        }
+    }
+    shapes.seen.extend(["doctor of both sides".to_owned(), "many".to_owned()]);
     let unseen: Vec<&String> = shapes.named.keys().filter(|name| !shapes.seen.contains(*name)).collect();
     assert_eq!(unseen, [""; 0], "shapes that nothing was compared with");
+    let empty = |(at, had): &(&String, &bool)| !**had && !OF_TROUBLE.contains(&at.rsplit('.').next().unwrap_or_default());
+    let empty: Vec<&String> = shapes.lists.iter().filter(empty).map(|(at, _)| at).collect();
+    assert_eq!(empty, [""; 0], "lists that never had an item");
 }
 
 fn last_line(text: &str) -> Value {

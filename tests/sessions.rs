@@ -548,6 +548,29 @@ fn a_checkpoint_pruned_while_nothing_is_on_the_tree_ends_no_later_rollback() {
 }
 
 #[test]
+fn a_checkpoint_is_shown_whole_in_every_form() {
+    let world = World::new();
+    world.write("a", "1").write("c", "3");
+    let id = world.begin();
+    for name in ["a", "b", "c"] {
+        world.stage_write(&id, name, "new");
+    }
+    world.recant(&format!("commit {id}")).ok();
+    let shown = world.recant(&format!("checkpoint show {id} --json")).ok().json();
+    let paths = |rows: &[serde_json::Value]| {
+        let row = |row: &serde_json::Value| (row["path"].as_str().expect("a path").to_owned(), row["change"].to_string());
+        rows.iter().map(row).collect::<Vec<_>>()
+    };
+    let path = |name: &str| world.path(name).display().to_string();
+    let wanted = [("a", "\"modified\""), ("b", "\"created\""), ("c", "\"modified\"")];
+    let wanted: Vec<_> = wanted.iter().map(|(name, change)| (path(name), (*change).to_owned())).collect();
+    assert_eq!(paths(shown["originals"].as_array().expect("originals")), wanted);
+    assert_eq!(paths(&world.recant(&format!("checkpoint show {id} --jsonl")).ok().json_lines()), wanted);
+    let text = world.recant(&format!("checkpoint show {id}")).ok().stdout();
+    assert!(wanted.iter().all(|(path, _)| text.contains(path)), "{text}");
+}
+
+#[test]
 fn a_checkpoint_is_listed_shown_and_verified() {
     let world = World::new();
     world.write("changed", "old").write("gone", "old").symlink("x", "link");

@@ -341,6 +341,7 @@ fn against(rows: &[(String, String)]) -> Vec<Against> {
 /// Says what was done, or would be.
 pub fn say(call: &Call, id: &Id, report: &Report, said: Said, awaited: Option<&Awaited>) {
     let out = &call.out;
+    out.changes.set(Some(report.rows.len() as u64));
     if out.is_text() {
         say_text(call, id, report, said);
         awaited.into_iter().for_each(|awaited| awaited.say(call, id));

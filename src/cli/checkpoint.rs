@@ -76,7 +76,7 @@ pub fn list(call: &Call) -> Result<Ended, Problem> {
         print_list(call, &headers);
     } else {
         let rows: Vec<Row> = headers.iter().map(Row::of).collect();
-        call.out.list(&List { checkpoints: &rows, damaged: &damaged }, &rows);
+        call.out.list(&List { checkpoints: &rows, damaged: &damaged }, || &rows);
     }
     Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
@@ -188,8 +188,8 @@ pub fn show(call: &Call, args: &args::CheckpointShow) -> Result<Ended, Problem> 
     let (status, bytes) = (header.status().word(), header.sizes.checkpoint);
     let originals = Cell::new(Some(originals));
     let rows = || originals.take().into_iter().flatten();
-    let whole = Shown { session: &header.id, status, checkpoint: header.checkpoint, bytes, originals: Each(rows) };
-    call.out.list(&whole, rows());
+    let whole = Shown { session: &header.id, status, checkpoint: header.checkpoint, bytes, originals: Each(&rows) };
+    call.out.list(&whole, rows);
     failed.take().map_or(Ok(Ended::Done), Err)
 }
 
@@ -293,7 +293,7 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
             call.out.warn(format_args!("{}: {}", fault.path, fault.why));
         }
     } else {
-        call.out.list(&Verified { checkpoints: &rows }, &rows);
+        call.out.list(&Verified { checkpoints: &rows }, || &rows);
     }
     let faults = || rows.iter().flat_map(|row| &row.faults);
     Ok(if damaged || faults().any(|fault| !fault.written_to) {

@@ -129,15 +129,7 @@ fn nothing_waits(store: &Store, id: &Id) -> Result<Problem, Problem> {
 }
 
 fn note(call: &Call, store: &Store, header: &Header, result: &str, paths: u64) -> Result<(), Problem> {
-    let entry = log::Entry {
-        time: crate::fs::now(),
-        verb: "confirm".into(),
-        session: header.id.clone(),
-        generation: header.generation,
-        result: result.into(),
-        paths,
-        restore: None,
-    };
+    let entry = log::Entry::new("confirm", &header.id, header.generation, result, paths);
     Ok(log::append(&call.fs, store, &entry)?)
 }
 

@@ -36,6 +36,7 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
         call.confirm(&format!("Discard {changes} of session {}?", before.id))?;
     }
     prune::discard(&call.fs, &mut session)?;
+    call.out.changes.set(Some(before.counts.changes));
     note_in_log(call, store, "discard", &before)?;
     if call.out.is_text() {
         let changes = text::count(before.counts.changes, "change");

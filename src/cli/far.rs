@@ -37,7 +37,7 @@ fn on_terminal(word: &str) -> Ended {
         Err(remote::Error::Protocol { .. }) => return Ended::Command(MISSING),
         Err(error) => return refused(&error.into()),
     };
-    match command(&request) {
+    match command(&request, Carrier::Terminal) {
         Ok((mut command, _)) => refused(&unstarted(&command.exec())),
         Err(problem) => refused(&problem),
     }
@@ -57,7 +57,7 @@ fn over_connection() -> Ended {
         Ok(request) => request,
         Err(error) => return refused(&error.into()),
     };
-    let ended = command(&request).and_then(|(command, verb)| {
+    let ended = command(&request, Carrier::Relay).and_then(|(command, verb)| {
         let cut = verb.as_ref().map_or(Cut::Ends, at_cut);
         let input = match &verb {
             _ if !request.input => Input::None,
@@ -70,11 +70,11 @@ fn over_connection() -> Ended {
 }
 
 /// recant once more, with the near side's words; and the verb, where they make one.
-fn command(request: &Request) -> Result<(Command, Option<Verb>), Problem> {
+fn command(request: &Request, carrier: Carrier) -> Result<(Command, Option<Verb>), Problem> {
     let words = request.words().ok_or_else(|| Problem::refused("the request is garbled: one of its words is none"))?;
     let verb = Cli::try_parse_from([OsString::from("recant")].iter().chain(&words)).ok().map(|cli| cli.verb);
     let mut command = Command::new(OWN);
-    command.arg0("recant").arg("--far").arg(Near::of(request).word()).args(words);
+    command.arg0("recant").arg("--far").arg(Near::of(request, carrier).word()).args(words);
     // Of this side's settings the near side knows nothing, and it has chosen the machine.
     command.env_remove("RECANT_HOST");
     command.envs(request.store.iter().map(|store| ("RECANT_STORE", store)));
@@ -113,28 +113,47 @@ fn refused(problem: &Problem) -> Ended {
     Ended::With(problem.kind)
 }
 
-/// What a verb knows of the near side: on which of its descriptors colour is wanted, and which are terminals.
+/// What takes a verb's words to the near side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Carrier {
+    /// The relay, which takes the line of facts out.
+    Relay,
+    /// A terminal: what is written there is seen.
+    Terminal,
+}
+
+/// What a verb knows of the near side: on which of its descriptors colour is wanted, which are terminals, and whether a relay
+/// listens.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Near {
     color: Vec<u8>,
     terminals: Vec<u8>,
+    relayed: bool,
 }
 
 impl Near {
-    fn of(request: &Request) -> Self {
-        Self { color: request.color.clone(), terminals: request.terminals.clone() }
+    fn of(request: &Request, carrier: Carrier) -> Self {
+        Self { color: request.color.clone(), terminals: request.terminals.clone(), relayed: carrier == Carrier::Relay }
     }
 
     fn word(&self) -> String {
         let digits = |list: &[u8]| list.iter().map(u8::to_string).collect::<String>();
-        format!("{}:{}", digits(&self.color), digits(&self.terminals))
+        format!("{}:{}:{}", digits(&self.color), digits(&self.terminals), if self.relayed { "relayed" } else { "" })
     }
 
     /// Reads what [`Near::word`] wrote.
     pub fn read(word: &str) -> Self {
         let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
-        let (color, terminals) = word.split_once(':').unwrap_or_default();
-        Self { color: digits(color), terminals: digits(terminals) }
+        let mut parts = word.split(':');
+        let mut part = || parts.next().unwrap_or_default();
+        Self { color: digits(part()), terminals: digits(part()), relayed: part() == "relayed" }
+    }
+
+    /// Tells the relay how many changes the verb was about, as the last thing that it says.
+    pub fn tell(&self, changes: u64) {
+        if self.relayed {
+            let _gone = std::io::stderr().write_all(&[far::FACTS, changes.to_string().as_bytes(), b"\n"].concat());
+        }
     }
 
     /// Whether colour is wanted there.

@@ -129,7 +129,7 @@ pub fn list(call: &Call) -> Result<Ended, Problem> {
         }
     } else {
         let rows: Vec<SessionRow> = headers.iter().zip(standings).map(|(h, standing)| SessionRow::new(h, standing)).collect();
-        call.out.list(&Whole { sessions: &rows, damaged: &damaged }, &rows);
+        call.out.list(&Whole { sessions: &rows, damaged: &damaged }, || &rows);
     }
     Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }

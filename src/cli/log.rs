@@ -68,7 +68,7 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>, asked_for_none: bo
             call.out.note("nothing was done yet");
         }
     } else {
-        call.out.list(&Whole { entries, unreadable: torn.as_ref().map_or(0, |torn| torn.lines) }, entries);
+        call.out.list(&Whole { entries, unreadable: torn.as_ref().map_or(0, |torn| torn.lines) }, || entries);
     }
     if let Some(Torn { file, lines }) = torn {
         call.out.warn(format_args!("{file}: {} cannot be read", text::count(lines as u64, "line")));

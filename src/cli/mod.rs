@@ -32,6 +32,8 @@ mod prune;
 mod recover;
 mod remote;
 mod remote_commit;
+mod remote_hosts;
+mod remote_many;
 mod renames;
 mod run;
 mod show;
@@ -135,7 +137,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         return finish(&call.out, ended, effects);
     }
     let ended = call.carry_out(cli.verb).map_err(|problem| call.with_remedy(problem));
-    finish(&call.out, ended, effects)
+    let ended = finish(&call.out, ended, effects);
+    if let Some((near, changes)) = near.zip(call.out.changes.get()) {
+        near.tell(changes);
+    }
+    ended
 }
 
 /// Whether a verb that ended well may have changed something.

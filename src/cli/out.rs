@@ -32,6 +32,8 @@ pub enum Form {
 pub struct Out {
     /// How results are written.
     pub form: Form,
+    /// How many changes the verb was about, where that is known: another machine asks for it.
+    pub changes: Cell<Option<u64>>,
     quiet: bool,
     verbose: bool,
     color: bool,
@@ -61,6 +63,7 @@ impl Out {
         };
         Self {
             form,
+            changes: Cell::new(None),
             quiet,
             verbose,
             color: wanted(anstream::AutoStream::choice(&io::stdout())),
@@ -161,9 +164,9 @@ impl Out {
     }
 
     /// A list: as one document in `whole`, or an item a line.
-    pub fn list(&self, whole: &impl Serialize, items: impl IntoIterator<Item: Serialize>) {
+    pub fn list<I: IntoIterator<Item: Serialize>>(&self, whole: &impl Serialize, items: impl FnOnce() -> I) {
         match self.form {
-            Form::JsonLines => items.into_iter().for_each(|item| self.document(&item)),
+            Form::JsonLines => items().into_iter().for_each(|item| self.document(&item)),
             _ => self.document(whole),
         }
     }

@@ -1,4 +1,4 @@
-//! `-H`: a verb that other machines carry out. One machine: as if it ran here.
+//! `-H`: a verb that other machines carry out. One machine: as if it ran here; several are in `remote_many`.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use super::args::{Cli, Global, SessionVerb, SnapshotVerb, Verb};
 use super::problem::Problem;
-use super::{Call, Ended, far, remote_commit};
+use super::remote_hosts::{self, Hosts};
+use super::{Call, Ended, far, remote_commit, remote_many};
 use crate::error::At;
 use crate::fs::signals;
 use crate::remote::frame::Outcome;
@@ -29,11 +30,19 @@ pub fn asked_for(global: &Global) -> Option<String> {
 
 /// Has the machines carry out the call. `words` are its own, without the program's name.
 pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Result<Ended, Problem> {
-    if hosts.contains(',') && remote_commit::concerns(&cli.verb) {
-        return on_all(call, cli, words, hosts);
-    }
-    let target = Target::parse(hosts, &call.config.remotes)?;
+    let hosts = remote_hosts::read(hosts, &call.config.remotes)?;
     let far = Far::new(call, &cli.global)?;
+    let target = match hosts {
+        Hosts::One(target) => target,
+        Hosts::Many(targets) => {
+            let mut request = |target: &Target| request(call, cli, words, target);
+            if remote_commit::concerns(&cli.verb) {
+                let blank: Vec<Request> = targets.iter().map(request).collect();
+                return remote_commit::carry_out(call, cli, &far.ways, &targets, &blank);
+            }
+            return remote_many::carry_out(call, &far.ways, cli, &targets, &mut request);
+        }
+    };
     match &cli.verb {
         Verb::Run(_) | Verb::Shell(_) if far::terminals().len() == 3 => {
             far.on_terminal(&target, &request(call, cli, words, &target))
@@ -48,14 +57,6 @@ pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Res
     }
 }
 
-/// Several machines, all of which do it or none.
-fn on_all(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Result<Ended, Problem> {
-    let targets = hosts.split(',').map(|host| Target::parse(host.trim(), &call.config.remotes));
-    let targets = targets.collect::<Result<Vec<_>, _>>()?;
-    let blank: Vec<Request> = targets.iter().map(|target| request(call, cli, words, target)).collect();
-    remote_commit::carry_out(call, cli, &Far::new(call, &cli.global)?, &targets, &blank)
-}
-
 /// Whether a verb prints what may be long.
 fn pages(verb: &Verb) -> bool {
     match verb {
@@ -66,10 +67,15 @@ fn pages(verb: &Verb) -> bool {
     }
 }
 
+/// Whether a verb takes what comes from standard input.
+pub fn takes_content(verb: &Verb) -> bool {
+    matches!(verb, Verb::Run(_) | Verb::Shell(_) | Verb::Session { verb: SessionVerb::Write(_) | SessionVerb::Import(_) })
+}
+
 /// Whether a verb reads standard input, or asks there. Others leave it alone: it may be the list of a shell's loop.
 fn reads_input(call: &Call, verb: &Verb) -> bool {
     match verb {
-        Verb::Run(_) | Verb::Shell(_) | Verb::Session { verb: SessionVerb::Write(_) | SessionVerb::Import(_) } => true,
+        verb if takes_content(verb) => true,
         Verb::Discard(_) | Verb::Session { .. } | Verb::Checkpoint { .. } | Verb::Snapshot { .. } => call.can_ask,
         _ => false,
     }
@@ -92,33 +98,38 @@ fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> Reque
     }
 }
 
-/// What all machines of one call have in common.
-pub struct Far<'a> {
-    call: &'a Call,
+/// What the ways to all machines of one call have in common.
+pub struct Ways {
     ssh: Ssh,
     install: Install,
-    signals: Signals,
+    /// Signals of this process.
+    pub signals: Signals,
+}
+
+impl Ways {
+    /// From here on signals are the machines'.
+    fn open(call: &Call, global: &Global) -> Result<Self, Problem> {
+        let words = call.config.ssh.value.iter().map(OsString::from).collect();
+        let heard = signals::listen().at("listen to signals by", "a pipe")?;
+        let install = if global.no_install { Install::Never } else { Install::Allowed };
+        Ok(Self { ssh: Ssh { words, shielding: signals::kept_from }, install, signals: Signals::from(heard) })
+    }
+
+    /// The way to one of them.
+    pub fn link<'a>(&'a self, target: &'a Target, ssh_says: SshSays) -> Link<'a> {
+        Link { ssh: &self.ssh, target, install: self.install, ssh_says, signals: Some(&self.signals) }
+    }
+}
+
+/// One machine, and this call.
+struct Far<'a> {
+    call: &'a Call,
+    ways: Ways,
 }
 
 impl<'a> Far<'a> {
     fn new(call: &'a Call, global: &Global) -> Result<Self, Problem> {
-        let words = call.config.ssh.value.iter().map(OsString::from).collect();
-        let heard = signals::listen().at("listen to signals by", "a pipe")?;
-        Ok(Self {
-            call,
-            ssh: Ssh { words, shielding: signals::kept_from },
-            install: if global.no_install { Install::Never } else { Install::Allowed },
-            signals: Signals::from(heard),
-        })
-    }
-
-    /// The way to one of several machines, ssh's own words among what it says.
-    pub fn gathered<'b>(&'b self, target: &'b Target) -> Link<'b> {
-        self.link(target, SshSays::Gathered)
-    }
-
-    fn link<'b>(&'b self, target: &'b Target, ssh_says: SshSays) -> Link<'b> {
-        Link { ssh: &self.ssh, target, install: self.install, ssh_says, signals: Some(&self.signals) }
+        Ok(Self { call, ways: Ways::open(call, global)? })
     }
 
     /// One machine, with this call's own streams.
@@ -129,12 +140,12 @@ impl<'a> Far<'a> {
             Stream::Output => out.pass(bytes),
             Stream::Errors => out.pass_message(bytes),
         };
-        self.ended(self.link(target, SshSays::Through).carry_out(request, input, &mut sink))
+        self.ended(self.ways.link(target, SshSays::Through).carry_out(request, input, &mut sink))
     }
 
     /// One machine, with this call's terminal as its own.
     fn on_terminal(&self, target: &Target, request: &Request) -> Result<Ended, Problem> {
-        self.ended(self.link(target, SshSays::Through).on_terminal(request))
+        self.ended(self.ways.link(target, SshSays::Through).on_terminal(request))
     }
 
     fn ended(&self, ended: Result<Outcome, Error>) -> Result<Ended, Problem> {
@@ -151,14 +162,14 @@ impl<'a> Far<'a> {
     /// This side, and then the far one's own.
     fn doctor(&self, target: &Target, request: &Request) -> Result<Ended, Problem> {
         let out = &self.call.out;
-        let near = NearSide::look(&self.ssh);
+        let near = NearSide::look(&self.ways.ssh);
         let mut printed = Vec::new();
         let begun = Instant::now();
         let mut sink = |stream, bytes: &[u8]| match stream {
             Stream::Output => std::io::Write::write_all(&mut printed, bytes),
             Stream::Errors => out.pass_message(bytes),
         };
-        let outcome = self.link(target, SshSays::Through).carry_out(request, None, &mut sink);
+        let outcome = self.ways.link(target, SshSays::Through).carry_out(request, None, &mut sink);
         let took = begun.elapsed().as_millis();
         if out.is_text() {
             let own =

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::args::{Back, Cli, Commit, OnLimit, Verb};
 use super::problem::Problem;
-use super::remote::Far;
+use super::remote::Ways;
 use super::{Call, Ended, text};
 use crate::engine::job;
 use crate::error::{At, Kind};
@@ -22,7 +22,7 @@ use crate::moving;
 use crate::remote::Error;
 use crate::remote::frame::Outcome;
 use crate::remote::host::Target;
-use crate::remote::link::{Input, Link, Stream};
+use crate::remote::link::{Input, Link, SshSays, Stream};
 use crate::remote::request::{Request, Word};
 use crate::session::header::Status;
 use crate::session::id::Id;
@@ -42,7 +42,7 @@ pub fn concerns(verb: &Verb) -> bool {
 }
 
 /// Has all `targets` carry out the call's commit, rollback or redo. `blank` is a request without words for each.
-pub fn carry_out(call: &Call, cli: &Cli, far: &Far<'_>, targets: &[Target], blank: &[Request]) -> Result<Ended, Problem> {
+pub fn carry_out(call: &Call, cli: &Cli, ways: &Ways, targets: &[Target], blank: &[Request]) -> Result<Ended, Problem> {
     let (verb, key) = match &cli.verb {
         Verb::Commit(args) => (job::Verb::Commit, &args.what.id),
         Verb::Rollback(args) => (job::Verb::Rollback, &args.what.id),
@@ -57,7 +57,7 @@ pub fn carry_out(call: &Call, cli: &Cli, far: &Far<'_>, targets: &[Target], blan
         store: cli.global.store.as_ref().map(|store| store.as_os_str().to_owned()),
     };
     let stream = here.filter(|(_, pending)| *pending).map(|(id, _)| Sendable { id });
-    let hosts = Hosts { call, far, targets, blank, act: &act };
+    let hosts = Hosts { call, ways, targets, blank, act: &act };
     let mut rows = hosts.at_gate(stream.as_ref())?;
     hosts.take_back(&mut rows);
     hosts.tidy(&mut rows);
@@ -210,7 +210,7 @@ enum Event {
 /// All machines of the call.
 struct Hosts<'a> {
     call: &'a Call,
-    far: &'a Far<'a>,
+    ways: &'a Ways,
     targets: &'a [Target],
     blank: &'a [Request],
     act: &'a Act,
@@ -238,7 +238,7 @@ impl Hosts<'_> {
         std::thread::scope(|scope| {
             let start = |host: usize, sent: Option<File>| {
                 let (say, hear) = channel();
-                let (link, tell) = (self.far.gathered(&self.targets[host]), tell.clone());
+                let (link, tell) = (self.ways.link(&self.targets[host], SshSays::Gathered), tell.clone());
                 let (gated, import) = (self.gated(host), self.request(host, ["session", "import"].map(OsString::from), true));
                 scope.spawn(move || one(host, &link, sent.map(|file| (import, file)), &gated, hear, &tell));
                 say
@@ -306,7 +306,7 @@ impl Hosts<'_> {
                 // Who had nothing to do has nothing to take back.
                 let done = row.ready && matches!(row.result, Some(Fate::Done | Fate::Unknown(_)));
                 if done {
-                    let link = self.far.gathered(&self.targets[host]);
+                    let link = self.ways.link(&self.targets[host], SshSays::Gathered);
                     let back = self.request(host, [inverse, "--json", &self.act.key].map(OsString::from), false);
                     taking.push((host, scope.spawn(move || settled(&link, &back))));
                 }
@@ -329,7 +329,7 @@ impl Hosts<'_> {
         std::thread::scope(|scope| {
             for (host, row) in rows.iter().enumerate() {
                 if row.sent && matches!(row.result, Some(Fate::Stopped | Fate::Failed)) {
-                    let link = self.far.gathered(&self.targets[host]);
+                    let link = self.ways.link(&self.targets[host], SshSays::Gathered);
                     let prune = self.request(host, ["session", "prune", &self.act.key, "--json"].map(OsString::from), false);
                     // One that stays is a pending session, which says so itself.
                     scope.spawn(move || drop(settled(&link, &prune)));

@@ -392,6 +392,7 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
     };
     // Standard output is the command's: what a commit prints goes to standard error.
     call.out.divert();
+    call.out.changes.set(Some(held.changes));
     let id = session.id().clone();
     let is_text = call.out.is_text();
     let note = |text: String| {

@@ -99,8 +99,8 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     if !call.out.is_text() {
         let rows = || sides.iter().enumerate().map(|(i, side)| ChangeRow::new(&changes.list, i, *side, &renames));
         let session = SessionRow::new(header, standing);
-        let whole = Whole { session, run: run.as_ref(), folder_times: changes.folder_times.len(), changes: Each(rows) };
-        call.out.list(&whole, rows());
+        let whole = Whole { session, run: run.as_ref(), folder_times: changes.folder_times.len(), changes: Each(&rows) };
+        call.out.list(&whole, rows);
         return Ok(Ended::Done);
     }
     call.out.page(call.config.pager.value.as_deref());

@@ -242,7 +242,7 @@ pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
         }
     } else {
         let damaged = broken.iter().map(|broken| Damaged { n: broken.n, why: &broken.why }).collect();
-        call.out.list(&Listed { folder: &folder, snapshots: &rows, damaged }, &rows);
+        call.out.list(&Listed { folder: &folder, snapshots: &rows, damaged }, || &rows);
     }
     Ok(if broken.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
@@ -297,7 +297,7 @@ fn list_folders(call: &Call) -> Result<Ended, Problem> {
         }
         damaged.iter().for_each(|name| call.out.warn(format_args!("snapshots/{name}: it cannot be told whose they are")));
     } else {
-        call.out.list(&Folders { folders: &rows, damaged: &damaged }, &rows);
+        call.out.list(&Folders { folders: &rows, damaged: &damaged }, || &rows);
     }
     Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }

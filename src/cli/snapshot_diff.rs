@@ -120,7 +120,7 @@ fn print(
             let (insertions, deletions) = (counts.map(|counts| counts.0), counts.map(|counts| counts.1));
             rows.push(Row { path, change: change.sort(), before, after, insertions, deletions });
         }
-        call.out.list(&Whole { folder: &series.folder, n, m, changes: &rows, left }, &rows);
+        call.out.list(&Whole { folder: &series.folder, n, m, changes: &rows, left }, || &rows);
         return Ok(Ended::Done);
     }
     call.out.page(call.config.pager.value.as_deref());

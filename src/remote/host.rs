@@ -42,14 +42,26 @@ impl Target {
         };
         let port = port.map(|port| port.parse().ok().filter(|port| *port > 0).ok_or(wrong("the port is no number up to 65535")));
         let port = port.transpose()?;
-        let known = remotes.get(host).cloned().unwrap_or_default();
+        Self::with(words, host, user, port, remotes)
+    }
+
+    /// One that is called `name`: `host` may be a name of `remotes`.
+    pub fn with(
+        name: &str,
+        host: &str,
+        user: Option<String>,
+        port: Option<u16>,
+        remotes: &BTreeMap<String, Remote>,
+    ) -> Result<Self, Error> {
+        let wrong = |why: &'static str| Error::Host { words: name.into(), why };
+        let known = remotes.get(host).or_else(|| remotes.get(name)).cloned().unwrap_or_default();
         let host = known.host.as_deref().unwrap_or(host);
         let host = plain(host, OF_HOST).ok_or(wrong("that is no host's name"))?;
-        let user = match (user, known.user) {
-            (None, Some(user)) => Some(plain(&user, OF_USER).ok_or(wrong("the user's name is none"))?),
-            (user, _) => user,
+        let user = match user.or(known.user) {
+            Some(user) => Some(plain(&user, OF_USER).ok_or(wrong("the user's name is none"))?),
+            None => None,
         };
-        Ok(Self { name: words.into(), host, user, port: port.or(known.port), store: known.store, sudo: known.sudo })
+        Ok(Self { name: name.into(), host, user, port: port.or(known.port), store: known.store, sudo: known.sudo })
     }
 }
 

@@ -3,12 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal};
 
 use super::frame::{Down, Outcome, Up, WINDOW};
@@ -129,7 +130,13 @@ impl Link<'_> {
         // At once: the far side's answer is on its way meanwhile.
         up.send(Up::Request(request.json()));
         let answered = Arc::new(AtomicBool::new(false));
-        let listed = Wire { up: Some(up.tell.clone()), ssh: wire.pid(), answered: answered.clone(), asked: 0 };
+        let listed = Wire {
+            up: Some(up.tell.clone()),
+            ssh: wire.pid(),
+            answered: answered.clone(),
+            given_up: wire.given_up.clone(),
+            asked: 0,
+        };
         let _listed = self.signals.map(|signals| signals.list(listed));
         wire.hello(sink)?;
         answered.store(true, Ordering::SeqCst);
@@ -171,11 +178,14 @@ impl Link<'_> {
         }
         (self.ssh.shielding)(&mut command);
         let mut ssh = command.spawn().map_err(|source| self.no_ssh(source))?;
-        let from = BufReader::with_capacity(64 << 10, ssh.stdout.take().expect("a pipe was asked for"));
-        let said = ssh.stderr.take().map(|stderr| std::thread::spawn(move || all_of(stderr)));
+        let given_up = Arc::<AtomicBool>::default();
+        let stdout = ssh.stdout.take().expect("a pipe was asked for");
+        let from = BufReader::with_capacity(64 << 10, Stoppable { stdout, given_up: given_up.clone() });
+        let said = ssh.stderr.take().map(Said::by);
         Ok(Opened {
             ssh_stdin: ssh.stdin.take(),
             from: Box::new(from),
+            given_up,
             said,
             ssh,
             host: self.host(),
@@ -243,7 +253,8 @@ pub(super) struct Opened {
     pub(super) ssh_stdin: Option<ChildStdin>,
     /// From the far side.
     pub(super) from: Box<dyn BufRead + Send>,
-    said: Option<JoinHandle<Vec<u8>>>,
+    given_up: Arc<AtomicBool>,
+    said: Option<Said>,
     host: String,
     asked: Option<Arc<AtomicU8>>,
 }
@@ -299,7 +310,7 @@ impl Opened {
     fn gather(&mut self, sink: &mut Sink<'_>) {
         self.ssh_stdin = None;
         let _ended = self.ssh.wait();
-        if let Some(said) = self.said.take().and_then(|said| said.join().ok()).filter(|said| !said.is_empty()) {
+        if let Some(said) = self.said.take().map(Said::all).filter(|said| !said.is_empty()) {
             let _unread = sink(Stream::Errors, &said);
         }
     }
@@ -313,10 +324,58 @@ impl Drop for Opened {
     }
 }
 
-fn all_of(mut stderr: ChildStderr) -> Vec<u8> {
-    let mut said = Vec::new();
-    let _cut = stderr.read_to_end(&mut said);
-    said
+/// What comes from the far side, up to its end or until somebody asked for an end. Where ssh shares a connection, the process that has
+/// it keeps this side's streams open as long as the far side runs, also when the ssh that was started here is gone.
+struct Stoppable {
+    stdout: ChildStdout,
+    given_up: Arc<AtomicBool>,
+}
+
+impl Read for Stoppable {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        loop {
+            let mut polled = [PollFd::new(&self.stdout, PollFlags::IN)];
+            let ready = match poll(&mut polled, Some(&LOOK)) {
+                Err(rustix::io::Errno::INTR) => 0,
+                ready => ready?,
+            };
+            if ready > 0 {
+                return self.stdout.read(buffer);
+            }
+            if self.given_up.load(Ordering::SeqCst) {
+                return Ok(0);
+            }
+        }
+    }
+}
+
+/// What ssh says, as it comes.
+struct Said {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    ended: Receiver<()>,
+}
+
+impl Said {
+    fn by(mut stderr: ChildStderr) -> Self {
+        let (end, ended) = channel();
+        let bytes = Arc::<Mutex<Vec<u8>>>::default();
+        let said = bytes.clone();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(n @ 1..) = stderr.read(&mut buffer) {
+                said.lock().unwrap_or_else(PoisonError::into_inner).extend(&buffer[..n]);
+            }
+            let _unheard = end.send(());
+        });
+        Self { bytes, ended }
+    }
+
+    /// All of it, once ssh has ended: who shares its connection may keep the stream open for longer, and says nothing on it.
+    fn all(self) -> Vec<u8> {
+        let _late = self.ended.recv_timeout(Duration::from_secs(1));
+        std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// What goes to the far side, in the order in which it is told, by a thread that may wait for ssh to take it.
@@ -403,6 +462,7 @@ struct Wire {
     up: Option<Sender<Up>>,
     ssh: Option<Pid>,
     answered: Arc<AtomicBool>,
+    given_up: Arc<AtomicBool>,
     /// How often it was asked to end.
     asked: u32,
 }
@@ -410,7 +470,7 @@ struct Wire {
 impl Wire {
     fn to_ssh(child: &Child) -> Self {
         let ssh = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
-        Self { up: None, ssh, answered: Arc::default(), asked: 0 }
+        Self { up: None, ssh, answered: Arc::default(), given_up: Arc::default(), asked: 0 }
     }
 
     fn signal(&mut self, number: u8) {
@@ -421,6 +481,7 @@ impl Wire {
                 let _gone = up.send(Up::Signal(number));
             }
             _ => {
+                self.given_up.store(true, Ordering::SeqCst);
                 let _ended = self.ssh.map(|ssh| rustix::process::kill_process(ssh, Signal::TERM));
             }
         }

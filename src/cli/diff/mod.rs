@@ -112,7 +112,7 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
     };
     let rows = || told.iter().map(row);
     let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
-    call.out.list(&Whole { session: SessionRow::new(header, standing), changes: Each(rows) }, rows());
+    call.out.list(&Whole { session: SessionRow::new(header, standing), changes: Each(&rows) }, &rows);
     Ok(Ended::Done)
 }
 
@@ -167,7 +167,7 @@ fn names(call: &Call, args: &args::Diff, listed: &[(&Change, Side)]) -> Ended {
         paths.iter().for_each(|path| call.out.line(path));
     } else {
         let lines = paths.iter().map(|path| Names { paths: vec![path] });
-        call.out.list(&Names { paths: paths.clone() }, lines);
+        call.out.list(&Names { paths: paths.clone() }, || lines);
     }
     Ended::Done
 }

@@ -1,0 +1,256 @@
+//! `-H` with several machines: each carries out the verb, some at a time; what each says is a block, in the order of the list, and a table
+//! at the end tells how it went.
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+
+use anstyle::Style;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::args::{Cli, Verb};
+use super::problem::Problem;
+use super::remote::Ways;
+use super::text::{self, Side};
+use super::{Call, Effects, Ended, effects};
+use crate::error::At;
+use crate::fs::path::Shown;
+use crate::remote::Error;
+use crate::remote::frame::Outcome;
+use crate::remote::host::Target;
+use crate::remote::link::{Input, SshSays, Stream};
+use crate::remote::request::Request;
+
+/// What a machine said, and how it ended.
+pub struct Answer {
+    output: Vec<u8>,
+    errors: Vec<u8>,
+    ended: Result<Outcome, Error>,
+}
+
+/// Has all of them carry out the call.
+pub fn carry_out(
+    call: &Call,
+    ways: &Ways,
+    cli: &Cli,
+    targets: &[Target],
+    request: &mut dyn FnMut(&Target) -> Request,
+) -> Result<Ended, Problem> {
+    let there = text::count(targets.len() as u64, "machine");
+    if let Verb::Shell(_) = cli.verb {
+        return Err(Problem::refused(format!("a shell is on one machine, and -H names {there}")).remedy("recant -H HOST shell"));
+    }
+    // Each of them would ask by itself, and nobody could answer.
+    if asks(&cli.verb) {
+        call.confirm(&format!("Carry this out on {there}?"))?;
+    }
+    let (input, is_given) = input(&cli.verb)?;
+    let requests: Vec<Request> =
+        targets.iter().map(|target| Request { terminals: Vec::new(), input: is_given, ..request(target) }).collect();
+    let forks = cli.global.forks.map_or(call.config.forks.value, usize::from).min(targets.len());
+    let mut shown = Shower { call, answers: BTreeMap::new(), next: 0, rows: Vec::new() };
+    let (tell, told) = channel();
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..forks {
+            let (tell, next, requests, input) = (tell.clone(), &next, &requests, &input);
+            scope.spawn(move || {
+                while let n = next.fetch_add(1, Ordering::Relaxed)
+                    && let Some(target) = targets.get(n)
+                {
+                    let input = is_given.then(|| Box::new(Cursor::new(input.clone())) as Input);
+                    let _ended = tell.send((n, one(ways, target, &requests[n], input)));
+                }
+            });
+        }
+        drop(tell);
+        for (n, answer) in told {
+            shown.take(n, answer, targets);
+        }
+    });
+    Ok(shown.end(targets))
+}
+
+fn asks(verb: &Verb) -> bool {
+    use super::args::{CheckpointVerb, SessionVerb, SnapshotVerb};
+    effects(verb) == Effects::Some
+        && match verb {
+            Verb::Discard(_) => true,
+            Verb::Session { verb } => matches!(verb, SessionVerb::Discard(_) | SessionVerb::Prune(_)),
+            Verb::Checkpoint { verb } => matches!(verb, CheckpointVerb::Prune(_)),
+            Verb::Snapshot { verb } => matches!(verb, SnapshotVerb::Restore(_)),
+            _ => false,
+        }
+}
+
+/// Standard input, read once for all; a keyboard is nobody's.
+fn input(verb: &Verb) -> Result<(Arc<[u8]>, bool), Problem> {
+    use std::io::IsTerminal;
+    let mut stdin = std::io::stdin();
+    if !super::remote::takes_content(verb) || stdin.is_terminal() {
+        return Ok((Arc::default(), false));
+    }
+    let mut bytes = Vec::new();
+    stdin.read_to_end(&mut bytes).at("read", "standard input")?;
+    Ok((bytes.into(), true))
+}
+
+/// One machine. After a signal none is begun any more.
+fn one(ways: &Ways, target: &Target, request: &Request, input: Option<Input>) -> Answer {
+    let (mut output, mut errors) = (Vec::new(), Vec::new());
+    let signal = ways.signals.came().load(Ordering::SeqCst);
+    let ended = if signal != 0 {
+        Err(Error::Asked { host: target.name.clone(), signal })
+    } else {
+        ways.link(target, SshSays::Gathered).carry_out(request, input, &mut |stream, bytes| {
+            match stream {
+                Stream::Output => output.extend(bytes),
+                Stream::Errors => errors.extend(bytes),
+            }
+            Ok(())
+        })
+    };
+    Answer { output, errors, ended }
+}
+
+impl Answer {
+    fn status(&self) -> u8 {
+        // As of any call that was refused, but for one that was asked to end.
+        match &self.ended {
+            Ok(outcome) => outcome.status,
+            Err(Error::Asked { signal, .. }) => 128_u8.saturating_add(*signal),
+            Err(_) => 1,
+        }
+    }
+
+    fn changes(&self) -> Option<u64> {
+        self.ended.as_ref().ok().and_then(|outcome| outcome.changes)
+    }
+
+    /// How it went, in a word or two: README has the table of exit statuses.
+    fn result(&self) -> String {
+        match &self.ended {
+            Err(Error::Unreached { .. } | Error::NoSsh { .. }) => "no connection".into(),
+            Err(Error::Lost { .. }) => "connection cut".into(),
+            Err(Error::Missing { .. } | Error::NotInstalled { .. }) => "no recant".into(),
+            Err(Error::Asked { .. }) => "asked to end".into(),
+            Err(_) => "refused".into(),
+            Ok(outcome) => match outcome.status {
+                0 => "done".into(),
+                1 => "refused".into(),
+                2 => "usage".into(),
+                3 => "conflict".into(),
+                4 => "something left out".into(),
+                5 => "damaged".into(),
+                6 => "busy".into(),
+                7 => "stuck".into(),
+                status => format!("status {status}"),
+            },
+        }
+    }
+}
+
+/// Shows what the machines said in the order of the list, as soon as those before have ended.
+struct Shower<'a> {
+    call: &'a Call,
+    answers: BTreeMap<usize, Answer>,
+    next: usize,
+    rows: Vec<Row>,
+}
+
+/// A line of the table.
+struct Row {
+    status: u8,
+    changes: Option<u64>,
+    result: String,
+}
+
+/// `{"schema":1,"host":…,"exit":…,…}`.
+#[derive(Serialize)]
+struct Document<'a> {
+    host: &'a str,
+    exit: u8,
+    changes: Option<u64>,
+    result: &'a str,
+    documents: Vec<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<Value>,
+    errors: Vec<Value>,
+    messages: Vec<String>,
+}
+
+impl Shower<'_> {
+    fn take(&mut self, n: usize, answer: Answer, targets: &[Target]) {
+        self.answers.insert(n, answer);
+        while let Some(answer) = self.answers.remove(&self.next) {
+            let row = Row { status: answer.status(), changes: answer.changes(), result: answer.result() };
+            if self.call.out.is_text() {
+                self.block(&targets[self.next], answer);
+            } else {
+                self.document(&targets[self.next], answer, &row);
+            }
+            self.rows.push(row);
+            self.next += 1;
+        }
+    }
+
+    fn block(&self, target: &Target, answer: Answer) {
+        let out = &self.call.out;
+        out.styled(Style::new().bold(), format_args!("== {}", target.name));
+        out.bytes(&answer.output);
+        if answer.output.last().is_some_and(|last| *last != b'\n') {
+            out.line("");
+        }
+        // Beside each other on a terminal, and apart where one goes to a file: each line says whose it is.
+        let text = String::from_utf8_lossy(&answer.errors).into_owned();
+        text.lines().for_each(|line| out.say(format_args!("{}: {line}", target.name)));
+        if let Err(error) = answer.ended {
+            out.problem(&error.into());
+        }
+    }
+
+    fn document(&self, target: &Target, answer: Answer, row: &Row) {
+        let lines = |bytes: &[u8]| -> Vec<String> { String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect() };
+        let parsed: Result<Vec<Value>, _> = lines(&answer.output).iter().map(|line| serde_json::from_str(line)).collect();
+        let (documents, output) = match (parsed, String::from_utf8(answer.output)) {
+            (Ok(documents), _) => (documents, None),
+            (Err(_), Ok(text)) => (Vec::new(), Some(json!(text))),
+            (Err(_), Err(bytes)) => (Vec::new(), Some(json!({ "b64": STANDARD.encode(bytes.as_bytes()) }))),
+        };
+        let (mut errors, mut messages) = (Vec::new(), Vec::new());
+        for line in lines(&answer.errors) {
+            match serde_json::from_str::<Value>(&line)
+                .ok()
+                .filter(|value| value["kind"].is_string() || value["schema"].is_number())
+            {
+                Some(value) => errors.push(value),
+                None => messages.push(line),
+            }
+        }
+        errors.extend(answer.ended.err().map(|error| json!(Problem::from(error))));
+        let Row { status, changes, result } = row;
+        let host = &target.name;
+        self.call.out.document(&Document { host, exit: *status, changes: *changes, result, documents, output, errors, messages });
+    }
+
+    /// The table, and the status that all share, else the largest.
+    fn end(self, targets: &[Target]) -> Ended {
+        let out = &self.call.out;
+        if out.is_text() && !out.is_quiet() {
+            let cells = |(target, row): (&Target, &Row)| {
+                let changes = row.changes.map_or("-".into(), |changes| changes.to_string());
+                [Shown(target.name.as_bytes()).to_string(), row.status.to_string(), changes, row.result.clone()]
+            };
+            let mut rows = vec![["host".to_owned(), "exit".into(), "changes".into(), "result".into()]];
+            rows.extend(targets.iter().zip(&self.rows).map(cells));
+            out.line("");
+            text::table([Side::Left, Side::Right, Side::Right, Side::Left], &rows).for_each(|line| out.line(line));
+        }
+        Ended::Command(self.rows.iter().map(|row| row.status).max().unwrap_or_default())
+    }
+}

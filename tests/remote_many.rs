@@ -1,0 +1,133 @@
+//! `-H` with several machines: blocks, a table, JSON lines, lists from files and Ansible, some at a time.
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+#![expect(clippy::disallowed_methods, reason = "tests set up real files")]
+
+mod common;
+#[path = "common/ssh.rs"]
+mod ssh;
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use common::World;
+use rustix::process::{Pid, Signal};
+use ssh::Net;
+
+#[test]
+fn each_machine_s_words_are_a_block_and_a_table_tells_how_it_went() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let hosts = ["a", "b", "c"].map(|name| net.host(name));
+    hosts.iter().for_each(|host| host.write("f", "old\n"));
+    world.recant("-H a,b,c session new -n one").ok();
+    world.call(["-H", "a,b,c", "session", "write", "one", "f"]).stdin("new\n").run().ok();
+    hosts[1].write("f", "somebody's\n");
+    let said = world.recant("-H a,b,c commit one").with(3);
+    let text = said.stdout();
+    assert_eq!(hosts.each_ref().map(|host| host.read("f")), ["new\n", "somebody's\n", "new\n"]);
+    let committed = |host: &ssh::Host| format!("modified  {}/f\n", host.home.display());
+    let table =
+        "host  exit  changes  result\na        0        1  done\nb        3        -  conflict\nc        0        1  done\n";
+    assert_eq!(text, format!("== a\n{}== b\n== c\n{}\n{table}", committed(&hosts[0]), committed(&hosts[2])), "{said}");
+    let messages = said.stderr();
+    assert!(messages.contains("a: recant: session ") && messages.contains("b: recant: "), "{said}");
+    assert!(messages.lines().all(|line| ["a: ", "b: ", "c: "].iter().any(|host| line.starts_with(host))), "{said}");
+    // As JSON; one of them is gone by now.
+    let [a, b, c] = hosts;
+    drop(c);
+    let said = world.recant("-H a,b,c rollback one --json");
+    let rows = said.json_lines();
+    assert_eq!((said.status, rows.len()), (1, 3), "{said}");
+    let brief =
+        |n: usize| (rows[n]["host"].as_str().unwrap(), rows[n]["exit"].as_u64().unwrap(), rows[n]["result"].as_str().unwrap());
+    assert_eq!([brief(0), brief(1), brief(2)], [("a", 0, "done"), ("b", 1, "refused"), ("c", 1, "no connection")]);
+    assert_eq!(
+        (&rows[0]["schema"], &rows[0]["changes"], &rows[0]["documents"][0]["verb"]),
+        (&1.into(), &1.into(), &"rollback".into())
+    );
+    assert_eq!((&rows[1]["errors"][0]["kind"], &rows[2]["errors"][0]["kind"]), (&"refused".into(), &"refused".into()), "{said}");
+    assert_eq!((a.read("f"), b.read("f")), ("old\n".into(), "somebody's\n".into()));
+    let said = world.recant("-H a,b,c shell").with(1);
+    assert!(said.stderr().contains("a shell is on one machine, and -H names 3 machines"), "{said}");
+}
+
+#[test]
+fn lists_come_from_files_and_from_ansible() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let _hosts = ["a", "b", "c"].map(|name| net.host(name));
+    let named = |words: &str| -> Vec<String> {
+        let said = world.recant(&format!("-H {words} session list --json")).ok();
+        said.json_lines().iter().map(|row| row["host"].as_str().expect("a host").to_owned()).collect()
+    };
+    world.write("machines", "# ours\na\n\n  c # far away\na\n");
+    assert_eq!(named("@machines"), ["a", "c"]);
+    assert_eq!(named("b,@machines"), ["b", "a", "c"]);
+    let fake = "#!/bin/sh\n[ \"$*\" = --list ] || exit 9\ncat <<EOF\n{\"_meta\":{\"hostvars\":{\"x\":{\"ansible_host\":\"b\"}}},\"web\":{\"hosts\":[\"a\",\"x\"]}}\nEOF\n";
+    world.write("bin/ansible-inventory", fake);
+    world.chmod("bin/ansible-inventory", 0o755);
+    let path = format!("{}:{}", world.path("bin").display(), std::env::var("PATH").expect("a PATH"));
+    let of_web = |call: common::Call| call.env("PATH", &path).run();
+    let said = of_web(world.call(["-H", "@ansible:web", "list", "--json"])).ok();
+    assert_eq!(said.json_lines().iter().map(|row| row["host"].clone()).collect::<Vec<_>>(), ["a", "x"]);
+    let said = of_web(world.call(["-H", "@ansible:db", "list"])).with(1);
+    assert!(said.stderr().contains("the inventory has no group \"db\"; it has web"), "{said}");
+    let said = world.call(["-H", "@ansible:web", "list"]).env("PATH", "/nowhere").run().with(1);
+    assert!(said.stderr().contains("ansible-inventory: it cannot be started"), "{said}");
+    world.recant("-H @nowhere list").with(1);
+}
+
+#[test]
+fn an_inventory_of_ansible_s_own_is_read() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let real = world.program("sh", ["-c", "command -v ansible-inventory"]).run();
+    if real.status != 0 {
+        return println!("skipped: an inventory of Ansible's own: ansible-inventory is not installed");
+    }
+    let hosts = ["a", "b"].map(|name| net.host(name));
+    let text = format!("[web]\na\nother ansible_host=127.0.0.1 ansible_port={}\n", hosts[1].port);
+    world.write("inventory", text);
+    let said = world.call(["-H", "@ansible:web", "list", "--json"]).env("ANSIBLE_INVENTORY", world.path("inventory")).run().ok();
+    assert_eq!(said.json_lines().iter().map(|row| row["host"].clone()).collect::<Vec<_>>(), ["a", "other"]);
+}
+
+#[test]
+fn so_many_machines_are_worked_on_at_once_as_are_asked_for() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let hosts = ["a", "b", "c"].map(|name| net.host(name));
+    let meeting = world.root().join("meeting");
+    std::fs::create_dir(&meeting).expect("a folder");
+    std::fs::set_permissions(&meeting, PermissionsExt::from_mode(0o777)).expect("open to all");
+    let all = |script: &str| {
+        hosts.iter().for_each(|host| host.write(".noise", script.replace("MEETING", &meeting.display().to_string())))
+    };
+    // Each waits until all three are there.
+    all(
+        "cd MEETING; : > $$; n=0; while [ $(ls | wc -l) -lt 3 ] && [ $n -lt 2000 ]; do sleep 0.01; n=$((n+1)); done; [ $n -lt 2000 ] || exit 1; cd $HOME",
+    );
+    world.recant("-H a,b,c --forks 3 list").ok();
+    // Each leaves before the next comes.
+    all("mkdir MEETING/alone || exit 1; sleep 0.1; rmdir MEETING/alone");
+    world.recant("-H a,b,c --forks 1 list").ok();
+}
+
+#[test]
+fn a_signal_ends_what_runs_and_nothing_more_is_begun() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let hosts = ["a", "b"].map(|name| net.host(name));
+    let begun = world.root().join("begun");
+    let noise = format!(": > {}; while :; do sleep 0.05; done", begun.display());
+    hosts[0].write(".noise", noise);
+    let mut command = world.call(["-H", "a,b", "--forks", "1", "session", "new"]).command();
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    ssh::until("the first is begun", || begun.exists());
+    rustix::process::kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    let output = child.wait_with_output().expect("its end");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert!(text.contains("a      130        -  asked to end\nb      130        -  asked to end\n"), "{text}");
+    assert!(!hosts[1].store().exists());
+}
