@@ -7,7 +7,7 @@ mod common;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use common::{World, name};
+use common::{Manifest, World, name};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -156,6 +156,58 @@ fn what_was_rolled_back_moves_and_what_is_committed_does_not() {
     assert_eq!(there.read("notes.txt"), "new");
     there.call(["rollback", &id]).run().ok();
     assert_eq!(there.read("notes.txt"), "old");
+}
+
+#[test]
+fn a_committed_session_moves_with_its_checkpoint_to_where_its_tree_went() {
+    let world = World::new();
+    fill(&world);
+    world.write("same", "linked").link("same", "as well");
+    let before = world.manifest();
+    let id = world.begin();
+    for (name, content) in [("edited", "new"), ("new/deep/er", "n"), ("kind/fifo", "was a fifo"), ("same", "a"), ("as well", "a")]
+    {
+        world.stage_write(&id, name, content);
+    }
+    for words in [
+        "delete ID gone",
+        "delete ID one",
+        "delete ID full -r",
+        "delete ID link",
+        "chmod ID 4710 moded",
+        "symlink ID to kind/folder -r",
+    ] {
+        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+    }
+    world.call(["session", "export", &id, "--checkpoint"]).run().with(1);
+    world.call(["commit", &id]).run().ok();
+    let after = world.manifest();
+    let there = other(&world);
+    let stream = world.call(["session", "export", &id, "--checkpoint"]).run().ok().out;
+    import(&world, &there, &stream).ok();
+    assert_eq!(there.status(&id), "committed");
+    there.recant("checkpoint verify").ok();
+    // A name outside of the session is of the machine's own inode: it cannot be rejoined, which is said.
+    let said = there.call(["rollback", &id]).run().with(4);
+    assert!(said.stdout().contains("tree/one: taken back as a file of its own"), "{said}");
+    let apart = |manifest: &Manifest| {
+        let mut manifest = manifest.clone();
+        manifest.0.iter_mut().filter(|(path, _)| [&b"one"[..], b"two"].contains(&&***path)).for_each(|(_, row)| row.group = None);
+        manifest
+    };
+    apart(&before).assert_same(&there.manifest(), "rolled back there");
+    there.call(["redo", &id]).run().ok();
+    apart(&after.without_folder_times()).assert_same(&there.manifest().without_folder_times(), "and forward again");
+    // Where something else stands than was committed it is said at once, and a rollback ends on it.
+    let third = other(&world);
+    third.write("edited", "theirs");
+    let said = third.call(["session", "import", "--map", &map(&world, &third), "--json"]).stdin(&stream).run().with(3);
+    assert_eq!(said.against(), [third.path("edited").display().to_string()]);
+    third.call(["rollback", &id]).run().with(3);
+    third.write("edited", "new").chmod("edited", 0o600);
+    third.set_xattr("edited", "user.kept", b"1\0\xff");
+    third.call(["rollback", &id]).run().with(4);
+    apart(&before).assert_same(&third.manifest(), "rolled back once it was as committed");
 }
 
 #[test]
@@ -397,6 +449,13 @@ fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
         ("far too many changes", head("/changes", json!(u64::MAX))),
         ("a name that is a path", head("/name", json!("../x"))),
         ("a name that is none", head("/name", json!("-rf"))),
+        ("a checkpoint that is none", {
+            Parts::edited(&stream, |parts| {
+                let mut head: Value = serde_json::from_slice(&parts[0].1).expect("JSON");
+                head["checkpoint"] = true.into();
+                parts[0].1 = serde_json::to_vec(&head).expect("JSON");
+            })
+        }),
         ("an origin that there is not", head("/origin", json!("elsewhere"))),
         ("no content", drop_first(b'D')),
         ("no object", drop_first(b'O')),

@@ -12,7 +12,7 @@ use super::{Call, Ended, args, text};
 use crate::engine::conflict;
 use crate::error::Kind;
 use crate::fs::path::{AbsPath, Shown};
-use crate::moving::{self, Arrived, Mapping};
+use crate::moving::{self, Arrived, Mapping, With};
 use crate::session::id::Id;
 
 /// `{"schema":1,"session":…,"changes":n,"new":…}`.
@@ -45,7 +45,8 @@ pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Problem> {
             .remedy(format!("recant session export {} > FILE", Shown(args.id.as_bytes()))));
     }
     let (store, session) = call.locked(&args.id)?;
-    match moving::export(&session, &mut Pipe(&call.out)) {
+    let with = if args.checkpoint { With::Checkpoint } else { With::Changes };
+    match moving::export(&session, with, &mut Pipe(&call.out)) {
         Err(_) if call.out.is_closed() => Ok(Ended::Done),
         Err(moving::Error::Conflicts(mut conflicts)) => {
             conflict::attribute(store, session.id(), &mut conflicts);
@@ -82,18 +83,19 @@ pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Problem> {
             locked
         }
     };
-    let (id, changes) = (locked.id(), locked.header.counts.changes);
+    let (id, changes, status) = (locked.id(), locked.header.counts.changes, locked.header.status().word());
     say(call, id, changes, true);
     if call.out.is_text() {
-        call.out.note(format_args!("session {id} is imported: {}, pending", text::count(changes, "change")));
+        call.out.note(format_args!("session {id} is imported: {}, {status}", text::count(changes, "change")));
     }
     let mut conflicts = moving::conflicts(&locked)?;
     if conflicts.is_empty() {
         return Ok(Ended::Done);
     }
     conflict::attribute(&store, id, &mut conflicts);
-    let state = format!("the session is here and pending, and the tree as it was; recant diff {} shows it", id.tail());
-    Err(against("commit", id, &conflicts, &state))
+    let state = format!("the session is here and {status}, and the tree as it was; recant diff {} shows it", id.tail());
+    let verb = if locked.header.counts.inside > 0 { "roll back" } else { "commit" };
+    Err(against(verb, id, &conflicts, &state))
 }
 
 fn say(call: &Call, id: &Id, changes: u64, new: bool) {

@@ -448,7 +448,7 @@ impl Export<'_> {
         let file = fs.create(at, 0o600).at("make", at)?;
         fs.unlink(at).at("remove", at)?;
         let mut writer = io::BufWriter::with_capacity(256 << 10, &file);
-        moving::export(&session, &mut writer)?;
+        moving::export(&session, moving::With::Changes, &mut writer)?;
         drop(writer);
         Ok(file)
     }

@@ -6,6 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 
 use super::Error;
+use super::originals;
 use super::stream::{Head, History, Object, PIECE, Sending};
 use crate::engine::conflict::Conflict;
 use crate::error::At;
@@ -14,6 +15,7 @@ use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::change::{Change, Changes};
+use crate::session::header;
 use crate::session::header::Status;
 use crate::session::run::Run;
 use crate::session::sides::Side;
@@ -22,18 +24,28 @@ use crate::tree::digest::{Digest, Hasher};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Identity, Object as Wanted, State, What};
 
+/// What is exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum With {
+    /// A session of which nothing is on the tree: what it would put there.
+    Changes,
+    /// A committed one: what it took off the tree.
+    Checkpoint,
+}
+
 /// Writes `session` to `to`. Its lock keeps it as it is meanwhile.
 ///
 /// Errors: one of which something is on the tree; a captured `before` that the tree does not hold any more, as its digest is taken
 /// now ([`Error::Conflicts`], all of them, before anything is written); content that is not what was held.
-pub fn export(session: &Locked, to: &mut dyn Write) -> Result<(), Error> {
-    may_move(session)?;
+pub fn export(session: &Locked, with: With, to: &mut dyn Write) -> Result<(), Error> {
+    may_move(session, with)?;
     let mut changes = session.changes()?;
-    let sides = session.sides(changes.list.len())?;
+    let places = match with {
+        With::Changes => held(session, &mut changes)?,
+        With::Checkpoint => originals::learn(session, &mut changes)?,
+    };
     let run = session.run()?;
-    refuse_lost(session, &changes, &sides)?;
-    learn_befores(&mut changes)?;
-    let mut sending = Sending::begin(to, &head(session, &changes, run.as_ref()))?;
+    let mut sending = Sending::begin(to, &head(session, &changes, with, run.as_ref()))?;
     for change in &changes.list {
         sending.change(change)?;
     }
@@ -41,21 +53,42 @@ pub fn export(session: &Locked, to: &mut dyn Write) -> Result<(), Error> {
         sending.folder_time(time)?;
     }
     let mut contents = Contents { session, folder: None, firsts: HashMap::new(), buffer: vec![0; PIECE] };
-    for (change, side) in changes.list.iter().zip(&sides) {
-        contents.send(change, *side, run.as_ref(), &mut sending)?;
+    for change in &changes.list {
+        let state = if with == With::Changes { &change.after } else { &change.before.object };
+        if let (Some(place), Some(state)) = (places.get(&change.n), state) {
+            contents.send(change, place, state, &mut sending)?;
+        }
     }
     sending.end()
 }
 
-fn may_move(session: &Session) -> Result<(), Error> {
+/// Where the content lies that the session would put on the tree; each `before` has its digest then.
+fn held(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Vec<u8>>, Error> {
+    let sides = session.sides(changes.list.len())?;
+    let run = session.run()?;
+    refuse_lost(session, changes, &sides)?;
+    learn_befores(changes)?;
+    let files = changes.list.iter().zip(&sides).filter(|(change, _)| is_file(&change.after));
+    let place = |(change, side): (&Change, &Side)| Some((change.n, Session::held_at(change, *side, run.as_ref())?));
+    Ok(files.filter_map(place).collect())
+}
+
+fn may_move(session: &Session, with: With) -> Result<(), Error> {
     let id = session.id();
-    let (why, remedy) = match session.header.status() {
-        Status::Pending | Status::RolledBack => return Ok(()),
-        Status::Committed | Status::Partial => {
+    let kept = session.header.checkpoint == header::Checkpoint::Kept;
+    let (why, remedy) = match (session.header.status(), with) {
+        (Status::Pending | Status::RolledBack, With::Changes) => return Ok(()),
+        (Status::Committed, With::Checkpoint) if kept => return Ok(()),
+        (Status::Committed, With::Checkpoint) => ("its checkpoint was pruned", format!("recant show {id} shows what is left")),
+        (Status::Pending | Status::RolledBack, With::Checkpoint) => {
+            ("nothing of it is on the tree, so that there is no checkpoint", format!("recant session export {id} > FILE"))
+        }
+        (Status::Partial, With::Checkpoint) => ("a part of it is not committed", format!("recant commit {id}")),
+        (Status::Committed | Status::Partial, With::Changes) => {
             ("what is committed lies on the tree", format!("recant rollback {id} brings it back into the session"))
         }
-        Status::Capturing => ("its run has not ended", "let it end first".into()),
-        Status::Discarded => ("it is discarded: what it held is gone", "recant list shows all sessions".into()),
+        (Status::Capturing, _) => ("its run has not ended", "let it end first".into()),
+        (Status::Discarded, _) => ("it is discarded: what it held is gone", "recant list shows all sessions".into()),
     };
     Err(Error::NotNow { id: id.to_string(), why: why.into(), remedy })
 }
@@ -74,7 +107,7 @@ fn is_file(object: &Wanted) -> bool {
     matches!(object, Some(State { what: What::File { .. }, .. }))
 }
 
-fn head(session: &Session, changes: &Changes, run: Option<&Run>) -> Head {
+fn head(session: &Session, changes: &Changes, with: With, run: Option<&Run>) -> Head {
     let header = &session.header;
     Head {
         id: header.id.clone(),
@@ -83,6 +116,7 @@ fn head(session: &Session, changes: &Changes, run: Option<&Run>) -> Head {
         created: header.created,
         command: header.command.clone(),
         unsynced: header.unsynced,
+        checkpoint: with == With::Checkpoint,
         changes: changes.list.len() as u64,
         run: run.map(|run| History {
             argv: run.argv.clone(),
@@ -162,9 +196,8 @@ struct Contents<'s> {
 }
 
 impl Contents<'_> {
-    fn send(&mut self, change: &Change, side: Side, run: Option<&Run>, sending: &mut Sending<'_>) -> Result<(), Error> {
-        let Some(State { what: What::File { size, digest }, .. }) = &change.after else { return Ok(()) };
-        let Some(place) = Session::held_at(change, side, run) else { return Ok(()) };
+    fn send(&mut self, change: &Change, place: &[u8], state: &State, sending: &mut Sending<'_>) -> Result<(), Error> {
+        let What::File { size, digest } = &state.what else { return Ok(()) };
         let damaged = |why: &str| Error::Damaged { path: change.path.to_string(), why: why.into() };
         let (parent, name) = place.split_at(place.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1));
         let dir = self.folder(parent)?;
@@ -180,11 +213,11 @@ impl Contents<'_> {
         let identity = look::identity(&stat);
         if stat.nlink > 1 {
             if let Some(first) = self.firsts.get(&identity) {
-                return sending.object(Object { n: change.n, link: Some(*first) });
+                return sending.object(Object { n: change.n, link: Some(*first), names: None });
             }
             self.firsts.insert(identity, change.n);
         }
-        sending.object(Object { n: change.n, link: None })?;
+        sending.object(Object { n: change.n, link: None, names: (stat.nlink > 1).then_some(stat.nlink) })?;
         let sent = self.content(&file, *size, &change.path, sending)?;
         if digest.is_some_and(|known| known != sent) {
             return Err(damaged("the held content is damaged (SHA-256 differs)"));

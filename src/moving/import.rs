@@ -6,6 +6,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
 use super::Error;
+use super::originals::Keeping;
 use super::stream::{Head, History, Object, Receiving, Record, broken, parse};
 use crate::engine::conflict::Conflict;
 use crate::error::At;
@@ -18,10 +19,11 @@ use crate::session::header::{Counts, Header, Sizes};
 use crate::session::id;
 use crate::session::id::Id;
 use crate::session::run::Run;
+use crate::session::sides::Side;
 use crate::session::store::{Arriving, Locked, Session, Store};
 use crate::tree::digest::{Digest, Hasher};
 use crate::tree::look;
-use crate::tree::state::{Difference, Likeness, State, What};
+use crate::tree::state::{Difference, Likeness, Object as Wanted, State, What};
 
 /// What became of a stream.
 pub enum Arrived {
@@ -139,8 +141,10 @@ fn receive(
 ) -> Result<Header, Error> {
     let dir = &arriving.dir;
     let objects = dir.open_below(b"held/objects").at("open", dir.path().display())?;
+    let keeping = head.checkpoint.then(|| Keeping::begin(fs, dir)).transpose()?;
     let mut taking = Taking {
         fs,
+        keeping,
         store,
         mapping,
         objects: &objects,
@@ -163,8 +167,11 @@ fn receive(
             Record::End(digest) => break digest,
         }
     };
-    let Taken { changes, bytes, unsynced, many } = taking.finish()?;
-    if many {
+    let Taken { changes, bytes, unsynced, many, keeping } = taking.finish()?;
+    let is_in = keeping.is_some();
+    if let Some(keeping) = keeping {
+        keeping.finish(&changes)?;
+    } else if many {
         fs.sync_fs(&objects).at("sync the file system of", objects.path().display())?; // D7
     } else {
         let files: Vec<_> = unsynced.iter().map(|file| (file, objects.path())).collect();
@@ -179,7 +186,10 @@ fn receive(
     header.unsynced = head.unsynced;
     header.lines = (changes.list.len() + changes.folder_times.len()) as u64;
     header.counts = Counts { changes: changes.list.len() as u64, ..Counts::default() };
-    header.sizes = Sizes { held: bytes, checkpoint: 0 };
+    header.sizes = if is_in { Sizes { held: 0, checkpoint: bytes } } else { Sizes { held: bytes, checkpoint: 0 } };
+    if is_in {
+        header = header.sealing(&vec![Side::In; changes.list.len()]);
+    }
     header.imported = Some(mapping.mark(stream));
     if let Some(history) = &head.run {
         let at = dir.at(b"run.json");
@@ -219,6 +229,8 @@ const HOLES_HASHED: u64 = 1 << 30;
 /// What was read so far.
 struct Taking<'a> {
     fs: &'a Fs,
+    /// What comes is a checkpoint.
+    keeping: Option<Keeping<'a>>,
     store: &'a Store,
     mapping: &'a Mapping,
     objects: &'a Dir,
@@ -246,14 +258,15 @@ struct Open {
 }
 
 /// All of a stream, checked.
-struct Taken {
+struct Taken<'a> {
+    keeping: Option<Keeping<'a>>,
     changes: Changes,
     bytes: u64,
     unsynced: Vec<File>,
     many: bool,
 }
 
-impl Taking<'_> {
+impl<'a> Taking<'a> {
     fn change(&mut self, mut change: Change) -> Result<(), Error> {
         if self.list.len() as u64 == self.of {
             return Err(broken("it holds more changes than it counts"));
@@ -264,6 +277,9 @@ impl Taking<'_> {
             return Err(broken(&format!("{}: nothing tells which content was there before", change.path)));
         }
         change.before.print = None;
+        if self.keeping.is_some() && matches!(change.after, Some(State { what: What::File { digest: None, .. }, .. })) {
+            return Err(broken(&format!("{}: nothing tells which content is there now", change.path)));
+        }
         if !is_file(&change) {
             // What is no file is made from its record, each for itself.
             change.marks.linked = false;
@@ -295,30 +311,49 @@ impl Taking<'_> {
 
     fn object(&mut self, object: Object) -> Result<(), Error> {
         self.refuse_open()?;
-        let change = self.by_number.get(&object.n).map(|at| &self.list[*at]);
-        let Some(Change { after: Some(State { what: What::File { size, .. }, .. }), .. }) = change else {
+        let state = self.by_number.get(&object.n).and_then(|at| self.coming(&self.list[*at]));
+        let Some(State { what: What::File { size, digest }, .. }) = state else {
             return Err(broken("there is content for no change of a file"));
         };
-        let size = *size;
+        let (size, known) = (*size, *digest);
         if self.held.contains_key(&object.n) {
             return Err(broken("there is content for one change twice"));
         }
-        let name = name(object.n);
-        let at = self.objects.at(&name);
+        let name = match (&mut self.keeping, known) {
+            // Every `before` has one, or its change was refused.
+            (Some(keeping), Some(digest)) => keeping.name(object.n, digest),
+            _ => name(object.n),
+        };
+        if let Some(keeping) = &mut self.keeping {
+            keeping.note_names(object);
+        }
         let Some(first) = object.link else {
+            let at = self.folder().at(&name);
             let file = self.fs.create(at, 0o600).at("make", at)?;
             self.open = Some(Open { n: object.n, file, size, at: 0, hasher: Hasher::default(), holes: 0 });
             return Ok(());
         };
-        let same_size = |change: &Change| change.after.as_ref().is_some_and(|state| state.size() == size);
-        let (Some(digest), true) =
-            (self.held.get(&first).copied(), self.by_number.get(&first).is_some_and(|at| same_size(&self.list[*at])))
-        else {
+        let same_size = |at: &usize| self.coming(&self.list[*at]).is_some_and(|state| state.size() == size);
+        let (Some(digest), true) = (self.held.get(&first).copied(), self.by_number.get(&first).is_some_and(same_size)) else {
             return Err(broken("a further name of a file comes before its first"));
         };
-        let first = self::name(first);
-        self.fs.link(self.objects.at(&first), at).at("link", at)?;
+        let (folder, first) = (self.folder(), self.name(first, digest));
+        self.fs.link(folder.at(&first), folder.at(&name)).at("link", folder.at(&name))?;
         self.whole(object.n, digest)
+    }
+
+    /// What the content is of that comes for a change.
+    fn coming<'c>(&self, change: &'c Change) -> Option<&'c State> {
+        if self.keeping.is_some() { change.before.object.as_ref() } else { change.after.as_ref() }
+    }
+
+    fn folder(&self) -> &Dir {
+        self.keeping.as_ref().map_or(self.objects, Keeping::blobs)
+    }
+
+    /// Where content lies that came already.
+    fn name(&self, n: u32, digest: Digest) -> Vec<u8> {
+        self.keeping.as_ref().map_or_else(|| name(n), |keeping| keeping.name_of(n, digest))
     }
 
     fn data(&mut self, at: u64, bytes: &[u8]) -> Result<(), Error> {
@@ -350,8 +385,10 @@ impl Taking<'_> {
 
     /// The content of a change is there: what it is has to be what its record says, where that says it.
     fn whole(&mut self, n: u32, digest: Digest) -> Result<(), Error> {
-        let after = self.by_number.get(&n).and_then(|at| self.list[*at].after.as_mut());
-        if let Some(State { what: What::File { digest: known, .. }, .. }) = after
+        let keeping = self.keeping.is_some();
+        let change = self.by_number.get(&n).map(|at| &mut self.list[*at]);
+        let state = change.and_then(|change| if keeping { change.before.object.as_mut() } else { change.after.as_mut() });
+        if let Some(State { what: What::File { digest: known, .. }, .. }) = state
             && *known.get_or_insert(digest) != digest
         {
             return Err(broken("content is not that which its change tells of"));
@@ -365,19 +402,20 @@ impl Taking<'_> {
     }
 
     /// All of it belongs together, or none of it is believed.
-    fn finish(mut self) -> Result<Taken, Error> {
+    fn finish(mut self) -> Result<Taken<'a>, Error> {
         self.refuse_open()?;
         if self.list.len() as u64 != self.of {
             return Err(broken("it holds fewer changes than it counts"));
         }
-        for change in self.list.iter().filter(|change| is_file(change)) {
-            match (self.held.contains_key(&change.n), change.in_place()) {
-                (true, false) | (false, true) => {}
-                (false, false) => return Err(broken(&format!("{}: its content is missing", change.path))),
+        let is_file = |state: &State| matches!(state.what, What::File { .. });
+        for change in self.list.iter().filter(|change| self.coming(change).is_some_and(is_file)) {
+            match (self.held.get(&change.n), change.in_place()) {
+                (Some(_), false) | (None, true) => {}
+                (None, false) => return Err(broken(&format!("{}: its content is missing", change.path))),
                 // Known by now to be what is there already: the inode stays, and nothing needs the content.
-                (true, true) => {
-                    let name = name(change.n);
-                    self.fs.unlink(self.objects.at(&name)).at("remove", self.objects.at(&name))?;
+                (Some(digest), true) => {
+                    let name = self.name(change.n, *digest);
+                    self.fs.unlink(self.folder().at(&name)).at("remove", self.folder().at(&name))?;
                 }
             }
         }
@@ -389,7 +427,7 @@ impl Taking<'_> {
             return Err(broken(&format!("{path} {why}")));
         }
         let many = self.held.len() >= MANY;
-        Ok(Taken { changes, bytes: self.bytes, unsynced: self.unsynced, many })
+        Ok(Taken { changes, bytes: self.bytes, unsynced: self.unsynced, many, keeping: self.keeping })
     }
 }
 
@@ -413,29 +451,29 @@ fn name(n: u32) -> Vec<u8> {
     path.rsplit(|b| *b == b'/').next().unwrap_or_default().to_vec()
 }
 
-/// What stands on the tree otherwise than the session's `before`s say, all of it: a commit would end on these.
+/// What stands on the tree otherwise than the session says, all of it: a commit would end on these, of a committed session a rollback.
 pub fn conflicts(session: &Session) -> Result<Vec<Conflict>, Error> {
     let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
     let mut reading = session.read_changes()?;
-    let mut found = Vec::new();
+    let (mut found, is_in) = (Vec::new(), session.header.counts.inside > 0);
     while let Some(change) = reading.next()? {
-        found.extend(compare(&mut roots, &change)?);
+        let expected = if is_in { change.after } else { change.before.object };
+        found.extend(compare(&mut roots, &change.path, &expected)?);
     }
     Ok(found)
 }
 
-fn compare(roots: &mut Roots, change: &Change) -> Result<Option<Conflict>, Error> {
-    let (path, before) = (&change.path, &change.before.object);
+fn compare(roots: &mut Roots, path: &AbsPath, expected: &Wanted) -> Result<Option<Conflict>, Error> {
     let parent = path.parent().unwrap_or_else(|| path.clone());
     let dir = match roots.folder(&parent) {
         Err(error) if leads_nowhere(&error) => {
             // A folder that the session makes, or none at all: what is to lie in it is not there either.
-            let missing = || Conflict::of(path, before, &None, Difference::Presence);
-            return Ok(before.is_some().then(missing));
+            let missing = || Conflict::of(path, expected, &None, Difference::Presence);
+            return Ok(expected.is_some().then(missing));
         }
         dir => dir.at("open the folder", &parent)?,
     };
-    let (seen, likeness) = match look::compare(dir.at(path.name()), before, None) {
+    let (seen, likeness) = match look::compare(dir.at(path.name()), expected, None) {
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
             return Ok(Some(Conflict::said(path, "a file that you may read", "one that you may not")));
         }
@@ -446,5 +484,5 @@ fn compare(roots: &mut Roots, change: &Change) -> Result<Option<Conflict>, Error
         Likeness::ReadToTell => Difference::Content,
         Likeness::Differs(difference) => difference,
     };
-    Ok(Some(Conflict::of(path, before, &seen.map(|seen| seen.state), difference)))
+    Ok(Some(Conflict::of(path, expected, &seen.map(|seen| seen.state), difference)))
 }

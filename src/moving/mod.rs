@@ -1,7 +1,7 @@
 //! Sessions that move: one stream out of a store, and into another one, on this machine or elsewhere.
 //!
-//! In: a session of which nothing is on the tree, or a stream. Out: the stream, or a pending session with the same id. The
-//! tree is only looked at. What always holds:
+//! In: a session of which nothing is on the tree, or a stream. Out: the stream, or a pending session with the same id. With its
+//! checkpoint a committed session moves to where the tree is, too: the originals travel, and it is committed there. The tree is only looked at. What always holds:
 //! - **M1** A session appears only once the digest at the stream's end has proved all of it, and it is durable: until then it has
 //!   no name in `sessions/`, and goes with the next sweep.
 //! - **M2** Nothing of a stream is used as a path but below the folder that was made for it, where content is named by a number;
@@ -11,12 +11,13 @@
 
 mod export;
 mod import;
+mod originals;
 mod stream;
 
 use crate::engine::conflict::{self, Conflict};
 use crate::error::{Failure, IoError, Kind};
 
-pub use export::export;
+pub use export::{With, export};
 pub use import::{Arrived, Mapping, conflicts, import};
 
 /// What can go wrong in this room.
@@ -28,6 +29,9 @@ pub enum Error {
     /// The session cannot be read or written.
     #[error(transparent)]
     Session(#[from] crate::session::Error),
+    /// The checkpoint cannot be read or written.
+    #[error(transparent)]
+    Checkpoint(#[from] crate::checkpoint::Error),
     /// The tree does not hold what the session found there, so that its `before` cannot be told any more.
     #[error("{}", conflict::summary(.0))]
     Conflicts(Vec<Conflict>),
@@ -72,6 +76,7 @@ impl Failure for Error {
     fn kind(&self) -> Kind {
         match self {
             Error::Session(error) => error.kind(),
+            Error::Checkpoint(error) => error.kind(),
             Error::Conflicts(_) => Kind::Conflict,
             Error::Damaged { .. } => Kind::Damaged,
             Error::Io(_) | Error::Stream(_) | Error::Version(_) | Error::Path { .. } | Error::Here(_) | Error::NotNow { .. } => {
@@ -87,6 +92,7 @@ impl Failure for Error {
     fn remedy(&self) -> Option<String> {
         match self {
             Error::Session(error) => error.remedy(),
+            Error::Checkpoint(error) => error.remedy(),
             Error::Stream(_) => Some("export the session once more: recant session export ID > FILE".into()),
             Error::Version(_) => Some("take the recant that wrote it, on either side".into()),
             Error::Path { .. } => Some("--map FROM=TO gives paths another place".into()),
@@ -100,6 +106,7 @@ impl Failure for Error {
         match self {
             Error::Io(error) => Some(error.path.clone()),
             Error::Session(error) => error.path(),
+            Error::Checkpoint(error) => error.path(),
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
             Error::Path { path, .. } | Error::Damaged { path, .. } => Some(path.clone()),
             _ => None,

@@ -52,6 +52,9 @@ pub struct Head {
     /// Content may be missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsynced: bool,
+    /// It is committed, and what follows is the content of the originals.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checkpoint: bool,
     /// How many changes follow.
     pub changes: u64,
     /// What the run was.
@@ -84,6 +87,9 @@ pub struct Object {
     /// The number of the change whose file this is another name of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<u32>,
+    /// How many names the file has in all, where it has several: of an original some may lie outside of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<u32>,
 }
 
 /// A stream while it is written.

@@ -203,10 +203,16 @@ pub struct Rename {
 
 The stream holds the changes, with what was there before as digests, and the
 content. Of a session that came from a run these digests are taken now: a path
-that was changed since is a conflict, and nothing is exported.")]
+that was changed since is a conflict, and nothing is exported.
+
+With --checkpoint a committed session goes to where its tree went (a copy of the
+disk, another machine): it is committed there, and can be rolled back there.")]
 pub struct Export {
     /// Id, its last part, a unique prefix, a name, or 'last'
     pub id: String,
+    /// Of a committed session: the originals, for a machine that has its tree
+    #[arg(long)]
+    pub checkpoint: bool,
 }
 
 /// `session import`.

@@ -1,0 +1,172 @@
+//! A checkpoint that moves: the originals of a committed session, out of its store and into another one.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Error;
+use super::stream::Object;
+use crate::checkpoint::manifest::{self, Kept, Manifest, Original, name_written};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dev, Dir, Entry};
+use crate::session::change::{Change, Changes, FolderTime};
+use crate::session::store::Session;
+use crate::tree::digest::Digest;
+use crate::tree::state::{Meta, State, What};
+
+/// Puts what the checkpoint has into `changes`: each `before` as it was taken off the tree, and the times of the folders above. Gives the
+/// places of the originals that have content.
+pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Vec<u8>>, Error> {
+    let mut manifest = Manifest::read(&session.dir)?;
+    let mut places = HashMap::new();
+    for change in &mut changes.list {
+        let Some(Original { state, kept, n, .. }) = manifest.originals.remove(&change.path) else {
+            let why = "the checkpoint's manifest has no line for it".into();
+            return Err(Error::Damaged { path: change.path.to_string(), why });
+        };
+        if let Kept::Uncovered { why } = &kept {
+            return Err(Error::Path {
+                path: change.path.to_string(),
+                why: format!("its original is not in the checkpoint: {why}"),
+            });
+        }
+        if let (Some(place), Some(What::File { .. })) = (kept.place(n), state.as_ref().map(|state| &state.what)) {
+            places.insert(change.n, place);
+        }
+        change.before.object = state;
+        change.before.print = None;
+    }
+    let time = |time: manifest::FolderTime| FolderTime { path: time.path, before: time.old, after: time.committed };
+    changes.folder_times = manifest.folder_times.into_values().map(time).collect();
+    Ok(places)
+}
+
+/// The checkpoint of a session that is coming.
+pub struct Keeping<'a> {
+    fs: &'a Fs,
+    /// The folder `checkpoint`.
+    folder: Dir,
+    blobs: Dir,
+    objects: Dir,
+    /// The digests that have a blob without a number.
+    digests: HashSet<Digest>,
+    numbered: HashSet<u32>,
+    /// The first name of the file that a change's original is one of.
+    groups: HashMap<u32, u32>,
+    /// By first name: how many names the file had, and how many of them came.
+    names: HashMap<u32, (u32, u32)>,
+}
+
+impl<'a> Keeping<'a> {
+    /// In the session's folder `dir`.
+    pub fn begin(fs: &'a Fs, dir: &Dir) -> Result<Self, Error> {
+        let open = |below: &[u8]| dir.open_below(below).at("open", dir.path().display());
+        let (folder, blobs, objects) = (open(b"checkpoint")?, open(b"checkpoint/blobs")?, open(b"checkpoint/objects")?);
+        Ok(Self {
+            fs,
+            folder,
+            blobs,
+            objects,
+            digests: HashSet::new(),
+            numbered: HashSet::new(),
+            groups: HashMap::new(),
+            names: HashMap::new(),
+        })
+    }
+
+    /// The folder of blobs.
+    pub fn blobs(&self) -> &Dir {
+        &self.blobs
+    }
+
+    /// The name of a blob that is to come; another original may have the same content.
+    pub fn name(&mut self, n: u32, digest: Digest) -> Vec<u8> {
+        if !self.digests.insert(digest) {
+            self.numbered.insert(n);
+        }
+        self.name_of(n, digest)
+    }
+
+    /// Notes which names one file has: where some stayed outside of the session, what is given back is a file of its own.
+    pub fn note_names(&mut self, object: Object) {
+        let first = object.link.unwrap_or(object.n);
+        self.groups.insert(object.n, first);
+        let (_, got) = self.names.entry(first).or_insert((object.names.unwrap_or(1), 0));
+        *got += 1;
+    }
+
+    fn has_names_outside(&self, n: u32) -> bool {
+        let names = self.groups.get(&n).and_then(|first| self.names.get(first));
+        names.is_some_and(|(all, got)| all > got)
+    }
+
+    /// The name of one that was given.
+    pub fn name_of(&self, n: u32, digest: Digest) -> Vec<u8> {
+        if self.numbered.contains(&n) { format!("{digest}.{n}") } else { digest.to_string() }.into_bytes()
+    }
+
+    /// Makes what is no file, gives all its metadata, and writes the manifest. Durable when it returns.
+    pub fn finish(self, changes: &Changes) -> Result<(), Error> {
+        let mut writing = manifest::Writing::begin(self.fs, &self.folder)?;
+        for change in &changes.list {
+            let kept = self.keep(change)?;
+            let (path, state) = (change.path.clone(), change.before.object.clone());
+            writing.original(&Original { n: change.n, path, state, kept, put: None })?;
+        }
+        let time = |time: &FolderTime| manifest::FolderTime {
+            path: time.path.clone(),
+            old: time.before,
+            left: time.after,
+            committed: time.after,
+        };
+        let times: Vec<_> = changes.folder_times.iter().map(time).collect();
+        let _whole = writing.end(times.iter())?;
+        // D1, D7: all originals and the manifest before the header counts them.
+        self.fs.sync_fs(&self.folder).at("sync the file system of", self.folder.path().display())?;
+        name_written(self.fs, &self.folder)?;
+        Ok(self.fs.sync_dir(&self.folder).at("sync", self.folder.path().display())?) // D2
+    }
+
+    fn keep(&self, change: &Change) -> Result<Kept, Error> {
+        let Some(before) = &change.before.object else { return Ok(Kept::Nothing) };
+        if change.in_place() {
+            return Ok(Kept::Metadata);
+        }
+        if let Some(digest) = before.digest() {
+            let name = self.name_of(change.n, digest);
+            self.dress(self.blobs.at(&name), &before.meta)?;
+            return Ok(Kept::Blob {
+                digest,
+                numbered: self.numbered.contains(&change.n),
+                unlinked: self.has_names_outside(change.n),
+            });
+        }
+        self.make(before, change.n)?;
+        Ok(Kept::Object)
+    }
+
+    /// Anything but a file. Its metadata is in the manifest's line, and is set when it is given back.
+    fn make(&self, before: &State, n: u32) -> Result<(), Error> {
+        let name = n.to_string().into_bytes();
+        let at = self.objects.at(&name);
+        let made = match &before.what {
+            What::Folder | What::File { .. } => self.fs.mkdir(at, 0o700),
+            What::Symlink { target } => self.fs.symlink(target, at),
+            What::Char(dev) | What::Block(dev) => self.fs.mknod(at, before.sort(), 0o600, *dev),
+            What::Fifo | What::Socket => self.fs.mknod(at, before.sort(), 0o600, Dev(0, 0)),
+        };
+        Ok(made.at("make", at)?)
+    }
+
+    /// A blob is as the original was (docs/store-format.md). An owner that cannot be given now can be given by a rollback of root's.
+    fn dress(&self, at: Entry<'_>, meta: &Meta) -> Result<(), Error> {
+        match self.fs.set_owner(at, meta.uid, meta.gid) {
+            Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
+            set => set.at("set the owner of", at)?,
+        }
+        for (name, value) in &meta.xattrs {
+            self.fs.set_xattr(at, name, value).at("set an extended attribute of", at)?;
+        }
+        self.fs.set_mode(at, meta.mode).at("set the mode of", at)?;
+        Ok(self.fs.set_mtime(at, meta.mtime).at("set the time of", at)?)
+    }
+}
