@@ -155,6 +155,22 @@ fn what_all_machines_can_do_is_done_on_all_and_taken_back_on_all() {
 }
 
 #[test]
+fn machines_that_nobody_confirms_take_it_back_by_themselves_and_confirmed_ones_do_not() {
+    let Some(scene) = Scene::new(&["a", "b"]) else { return };
+    let commit = |within: &str| scene.world.call(["-H", "a,b", "commit", &scene.id, "--confirm-within", within]).run().ok();
+    let waiting = |host: usize| scene.hosts[host].store().join("unconfirmed").join(&scene.id).exists();
+    commit("1s");
+    // The connections have ended: each machine is by itself.
+    wait_until("the rollbacks", || !waiting(0) && !waiting(1));
+    scene.assert_as_before("not confirmed");
+    commit("1h");
+    assert!(waiting(0) && waiting(1));
+    scene.world.call(["-H", "a,b", "confirm", &scene.id]).run().ok();
+    assert!(!waiting(0) && !waiting(1));
+    scene.assert_done("confirmed");
+}
+
+#[test]
 fn where_one_conflicts_nothing_is_done_anywhere() {
     let Some(scene) = Scene::new(&["a", "b", "c"]) else { return };
     std::fs::write(scene.tree(1).join("edited"), "theirs").unwrap();
@@ -225,7 +241,7 @@ fn where_one_dies_or_is_full_at_any_step_all_are_as_before_or_all_have_done_it()
             scene.world.call(["-H", "b", "session", "new"]).run().ok();
             scene.assert_as_before(&what);
             assert_eq!((scene.journals(0), scene.journals(1)), (0, 0), "{what}");
-            n += 9;
+            n += 13;
         }
     }
     println!("{taken_back} taken back, {not_begun} not begun");
