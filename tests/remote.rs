@@ -290,6 +290,42 @@ fn content_that_is_cut_off_is_not_taken_for_all() {
 }
 
 #[test]
+fn a_rollback_sends_1_kib_at_most_whatever_the_sizes() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let host = net.host("web1");
+    host.write("large", vec![b'o'; 20 << 20]);
+    let id = world.recant("-H web1 session new").ok().stdout().trim().to_owned();
+    world.call(["-H", "web1", "session", "write", &id, "large"]).stdin(vec![b'n'; 20 << 20]).run().ok();
+    // Keeps what goes to the far side: the words on ssh's command line, and what it reads.
+    let sent = world.root().join("sent");
+    let script = format!(
+        "#!/bin/sh\nprintf '%s ' \"$@\" > {0}\ntee -a {0} | ssh -F {1} \"$@\"\n",
+        sent.display(),
+        net.settings().display()
+    );
+    world.write("counting-ssh", script);
+    world.chmod("counting-ssh", 0o755);
+    world.config(&format!("[remote]\nssh = '{}'\n", world.path("counting-ssh").display()));
+    let mut most = 0;
+    for words in ["commit", "rollback --dry-run", "rollback", "redo"] {
+        let words: Vec<&str> = ["-H", "web1"].into_iter().chain(words.split(' ')).chain([&*id]).collect();
+        world.call(&words).run().ok();
+        let bytes = std::fs::metadata(&sent).unwrap().len();
+        assert!(
+            (300..=1024).contains(&bytes),
+            "{words:?}: {bytes} bytes: {}",
+            String::from_utf8_lossy(&std::fs::read(&sent).unwrap())
+        );
+        most = most.max(bytes);
+    }
+    println!("{most} bytes at most were sent for a commit, a conflict check, a rollback and a redo of 20 MiB");
+    host.write("large", "somebody's");
+    world.call(["-H", "web1", "rollback", &id]).run().with(3);
+    assert!(std::fs::metadata(&sent).unwrap().len() <= 1024);
+}
+
+#[test]
 fn another_user_s_machine_is_worked_on_as_that_user() {
     let mut world = World::new();
     let Some(net) = Net::new(&mut world) else { return };

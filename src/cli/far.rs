@@ -16,9 +16,6 @@ use crate::remote::frame::Up;
 use crate::remote::request::{self, Request};
 use crate::remote::{self, MISSING, PROTOCOL};
 
-/// This process's own program, whatever has its name by now.
-const OWN: &str = "/proc/self/exe";
-
 /// Carries out what the near side asks for. It has no settings of its own: the verb that it starts reads them.
 pub fn far(args: &args::Far) -> Ended {
     if let Some(protocol) = args.speaks {
@@ -73,7 +70,9 @@ fn over_connection() -> Ended {
 fn command(request: &Request, carrier: Carrier) -> Result<(Command, Option<Verb>), Problem> {
     let words = request.words().ok_or_else(|| Problem::refused("the request is garbled: one of its words is none"))?;
     let verb = Cli::try_parse_from([OsString::from("recant")].iter().chain(&words)).ok().map(|cli| cli.verb);
-    let mut command = Command::new(OWN);
+    // By its name, which process listings show; where another has that by now (put there meanwhile), by the file itself.
+    let own = std::env::current_exe().ok().filter(|path| path.exists());
+    let mut command = Command::new(own.unwrap_or_else(|| "/proc/self/exe".into()));
     command.arg0("recant").arg("--far").arg(Near::of(request, carrier).word()).args(words);
     // Of this side's settings the near side knows nothing, and it has chosen the machine.
     command.env_remove("RECANT_HOST");

@@ -97,7 +97,7 @@ fn serve(near: &Near, events: &Receiver<Event>, group: Group, feed: Sender<Optio
             Event::Cut => {
                 near.cut.store(true, Ordering::Relaxed);
                 if cut == Cut::Ends {
-                    group.signal(1);
+                    group.hang_up();
                 }
                 feed = None;
             }
@@ -130,6 +130,16 @@ struct Group {
 impl Group {
     fn of(child: &Child) -> Self {
         Self { leader: Pid::from_raw(i32::try_from(child.id()).unwrap_or_default()) }
+    }
+
+    /// As the kernel does when a terminal is gone; and once more, as a run that is being set up has nobody yet to hand it on to.
+    fn hang_up(self) {
+        std::thread::spawn(move || {
+            self.signal(1);
+            // This process ends with the child: the number is still its own then.
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            self.signal(1);
+        });
     }
 
     /// Sends a signal: what a terminal sends to all, what kill(1) sends to the child. A child that has ended gets none.

@@ -117,7 +117,8 @@ impl Link<'_> {
     fn answers(&self) -> Result<Answers, Error> {
         let mut wire = self.open(&relay(self.target.sudo))?;
         wire.ssh_stdin = None;
-        match wire.hello(&mut |_, _| Ok(())) {
+        let mut nowhere = |_, _: &[u8]| Ok(());
+        match wire.hello(&mut nowhere).map_err(|silent| wire.why(silent, &mut nowhere)) {
             Ok(()) => Ok(Answers::Recant),
             Err(Error::Missing { .. }) => Ok(Answers::Nothing),
             Err(error) => Err(error),
@@ -137,8 +138,12 @@ impl Link<'_> {
             given_up: wire.given_up.clone(),
             asked: 0,
         };
-        let _listed = self.signals.map(|signals| signals.list(listed));
-        wire.hello(sink)?;
+        let listed = self.signals.map(|signals| signals.list(listed));
+        if let Err(silent) = wire.hello(sink) {
+            // Whatever stands between here and ssh may wait for the end of what it is sent.
+            drop((listed, up));
+            return Err(wire.why(silent, sink));
+        }
         answered.store(true, Ordering::SeqCst);
         let credit = Arc::new(Credit::new(WINDOW));
         if let Some(input) = input.take() {
@@ -147,7 +152,7 @@ impl Link<'_> {
         }
         let outcome = self.receive(&mut wire, &up, &credit, sink);
         credit.close();
-        drop(up);
+        drop((listed, up));
         wire.gather(sink);
         outcome
     }
@@ -226,6 +231,15 @@ enum Answers {
     Nothing,
 }
 
+/// What came in the place of a hello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Silent {
+    /// The far side's word that there is no recant of this protocol.
+    Missing,
+    /// The end.
+    Ended,
+}
+
 /// The text that finds the far side's recant and becomes it: safe in sh, bash, zsh, csh and fish (no quote, `!`, backslash or newline
 /// inside the one pair of quotes). The one that was put there goes before that of PATH, which is asked what it speaks: one from
 /// before all this would say that it knows no such verb.
@@ -265,7 +279,7 @@ impl Opened {
     }
 
     /// Reads up to the far side's hello; what a login script wrote before it goes to standard error.
-    fn hello(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {
+    fn hello(&mut self, sink: &mut Sink<'_>) -> Result<(), Silent> {
         loop {
             let line = self.line();
             match Line::of(&line) {
@@ -273,13 +287,20 @@ impl Opened {
                     let _unread = (!noise.is_empty()).then(|| sink(Stream::Errors, noise));
                     return Ok(());
                 }
-                Line::Hello { .. } => return Err(Error::Missing { host: self.host.clone() }),
-                Line::Noise if line.is_empty() => return Err(self.unanswered(sink)),
-                Line::Noise if line == b"recant-missing\n" => return Err(Error::Missing { host: self.host.clone() }),
+                Line::Hello { .. } => return Err(Silent::Missing),
+                Line::Noise if line.is_empty() => return Err(Silent::Ended),
+                Line::Noise if line == b"recant-missing\n" => return Err(Silent::Missing),
                 Line::Noise => {
                     let _unread = sink(Stream::Errors, &line);
                 }
             }
+        }
+    }
+
+    fn why(&mut self, silent: Silent, sink: &mut Sink<'_>) -> Error {
+        match silent {
+            Silent::Missing => Error::Missing { host: self.host.clone() },
+            Silent::Ended => self.unanswered(sink),
         }
     }
 

@@ -275,6 +275,11 @@ impl Host {
         }
     }
 
+    /// The sshd that listens.
+    pub fn listener(&self) -> u32 {
+        self.sshd.id()
+    }
+
     /// The recant that a relay of this machine has started, once there is one.
     pub fn writer(&self) -> i32 {
         let mut found = None;
