@@ -2,7 +2,7 @@
 //! session. Each test runs as root and as an ordinary user; without root the user's half alone, which is said.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![expect(clippy::unwrap_used, reason = "tests set up real files")]
-#![cfg_attr(feature = "crash-points", expect(clippy::disallowed_methods, reason = "tests set up real files"))]
+#![expect(clippy::disallowed_methods, reason = "tests set up real files")]
 
 mod common;
 #[path = "common/desk.rs"]
