@@ -19,6 +19,7 @@ import tempfile
 import time
 
 import programs
+import remote
 from measuring import clock, do, median_ms, say, spread
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -28,7 +29,7 @@ TREES = {
     "large": (200, 5 * MIB, 10, (10, 50, 20)),
     "many": (100_000, 64, 2_000, (2, 4, 4)),
 }
-PARTS = ["main", "snap", "one", "list", "memory", "run", "programs"]
+PARTS = ["main", "snap", "one", "list", "memory", "run", "programs", "remote"]
 
 
 def main():
@@ -467,6 +468,11 @@ class Bench:
             return
         yield from programs.measure(self, self.args.rounds if self.args.quick else max(7, self.args.rounds))
 
+    # other machines
+
+    def remote(self):
+        yield from remote.measure(self.args.recant, self.top, self.args.rounds)
+
     # a command that does nothing
 
     def run(self):
@@ -772,6 +778,7 @@ TITLES = {
     "memory": "100,000 changes",
     "run": "A command that does nothing",
     "programs": "What people run, held",
+    "remote": "Other machines, over one shared connection each, on this one",
 }
 
 

@@ -118,7 +118,8 @@ fn a_signal_ends_what_runs_and_nothing_more_is_begun() {
     let Some(net) = Net::new(&mut world) else { return };
     let hosts = ["a", "b"].map(|name| net.host(name));
     let begun = world.root().join("begun");
-    let noise = format!(": > {}; while :; do sleep 0.05; done", begun.display());
+    // It ends with the world.
+    let noise = format!(": > {0}; while [ -e {0} ]; do sleep 0.05; done", begun.display());
     hosts[0].write(".noise", noise);
     let mut command = world.call(["-H", "a,b", "--forks", "1", "session", "new"]).command();
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
