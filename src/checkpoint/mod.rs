@@ -6,6 +6,7 @@
 //! - **C2** A line of the manifest names its blob by digest and number, never by a path from the file (docs/ARCHITECTURE.md, I14).
 
 pub mod limits;
+pub mod made;
 pub mod manifest;
 pub mod verify;
 

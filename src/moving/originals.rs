@@ -4,14 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use super::Error;
 use super::stream::Object;
+use crate::checkpoint::made;
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original, name_written};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dev, Dir, Entry};
+use crate::fs::dir::Dir;
 use crate::session::change::{Change, Changes, FolderTime};
 use crate::session::store::Session;
 use crate::tree::digest::Digest;
-use crate::tree::state::{Meta, State, What};
+use crate::tree::state::What;
 
 /// Puts what the checkpoint has into `changes`: each `before` as it was taken off the tree, and the times of the folders above. Gives the
 /// places of the originals that have content.
@@ -133,40 +134,15 @@ impl<'a> Keeping<'a> {
         }
         if let Some(digest) = before.digest() {
             let name = self.name_of(change.n, digest);
-            self.dress(self.blobs.at(&name), &before.meta)?;
+            made::dress(self.fs, self.blobs.at(&name), &before.meta)?;
             return Ok(Kept::Blob {
                 digest,
                 numbered: self.numbered.contains(&change.n),
                 unlinked: self.has_names_outside(change.n),
             });
         }
-        self.make(before, change.n)?;
+        let name = change.n.to_string().into_bytes();
+        made::object(self.fs, self.objects.at(&name), before)?;
         Ok(Kept::Object)
-    }
-
-    /// Anything but a file. Its metadata is in the manifest's line, and is set when it is given back.
-    fn make(&self, before: &State, n: u32) -> Result<(), Error> {
-        let name = n.to_string().into_bytes();
-        let at = self.objects.at(&name);
-        let made = match &before.what {
-            What::Folder | What::File { .. } => self.fs.mkdir(at, 0o700),
-            What::Symlink { target } => self.fs.symlink(target, at),
-            What::Char(dev) | What::Block(dev) => self.fs.mknod(at, before.sort(), 0o600, *dev),
-            What::Fifo | What::Socket => self.fs.mknod(at, before.sort(), 0o600, Dev(0, 0)),
-        };
-        Ok(made.at("make", at)?)
-    }
-
-    /// A blob is as the original was (docs/store-format.md). An owner that cannot be given now can be given by a rollback of root's.
-    fn dress(&self, at: Entry<'_>, meta: &Meta) -> Result<(), Error> {
-        match self.fs.set_owner(at, meta.uid, meta.gid) {
-            Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
-            set => set.at("set the owner of", at)?,
-        }
-        for (name, value) in &meta.xattrs {
-            self.fs.set_xattr(at, name, value).at("set an extended attribute of", at)?;
-        }
-        self.fs.set_mode(at, meta.mode).at("set the mode of", at)?;
-        Ok(self.fs.set_mtime(at, meta.mtime).at("set the time of", at)?)
     }
 }

@@ -9,17 +9,18 @@ use super::compare::{Compared, Difference, whole};
 use super::content::{Content, Kept as Snapshots};
 use super::manifest::Entry;
 use super::series::Series;
+use crate::checkpoint::made;
 use crate::checkpoint::manifest::{self, Kept, Original, Writing, name_written};
 use crate::error::At as _;
 use crate::fs::Fs;
-use crate::fs::dir::{Dev, Dir};
+use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Changes, FolderTime, Marks};
 use crate::session::header::Header;
 use crate::session::sides::Side;
 use crate::session::store::Locked;
 use crate::tree::digest::Digest;
-use crate::tree::state::{Meta, State, What};
+use crate::tree::state::{State, What};
 
 /// What differs between two snapshots of a series, `then` being the first.
 pub struct Step<'a> {
@@ -115,7 +116,15 @@ impl Keeping<'_> {
         if change.in_place() {
             return Ok(Kept::Metadata);
         }
-        let (What::File { .. }, Some(digest)) = (&before.what, before.digest()) else { return self.make(before, change.n) };
+        let digest = match (&before.what, before.digest()) {
+            (What::File { .. }, Some(digest)) => digest,
+            (What::File { .. }, None) => return Ok(Kept::Uncovered { why: "its content was not read".into() }),
+            _ => {
+                let name = change.n.to_string().into_bytes();
+                made::object(self.fs, self.objects.at(&name), before)?;
+                return Ok(Kept::Object);
+            }
+        };
         // The same content may be of several originals, each a file of its own; another session's is none of this one's.
         let numbered = !self.names.insert(digest);
         let name = if numbered { format!("{digest}.{}", change.n) } else { digest.to_string() }.into_bytes();
@@ -127,40 +136,12 @@ impl Keeping<'_> {
             let entry = Entry { path, state: difference.then.clone(), at: difference.at, link: None, unread: None };
             let file = self.fs.create(at, 0o600).at("make", at)?;
             self.fill(&entry, &file)?;
-            self.dress(at, &before.meta)?;
+            made::dress(self.fs, at, &before.meta)?;
             if let Some(first) = &difference.link {
                 self.firsts.insert(first.clone(), name);
             }
         }
         Ok(Kept::Blob { digest, numbered, unlinked: false })
-    }
-
-    /// Anything but a file. Its metadata is in the manifest's line, and is set when it is given back.
-    fn make(&self, before: &State, n: u32) -> Result<Kept, Error> {
-        let name = n.to_string().into_bytes();
-        let at = self.objects.at(&name);
-        match &before.what {
-            What::Folder => self.fs.mkdir(at, 0o700),
-            What::Symlink { target } => self.fs.symlink(target, at),
-            What::Char(dev) | What::Block(dev) => self.fs.mknod(at, before.sort(), 0o600, *dev),
-            What::Fifo | What::Socket => self.fs.mknod(at, before.sort(), 0o600, Dev(0, 0)),
-            What::File { .. } => return Ok(Kept::Uncovered { why: "its content was not read".into() }),
-        }
-        .at("make", at)?;
-        Ok(Kept::Object)
-    }
-
-    /// A blob is as the original was (docs/store-format.md). An owner that cannot be given now can be given by a rollback of root's.
-    fn dress(&self, at: crate::fs::dir::Entry<'_>, meta: &Meta) -> Result<(), Error> {
-        match self.fs.set_owner(at, meta.uid, meta.gid) {
-            Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
-            set => set.at("set the owner of", at)?,
-        }
-        for (name, value) in &meta.xattrs {
-            self.fs.set_xattr(at, name, value).at("set an extended attribute of", at)?;
-        }
-        self.fs.set_mode(at, meta.mode).at("set the mode of", at)?;
-        Ok(self.fs.set_mtime(at, meta.mtime).at("set the time of", at)?)
     }
 
     fn fill(&mut self, entry: &Entry, file: &File) -> Result<(), Error> {

@@ -1,11 +1,11 @@
 //! `recover ID --force | --finish | --undo` under power cuts: a verb is killed right before its seal, somebody is at work on what it
 //! had put there, and the decision is cut at each of its syncs. Then it is asked for once more, and all is as it would have been.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::model::{Cut, Dice, Loss};
 use super::record::{Key, Record};
-use super::{LOSSES, Scene, Size, common::Manifest, cuts, elsewhere, excused, rebuild, states, timeless};
+use super::{LOSSES, Scene, Size, assert_needed, common::Manifest, cuts, elsewhere, leave_each_out, rebuild, states, timeless};
 
 /// One way to decide, on a scene that is ready for it.
 struct Deciding<'s> {
@@ -173,19 +173,8 @@ fn each_sync_of_a_decision_is_needed_or_says_why_nothing_is_caught_here() {
                 scene.run("commit", None);
             }
             let deciding = Deciding::new(&scene, verb, how);
-            let own = |site: &&String| site.starts_with("src/engine/decide.rs");
-            let sites = deciding.whole.steps.iter().filter(|step| step.sync.is_some()).map(|step| &step.site).filter(own);
-            for site in sites.collect::<BTreeSet<_>>() {
-                let found = caught.entry(site.clone()).or_default();
-                if found.is_none() && !excused(site) {
-                    *found = deciding.leave_out(site);
-                }
-            }
+            leave_each_out(&mut caught, &deciding.whole, "src/engine/decide.rs", |site| deciding.leave_out(site));
         }
     }
-    for (site, how) in &caught {
-        println!("{site}: {}", how.as_deref().and_then(|how| how.lines().next()).unwrap_or("not caught here"));
-    }
-    let wrong: Vec<_> = caught.iter().filter(|(site, how)| how.is_none() && !excused(site)).map(|(site, _)| site).collect();
-    assert!(wrong.is_empty(), "nothing is lost without {wrong:?}: each needs a test, or a comment");
+    assert_needed(&caught);
 }

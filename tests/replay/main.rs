@@ -434,6 +434,32 @@ fn each_sync_is_needed_or_says_why_nothing_is_caught_here() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Leaves each of a run's syncs out whose line lies in `below`, and notes what goes wrong then.
+fn leave_each_out(
+    caught: &mut BTreeMap<String, Option<String>>,
+    whole: &Record,
+    below: &str,
+    leave_out: impl Fn(&str) -> Option<String>,
+) {
+    let sites = whole.steps.iter().filter(|step| step.sync.is_some() && step.site.starts_with(below)).map(|step| &step.site);
+    for site in sites.collect::<BTreeSet<_>>() {
+        let found = caught.entry(site.clone()).or_default();
+        if found.is_none() && !excused(site) {
+            *found = leave_out(site);
+        }
+    }
+}
+
+/// Something goes wrong without each of them, or its line says why nothing does.
+fn assert_needed(caught: &BTreeMap<String, Option<String>>) {
+    assert!(!caught.is_empty(), "no sync was seen");
+    for (site, how) in caught {
+        println!("{site}: {}", how.as_deref().and_then(|how| how.lines().next()).unwrap_or("not caught here"));
+    }
+    let wrong: Vec<_> = caught.iter().filter(|(site, how)| how.is_none() && !excused(site)).map(|(site, _)| site).collect();
+    assert!(wrong.is_empty(), "nothing is lost without {wrong:?}: each needs a test, or a comment");
+}
+
 fn kind(site: &str) -> &str {
     site.split_once(' ').map_or("", |(_, kind)| kind)
 }

@@ -1,13 +1,13 @@
 //! `snapshot create`, `prune` and `restore` under power cuts: each is cut at each of its syncs. Then every snapshot that is listed gives
 //! back what it was taken of, what was done before the cut is there, and the same verb again is done.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 
 use super::common::Manifest;
 use super::model::{Cut, Dice, Loss};
 use super::record::{Key, Record};
-use super::{LOSSES, Scene, Size, cuts, excused, rebuild, states, timeless};
+use super::{LOSSES, Scene, Size, assert_needed, cuts, leave_each_out, rebuild, states, timeless};
 
 /// One verb on a scene with snapshots 0 to 2 of three states of the tree, which holds a fourth.
 struct Taking<'s> {
@@ -189,19 +189,7 @@ fn each_sync_of_a_snapshot_is_needed_or_says_why_nothing_is_caught_here() {
     for words in [CREATE, PRUNE, RESTORE] {
         let (scene, wanted) = scene();
         let taking = Taking::new(&scene, &wanted, words);
-        let own = |site: &&String| site.starts_with("src/snapshot/");
-        let sites = taking.whole.steps.iter().filter(|step| step.sync.is_some()).map(|step| &step.site).filter(own);
-        for site in sites.collect::<BTreeSet<_>>() {
-            let found = caught.entry(site.clone()).or_default();
-            if found.is_none() && !excused(site) {
-                *found = taking.leave_out(site);
-            }
-        }
+        leave_each_out(&mut caught, &taking.whole, "src/snapshot/", |site| taking.leave_out(site));
     }
-    for (site, how) in &caught {
-        println!("{site}: {}", how.as_deref().and_then(|how| how.lines().next()).unwrap_or("not caught here"));
-    }
-    assert!(!caught.is_empty(), "no sync was seen");
-    let wrong: Vec<_> = caught.iter().filter(|(site, how)| how.is_none() && !excused(site)).map(|(site, _)| site).collect();
-    assert!(wrong.is_empty(), "nothing is lost without {wrong:?}: each needs a test, or a comment");
+    assert_needed(&caught);
 }
