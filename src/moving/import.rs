@@ -178,8 +178,6 @@ fn receive(
         fs.sync_all(&files).at("sync", objects.path().display())?; // D1: content before the lines that name it
     }
     fs.sync_dir(&objects).at("sync", objects.path().display())?; // D2
-    let held = dir.open_below(b"held").at("open", dir.path().display())?;
-    fs.sync_dir(&held).at("sync", held.path().display())?; // D3
     let mut header = Header::new(head.id.clone(), 0, head.origin, head.created);
     header.name = head.name.clone();
     header.command = head.command.clone();

@@ -84,8 +84,11 @@ impl Store {
         header.changed = crate::fs::now();
         let taken = header.name.take_if(|name| name_is_free(&headers, name).is_err());
         let at = arriving.dir.at(b"session.json");
+        // D3: content is, and originals will be, durable in folders of these two, whose names have to last as well.
+        let dir = &arriving.dir;
+        let [held, checkpoint] = [&b"held"[..], b"checkpoint"].map(|name| dir.open_below(name).at("open", dir.at(name)));
         // D1, D2: all else in its folder is durable with it.
-        fs.replace(at, &header_bytes(header)).at("write", at)?;
+        fs.replace_after(at, &header_bytes(header), &[], &[&held?, &checkpoint?]).at("write", at)?;
         let temp = arriving.temp();
         let temp = self.sessions().at(&temp);
         match fs.place(temp, self.sessions().at(header.id.as_str().as_bytes())) {

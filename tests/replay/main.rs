@@ -11,6 +11,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod decided;
+mod imported;
 mod model;
 mod rebuild;
 mod record;
@@ -105,9 +106,14 @@ impl Scene {
     }
 
     fn record(&self, words: &[&str], kill: Option<usize>) -> Record {
+        self.record_with(words, &[], kill)
+    }
+
+    fn record_with(&self, words: &[&str], stdin: &[u8], kill: Option<usize>) -> Record {
         let pools: Vec<_> = self.pools.iter().map(|pool| pool.display().to_string()).collect();
         let orders = kill.map_or_else(String::new, |n| format!(";kill:{n}"));
-        let said = self.world.call(words).env("RECANT_STEPS", format!("record:{}{orders}", pools.join(","))).run();
+        let call = self.world.call(words).env("RECANT_STEPS", format!("record:{}{orders}", pools.join(",")));
+        let said = call.stdin(stdin).run();
         assert_eq!(said.status, if kill.is_some() { 137 } else { 0 }, "{said}");
         Record::read(&self.pools[0])
     }

@@ -117,7 +117,7 @@ impl<'r> Cut<'r> {
                 history.push((step.n, object.clone()));
             }
         }
-        if matches!(&*step.call, "write" | "copy" | "ftruncate" | "fallocate")
+        if matches!(&*step.call, "write" | "pwrite" | "copy" | "ftruncate" | "fallocate")
             && let (Some(was), Some(is)) = (step.before.last(), step.after.last())
         {
             self.content.entry(is.key()).or_insert((was.size, 0)).1 = is.size;
