@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::common::Manifest;
+use super::common::{self, Manifest};
 use super::model::{Cut, Dice, Loss};
 use super::record::{Key, Record};
 use super::{LOSSES, Scene, Size, assert_needed, cuts, leave_each_out, rebuild, states, timeless};
@@ -45,7 +46,7 @@ fn scene() -> (Scene, Vec<Manifest>) {
 
 impl<'s> Taking<'s> {
     fn new(scene: &'s Scene, wanted: &[Manifest], words: &'static [&'static str]) -> Self {
-        scene.reset();
+        fresh(scene);
         let whole_dirty = dirty(scene, words);
         let whole = scene.record(words, None);
         Self { scene, words, wanted: wanted.to_vec(), whole, whole_dirty }
@@ -55,7 +56,7 @@ impl<'s> Taking<'s> {
     fn cut(&self, n: usize, without: Option<&str>, loss: Loss, seed: u64) -> Result<(), String> {
         let (scene, all) = (self.scene, self.whole.steps.len());
         let at_end = n > all;
-        scene.reset();
+        fresh(scene);
         let dirty = dirty(scene, self.words);
         let record = scene.record(self.words, (!at_end).then_some(n));
         let state = Cut::new(&record, n, without, &dirty).state(loss, &mut Dice(seed));
@@ -151,6 +152,23 @@ impl<'s> Taking<'s> {
             }
         }
         None
+    }
+}
+
+/// The scene at its beginning, once its files are old enough for their times to be believed: else what is read, and noted, would differ from
+/// run to run.
+fn fresh(scene: &Scene) {
+    scene.reset();
+    let youngest = || {
+        let ages = scene.world.manifest().0.into_keys().map(|path| {
+            let meta = scene.world.path(common::name(&path)).symlink_metadata().expect("an object");
+            let changed = UNIX_EPOCH + Duration::new(meta.ctime().unsigned_abs(), u32::try_from(meta.ctime_nsec()).unwrap_or(0));
+            SystemTime::now().duration_since(changed).unwrap_or_default()
+        });
+        ages.min().expect("a tree")
+    };
+    while youngest() < Duration::from_millis(40) {
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
