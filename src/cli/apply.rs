@@ -176,7 +176,7 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     let changes = if what.paths.is_empty() { Changes::default() } else { session.changes()? };
     let paths = what.paths.iter().map(|path| place::named(path, &changes)).collect::<Result<Vec<_>, _>>()?;
     drop(changes);
-    let gate = AtGate::new(call, session.id().clone());
+    let gate = AtGate::new(call, &session.header);
     let effect = match () {
         () if said.dry_run => Effect::Print,
         () if what.gate => Effect::Gated(&gate),
