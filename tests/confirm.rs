@@ -317,3 +317,60 @@ fn timers_and_jobs_are_given_what_takes_the_commit_back() {
         before.assert_same(&world.manifest(), by);
     }
 }
+
+#[test]
+fn while_a_part_waits_the_rest_does_not_come_beside_it() {
+    let (world, id, before) = scene();
+    let edited = world.path("edited").display().to_string();
+    world.call(["commit", &id, "--confirm-within", "1h", "--", &edited]).run().ok();
+    for verb in ["commit", "redo"] {
+        let said = world.call([verb, &id]).run().with(1);
+        assert!(said.stderr().contains("waits to be confirmed") && said.stderr().contains("recant confirm"), "{said}");
+    }
+    world.call(["commit", &id, "--dry-run"]).run().ok();
+    assert!(!world.exists("made/new"));
+    world.call(["confirm", &id]).run().ok();
+    world.call(["commit", &id]).run().ok();
+    overdue_leaves(&world, &id);
+    world.call(["rollback", &id]).run().ok();
+    before.assert_same(&world.manifest(), "taken back by hand");
+}
+
+/// What was confirmed is taken back by nobody.
+fn overdue_leaves(world: &World, id: &str) {
+    assert!(!record(world, id).exists());
+    world.recant("session new").ok();
+    assert_eq!(world.status(id), "committed");
+}
+
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_commit_that_is_done_is_said_to_be_done_though_its_time_cannot_be_noted_once_more() {
+    let mut late = 0;
+    for n in 1.. {
+        let (world, id, before) = scene();
+        let call = world.call(["commit", &id, "--confirm-within", "1h", "--json"]);
+        let said = call.env("RECANT_STEPS", format!("fail:{n}:28")).run();
+        let committed = world.status(&id) == "committed";
+        if said.stderr().contains("the time that was noted before the commit counts") {
+            late += 1;
+            assert_eq!(
+                (said.status, committed, said.json()["status"].as_str()),
+                (0, true, Some("committed")),
+                "step {n}: {said}"
+            );
+            assert!(record(&world, &id).exists(), "step {n}: {said}");
+            overdue(&world, &id, None);
+            world.recant("session new").ok();
+            before.assert_same(&world.manifest(), "taken back all the same");
+        } else if committed {
+            // No step is left, or one that failed made no difference.
+            world.call(["rollback", &id]).run().ok();
+            if late > 0 {
+                break;
+            }
+        }
+        assert!(n < 500, "no step failed after the commit");
+    }
+    assert!(late >= 2, "{late}");
+}
