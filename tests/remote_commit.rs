@@ -155,6 +155,16 @@ fn what_all_machines_can_do_is_done_on_all_and_taken_back_on_all() {
 }
 
 #[test]
+fn the_last_session_is_this_side_s_and_none_of_each_machine_s_own() {
+    let Some(scene) = Scene::new(&["a", "b"]) else { return };
+    scene.verb("commit").ok();
+    let nowhere = scene.world.root().join("no-store");
+    let said = scene.world.call(["-H", "a,b", "rollback", "last"]).env("RECANT_STORE", &nowhere).run().with(1);
+    assert!(said.stderr().contains("'last' of this machine") && said.stderr().contains("recant -H a list"), "{said}");
+    scene.assert_done("still");
+}
+
+#[test]
 fn where_one_conflicts_nothing_is_done_anywhere() {
     let Some(scene) = Scene::new(&["a", "b", "c"]) else { return };
     std::fs::write(scene.tree(1).join("edited"), "theirs").unwrap();

@@ -50,6 +50,11 @@ pub fn carry_out(call: &Call, cli: &Cli, ways: &Ways, targets: &[Target], blank:
         _ => return Err(Problem::new(Kind::Usage, "only commit, rollback and redo are done on several machines as one")),
     };
     let here = local(call, key, verb)?;
+    if here.is_none() && key == "last" {
+        // Each machine has a last one of its own.
+        return Err(Problem::refused("'last' of this machine is meant, and there is no session here")
+            .remedy(format!("name it: recant -H {} list", targets[0].name)));
+    }
     let act = Act {
         verb,
         key: here.as_ref().map_or_else(|| key.clone(), |(id, _)| id.to_string()),
