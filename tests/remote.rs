@@ -366,3 +366,24 @@ fn more_words_than_a_connection_carries_are_refused_by_name() {
     let said = world.call(words).run().with(1);
     assert!(said.stderr().contains("over a connection 1048576 are the most"), "{said}");
 }
+
+#[test]
+fn sudo_is_asked_where_the_settings_say_so_and_its_refusal_is_told_as_one() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let host = net.host("web1");
+    let ssh = net.settings().display().to_string();
+    world.config(&format!("[remote]\nssh = 'ssh -F {ssh}'\n[remotes.web1]\nsudo = true\n"));
+    host.write(".noise", "PATH=$HOME/bin:$PATH\n");
+    let sudo = |text: &str| {
+        host.write("bin/sudo", format!("#!/bin/sh\n{text}\n"));
+        world.program("chmod", ["755".as_ref(), host.home.join("bin/sudo").as_os_str()]).run().ok();
+    };
+    sudo("[ \"$1\" = -n ] || exit 9; shift; : > $HOME/asked; exec \"$@\"");
+    world.call(["-H", "web1", "session", "new", "-n", "s"]).run().ok();
+    assert!(host.home.join("asked").exists());
+    sudo("echo 'sudo: a password is required' >&2; exit 1");
+    let said = world.call(["-H", "web1", "list"]).run().with(1);
+    assert!(said.stderr().contains("a password is required") && said.stderr().contains("sudo -n refused"), "{said}");
+    assert!(!said.stderr().contains("cannot be put there"), "{said}");
+}

@@ -126,6 +126,7 @@ impl Link<'_> {
 
     fn once(&self, request: &Request, input: &mut Option<Input>, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
         let mut wire = self.open(&relay(self.target.sudo))?;
+        wire.by_sudo = self.target.sudo;
         let json = request.json();
         if json.len() > LIMIT {
             return Err(Error::TooLong { bytes: json.len(), most: LIMIT, over: "a connection" });
@@ -206,6 +207,7 @@ impl Link<'_> {
             ssh,
             host: self.host(),
             asked: self.signals.map(Signals::came),
+            by_sudo: false,
         })
     }
 
@@ -273,6 +275,8 @@ pub(super) struct Opened {
     said: Option<Said>,
     host: String,
     asked: Option<Arc<AtomicU8>>,
+    /// The far side's recant is run by sudo.
+    by_sudo: bool,
 }
 
 impl Opened {
@@ -315,6 +319,8 @@ impl Opened {
         let host = self.host.clone();
         match status {
             _ if asked != 0 => Error::Asked { host, signal: asked },
+            // What sudo(8) ends with where it asks for a password, or lets nobody do it. It has said which.
+            1 if self.by_sudo => Error::NoSudo { host },
             // Anything else is the far side's own: what answered was no recant of this protocol.
             255 => Error::Unreached { host, status },
             signal if signal > 128 && signal < 160 => Error::Unreached { host, status },

@@ -73,6 +73,12 @@ pub enum Error {
         /// The host.
         host: String,
     },
+    /// sudo there carries out nothing without a password, or nothing at all.
+    #[error("{host}: sudo -n refused to run recant there")]
+    NoSudo {
+        /// The host.
+        host: String,
+    },
     /// It could not be put there.
     #[error("{host}: recant cannot be put there: {why}")]
     NotInstalled {
@@ -142,6 +148,9 @@ impl Failure for Error {
                 Some(format!("recant -H {host} status tells what was done"))
             }
             Error::Missing { host } => Some(format!("without --no-install this recant is put there: recant -H {host} doctor")),
+            Error::NoSudo { host } => {
+                Some(format!("allow it without a password in sudoers on {host}, or take sudo out of [remotes] in the settings"))
+            }
             Error::NotInstalled { remedy, .. } => Some(remedy.clone()),
             Error::TooLong { most: request::ON_COMMAND_LINE, .. } => {
                 Some("give it from a pipe: recant … < /dev/null, or put the words into a script there".into())
