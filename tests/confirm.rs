@@ -281,6 +281,37 @@ fn a_rollback_by_itself_that_is_killed_before_any_step_is_ended_by_the_next() {
     }
 }
 
+/// What was put on this machine by `-H` may have given its place to another version when the time is over.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_job_finds_the_version_that_came_into_its_own_one_s_place() {
+    use std::os::unix::fs::PermissionsExt;
+    for (by, name, take) in [
+        ("systemd", "systemd-run", "while [ \"$1\" != -- ]; do shift; done; shift; \"$@\" &\n"),
+        ("at", "at", "cat > ../job; sh ../job &\n"),
+    ] {
+        let mut world = World::new();
+        let bin = world.root().join("bin");
+        let versions = world.root().join("h'ome/.cache/recant/bin");
+        std::fs::create_dir(&bin).expect("a folder");
+        std::fs::create_dir_all(versions.join("0.0.1")).expect("a folder");
+        std::fs::copy(env!("CARGO_BIN_EXE_recant"), versions.join("0.0.1/recant")).expect("a copy");
+        let script = format!("#!/bin/sh\nmv \"$VERSIONS\"/0.0.1 \"$VERSIONS\"/0.0.2\n{take}");
+        std::fs::write(bin.join(name), script).expect("a script");
+        std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).expect("its mode");
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+        world.set("PATH", path).set("RECANT_CONFIRM_BY", by).set("VERSIONS", &versions);
+        let (id, before) = {
+            world.write("edited", "old");
+            (world.begin(), world.manifest())
+        };
+        world.stage_write(&id, "edited", "new");
+        world.program(versions.join("0.0.1/recant"), ["commit", &id, "--confirm-within", "1s"]).run().ok();
+        wait_until("the rollback", || !record(&world, &id).exists());
+        before.assert_same(&world.manifest(), by);
+    }
+}
+
 /// systemd-run and at, as far as what they are given: scripts in their place do it at once.
 #[cfg(feature = "crash-points")]
 #[test]
