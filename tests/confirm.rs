@@ -281,6 +281,37 @@ fn a_rollback_by_itself_that_is_killed_before_any_step_is_ended_by_the_next() {
     }
 }
 
+/// What was put on this machine by `-H` may have given its place to another version when the time is over.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_job_finds_the_version_that_came_into_its_own_one_s_place() {
+    use std::os::unix::fs::PermissionsExt;
+    for (by, name, take) in [
+        ("systemd", "systemd-run", "while [ \"$1\" != -- ]; do shift; done; shift; \"$@\" &\n"),
+        ("at", "at", "cat > ../job; sh ../job &\n"),
+    ] {
+        let mut world = World::new();
+        let bin = world.root().join("bin");
+        let versions = world.root().join("h'ome/.cache/recant/bin");
+        std::fs::create_dir(&bin).expect("a folder");
+        std::fs::create_dir_all(versions.join("0.0.1")).expect("a folder");
+        std::fs::copy(env!("CARGO_BIN_EXE_recant"), versions.join("0.0.1/recant")).expect("a copy");
+        let script = format!("#!/bin/sh\nmv \"$VERSIONS\"/0.0.1 \"$VERSIONS\"/0.0.2\n{take}");
+        std::fs::write(bin.join(name), script).expect("a script");
+        std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).expect("its mode");
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+        world.set("PATH", path).set("RECANT_CONFIRM_BY", by).set("VERSIONS", &versions);
+        let (id, before) = {
+            world.write("edited", "old");
+            (world.begin(), world.manifest())
+        };
+        world.stage_write(&id, "edited", "new");
+        world.program(versions.join("0.0.1/recant"), ["commit", &id, "--confirm-within", "1s"]).run().ok();
+        wait_until("the rollback", || !record(&world, &id).exists());
+        before.assert_same(&world.manifest(), by);
+    }
+}
+
 /// systemd-run and at, as far as what they are given: scripts in their place do it at once.
 #[cfg(feature = "crash-points")]
 #[test]
@@ -316,4 +347,61 @@ fn timers_and_jobs_are_given_what_takes_the_commit_back() {
         wait_until("the rollback", || !store.join("unconfirmed").join(&id).exists());
         before.assert_same(&world.manifest(), by);
     }
+}
+
+#[test]
+fn while_a_part_waits_the_rest_does_not_come_beside_it() {
+    let (world, id, before) = scene();
+    let edited = world.path("edited").display().to_string();
+    world.call(["commit", &id, "--confirm-within", "1h", "--", &edited]).run().ok();
+    for verb in ["commit", "redo"] {
+        let said = world.call([verb, &id]).run().with(1);
+        assert!(said.stderr().contains("waits to be confirmed") && said.stderr().contains("recant confirm"), "{said}");
+    }
+    world.call(["commit", &id, "--dry-run"]).run().ok();
+    assert!(!world.exists("made/new"));
+    world.call(["confirm", &id]).run().ok();
+    world.call(["commit", &id]).run().ok();
+    overdue_leaves(&world, &id);
+    world.call(["rollback", &id]).run().ok();
+    before.assert_same(&world.manifest(), "taken back by hand");
+}
+
+/// What was confirmed is taken back by nobody.
+fn overdue_leaves(world: &World, id: &str) {
+    assert!(!record(world, id).exists());
+    world.recant("session new").ok();
+    assert_eq!(world.status(id), "committed");
+}
+
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_commit_that_is_done_is_said_to_be_done_though_its_time_cannot_be_noted_once_more() {
+    let mut late = 0;
+    for n in 1.. {
+        let (world, id, before) = scene();
+        let call = world.call(["commit", &id, "--confirm-within", "1h", "--json"]);
+        let said = call.env("RECANT_STEPS", format!("fail:{n}:28")).run();
+        let committed = world.status(&id) == "committed";
+        if said.stderr().contains("the time that was noted before the commit counts") {
+            late += 1;
+            assert_eq!(
+                (said.status, committed, said.json()["status"].as_str()),
+                (0, true, Some("committed")),
+                "step {n}: {said}"
+            );
+            assert!(record(&world, &id).exists(), "step {n}: {said}");
+            overdue(&world, &id, None);
+            world.recant("session new").ok();
+            before.assert_same(&world.manifest(), "taken back all the same");
+        } else if committed {
+            // No step is left, or one that failed made no difference.
+            world.call(["rollback", &id]).run().ok();
+            if late > 0 {
+                break;
+            }
+        }
+        assert!(n < 500, "no step failed after the commit");
+    }
+    assert!(late >= 2, "{late}");
 }

@@ -550,3 +550,35 @@ fn other_of(world: &World) -> World {
     import(world, &copy, &export(world, &id)).ok();
     copy
 }
+
+#[test]
+fn one_that_was_discarded_here_is_not_said_to_be_here() {
+    let world = World::new();
+    world.write("edited", "old");
+    let there = other(&world);
+    let id = world.begin();
+    world.stage_write(&id, "edited", "new");
+    let stream = export(&world, &id);
+    import(&world, &there, &stream).ok();
+    there.call(["discard", &id]).run().ok();
+    let said = import(&world, &there, &stream).with(1);
+    assert!(said.stderr().contains("is here already") && said.stderr().contains("session prune"), "{said}");
+    there.call(["session", "prune", &id]).run().ok();
+    import(&world, &there, &stream).ok();
+    there.call(["commit", &id]).run().ok();
+    assert_eq!(there.read("edited"), "new");
+}
+
+#[test]
+fn a_map_in_which_no_path_lies_is_named() {
+    let world = World::new();
+    world.write("edited", "old");
+    let there = other(&world);
+    let id = world.begin();
+    world.stage_write(&id, "edited", "new");
+    let wrong = format!("{}x=/elsewhere", world.tree().display());
+    let words = ["session", "import", "--map", &map(&world, &there), "--map", &wrong];
+    let said = there.call(words).stdin(export(&world, &id)).run().ok();
+    let from = format!("--map {}x=…: no path", world.tree().display());
+    assert!(said.stderr().contains(&from) && said.stderr().matches("--map").count() == 1, "{said}");
+}

@@ -381,3 +381,50 @@ fn a_person_at_a_terminal_works_there_as_at_home() {
     assert!(output.status.success() && said.lines().count() >= 4, "{said}{errors}");
     errors.lines().for_each(|line| println!("{line}"));
 }
+
+#[test]
+fn standard_input_that_cannot_be_read_ends_the_verb_and_is_named() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let host = net.host("web1");
+    host.write("app.conf", "old");
+    world.call(["-H", "web1", "session", "new", "-n", "s"]).run().ok();
+    // A folder can be opened, and not be read.
+    let script = "timeout -k 1 30 \"$0\" -H web1 session write s app.conf < /";
+    let said = world.program("sh", ["-c", script, env!("CARGO_BIN_EXE_recant")]).run().with(1);
+    assert!(said.stderr().contains("web1: standard input") && said.stderr().contains("cannot be read"), "{said}");
+    let shown = world.call(["-H", "web1", "show", "s", "--json"]).run().ok();
+    assert_eq!(shown.json()["session"]["changes"], 0, "{shown}");
+}
+
+#[test]
+fn more_words_than_a_connection_carries_are_refused_by_name() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let _host = net.host("web1");
+    let long = "x".repeat(100 << 10);
+    let words = ["-H", "web1", "run", "--", "true"].into_iter().chain(std::iter::repeat_n(&*long, 12));
+    let said = world.call(words).run().with(1);
+    assert!(said.stderr().contains("over a connection 1048576 are the most"), "{said}");
+}
+
+#[test]
+fn sudo_is_asked_where_the_settings_say_so_and_its_refusal_is_told_as_one() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let host = net.host("web1");
+    let ssh = net.settings().display().to_string();
+    world.config(&format!("[remote]\nssh = 'ssh -F {ssh}'\n[remotes.web1]\nsudo = true\n"));
+    host.write(".noise", "PATH=$HOME/bin:$PATH\n");
+    let sudo = |text: &str| {
+        host.write("bin/sudo", format!("#!/bin/sh\n{text}\n"));
+        world.program("chmod", ["755".as_ref(), host.home.join("bin/sudo").as_os_str()]).run().ok();
+    };
+    sudo("[ \"$1\" = -n ] || exit 9; shift; : > $HOME/asked; exec \"$@\"");
+    world.call(["-H", "web1", "session", "new", "-n", "s"]).run().ok();
+    assert!(host.home.join("asked").exists());
+    sudo("echo 'sudo: a password is required' >&2; exit 1");
+    let said = world.call(["-H", "web1", "list"]).run().with(1);
+    assert!(said.stderr().contains("a password is required") && said.stderr().contains("sudo -n refused"), "{said}");
+    assert!(!said.stderr().contains("cannot be put there"), "{said}");
+}

@@ -171,6 +171,16 @@ fn machines_that_nobody_confirms_take_it_back_by_themselves_and_confirmed_ones_d
 }
 
 #[test]
+fn the_last_session_is_this_side_s_and_none_of_each_machine_s_own() {
+    let Some(scene) = Scene::new(&["a", "b"]) else { return };
+    scene.verb("commit").ok();
+    let nowhere = scene.world.root().join("no-store");
+    let said = scene.world.call(["-H", "a,b", "rollback", "last"]).env("RECANT_STORE", &nowhere).run().with(1);
+    assert!(said.stderr().contains("'last' of this machine") && said.stderr().contains("recant -H a list"), "{said}");
+    scene.assert_done("still");
+}
+
+#[test]
 fn where_one_conflicts_nothing_is_done_anywhere() {
     let Some(scene) = Scene::new(&["a", "b", "c"]) else { return };
     std::fs::write(scene.tree(1).join("edited"), "theirs").unwrap();
@@ -246,6 +256,75 @@ fn where_one_dies_or_is_full_at_any_step_all_are_as_before_or_all_have_done_it()
     }
     println!("{taken_back} taken back, {not_begun} not begun");
     assert!(taken_back > 1 && not_begun > 1, "{taken_back} taken back, {not_begun} not begun");
+}
+
+/// A commit on `a` and `b` in which `b` is killed after the word to go, its later connections beginning with `after`, shell text.
+#[cfg(feature = "crash-points")]
+fn killed_after_go(before: &dyn Fn(&Scene), after: &str) -> Option<(Scene, Said)> {
+    for n in (20..).step_by(6) {
+        let scene = Scene::new(&["a", "b"])?;
+        if bound() {
+            let stream = scene.world.call(["session", "export", &scene.id]).run().ok().out;
+            scene.world.call(["-H", "a,b", "session", "import"]).stdin(stream).run().ok();
+        }
+        before(&scene);
+        std::fs::write(scene.hosts[1].home.join("armed"), "").unwrap();
+        let more = format!("if [ -e armed ]; then rm armed; export RECANT_STEPS=kill:{n}; else {after}; fi");
+        scene.login(&scene.hosts[1], &more);
+        let said = scene.world.call(["-H", "a,b", "commit", &scene.id, "--json"]).run();
+        assert_ne!(said.status, 0, "no step is left: {said}");
+        if rows(&said)[0].2 != "not begun" {
+            return Some((scene, said));
+        }
+    }
+    None
+}
+
+#[cfg(feature = "crash-points")]
+#[test]
+fn what_was_committed_before_stays_when_a_commit_is_taken_back() {
+    // The far side's paths are the world's own there.
+    if !common::is_root("a tree at the same path on each machine") {
+        return;
+    }
+    let first = |scene: &Scene| {
+        let made = scene.world.path("made").display().to_string();
+        scene.world.call(["-H", "a,b", "commit", &scene.id, "--", &made]).run().ok();
+    };
+    let Some((scene, said)) = killed_after_go(&first, ":") else { return };
+    assert_eq!(rows(&said)[0].2, "taken back", "{said}");
+    assert_eq!(std::fs::read_to_string(scene.tree(0).join("edited")).unwrap(), "old", "{said}");
+    assert!(scene.tree(0).join("gone").exists(), "{said}");
+    assert_eq!(std::fs::read_to_string(scene.tree(0).join("made/deep/new")).unwrap(), "new", "{said}");
+    assert_eq!(scene.listed(0), ["partial"]);
+    // What the lost one did of it nobody can tell here.
+    assert_eq!(rows(&said)[1].2, "unknown", "{said}");
+    assert!(said.json_lines()[1]["why"].as_str().unwrap().contains("was on its tree before"), "{said}");
+}
+
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_lost_machine_that_refuses_is_not_said_to_be_as_before() {
+    // What it answers later has nothing to do with what it did.
+    let Some((scene, said)) = killed_after_go(&|_| (), "export RECANT_STORE=$HOME/elsewhere") else { return };
+    assert_eq!(rows(&said)[0].2, "taken back", "{said}");
+    assert_eq!(rows(&said)[1].2, "unknown", "{said}");
+    scene.login(&scene.hosts[1], "");
+    scene.world.call(["-H", "b", "show", &scene.id]).run().ok();
+}
+
+#[cfg(feature = "crash-points")]
+#[test]
+fn machines_at_their_gates_are_told_to_wait_though_others_have_something_to_say() {
+    let Some(scene) = Scene::new(&["a", "b", "c", "d", "e"]) else { return };
+    // One after the other is ready: never is it silent for long, and in all for longer than a gate waits.
+    for (n, host) in scene.hosts.iter().enumerate() {
+        scene.login(host, &format!("if [ ! -e late ]; then : > late; sleep 0.{}; sleep {}; fi", n * 7 % 10, n * 7 / 10));
+    }
+    let names = scene.names();
+    let said = scene.world.call(["-H", &names, "commit", &scene.id, "--json"]).env("RECANT_GATE_SILENCE_MS", "2400").run();
+    assert_eq!(said.status, 0, "{said}");
+    scene.assert_done("one after the other");
 }
 
 #[cfg(feature = "crash-points")]

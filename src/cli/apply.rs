@@ -176,7 +176,7 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     let changes = if what.paths.is_empty() { Changes::default() } else { session.changes()? };
     let paths = what.paths.iter().map(|path| place::named(path, &changes)).collect::<Result<Vec<_>, _>>()?;
     drop(changes);
-    let gate = AtGate::new(call, session.id().clone());
+    let gate = AtGate::new(call, &session.header);
     let effect = match () {
         () if said.dry_run => Effect::Print,
         () if what.gate => Effect::Gated(&gate),
@@ -184,6 +184,9 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     };
     if !said.dry_run {
         confirm::settle(call, store, &session.header)?;
+    }
+    if act.verb != Verb::Rollback && !said.dry_run {
+        confirm::refuse_more(store, &session, act.verb)?;
     }
     // What is all in already is nothing to wait for.
     let within = act.within.filter(|_| session.header.status() != Status::Committed);
@@ -198,7 +201,7 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
             confirm::disarm(call, store, session.id())?;
             None
         }
-        Some(seconds) => Some(confirm::begin(call, store, &session, seconds)?),
+        Some(seconds) => Some(confirm::begin(call, store, &session, seconds)),
     };
     let (report, ended) = done?;
     if !said.dry_run {

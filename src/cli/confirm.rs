@@ -9,10 +9,11 @@ use serde::Serialize;
 use super::problem::Problem;
 use super::watcher::{self, Watcher};
 use super::{Call, Ended, apply, args};
+use crate::engine::job::Verb;
 use crate::error::Kind;
 use crate::fs::dir::Time;
 use crate::session::confirm::{self, Record};
-use crate::session::header::Header;
+use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::store::{Locked, Store};
@@ -51,15 +52,35 @@ pub fn arm(call: &Call, store: &Store, session: &Locked, seconds: i64) -> Result
     Ok(confirm::keep(&call.fs, store, &Record::new(&session.header, seconds))?)
 }
 
-/// Once it is committed the time begins, and somebody watches it.
-pub fn begin(call: &Call, store: &Store, session: &Locked, seconds: i64) -> Result<Awaited, Problem> {
+/// What would come onto the tree beside a commit that waits for a word would go with it, confirmed by nobody.
+pub fn refuse_more(store: &Store, session: &Locked, verb: Verb) -> Result<(), Problem> {
+    let id = session.id();
+    let waits = confirm::read(store, id)?.is_some_and(|record| record.counts(&session.header));
+    if !waits || session.header.status() == Status::Committed {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot {} {id}: a part of it waits to be confirmed, and the rest would be rolled back with it",
+        verb.infinitive()
+    );
+    Err(Problem::refused(message).remedy(format!("recant confirm {id} lets it stay, recant rollback {id} takes it back")))
+}
+
+/// Once it is committed the time begins, and somebody watches it. It is done by then, whatever goes wrong here: what was noted
+/// before the commit has it taken back, if a little sooner.
+pub fn begin(call: &Call, store: &Store, session: &Locked, seconds: i64) -> Awaited {
     // Its own generation is sealed by now.
     let mut record = Record { generation: session.header.generation, ..Record::new(&session.header, seconds) };
-    confirm::keep(&call.fs, store, &record)?;
+    let keep = |record: &Record| {
+        if let Err(error) = confirm::keep(&call.fs, store, record) {
+            call.out.warn(format_args!("{error}: the time that was noted before the commit counts"));
+        }
+    };
+    keep(&record);
     let watcher = watcher::start(&store.path, session.id(), seconds);
     record.by = Some(watcher.word());
-    confirm::keep(&call.fs, store, &record)?;
-    Ok(Awaited { due: record.due, by: watcher.word(), told: watcher.told() })
+    keep(&record);
+    Awaited { due: record.due, by: watcher.word(), told: watcher.told() }
 }
 
 impl Awaited {

@@ -9,14 +9,17 @@ use serde::Serialize;
 
 use super::Call;
 use crate::engine::Gate;
+use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 
-/// `{"schema":1,"gate":"ready","session":…,"changes":n}`.
+/// `{"schema":1,"gate":"ready","session":…,"changes":n,"status":…}`.
 #[derive(Serialize)]
 struct Ready<'a> {
     gate: &'static str,
     session: &'a Id,
     changes: usize,
+    /// Where the session stands before it: what is on the tree already is not this operation's to take back.
+    status: &'static str,
 }
 
 /// How long no word may come: `wait` is one, and asks for as long again.
@@ -26,13 +29,14 @@ const SILENCE: Duration = Duration::from_secs(60);
 pub struct AtGate<'c> {
     call: &'c Call,
     id: Id,
+    status: Status,
     passed: Cell<bool>,
 }
 
 impl<'c> AtGate<'c> {
     /// Of an operation on one session.
-    pub fn new(call: &'c Call, id: Id) -> Self {
-        Self { call, id, passed: Cell::new(false) }
+    pub fn new(call: &'c Call, header: &Header) -> Self {
+        Self { call, id: header.id.clone(), status: header.status(), passed: Cell::new(false) }
     }
 }
 
@@ -42,7 +46,7 @@ impl Gate for AtGate<'_> {
         if self.passed.get() {
             return Ok(());
         }
-        self.call.out.document(&Ready { gate: "ready", session: &self.id, changes });
+        self.call.out.document(&Ready { gate: "ready", session: &self.id, changes, status: self.status.word() });
         self.call.out.flush();
         let silence = silence();
         loop {

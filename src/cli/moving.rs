@@ -83,6 +83,9 @@ pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Problem> {
             locked
         }
     };
+    for from in mapping.in_vain() {
+        call.out.warn(format_args!("--map {from}=…: no path of the session lies there, so that this moved none"));
+    }
     let (id, changes, status) = (locked.id(), locked.header.counts.changes, locked.header.status().word());
     say(call, id, changes, true);
     if call.out.is_text() {

@@ -50,6 +50,11 @@ pub fn carry_out(call: &Call, cli: &Cli, ways: &Ways, targets: &[Target], blank:
         _ => return Err(Problem::new(Kind::Usage, "only commit, rollback and redo are done on several machines as one")),
     };
     let here = local(call, key, verb)?;
+    if here.is_none() && key == "last" {
+        // Each machine has a last one of its own.
+        return Err(Problem::refused("'last' of this machine is meant, and there is no session here")
+            .remedy(format!("name it: recant -H {} list", targets[0].name)));
+    }
     let act = Act {
         verb,
         key: here.as_ref().map_or_else(|| key.clone(), |(id, _)| id.to_string()),
@@ -127,6 +132,8 @@ fn words(cli: &Cli) -> Vec<OsString> {
 struct Row {
     /// It said that it is ready.
     ready: bool,
+    /// A part of the session was on its tree already.
+    partial: bool,
     /// It was told to go on.
     told_to_go: bool,
     /// The session was sent to it.
@@ -134,6 +141,23 @@ struct Row {
     ended: Option<Finished>,
     /// What became of it after all.
     result: Option<Fate>,
+}
+
+impl Row {
+    /// What takes back this call's own work and nothing that was done before it: no path for all of the session, else the paths that the
+    /// machine named. `None` where that cannot be told.
+    fn own_paths(&self) -> Option<Vec<OsString>> {
+        if !self.partial {
+            return Some(Vec::new());
+        }
+        let report = self.ended.as_ref().filter(|ended| ended.is_done())?.json();
+        let path = |row: &Value| {
+            // What lies in such a folder may have been done before.
+            let whole = row["done"] != "metadata" || row["kind"] != "folder";
+            whole.then(|| serde_json::from_value::<Word>(row["path"].clone()).ok()?.to_os()).flatten()
+        };
+        report["paths"].as_array().filter(|rows| !rows.is_empty())?.iter().map(path).collect()
+    }
 }
 
 /// The end of a verb on a machine.
@@ -203,8 +227,54 @@ enum Fate {
 /// A message of a machine's thread.
 enum Event {
     Sent(usize),
-    Ready(usize),
+    Ready(usize, AtGate),
     Ended(usize, Finished),
+}
+
+/// How what this call did on a machine, and nothing else of the session, goes off its tree again.
+struct Undoing<'a> {
+    link: Link<'a>,
+    /// It may not be done there at all.
+    was_lost: bool,
+    /// `None` where what it did cannot be told from what was there before.
+    request: Option<Request>,
+    /// How the session stands there.
+    show: Request,
+    /// How it stands where nothing was done.
+    off: &'static [Status],
+}
+
+impl Undoing<'_> {
+    fn fate(&self) -> Fate {
+        let Some(request) = &self.request else {
+            let why = "a part of the session was on its tree before, so that it is not taken back by itself";
+            return Fate::Unknown(if self.was_lost { why.into() } else { format!("it is done there, and {why}") });
+        };
+        let ended = settled(&self.link, request);
+        let nothing = || ended.json()["paths"].as_array().is_some_and(Vec::is_empty);
+        match &ended.status {
+            // It was never done there.
+            Ok(0) if self.was_lost && nothing() => Fate::Failed,
+            Ok(0) => Fate::TakenBack,
+            Ok(1) if self.was_lost && self.is_off() => Fate::Failed,
+            _ => Fate::Unknown(ended.why()),
+        }
+    }
+
+    /// Whether the machine says by itself that nothing was done: a refusal alone has many reasons.
+    fn is_off(&self) -> bool {
+        let ended = settled(&self.link, &self.show);
+        let json = ended.json();
+        let status = json["session"]["status"].as_str().filter(|_| ended.is_done());
+        status.is_some_and(|status| self.off.iter().any(|off| off.word() == status))
+    }
+}
+
+/// What a machine says at its gate.
+#[derive(Clone, Copy)]
+struct AtGate {
+    /// A part of the session is on its tree already.
+    partial: bool,
 }
 
 /// All machines of the call.
@@ -244,6 +314,7 @@ impl Hosts<'_> {
                 say
             };
             let mut says: Vec<Sender<&'static [u8]>> = (0..self.targets.len()).map(|host| start(host, None)).collect();
+            let mut said = Instant::now();
             loop {
                 let settled = |row: &Row| row.ready || row.ended.is_some();
                 if rows.iter().all(|row| row.ended.is_some()) {
@@ -259,11 +330,17 @@ impl Hosts<'_> {
                         row.told_to_go = say.send(b"go\n").is_ok();
                     }
                 }
-                match told.recv_timeout(PATIENCE) {
+                // However much the others have to say: who waits hears of it.
+                if said.elapsed() >= patience() {
+                    let waiting = says.iter().zip(&rows).filter(|(_, row)| !row.told_to_go && row.ended.is_none());
+                    waiting.for_each(|(say, _)| tell_one(say, b"wait\n"));
+                    said = Instant::now();
+                }
+                match told.recv_timeout(patience().saturating_sub(said.elapsed())) {
                     Ok(Event::Sent(host)) => rows[host].sent = true,
-                    Ok(Event::Ready(host)) => {
+                    Ok(Event::Ready(host, AtGate { partial })) => {
                         self.call.out.detail(format_args!("{}: ready", self.targets[host].name));
-                        rows[host].ready = true;
+                        rows[host] = Row { ready: true, partial, ..std::mem::take(&mut rows[host]) };
                     }
                     Ok(Event::Ended(host, ended)) if ended.lacks_session() && !rows[host].sent && session.is_some() => {
                         match export.open() {
@@ -275,10 +352,7 @@ impl Hosts<'_> {
                         }
                     }
                     Ok(Event::Ended(host, ended)) => rows[host].ended = Some(ended),
-                    Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                        let waiting = says.iter().zip(&rows).filter(|(_, row)| !row.told_to_go && row.ended.is_none());
-                        waiting.for_each(|(say, _)| tell_one(say, b"wait\n"));
-                    }
+                    Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
                 }
             }
         })
@@ -299,29 +373,36 @@ impl Hosts<'_> {
         if !failed {
             return;
         }
-        let inverse = if self.act.verb == job::Verb::Rollback { "redo" } else { "rollback" };
         std::thread::scope(|scope| {
             let mut taking = Vec::new();
             for (host, row) in rows.iter().enumerate() {
                 // Who had nothing to do has nothing to take back.
-                let done = row.ready && matches!(row.result, Some(Fate::Done | Fate::Unknown(_)));
-                if done {
-                    let link = self.ways.link(&self.targets[host], SshSays::Gathered);
-                    let back = self.request(host, [inverse, "--json", &self.act.key].map(OsString::from), false);
-                    taking.push((host, scope.spawn(move || settled(&link, &back))));
+                if row.ready && matches!(row.result, Some(Fate::Done | Fate::Unknown(_))) {
+                    let back = self.back(host, row);
+                    taking.push((host, scope.spawn(move || back.fate())));
                 }
             }
-            for (host, thread) in taking {
-                let Ok(ended) = thread.join() else { continue };
-                let was_lost = matches!(rows[host].result, Some(Fate::Unknown(_)));
-                rows[host].result = Some(match &ended.status {
-                    Ok(0) => Fate::TakenBack,
-                    // It says that there is nothing to take back.
-                    Ok(1) if was_lost => Fate::Failed,
-                    _ => Fate::Unknown(ended.why()),
-                });
+            let fates: Vec<_> = taking.into_iter().map(|(host, thread)| (host, thread.join())).collect();
+            for (host, fate) in fates {
+                rows[host].result = fate.ok().or(rows[host].result.take());
             }
         });
+    }
+
+    fn back(&self, host: usize, row: &Row) -> Undoing<'_> {
+        let Act { verb, key, .. } = self.act;
+        let (inverse, off): (_, &[_]) = match verb {
+            job::Verb::Rollback => (job::Verb::Redo, &[Status::Committed]),
+            _ => (job::Verb::Rollback, &[Status::Pending, Status::RolledBack]),
+        };
+        let words = [inverse.word(), "--json", key, "--"].map(OsString::from);
+        Undoing {
+            link: self.ways.link(&self.targets[host], SshSays::Gathered),
+            was_lost: matches!(row.result, Some(Fate::Unknown(_))),
+            request: row.own_paths().map(|paths| self.request(host, words.into_iter().chain(paths), false)),
+            show: self.request(host, ["show", "--json", key].map(OsString::from), false),
+            off,
+        }
     }
 
     /// What was sent for this alone goes again where nothing came of it.
@@ -407,6 +488,18 @@ fn told(row: &Row, verb: job::Verb) -> (u8, &'static str, String) {
         }
         None => (1, "unknown", why()),
     }
+}
+
+#[cfg(not(feature = "crash-points"))]
+fn patience() -> Duration {
+    PATIENCE
+}
+
+/// A third of the silence that a test asks for.
+#[cfg(feature = "crash-points")]
+fn patience() -> Duration {
+    let ms: Option<u64> = std::env::var("RECANT_GATE_SILENCE_MS").ok().and_then(|ms| ms.parse().ok());
+    ms.map_or(PATIENCE, |ms| Duration::from_millis(ms / 3))
 }
 
 /// Who has ended hears nothing any more.
@@ -497,17 +590,19 @@ fn one(
     let mut ready = false;
     let input = Box::new(Heard { from: hear, rest: b"" }) as Input;
     let ended = gather(link, gated, Some(input), &mut |out| {
-        if !ready && out.contains(&b'\n') && is_ready(out) {
+        if !ready && let Some(at_gate) = at_gate(out) {
             ready = true;
-            let _gone = tell.send(Event::Ready(host));
+            let _gone = tell.send(Event::Ready(host, at_gate));
         }
     });
     let _gone = tell.send(Event::Ended(host, ended));
 }
 
-fn is_ready(out: &[u8]) -> bool {
-    let line = out.split(|b| *b == b'\n').next().unwrap_or_default();
-    serde_json::from_slice::<Value>(line).is_ok_and(|line| line["gate"] == "ready")
+/// What a machine's first line says of its gate, once it is whole.
+fn at_gate(out: &[u8]) -> Option<AtGate> {
+    let end = out.iter().position(|b| *b == b'\n')?;
+    let line: Value = serde_json::from_slice(&out[..end]).ok()?;
+    (line["gate"] == "ready").then(|| AtGate { partial: line["status"] == Status::Partial.word() })
 }
 
 /// Carries a request out, and keeps what is said; `look` sees standard output as it grows.

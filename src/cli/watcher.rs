@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 
 use super::confirm::detach;
 use crate::fs::path::AbsPath;
+use crate::remote::install::PLACE;
 use crate::session::id::Id;
 
 /// What serves.
@@ -88,10 +89,26 @@ fn systemd(store: &AbsPath, id: &Id, seconds: i64, asked: bool) -> Option<Watche
             command.arg(set);
         }
     }
-    command.arg("--").arg(std::env::current_exe().ok()?).arg("--store").arg(store.as_path());
-    command.args(["confirm", "--watch", id.as_str()]);
+    use std::os::unix::ffi::OsStrExt;
+    command.args(["--", "/bin/sh", "-c"]).arg(std::ffi::OsStr::from_bytes(&job(store, id)?));
     let done = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
     done.success().then_some(Watcher::Systemd(unit))
+}
+
+/// What becomes the watcher, as text for sh(1) without a `$`, which systemd would read. Where `-H` had put recant on this machine another
+/// version may have come into its place by then (`remote::install`).
+fn job(store: &AbsPath, id: &Id) -> Option<Vec<u8>> {
+    let program = std::env::current_exe().ok()?;
+    let watch = [&b" --store "[..], &quoted(store.as_path()), b" confirm --watch ", id.as_str().as_bytes(), b"\n"].concat();
+    let own = quoted(&program);
+    let versions = program.ancestors().nth(2).filter(|folder| folder.ends_with(PLACE));
+    Some(match versions {
+        None => [&b"exec "[..], &own, &watch].concat(),
+        Some(folder) => {
+            let first = [&b"if [ -x "[..], &own, b" ]; then exec ", &own, &watch, b"fi\n"].concat();
+            [&first, &b"exec "[..], &quoted(folder), b"/*/recant", &watch].concat()
+        }
+    })
 }
 
 /// at knows minutes: the job begins in the one that the time lies in, and waits for the rest.
@@ -100,14 +117,7 @@ fn at(store: &AbsPath, id: &Id, seconds: i64, asked: bool) -> Option<Watcher> {
         return None;
     }
     let when = chrono::Local::now().checked_add_signed(chrono::TimeDelta::try_seconds(seconds)?)?;
-    let program = std::env::current_exe().ok()?;
-    let mut job = b"exec ".to_vec();
-    for word in [program.as_path(), Path::new("--store"), store.as_path(), Path::new("confirm"), Path::new("--watch")] {
-        job.extend_from_slice(&quoted(word));
-        job.push(b' ');
-    }
-    job.extend_from_slice(id.as_str().as_bytes());
-    job.push(b'\n');
+    let job = job(store, id)?;
     let mut time = String::new();
     write!(time, "{}", when.format("%Y%m%d%H%M")).ok()?;
     let mut child =

@@ -1,5 +1,6 @@
 //! Import: a session out of a stream. Everything is read and checked before the session has a name.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Read;
@@ -15,7 +16,7 @@ use crate::fs::dir::{Dir, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::change::{Change, Changes, FolderTime, object_name};
-use crate::session::header::{Counts, Header, Sizes};
+use crate::session::header::{Counts, Header, Sizes, Status};
 use crate::session::id;
 use crate::session::id::Id;
 use crate::session::run::Run;
@@ -35,25 +36,40 @@ pub enum Arrived {
 
 /// Where paths are to lie here: each below the longest `from` that it lies in is moved below its `to`.
 #[derive(Debug, Default)]
-pub struct Mapping(Vec<(AbsPath, AbsPath)>);
+pub struct Mapping(Vec<Rule>);
+
+#[derive(Debug)]
+struct Rule {
+    from: AbsPath,
+    to: AbsPath,
+    /// A path lay there.
+    used: Cell<bool>,
+}
 
 impl Mapping {
     /// One more rule. `to` is resolved as it is here, so that no link is on the way.
     pub fn add(&mut self, from: AbsPath, to: AbsPath) -> Result<(), Error> {
         let to = resolved(&to)?;
-        if self.0.iter().any(|(known, _)| *known == from) {
+        if self.0.iter().any(|rule| rule.from == from) {
             return Err(Error::Path { path: from.to_string(), why: "it is mapped twice".into() });
         }
-        self.0.push((from, to));
+        self.0.push(Rule { from, to, used: Cell::new(false) });
         // The longest first: the first that fits is the one.
-        self.0.sort_by_key(|(from, _)| std::cmp::Reverse(from.as_bytes().len()));
+        self.0.sort_by_key(|rule| std::cmp::Reverse(rule.from.as_bytes().len()));
         Ok(())
     }
 
+    /// The folders in which no path of the stream lay.
+    pub fn in_vain(&self) -> impl Iterator<Item = &AbsPath> {
+        self.0.iter().filter(|rule| !rule.used.get()).map(|rule| &rule.from)
+    }
+
     fn map(&self, path: &AbsPath) -> Result<AbsPath, Error> {
-        let Some((to, below)) = self.0.iter().find_map(|(from, to)| path.below(from).map(|below| (to, below))) else {
+        let Some((rule, below)) = self.0.iter().find_map(|rule| path.below(&rule.from).map(|below| (rule, below))) else {
             return Ok(path.clone());
         };
+        rule.used.set(true);
+        let to = &rule.to;
         if below.is_empty() {
             return Ok(to.clone());
         }
@@ -66,7 +82,7 @@ impl Mapping {
     fn mark(&self, stream: Digest) -> Digest {
         let mut hasher = Hasher::default();
         hasher.update(&stream.0);
-        for (from, to) in &self.0 {
+        for Rule { from, to, .. } in &self.0 {
             for path in [from, to] {
                 hasher.update(path.as_bytes());
                 hasher.update(&[0]);
@@ -100,8 +116,13 @@ pub fn import(fs: &Fs, store: &Store, from: &mut dyn Read, mapping: &Mapping) ->
     check_head(&head)?;
     if store.has(&head.id)? {
         let mark = mapping.mark(receiving.pass_over()?);
-        let here = store.session(&head.id)?.header.imported;
-        return if here == Some(mark) { Ok(Arrived::Before(head.id)) } else { Err(Error::Here(head.id.to_string())) };
+        let header = store.session(&head.id)?.header;
+        // What was discarded holds nothing any more that could be committed.
+        return if header.imported == Some(mark) && header.status() != Status::Discarded {
+            Ok(Arrived::Before(head.id))
+        } else {
+            Err(Error::Here(head.id.to_string()))
+        };
     }
     let arriving = store.expect(fs, &head.id)?;
     match receive(fs, store, receiving, &head, mapping, &arriving) {

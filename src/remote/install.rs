@@ -11,7 +11,7 @@ use super::link::Link;
 use super::{Error, PROTOCOL};
 
 /// The folder of versions, below the far side's home.
-pub(super) const PLACE: &str = ".cache/recant/bin";
+pub const PLACE: &str = ".cache/recant/bin";
 /// This one's.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal};
 
-use super::frame::{Down, Outcome, Up, WINDOW};
+use super::frame::{Down, LIMIT, Outcome, Up, WINDOW};
 use super::host::Target;
 use super::install::{PLACE, VERSION};
 use super::request::{Line, Request};
@@ -127,9 +127,14 @@ impl Link<'_> {
 
     fn once(&self, request: &Request, input: &mut Option<Input>, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
         let mut wire = self.open(&relay(self.target.sudo))?;
+        wire.by_sudo = self.target.sudo;
+        let json = request.json();
+        if json.len() > LIMIT {
+            return Err(Error::TooLong { bytes: json.len(), most: LIMIT, over: "a connection" });
+        }
         let up = Upwards::to(wire.ssh_stdin.take());
         // At once: the far side's answer is on its way meanwhile.
-        up.send(Up::Request(request.json()));
+        up.send(Up::Request(json));
         let answered = Arc::new(AtomicBool::new(false));
         let listed = Wire {
             up: Some(up.tell.clone()),
@@ -146,15 +151,27 @@ impl Link<'_> {
         }
         answered.store(true, Ordering::SeqCst);
         let credit = Arc::new(Credit::new(WINDOW));
+        let unread = Arc::<Mutex<Option<io::Error>>>::default();
         if let Some(input) = input.take() {
             let (tell, credit) = (up.tell.clone(), credit.clone());
-            std::thread::spawn(move || feed(input, &tell, &credit));
+            let (unread, given_up, ssh) = (unread.clone(), wire.given_up.clone(), wire.pid());
+            std::thread::spawn(move || {
+                if let Err(error) = feed(input, &tell, &credit) {
+                    *unread.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    // No end: what was read so far must not be taken for all. A cut is what the far side's verb ends on.
+                    given_up.store(true, Ordering::SeqCst);
+                    let _ended = ssh.map(|ssh| rustix::process::kill_process(ssh, Signal::TERM));
+                }
+            });
         }
         let outcome = self.receive(&mut wire, &up, &credit, sink);
         credit.close();
         drop((listed, up));
         wire.gather(sink);
-        outcome
+        match (outcome, unread.lock().unwrap_or_else(PoisonError::into_inner).take()) {
+            (Err(Error::Lost { host }), Some(source)) => Err(Error::Input { host, source }),
+            (outcome, _) => outcome,
+        }
     }
 
     fn receive(&self, wire: &mut Opened, up: &Upwards, credit: &Credit, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
@@ -195,6 +212,7 @@ impl Link<'_> {
             ssh,
             host: self.host(),
             asked: self.signals.map(Signals::came),
+            by_sudo: false,
         })
     }
 
@@ -271,6 +289,8 @@ pub(super) struct Opened {
     said: Option<Said>,
     host: String,
     asked: Option<Arc<AtomicU8>>,
+    /// The far side's recant is run by sudo.
+    by_sudo: bool,
 }
 
 impl Opened {
@@ -320,6 +340,8 @@ impl Opened {
         let host = self.host.clone();
         match status {
             _ if asked != 0 => Error::Asked { host, signal: asked },
+            // What sudo(8) ends with where it asks for a password, or lets nobody do it. It has said which.
+            1 if self.by_sudo => Error::NoSudo { host },
             // Anything else is the far side's own: what answered was no recant of this protocol.
             255 => Error::Unreached { host, status },
             signal if signal > 128 && signal < 160 => Error::Unreached { host, status },
@@ -424,22 +446,22 @@ impl Upwards {
     }
 }
 
-/// Reads standard input as far as there is credit for it.
-fn feed(mut input: Input, tell: &Sender<Up>, credit: &Credit) {
+/// Reads standard input as far as there is credit for it. Errors: it cannot be read.
+fn feed(mut input: Input, tell: &Sender<Up>, credit: &Credit) -> io::Result<()> {
     let mut buffer = vec![0; 64 << 10];
     loop {
         let n = match input.read(&mut buffer) {
             Ok(0) => break,
             Ok(n) => n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // No end: what was read so far must not be taken for all.
-            Err(_) => return,
+            Err(error) => return Err(error),
         };
         if !credit.take(n) || tell.send(Up::Input(buffer[..n].to_vec())).is_err() {
-            return;
+            return Ok(());
         }
     }
     let _gone = tell.send(Up::InputEnds);
+    Ok(())
 }
 
 /// Bytes that may be sent before the far side has taken some.

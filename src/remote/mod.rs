@@ -73,6 +73,12 @@ pub enum Error {
         /// The host.
         host: String,
     },
+    /// sudo there carries out nothing without a password, or nothing at all.
+    #[error("{host}: sudo -n refused to run recant there")]
+    NoSudo {
+        /// The host.
+        host: String,
+    },
     /// It could not be put there.
     #[error("{host}: recant cannot be put there: {why}")]
     NotInstalled {
@@ -83,11 +89,23 @@ pub enum Error {
         /// What would do it.
         remedy: String,
     },
-    /// What is asked for is too long for a command line, which a terminal needs.
-    #[error("these words take {bytes} bytes; over a terminal {} are the most", request::ON_COMMAND_LINE)]
+    /// What is asked for is too long for a command line, which a terminal needs, or for one frame.
+    #[error("these words take {bytes} bytes; over {over} {most} are the most")]
     TooLong {
         /// Bytes.
         bytes: usize,
+        /// As many as there may be.
+        most: usize,
+        /// What they are to go over.
+        over: &'static str,
+    },
+    /// What the far side's verb was to read cannot be read here.
+    #[error("{host}: standard input, which was to go there, cannot be read: {}", crate::error::reason(source))]
+    Input {
+        /// The host.
+        host: String,
+        /// Why not.
+        source: io::Error,
     },
     /// The other side speaks another protocol.
     #[error("the near side speaks protocol {theirs}, this one {PROTOCOL}")]
@@ -115,7 +133,7 @@ impl Failure for Error {
         match self {
             Error::Host { .. } => None,
             Error::Unreached { host, .. } => Some(format!("nothing is known to have been done on {host}")),
-            Error::Lost { host } | Error::Asked { host, .. } => {
+            Error::Lost { host } | Error::Asked { host, .. } | Error::Input { host, .. } => {
                 Some(format!("what {host} had begun it finishes or undoes by itself, by its own journal"))
             }
             _ => Some("nothing was changed".into()),
@@ -126,12 +144,18 @@ impl Failure for Error {
         match self {
             Error::Host { .. } => Some("a host is [USER@]HOST[:PORT], or a name of [remotes] in the settings".into()),
             Error::NoSsh { .. } => Some("install OpenSSH's client, or name it: remote.ssh in the settings".into()),
-            Error::Lost { host } | Error::Asked { host, .. } => Some(format!("recant -H {host} status tells what was done")),
+            Error::Lost { host } | Error::Asked { host, .. } | Error::Input { host, .. } => {
+                Some(format!("recant -H {host} status tells what was done"))
+            }
             Error::Missing { host } => Some(format!("without --no-install this recant is put there: recant -H {host} doctor")),
+            Error::NoSudo { host } => {
+                Some(format!("allow it without a password in sudoers on {host}, or take sudo out of [remotes] in the settings"))
+            }
             Error::NotInstalled { remedy, .. } => Some(remedy.clone()),
-            Error::TooLong { .. } => {
+            Error::TooLong { most: request::ON_COMMAND_LINE, .. } => {
                 Some("give it from a pipe: recant … < /dev/null, or put the words into a script there".into())
             }
+            Error::TooLong { .. } => Some("name fewer paths at once, or a folder that they lie in".into()),
             _ => None,
         }
     }

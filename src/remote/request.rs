@@ -79,7 +79,7 @@ impl Request {
     pub fn word(&self) -> Result<String, Error> {
         let word = URL_SAFE_NO_PAD.encode(self.json());
         if word.len() > ON_COMMAND_LINE {
-            return Err(Error::TooLong { bytes: word.len() });
+            return Err(Error::TooLong { bytes: word.len(), most: ON_COMMAND_LINE, over: "a terminal" });
         }
         Ok(word)
     }
