@@ -1,4 +1,4 @@
-//! The stream: a line with its version, records, and the digest of all before. docs/remote.md has its form.
+//! The stream: a line with its version, records, and the digest of all before. docs/store-format.md has its form.
 //!
 //! A record is a byte that tells what it is, its length (four bytes, the highest first), and that many bytes. None is longer than
 //! [`RECORD_MAX`], so that no length is believed before the bytes are there.
