@@ -405,18 +405,25 @@ impl Hosts<'_> {
         }
     }
 
-    /// What was sent for this alone goes again where nothing came of it.
+    /// What was sent for this alone goes again where nothing came of it, or is named.
     fn tidy(&self, rows: &mut [Row]) {
-        std::thread::scope(|scope| {
-            for (host, row) in rows.iter().enumerate() {
-                if row.sent && matches!(row.result, Some(Fate::Stopped | Fate::Failed)) {
-                    let link = self.ways.link(&self.targets[host], SshSays::Gathered);
-                    let prune = self.request(host, ["session", "prune", &self.act.key, "--json"].map(OsString::from), false);
-                    // One that stays is a pending session, which says so itself.
-                    scope.spawn(move || drop(settled(&link, &prune)));
-                }
-            }
+        let of_no_use = |row: &Row| row.sent && matches!(row.result, Some(Fate::Stopped | Fate::Failed));
+        let hosts = || (0..rows.len()).filter(|host| of_no_use(&rows[*host]));
+        let ends: Vec<bool> = std::thread::scope(|scope| {
+            let prune = |host| {
+                let link = self.ways.link(&self.targets[host], SshSays::Gathered);
+                let prune = self.request(host, ["session", "prune", &self.act.key, "--json"].map(OsString::from), false);
+                scope.spawn(move || matches!(settled(&link, &prune).status, Ok(0)))
+            };
+            let pruning: Vec<_> = hosts().map(prune).collect();
+            pruning.into_iter().map(|one| one.join().unwrap_or(false)).collect()
         });
+        for (host, _) in hosts().zip(ends).filter(|(_, gone)| !gone) {
+            let (name, key) = (&self.targets[host].name, &self.act.key);
+            self.call.out.warn(format_args!(
+                "{name}: session {key}, which was sent for this, stays there, pending: recant -H {name} session prune {key}"
+            ));
+        }
     }
 
     fn say(&self, rows: &[Row]) -> Result<Ended, Problem> {

@@ -232,7 +232,7 @@ impl Contents<'_> {
             let dir = own.open_below(parent).at("open the folder of held content in", own.path().display())?;
             self.folder = Some((parent.to_vec(), dir));
         }
-        // Just opened, or opened before.
+        // Set right above where it was not there before; otherwise left as it was found.
         Ok(&self.folder.as_ref().expect("a folder that was set above").1)
     }
 

@@ -201,6 +201,7 @@ impl Link<'_> {
         (self.ssh.shielding)(&mut command);
         let mut ssh = command.spawn().map_err(|source| self.no_ssh(source))?;
         let given_up = Arc::<AtomicBool>::default();
+        // `spawn` fills in what was set to `Stdio::piped` above, and nothing has taken it yet.
         let stdout = ssh.stdout.take().expect("a pipe was asked for");
         let from = BufReader::with_capacity(64 << 10, Stoppable { stdout, given_up: given_up.clone() });
         let said = ssh.stderr.take().map(Said::by);

@@ -72,6 +72,7 @@ impl Word {
 impl Request {
     /// As JSON.
     pub fn json(&self) -> Vec<u8> {
+        // Keys are names of fields, values derived or written as one string or map (`Word`); a Vec takes all that is written.
         serde_json::to_vec(self).expect("strings and numbers can be written as JSON")
     }
 

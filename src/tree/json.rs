@@ -27,6 +27,7 @@ pub fn append_line(bytes: &mut Vec<u8>, value: &impl Serialize) {
 /// Writes the text of `value`, and a newline, to what takes all that is written.
 pub fn write_line(mut to: impl Write, value: &impl Serialize) {
     append(&mut to, value);
+    // As below: its callers give a writer that never fails (`cli::out::Sink` keeps a failure for the end).
     to.write_all(b"\n").expect("it takes all that is written");
 }
 
