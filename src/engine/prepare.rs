@@ -247,7 +247,7 @@ impl<'a> Hands<'a> {
     fn sync_mounted(&mut self, path: &AbsPath) -> Result<(), Error> {
         let named = self.reach.path(path).at("open the folder of", path)?;
         // D1: where its last writer has not synced it, a cut in the middle of the write would leave blocks that are neither old nor new.
-        // (not caught here: what was there before a record begins is durable in it)
+        // What was there before a record begins is durable in it (file: not caught here).
         Ok(self.fs.sync_at(named.at()).at("sync", path)?)
     }
 
