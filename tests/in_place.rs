@@ -188,6 +188,8 @@ fn judge(here: &Mounted, id: &str, (from, start): (&str, &Manifest), (to, done):
     let now = here.world.manifest();
     match status {
         status if status == from => {
+            let blobs = std::fs::read_dir(here.world.session(id).join("checkpoint/blobs")).expect("the blobs").count();
+            assert_eq!(blobs > 0, status == "committed", "{what}: copies of what is where it was: {recovered}");
             start.assert_same(&now, &format!("{what}: {recovered}"));
             false
         }
@@ -457,6 +459,20 @@ fn what_somebody_writes_into_it_while_it_is_half_written_is_left_and_kept_when_i
 }
 
 #[test]
+fn metadata_that_somebody_sets_while_it_is_half_written_is_left_as_well() {
+    let Some(here) = Mounted::new(&old()) else { return };
+    let id = half_written(&here, &long());
+    here.world.chmod("hosts", 0o711);
+    let left = here.world.recant("recover").with(4);
+    assert!(left.to_string().contains("hosts (somebody changed its mode or owner"), "{left}");
+    assert_eq!(here.point.metadata().expect("the file").mode() & 0o777, 0o711);
+    here.world.call(["recover", &id, "--force"]).run().run_is_done();
+    assert!(here.world.bytes("hosts") == old());
+    assert_eq!(here.point.metadata().expect("the file").mode() & 0o777, 0o640);
+    here.world.assert_tidy("by force");
+}
+
+#[test]
 fn another_file_in_its_place_is_left_alone_until_the_mount_is_back() {
     let Some(here) = Mounted::new(&old()) else { return };
     let start = here.world.manifest();
@@ -633,10 +649,12 @@ fn metadata_alone_is_set_on_it_and_is_durable_with_many_others() {
     let id = here.world.begin();
     here.world.recant(&format!("session chmod {id} 0600 hosts")).ok();
     (0..20).for_each(|i| {
-        here.world.stage_write(&id, format!("many/{i}"), "new");
+        here.world.stage_write(&id, format!("many/{i}/deep"), "new");
     });
     let steps = steps(&here, &["commit", &id]);
-    assert!(steps.contains(&format!("fsync {}", here.point.display())), "{steps:?}");
+    let sealed = number(&steps, |step| step.contains("session.json.new") && step.starts_with("renameat"));
+    assert!(steps[..sealed].iter().any(|step| step.starts_with("syncfs")), "{steps:?}");
+    assert!(steps[..sealed].contains(&format!("fsync {}", here.point.display())), "{steps:?}");
     assert_eq!(here.point.metadata().expect("the file").mode() & 0o777, 0o600);
     here.verb("rollback", &id).ok();
     start.assert_same(&here.world.manifest(), "rolled back");
