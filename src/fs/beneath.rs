@@ -4,8 +4,10 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+
+use super::mounts;
 
 /// No link anywhere on the way, no way out, no other mount. F37, I15.
 pub(super) const BENEATH: ResolveFlags = ACROSS.union(ResolveFlags::NO_XDEV);
@@ -49,6 +51,7 @@ fn walk(from: BorrowedFd<'_>, path: &[u8], flags: OFlags, resolve: ResolveFlags)
     if path.first() == Some(&b'/') {
         return Err(Errno::XDEV);
     }
+    let mount_of = |fd: BorrowedFd<'_>| mounts::id_of(fd).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO));
     let mount = if resolve.contains(ResolveFlags::NO_XDEV) { Some(mount_of(from)?) } else { None };
     let mut names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty() && *name != b".").peekable();
     let mut held: Option<OwnedFd> = None;
@@ -60,18 +63,12 @@ fn walk(from: BorrowedFd<'_>, path: &[u8], flags: OFlags, resolve: ResolveFlags)
         let flags = if names.peek().is_some() { on_the_way } else { flags } | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let above = held.as_ref().map_or(from, AsFd::as_fd);
         let next = rustix::fs::openat(above, name, flags, Mode::empty())?;
-        if mount.is_some_and(|mount| mount_of(&next) != Ok(mount)) {
+        if mount.is_some_and(|mount| mount_of(next.as_fd()) != Ok(mount)) {
             return Err(Errno::XDEV);
         }
         held = Some(next);
     }
     held.map_or_else(|| rustix::fs::openat(from, ".", flags | OFlags::CLOEXEC, Mode::empty()), Ok)
-}
-
-/// The mount that something open was reached through, and its device, which tells file systems apart before Linux 5.8 too.
-fn mount_of(fd: impl AsFd) -> Result<(u64, u32, u32), Errno> {
-    let found = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
-    Ok((found.stx_mnt_id, found.stx_dev_major, found.stx_dev_minor))
 }
 
 #[cfg(test)]

@@ -75,7 +75,8 @@ pub struct Stat {
     pub dev: Dev,
     /// The device that a device node stands for.
     pub rdev: Dev,
-    /// The mount that it was reached through.
+    /// The mount that it was reached through; its device's number where statx(2) does not tell it. To be compared with others
+    /// of this field alone; the mount's id is told by `mounts::id_of`.
     pub mount: u64,
     /// chattr +i or +a.
     pub locked: bool,
@@ -352,7 +353,11 @@ fn to_stat(found: Statx) -> io::Result<Stat> {
         nlink: found.stx_nlink,
         dev: Dev(found.stx_dev_major, found.stx_dev_minor),
         rdev: Dev(found.stx_rdev_major, found.stx_rdev_minor),
-        mount: found.stx_mnt_id,
+        mount: if has(StatxFlags::MNT_ID) {
+            found.stx_mnt_id
+        } else {
+            rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor)
+        },
         locked: attribute(rustix::fs::StatxAttributes::IMMUTABLE) || attribute(rustix::fs::StatxAttributes::APPEND),
         mount_root: attribute(rustix::fs::StatxAttributes::MOUNT_ROOT),
     })

@@ -75,7 +75,7 @@ impl Roots {
             return Ok(root.clone());
         }
         let dir = Dir::open(mount.point.as_path())?;
-        if dir.stat()?.mount != mount.id {
+        if mounts::id_of(&dir)? != mount.id {
             return Err(io::Error::other(format!("the mount at {} has changed meanwhile", mount.point)));
         }
         let root = Rc::new(Root { mount: mount.clone(), dir });
