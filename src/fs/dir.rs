@@ -353,10 +353,9 @@ fn to_stat(found: Statx) -> io::Result<Stat> {
         nlink: found.stx_nlink,
         dev: Dev(found.stx_dev_major, found.stx_dev_minor),
         rdev: Dev(found.stx_rdev_major, found.stx_rdev_minor),
-        mount: if has(StatxFlags::MNT_ID) {
-            found.stx_mnt_id
-        } else {
-            rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor)
+        mount: match found.stx_mnt_id {
+            0 => rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor),
+            id => id,
         },
         locked: attribute(rustix::fs::StatxAttributes::IMMUTABLE) || attribute(rustix::fs::StatxAttributes::APPEND),
         mount_root: attribute(rustix::fs::StatxAttributes::MOUNT_ROOT),
