@@ -137,6 +137,7 @@ impl Answer {
         match &self.ended {
             Err(Error::Unreached { .. } | Error::NoSsh { .. }) => "no connection".into(),
             Err(Error::Lost { .. }) => "connection cut".into(),
+            Err(Error::Mute { .. } | Error::Noise { .. } | Error::Stalled { .. }) => "no answer".into(),
             Err(Error::Missing { .. } | Error::NotInstalled { .. }) => "no recant".into(),
             Err(Error::Asked { .. }) => "asked to end".into(),
             Err(_) => "refused".into(),
