@@ -45,6 +45,7 @@ mod snapshot_diff;
 mod snapshot_prune;
 mod snapshot_restore;
 mod snapshot_run;
+mod spool;
 mod stage;
 mod status;
 mod text;
