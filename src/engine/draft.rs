@@ -12,6 +12,7 @@ use super::reach::Reach;
 use super::step::Act;
 use crate::error::At;
 use crate::fs::dir::Sort;
+use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 use crate::session::sides::Side;
 use crate::session::store::Session;
@@ -53,7 +54,7 @@ impl<'s> Draft<'s> {
             copy_all: roads.copy_all,
             parted,
             reach,
-            session_mount: session.dir.stat().at("look at", session.dir.path().display())?.mount,
+            session_mount: mounts::id_of(&session.dir).at("look at", session.dir.path().display())?,
             leaving: HashSet::new(),
             names_here: HashMap::new(),
             me: rustix::process::geteuid(),
