@@ -4,6 +4,7 @@
 //! passes one hook first ([`watch`]), so that a test can stop before any of them. Reading is in [`dir`]; what is here
 //! does one step each and decides nothing.
 
+mod beneath;
 mod clock;
 pub mod copy;
 pub mod dir;
