@@ -193,6 +193,33 @@ fn each_file_system_holds_tree_and_store() {
 }
 
 #[test]
+fn large_files_of_a_snapshot_share_blocks_with_the_tree_where_that_can_be_had_and_come_back_exactly() {
+    for kind in ["ext4", "xfs", "btrfs"] {
+        let Some(mount) = image(kind) else { continue };
+        let world = World::on(&mount.point);
+        for (name, byte) in [("still", 1), ("written", 2), ("young", 3)] {
+            world.write(name, vec![byte; 5 << 20]);
+        }
+        // One that somebody has open for writing is not believed, and one that is as young as the clock is coarse is not either.
+        let open = std::fs::File::options().write(true).open(world.path("written")).expect("a file");
+        // Until the times of the first can be believed.
+        let changed = world.path("still").metadata().and_then(|meta| meta.modified()).expect("a time");
+        while changed.elapsed().unwrap_or_default() < std::time::Duration::from_millis(40) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        world.write("young", vec![4; 5 << 20]);
+        let before = world.manifest();
+        world.recant("snapshot create").ok();
+        drop(open);
+        for name in ["still", "written", "young"] {
+            world.write(name, "something else");
+        }
+        world.recant("snapshot restore 0").ok();
+        before.assert_same(&world.manifest(), kind);
+    }
+}
+
+#[test]
 fn on_each_file_system_a_group_of_links_that_reaches_out_of_the_session_is_joined_again() {
     for kind in ["ext4", "xfs", "btrfs"] {
         let Some(mount) = image(kind) else { continue };

@@ -18,7 +18,7 @@ use super::Error;
 use super::manifest::{At, Entry};
 use crate::error::At as _;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, stat_of};
+use crate::fs::dir::{Dir, Stat, stat_of};
 use crate::fs::path::AbsPath;
 use crate::tree::digest::{Digest, Hasher};
 
@@ -101,24 +101,30 @@ impl<'a> Keeping<'a> {
         Ok(())
     }
 
-    /// Keeps a large file. What is hashed is what is kept: a clone, or the bytes as they were written.
-    pub fn keep_file(&mut self, from: &File) -> Result<(Digest, At), Error> {
+    /// Keeps a large file. What is hashed is what is kept: the bytes as they were written, or a clone; the file itself in its place where
+    /// it was `still`, as it was seen before, and has not changed since ([`digest_of_still`]).
+    pub fn keep_file(&mut self, from: &File, still: Option<&Stat>) -> Result<(Digest, At), Error> {
         let blobs = match self.blobs.take() {
             Some(blobs) => blobs,
             None => self.dir.at(BLOBS).open_dir().at("open", self.dir.at(BLOBS))?,
         };
-        let kept = self.keep_in(from, &blobs);
+        let kept = self.keep_in(from, still, &blobs);
         self.blobs = Some(blobs);
         kept
     }
 
-    fn keep_in(&mut self, from: &File, blobs: &Dir) -> Result<(Digest, At), Error> {
+    fn keep_in(&mut self, from: &File, still: Option<&Stat>, blobs: &Dir) -> Result<(Digest, At), Error> {
         let temp = blobs.at(HALF_MADE);
         self.fs.unlink_if_there(temp).at("remove", temp)?;
         let to = self.fs.create(temp, 0o600).at("make", temp)?;
         let digest = if self.fs.reflink(from, &to, blobs.path()).at("share the blocks of", temp)? {
-            let size = stat_of(&to).at("look at", temp)?.size;
-            Digest::of_file(&to, size).at("read", temp)?
+            match still.map(|still| digest_of_still(from, still)).transpose().at("read", temp)?.flatten() {
+                Some(digest) => digest,
+                None => {
+                    let size = stat_of(&to).at("look at", temp)?.size;
+                    Digest::of_file(&to, size).at("read", temp)?
+                }
+            }
         } else {
             copy(self.fs, from, &to, blobs).at("copy to", temp)?
         };
@@ -171,6 +177,15 @@ impl<'a> Keeping<'a> {
         }
         Ok(())
     }
+}
+
+/// The digest of a file that was `still` before its clone was made: old enough for its times to tell, and nobody had it open for writing.
+/// `None` where it has changed since: it is not what was cloned then. The kernel has the file in memory most times, and never the
+/// clone, whose pages are its own: reading that is reading the disk.
+fn digest_of_still(file: &File, still: &Stat) -> io::Result<Option<Digest>> {
+    let of = |stat: &Stat| (stat.dev, stat.ino, stat.size, stat.mtime, stat.ctime);
+    let digest = Digest::of_file(file, still.size)?;
+    Ok((of(&stat_of(file)?) == of(still)).then_some(digest))
 }
 
 /// Copies content and digests it on the way, holes kept: lseek(2), SEEK_DATA.
@@ -321,4 +336,22 @@ pub enum Content {
     Small(Vec<u8>),
     /// Open, not read yet.
     Large(File),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_changed_since_it_was_seen_has_no_digest_for_its_clone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+        file.write_all_at(b"before", 0).unwrap();
+        let still = stat_of(&file).unwrap();
+        assert_eq!(digest_of_still(&file, &still).unwrap(), Some(Digest::of(b"before")));
+        file.write_all_at(b"behind", 0).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        assert_eq!(digest_of_still(&file, &still).unwrap(), None);
+    }
 }

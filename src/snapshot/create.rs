@@ -375,17 +375,20 @@ impl Taking<'_> {
                 Err(error) => return Ok(failed(&error)),
             };
             // Before the content is read: who maps it later leaves a trace in its times (N5).
-            let written = match &first {
-                Some(first) => first.written,
-                None => writers(&file).at("ask for a lease on", &object.path)? == Writers::Some,
+            let writers = match &first {
+                Some(First { written: true, .. }) => Writers::Some,
+                Some(_) => Writers::Unknown,
+                None => writers(&file).at("ask for a lease on", &object.path)?,
             };
+            let written = writers == Writers::Some;
+            let is_still = writers == Writers::None && !look::fingerprint(&before).racy;
             let xattrs = match xattrs_of(&file) {
                 Ok(xattrs) => xattrs,
                 Err(error) => return Ok(failed(&error)),
             };
             let kept = match &first {
                 Some(first) => Ok((first.digest, first.at)),
-                None => self.keep(&file, &before, old)?,
+                None => self.keep(&file, &before, is_still, old)?,
             };
             let (digest, at) = match kept {
                 Ok((digest, at)) => (digest, at),
@@ -415,6 +418,7 @@ impl Taking<'_> {
         &mut self,
         file: &std::fs::File,
         stat: &Stat,
+        is_still: bool,
         old: Option<&Known>,
     ) -> Result<Result<(Option<Digest>, Option<At>), std::io::Error>, Error> {
         if stat.size == 0 {
@@ -442,7 +446,7 @@ impl Taking<'_> {
             }
         }
         self.learn()?;
-        let (digest, at) = self.keeping.keep_file(file)?;
+        let (digest, at) = self.keeping.keep_file(file, is_still.then_some(stat))?;
         Ok(Ok((Some(digest), Some(at))))
     }
 

@@ -3,6 +3,9 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
 
 use super::Error;
 use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules};
@@ -35,7 +38,7 @@ pub struct Object {
     /// Where.
     pub path: AbsPath,
     /// The folder that it lies in.
-    pub dir: Rc<Dir>,
+    pub dir: Arc<Dir>,
     /// Its state.
     pub stat: Stat,
     name: Vec<u8>,
@@ -80,7 +83,7 @@ enum Files {
 
 struct Frame {
     path: AbsPath,
-    dir: Option<Rc<Dir>>,
+    dir: Option<Arc<Dir>>,
     names: std::vec::IntoIter<Vec<u8>>,
     matcher: Option<Rc<Matcher>>,
 }
@@ -91,7 +94,7 @@ pub struct Walk<'a> {
     store: &'a AbsPath,
     first: Option<Object>,
     mount: u64,
-    held_top: Option<Rc<Dir>>,
+    held_top: Option<Arc<Dir>>,
     stack: Vec<Frame>,
     matcher: Option<Rc<Matcher>>,
     files: Files,
@@ -130,7 +133,7 @@ impl<'a> Walk<'a> {
         };
         let dir = match Dir::open(parent.as_path()) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(walk),
-            dir => Rc::new(dir.at("open the folder", &parent)?),
+            dir => Arc::new(dir.at("open the folder", &parent)?),
         };
         let Some(stat) = dir.at(top.name()).stat().at("look at", top)? else { return Ok(walk) };
         let path = AbsPath::parse("/").map_err(|_| unparsed(top))?;
@@ -167,7 +170,7 @@ impl<'a> Walk<'a> {
                 None => match &self.held_top {
                     Some(top) => {
                         let below = &frame.path.as_bytes()[1..];
-                        let dir = Rc::new(top.open_below(below).at("open the folder", &frame.path)?);
+                        let dir = Arc::new(top.open_below(below).at("open the folder", &frame.path)?);
                         frame.dir = Some(dir.clone());
                         dir
                     }
@@ -216,7 +219,7 @@ impl<'a> Walk<'a> {
     fn enter(&mut self, object: &Object, matcher: Option<Rc<Matcher>>) -> Result<Option<String>, Error> {
         let opened = object.at().open_dir().and_then(|dir| dir.names().map(|names| (dir, names)));
         let (dir, mut names) = match opened {
-            Ok((dir, names)) => (Rc::new(dir), names),
+            Ok((dir, names)) => (Arc::new(dir), names),
             Err(error) => return Ok(Some(reason(&error))),
         };
         names.sort_unstable();
@@ -254,6 +257,83 @@ impl<'a> Walk<'a> {
                 let files: Vec<&IgnoreFile> = read[from..].iter().collect();
                 Ok(if files.is_empty() { above } else { Matcher::with(above, path, &files) })
             }
+        }
+    }
+}
+
+/// A walk by the rules of a snapshot in a thread of its own, some steps ahead of who asks: half of a comparison is looking at what is
+/// there. The thread ends with this.
+pub struct Ahead {
+    batches: Option<Receiver<Result<Vec<Met>, Error>>>,
+    batch: std::vec::IntoIter<Met>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// So much is handed over at once. Each object on the way may keep a folder open, four batches' at most.
+const BATCH: usize = 32;
+
+impl Ahead {
+    /// As [`Walk::by`].
+    pub fn by(top: &AbsPath, store: &AbsPath, rules: &Rules) -> Result<Self, Error> {
+        let (to, batches) = sync_channel(2);
+        let (owned, store, rules) = (top.clone(), store.clone(), rules.clone());
+        let walk = move || {
+            if let Err(error) = send(&owned, &store, &rules, &to) {
+                let _nobody_waits = to.send(Err(error));
+            }
+        };
+        let thread = std::thread::Builder::new().name("walk".into()).spawn(walk).at("start a thread to walk over", top)?;
+        Ok(Self { batches: Some(batches), batch: Vec::new().into_iter(), thread: Some(thread) })
+    }
+
+    /// As [`Walk::next`].
+    #[expect(clippy::should_implement_trait, reason = "it can fail")]
+    pub fn next(&mut self) -> Result<Option<Met>, Error> {
+        if let Some(met) = self.batch.next() {
+            return Ok(Some(met));
+        }
+        match self.batches.as_ref().map(Receiver::recv) {
+            Some(Ok(batch)) => {
+                self.batch = batch?.into_iter();
+                Ok(self.batch.next())
+            }
+            // It has come to its end, or to a panic.
+            _ => {
+                self.end();
+                Ok(None)
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        // Whoever sends finds that nobody waits.
+        drop(self.batches.take());
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
+            && !std::thread::panicking()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Walks and hands over, until it is done or nobody waits any more.
+fn send(top: &AbsPath, store: &AbsPath, rules: &Rules, to: &SyncSender<Result<Vec<Met>, Error>>) -> Result<(), Error> {
+    let mut walk = Walk::by(top, store, rules)?;
+    loop {
+        let mut batch = Vec::with_capacity(BATCH);
+        while batch.len() < BATCH
+            && let Some(met) = walk.next()?
+        {
+            batch.push(met);
+        }
+        if batch.is_empty() || to.send(Ok(batch)).is_err() {
+            return Ok(());
         }
     }
 }
