@@ -509,6 +509,49 @@ fn one_that_was_edited_since_is_a_conflict_and_gives_way_by_force_alone() {
     assert_eq!(world.call(["cat", &id, "hosts", "--displaced"]).run().ok().stdout(), "theirs again");
 }
 
+/// By force it is afterwards as somebody had left it, or as the session has it with his content kept.
+#[test]
+fn by_force_and_killed_before_any_step_what_gives_way_is_kept() {
+    for (verb, first, from, to, back) in [
+        ("rollback", &["commit"][..], "committed", "rolled_back", "redo"),
+        ("redo", &["commit", "rollback"][..], "rolled_back", "committed", "rollback"),
+    ] {
+        let fresh = || {
+            let here = Mounted::fast(&old())?;
+            let id = here.alone(&long());
+            first.iter().for_each(|verb| drop(here.verb(verb, &id).ok()));
+            here.world.write("hosts", "theirs");
+            Some((here, id))
+        };
+        let Some((mut here, mut id)) = fresh() else { return };
+        let mut done = 0;
+        for n in 1.. {
+            let start = here.world.manifest();
+            let killed = here.world.call([verb, &id, "--force"]).env("RECANT_STEPS", format!("kill:{n}")).run();
+            let what = format!("{verb} --force killed before step {n}: {killed}");
+            here.world.recant("recover").ok();
+            here.world.assert_tidy(&what);
+            if status(&here, &id) == from {
+                start.assert_same(&here.world.manifest(), &what);
+            } else {
+                assert_eq!(status(&here, &id), to, "{what}");
+                assert!(here.world.bytes("hosts") == if verb == "rollback" { old() } else { long() }, "{what}");
+                assert_eq!(here.world.call(["cat", &id, "hosts", "--displaced"]).run().ok().stdout(), "theirs", "{what}");
+                // A redo of what was taken back by force leaves it out, as that content is nowhere any more.
+                if verb == "redo" {
+                    here.verb(back, &id).run_is_done();
+                }
+                done += 1;
+                (here, id) = fresh().expect("as before");
+            }
+            if killed.status != 137 {
+                break;
+            }
+        }
+        assert!(done > 3, "{verb}: {done}");
+    }
+}
+
 trait Done {
     fn run_is_done(self);
 }
