@@ -158,12 +158,12 @@ pub struct Waiting {
     failed: Vec<String>,
 }
 
-/// A session whose record cannot be read, and why.
-pub type Unreadable = (Id, String);
+/// A session of which it cannot be told until when it waits, and why.
+pub type Untold = (Id, String);
 
 /// The commits that wait for a word, and those of which it cannot be told until when: for `status`. A session that cannot be read is
 /// listed too, as nobody takes it back.
-pub fn waiting(store: &Store) -> Result<(Vec<Waiting>, Vec<Unreadable>), Problem> {
+pub fn waiting(store: &Store) -> Result<(Vec<Waiting>, Vec<Untold>), Problem> {
     let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
     for id in confirm::waiting(store)? {
         let counts = |record: &Record| match store.session(&id) {

@@ -240,6 +240,12 @@ impl<'a> Entry<'a> {
         Ok(own_or_any(|more| rustix::fs::openat(self.dir, self.name, flags | more, Mode::empty()))?.into())
     }
 
+    /// Opens a regular file that is there for reading and for writing over it. Never waits, follows no link, changes nothing by itself.
+    pub fn open_to_write(&self) -> io::Result<std::fs::File> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        Ok(rustix::fs::openat(self.dir, self.name, flags, Mode::empty())?.into())
+    }
+
     /// A symlink's target.
     pub fn read_link(&self) -> io::Result<Vec<u8>> {
         Ok(rustix::fs::readlinkat(self.dir, self.name, Vec::new())?.into_bytes())
@@ -353,10 +359,9 @@ fn to_stat(found: Statx) -> io::Result<Stat> {
         nlink: found.stx_nlink,
         dev: Dev(found.stx_dev_major, found.stx_dev_minor),
         rdev: Dev(found.stx_rdev_major, found.stx_rdev_minor),
-        mount: if has(StatxFlags::MNT_ID) {
-            found.stx_mnt_id
-        } else {
-            rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor)
+        mount: match found.stx_mnt_id {
+            0 => rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor),
+            id => id,
         },
         locked: attribute(rustix::fs::StatxAttributes::IMMUTABLE) || attribute(rustix::fs::StatxAttributes::APPEND),
         mount_root: attribute(rustix::fs::StatxAttributes::MOUNT_ROOT),

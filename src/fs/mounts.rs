@@ -56,7 +56,11 @@ pub fn read() -> io::Result<Vec<Mount>> {
 /// a kernel of their own, only /proc: proc_pid_fdinfo(5).
 pub fn id_of(fd: impl AsFd) -> io::Result<u64> {
     let found = rustix::fs::statx(&fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
-    if found.stx_mask & StatxFlags::MNT_ID.bits() != 0 { Ok(found.stx_mnt_id) } else { id_by_proc(fd) }
+    match found.stx_mnt_id {
+        // Not told: some say in the mask that they do, and leave it empty.
+        0 => id_by_proc(fd),
+        id => Ok(id),
+    }
 }
 
 fn id_by_proc(fd: impl AsFd) -> io::Result<u64> {
