@@ -1,6 +1,7 @@
 //! Rooms look down only: what docs/ARCHITECTURE.md says of who may use whom is checked line by line, with two more rules
 //! that the compiler does not know: what changes files stands in `fs`, and what is unsafe in `fs` and `capture`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Which rooms a room may use beside itself, `config` and `error`.
@@ -130,9 +131,17 @@ fn source(top: &Path, path: &PathBuf) -> Source {
     let below = path.strip_prefix(top).expect("a path below the package").to_str().expect("an ASCII name");
     let room = below.trim_start_matches("src/").split(['/', '.']).next().unwrap_or_default().to_owned();
     let text = std::fs::read_to_string(path).expect("a readable source");
-    let code = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let code = without_tests(&text);
     let lines: Vec<&str> = code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
     Source { file: below.to_owned(), room, text: lines.join("\n") }
+}
+
+/// Up to the module of tests, whatever is said of it between.
+fn without_tests(text: &str) -> &str {
+    let is_of_module =
+        |after: &str| after.lines().find(|line| !line.starts_with("#[")).is_some_and(|line| line.starts_with("mod "));
+    let mut marks = text.match_indices("#[cfg(test)]\n");
+    marks.find(|(at, mark)| is_of_module(&text[at + mark.len()..])).map_or(text, |(at, _)| &text[..at])
 }
 
 fn first_word(text: &str) -> &str {
@@ -175,6 +184,70 @@ fn no_two_rooms_use_each_other() {
             assert!(!may_use(used).contains(room), "{room} and {used} may use each other");
         }
     }
+}
+
+/// A file of a room as other files of it name it: by folders, without `mod.rs`.
+fn module(file: &str) -> String {
+    file.trim_end_matches(".rs").trim_end_matches("/mod").to_owned()
+}
+
+/// The files of its room that a file uses, by `super::` or by the room's own name.
+fn used_by(source: &Source, known: &BTreeSet<String>) -> BTreeSet<String> {
+    let own = module(&source.file);
+    let named = format!("crate::{}::", source.room);
+    // A folder's own file names those in it.
+    let below = source.text.lines().filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'));
+    let mut found: BTreeSet<String> = below.map(|name| format!("{own}/{name}")).collect();
+    let mut rest = &*source.text;
+    while let Some(at) = ["super::", &*named].iter().filter_map(|start| rest.find(start)).min() {
+        rest = &rest[at..];
+        let above = match rest.strip_prefix(&*named) {
+            Some(more) => {
+                rest = more;
+                format!("src/{}", source.room)
+            }
+            None => {
+                let mut above = &*own;
+                while let Some(more) = rest.strip_prefix("super::") {
+                    rest = more;
+                    above = above.rsplit_once('/').map_or("src", |(above, _)| above);
+                }
+                above.to_owned()
+            }
+        };
+        // Each with its path, and then again without.
+        for path in imported(rest).step_by(2) {
+            let parts: Vec<&str> = path.split("::").collect();
+            let longest = (1..=parts.len()).rev().map(|n| format!("{above}/{}", parts[..n].join("/")));
+            found.extend(longest.into_iter().find(|name| known.contains(name)).filter(|name| *name != own));
+        }
+    }
+    found
+}
+
+#[test]
+fn no_file_of_cli_is_used_by_one_that_it_uses() {
+    let sources = sources();
+    // What all verbs share stands in `cli/mod.rs`, which knows them all.
+    let files = || sources.iter().filter(|source| source.room == "cli" && source.file != "src/cli/mod.rs");
+    let known: BTreeSet<String> = files().map(|source| module(&source.file)).collect();
+    let uses: BTreeMap<String, BTreeSet<String>> =
+        files().map(|source| (module(&source.file), used_by(source, &known))).collect();
+    assert!(uses["src/cli/remote"].contains("src/cli/remote/many"), "{uses:?}");
+    let mut circles = Vec::new();
+    for start in &known {
+        let (mut todo, mut seen) = (vec![start], BTreeSet::new());
+        while let Some(file) = todo.pop() {
+            for next in &uses[file] {
+                if next == start {
+                    circles.push(format!("{start} uses itself by {file}"));
+                } else if seen.insert(next) {
+                    todo.push(next);
+                }
+            }
+        }
+    }
+    assert!(circles.is_empty(), "{}", circles.join("\n"));
 }
 
 /// The names that stand right behind a path: one, or those in braces; with and without what a type is followed by.

@@ -9,7 +9,7 @@ use super::bar::Bar;
 use super::fold::{Line, fold};
 use super::gate::AtGate;
 use super::problem::{Against, Barrier, Problem};
-use super::{Call, Ended, place, recover, text};
+use super::{Call, Ended, collect, place, recover, text};
 use crate::capture::places::project_of;
 use crate::checkpoint::limits::{self, Limits};
 use crate::commit::{self, Aside, Denied, Request};
@@ -293,7 +293,7 @@ fn to_look_at<'c>(call: &'c Call, key: &str) -> Result<(&'c Store, Locked), Prob
     }
     let mut locked = store.lock_session(&call.fs, &id)?;
     if locked.header.uncollected {
-        super::run::collect(call, store, &mut locked)?;
+        collect::collect(call, store, &mut locked)?;
     }
     recover::refuse_interrupted(store, &id)?;
     Ok((store, locked))

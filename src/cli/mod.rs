@@ -12,6 +12,7 @@ mod bar;
 mod begun;
 mod cat;
 mod checkpoint;
+mod collect;
 mod config;
 mod confirm;
 mod coverage;
@@ -33,9 +34,6 @@ mod problem;
 mod prune;
 mod recover;
 mod remote;
-mod remote_commit;
-mod remote_hosts;
-mod remote_many;
 mod renames;
 mod run;
 mod show;
@@ -388,7 +386,7 @@ impl Call {
         let id = self.find(store, key)?;
         let mut session = store.session(&id)?;
         if session.header.uncollected {
-            run::collect_ended(self, store, &id)?;
+            collect::collect_ended(self, store, &id)?;
             session = store.session(&id)?;
         }
         Ok((store, session))
@@ -408,7 +406,7 @@ impl Call {
             locked => locked?,
         };
         if locked.header.uncollected {
-            run::collect(self, store, &mut locked)?;
+            collect::collect(self, store, &mut locked)?;
         }
         if self.prepare_to_change(store)? {
             recover::refuse_interrupted(store, &id)?;
@@ -416,7 +414,7 @@ impl Call {
             locked.set_header(store.session(&id)?.header);
         }
         if locked.header.uncollected {
-            run::collect(self, store, &mut locked)?;
+            collect::collect(self, store, &mut locked)?;
         }
         Ok((store, locked))
     }

@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use super::args;
 use super::problem::Problem;
-use super::{Call, Ended, apply, hints, place, text};
+use super::{Call, Ended, apply, collect, hints, place, text};
 use crate::capture::error::Error;
-use crate::capture::hold::{Held, collect_ended as collect_into, hold, start_of};
+use crate::capture::hold::{Held, hold, start_of};
 use crate::capture::inside::inside;
 use crate::capture::plan::{Pass, Plan, Request, Route, working_folder};
 use crate::capture::run::{Command, Event, Exit, Linger, Network};
@@ -369,7 +369,7 @@ fn pending(call: &Call, store: &Store, key: &str) -> Result<Locked, Problem> {
     let mut locked = store.lock_session(&call.fs, &id)?;
     super::recover::refuse_interrupted(store, &id)?;
     if locked.header.uncollected {
-        collect(call, store, &mut locked)?;
+        collect::collect(call, store, &mut locked)?;
     }
     let status = locked.header.status();
     let in_memory = locked.run()?.is_some_and(|run| run.in_memory);
@@ -474,32 +474,6 @@ fn summary(session: &Session, changes: u64) -> Result<String, Problem> {
     };
     let parts: Vec<String> = counts.iter().map(|(sort, count)| format!("{count} {}", word(sort))).collect();
     Ok(format!("{} ({})", text::count(changes, "change"), parts.join(", ")))
-}
-
-/// Collects the run of a session whose recant was killed, if nothing holds it any more, and says so.
-pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem> {
-    let mut locked = store.lock_session(&call.fs, id).map_err(|error| match error {
-        crate::session::Error::Busy { .. } => {
-            let why = "a run of it is under way; what it changes is known when it has ended".into();
-            crate::session::Error::NotNow { id: id.to_string(), why, remedy: None }
-        }
-        error => error,
-    })?;
-    if locked.header.uncollected {
-        collect(call, store, &mut locked)?;
-    }
-    Ok(())
-}
-
-/// The same with the session's lock held.
-pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Problem> {
-    let changes = collect_into(&call.fs, store, locked)?;
-    let id = locked.id();
-    call.out.note(format_args!(
-        "the run of session {id} was cut off; what it had changed is collected: {}",
-        text::count(changes, "change")
-    ));
-    Ok(())
 }
 
 /// `--id-file`: where a script finds the session.

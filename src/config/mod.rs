@@ -1,6 +1,11 @@
 //! Settings: what `config.toml` says, what is in force without it, and where each value comes from. A leaf: it knows no
 //! room, prints nothing, and reads the one file only.
 
+mod file;
+mod glob;
+mod keys;
+mod units;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,6 +13,10 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::error::{At, Failure, IoError, Kind};
+
+pub use glob::path_glob;
+pub use keys::edits;
+pub use units::{age, size};
 
 /// What is wrong with the settings.
 #[derive(Debug, thiserror::Error)]
@@ -230,121 +239,6 @@ pub struct Config {
     pub pager: Set<Option<String>>,
 }
 
-/// Every key that the file may have. NAME is any word.
-const KEYS: [&str; 26] = [
-    "store.path",
-    "store.warn_size",
-    "capture.also",
-    "capture.pass",
-    "capture.hide",
-    "capture.scratch",
-    "checkpoint.max_files",
-    "checkpoint.max_size",
-    "checkpoint.on_limit",
-    "commit.deny",
-    "commit.minor",
-    "retention.keep",
-    "retention.older_than",
-    "snapshot.keep",
-    "snapshot.max_size",
-    "snapshot.max_files",
-    "remote.ssh",
-    "remote.forks",
-    "remote.timeout",
-    "remotes.NAME.host",
-    "remotes.NAME.user",
-    "remotes.NAME.port",
-    "remotes.NAME.store",
-    "remotes.NAME.sudo",
-    "color",
-    "pager",
-];
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct File {
-    store: StoreTable,
-    capture: CaptureTable,
-    checkpoint: CheckpointTable,
-    commit: CommitTable,
-    retention: RetentionTable,
-    snapshot: SnapshotTable,
-    remote: RemoteTable,
-    remotes: BTreeMap<String, Remote>,
-    color: Option<Color>,
-    pager: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct StoreTable {
-    path: Option<PathBuf>,
-    warn_size: Option<Amount>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct CaptureTable {
-    also: Option<Vec<PathBuf>>,
-    pass: Option<Vec<PathBuf>>,
-    hide: Option<Vec<PathBuf>>,
-    scratch: Option<Vec<PathBuf>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct CheckpointTable {
-    max_files: Option<u64>,
-    max_size: Option<Amount>,
-    on_limit: Option<OnLimit>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct CommitTable {
-    deny: Option<Vec<String>>,
-    minor: Option<Vec<String>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct RetentionTable {
-    keep: Option<usize>,
-    older_than: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct SnapshotTable {
-    keep: Option<usize>,
-    max_size: Option<Amount>,
-    max_files: Option<u64>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct RemoteTable {
-    ssh: Option<Words>,
-    forks: Option<usize>,
-    timeout: Option<String>,
-}
-
-/// A command: its words, or text that is cut at blanks.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Words {
-    Text(String),
-    List(Vec<String>),
-}
-
-/// A size: a number of bytes, or text with a unit.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Amount {
-    Bytes(u64),
-    Text(String),
-}
-
 impl Config {
     /// What is in force without a file.
     pub fn defaults(file: Option<PathBuf>) -> Self {
@@ -364,200 +258,6 @@ impl Config {
         };
         Self::from_text(&text, &path, home)
     }
-
-    fn from_text(text: &str, path: &Path, home: Option<&Path>) -> Result<Self, Error> {
-        let shown = path.display().to_string();
-        let form = |error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-            let why = format!("line {line}: {}", error.message().lines().next().unwrap_or("it is no TOML"));
-            Error::Form { path: shown.clone(), why }
-        };
-        let table: toml::Table = text.parse().map_err(form)?;
-        check_keys(&table, "", &shown)?;
-        let file: File = toml::from_str(text).map_err(form)?;
-        let value = |key: &'static str, why: String| Error::Value { path: shown.clone(), key, why };
-        let bytes = |key, amount: Option<Amount>| match amount {
-            Some(Amount::Text(text)) => size(&text).map(Some).map_err(|why| value(key, why)),
-            Some(Amount::Bytes(bytes)) => Ok(Some(bytes)),
-            None => Ok(None),
-        };
-        let whole = |key, path: PathBuf| match (path.strip_prefix("~"), home) {
-            (Ok(below), Some(home)) => Ok(home.join(below)),
-            (Ok(_), None) => Err(value(key, format!("{}: no home folder is known", path.display()))),
-            (Err(_), _) if path.is_absolute() => Ok(path),
-            _ => Err(value(key, format!("{}: a path here starts with '/' or '~/'", path.display()))),
-        };
-        let paths = |key, list: Option<Vec<PathBuf>>| -> Result<Set<Vec<PathBuf>>, Error> {
-            let list = list.map(|list| list.into_iter().map(|path| whole(key, path)).collect()).transpose()?;
-            Ok(Set::of(list, Vec::new()))
-        };
-        let globs = |key: &'static str, globs: Option<Vec<String>>| -> Result<Option<Vec<String>>, Error> {
-            let one = |text: String| glob(&text, home).map_err(|why| value(key, format!("{text:?}: {why}")));
-            globs.map(|globs| globs.into_iter().map(one).collect()).transpose()
-        };
-        let deny = globs("commit.deny", file.commit.deny)?;
-        let minor = globs("commit.minor", file.commit.minor)?;
-        let ssh = file.remote.ssh.map(|words| match words {
-            Words::Text(text) => text.split_whitespace().map(str::to_owned).collect(),
-            Words::List(list) => list,
-        });
-        if ssh.as_ref().is_some_and(Vec::is_empty) {
-            return Err(value("remote.ssh", "no program is named".into()));
-        }
-        if file.remote.forks == Some(0) {
-            return Err(value("remote.forks", "one machine at a time is the least".into()));
-        }
-        let older_than = file.retention.older_than.map(|text| age(&text)).transpose();
-        let timeout = file.remote.timeout.map(|text| silence(&text)).transpose();
-        Ok(Self {
-            file: Some(path.to_path_buf()),
-            found: true,
-            store_path: Set::of(file.store.path.map(|path| whole("store.path", path).map(Some)).transpose()?, None),
-            warn_size: Set::of(bytes("store.warn_size", file.store.warn_size)?, 5 << 30),
-            also: paths("capture.also", file.capture.also)?,
-            pass: paths("capture.pass", file.capture.pass)?,
-            hide: paths("capture.hide", file.capture.hide)?,
-            scratch: paths("capture.scratch", file.capture.scratch)?,
-            max_files: Set::of(file.checkpoint.max_files, 100),
-            max_size: Set::of(bytes("checkpoint.max_size", file.checkpoint.max_size)?, 50 << 20),
-            on_limit: Set::of(file.checkpoint.on_limit, OnLimit::Full),
-            deny: Set::of(deny, Vec::new()),
-            minor: Set::of(minor, MINOR.iter().filter_map(|text| glob(text, home).ok()).collect()),
-            keep: Set::of(file.retention.keep.map(Some), None),
-            older_than: Set::of(older_than.map_err(|why| value("retention.older_than", why))?.map(Some), None),
-            snapshot_keep: Set::of(file.snapshot.keep, 50),
-            snapshot_max_size: Set::of(bytes("snapshot.max_size", file.snapshot.max_size)?, 5 << 30),
-            snapshot_max_files: Set::of(file.snapshot.max_files, 50_000),
-            ssh: Set::of(ssh, vec!["ssh".into()]),
-            forks: Set::of(file.remote.forks, 10),
-            timeout: Set::of(timeout.map_err(|why| value("remote.timeout", why))?, Some(60)),
-            remotes: file.remotes,
-            color: Set::of(file.color, Color::Auto),
-            pager: Set::of(file.pager.map(Some), None),
-        })
-    }
-}
-
-/// Refuses the first key that is not one of [`KEYS`].
-fn check_keys(table: &toml::Table, above: &str, path: &str) -> Result<(), Error> {
-    for (name, value) in table {
-        // Whatever the machines are called.
-        let name = if above == "remotes" { "NAME" } else { name };
-        let key = if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
-        if KEYS.contains(&&*key) {
-            continue;
-        }
-        let is_table = KEYS.iter().any(|known| known.strip_prefix(&*key).is_some_and(|rest| rest.starts_with('.')));
-        match value {
-            // An unknown table is told by a key in it, which has a nearest known one.
-            toml::Value::Table(below) if is_table || !below.is_empty() => check_keys(below, &key, path)?,
-            // Of the wrong type, which is told with its line.
-            _ if is_table => {}
-            _ => {
-                let near = KEYS.into_iter().min_by_key(|known| unlikeness(known, &key)).unwrap_or_default();
-                return Err(Error::UnknownKey { path: path.into(), key, near });
-            }
-        }
-    }
-    Ok(())
-}
-
-/// How far a known key is from what was written: as a whole, or in its last part alone.
-fn unlikeness(known: &str, key: &str) -> usize {
-    let last = |text: &str| text.rsplit('.').next().map(str::to_owned).unwrap_or_default();
-    edits(known, key).min(edits(&last(known), &last(key)) + 1)
-}
-
-/// How many letters have to be put in, taken out or changed to make one word of the other: Levenshtein's distance,
-/// a row of the table at a time (Wagner and Fischer, 1974).
-pub fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let best = (diagonal + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = std::mem::replace(&mut row[j + 1], best);
-        }
-    }
-    row[b.len()]
-}
-
-/// Where what a program leaves behind is of no weight: caches, histories, temporary files.
-const MINOR: [&str; 5] = ["~/.cache", "~/.local/state", "~/.*_history", "/tmp", "/var/tmp"];
-
-/// A glob of `commit.deny` or `commit.minor` as it holds: `~/` replaced, without a slash at its end.
-fn glob(text: &str, home: Option<&Path>) -> Result<String, String> {
-    let plain = text.trim_end_matches('/');
-    let whole = match (plain.strip_prefix("~/"), home.and_then(Path::to_str)) {
-        (Some(below), Some(home)) => format!("{}/{below}", globset::escape(home)),
-        (Some(_), None) => return Err("no home folder is known".into()),
-        (None, _) => plain.to_owned(),
-    };
-    if whole.is_empty() {
-        return Err("it means every path there is".into());
-    }
-    if whole.starts_with('!') {
-        return Err("'!' takes nothing out here".into());
-    }
-    if whole.contains('/') && !whole.starts_with('/') && !whole.starts_with("**/") {
-        return Err("with a '/' in it, a glob starts with '/', '~/' or '**/'".into());
-    }
-    path_glob(&whole).map_err(|error| error.kind().to_string())?;
-    Ok(whole)
-}
-
-/// Matches whole paths by a glob of [`Config::deny`] or [`Config::minor`].
-pub fn path_glob(glob: &str) -> Result<globset::Glob, globset::Error> {
-    let anywhere = if glob.contains('/') { glob.to_owned() } else { format!("**/{glob}") };
-    globset::GlobBuilder::new(&anywhere).literal_separator(true).backslash_escape(true).build()
-}
-
-/// Bytes from `500`, `50M`, `1.5G`: binary units K, M, G.
-pub fn size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no size: a number and K, M or G, as in 50M");
-    let (number, shift) = match text.char_indices().next_back() {
-        Some((at, 'K' | 'k')) => (&text[..at], 10),
-        Some((at, 'M' | 'm')) => (&text[..at], 20),
-        Some((at, 'G' | 'g')) => (&text[..at], 30),
-        _ => (text, 0),
-    };
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > 6 || (shift == 0 && !part.is_empty()) {
-        return Err(wrong());
-    }
-    let unit = 1_u64 << shift;
-    let whole = whole.parse::<u64>().ok().and_then(|n| n.checked_mul(unit)).ok_or_else(wrong)?;
-    let part = if part.is_empty() { 0 } else { part.parse::<u64>().map_err(|_| wrong())? * unit / 10_u64.pow(part.len() as u32) };
-    whole.checked_add(part).ok_or_else(wrong)
-}
-
-/// Seconds from `90s`, `15m`, `12h`, `30d`, `8w`.
-pub fn age(text: &str) -> Result<i64, String> {
-    let wrong = || format!("{text:?} is no age: a number and s, m, h, d or w, as in 30d");
-    let (at, unit) = text.char_indices().next_back().ok_or_else(wrong)?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3600,
-        'd' => 86_400,
-        'w' => 7 * 86_400,
-        _ => return Err(wrong()),
-    };
-    let number = &text[..at];
-    if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
-        return Err(wrong());
-    }
-    number.parse::<i64>().ok().and_then(|n| n.checked_mul(seconds)).ok_or_else(wrong)
-}
-
-/// Seconds up to an hour from `90s`, `2m`; none from `0s`, which is for ever.
-fn silence(text: &str) -> Result<Option<u32>, String> {
-    let seconds = age(text)?;
-    let known = u32::try_from(seconds).ok().filter(|seconds| *seconds <= 3600);
-    Ok(Some(known.ok_or_else(|| format!("{text:?}: an hour is the most; 0s means for ever"))?).filter(|seconds| *seconds > 0))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::problem::Problem;
+use crate::cli::problem::Problem;
 use crate::config::Remote;
 use crate::error::{At, Kind};
 use crate::remote::host::Target;

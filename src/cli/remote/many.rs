@@ -12,12 +12,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::args::{Cli, Verb};
-use super::problem::Problem;
-use super::remote::Ways;
-use super::spool::Spool;
-use super::text::{self, Side};
-use super::{Call, Effects, Ended, effects};
+use super::ways::{Ways, takes_content};
+use crate::cli::args::{CheckpointVerb, Cli, SessionVerb, SnapshotVerb, Verb};
+use crate::cli::problem::Problem;
+use crate::cli::spool::Spool;
+use crate::cli::text::{self, Side};
+use crate::cli::{Call, Effects, Ended, effects};
 use crate::error::At;
 use crate::fs::path::Shown;
 use crate::remote::Error;
@@ -76,7 +76,6 @@ pub fn carry_out(
 }
 
 fn asks(verb: &Verb) -> bool {
-    use super::args::{CheckpointVerb, SessionVerb, SnapshotVerb};
     effects(verb) == Effects::Some
         && match verb {
             Verb::Discard(_) => true,
@@ -91,7 +90,7 @@ fn asks(verb: &Verb) -> bool {
 fn input(call: &Call, verb: &Verb) -> Result<Option<Spool>, Problem> {
     use std::io::IsTerminal;
     let mut stdin = io::stdin();
-    if !super::remote::takes_content(verb) || stdin.is_terminal() {
+    if !takes_content(verb) || stdin.is_terminal() {
         return Ok(None);
     }
     let store = call.made_store()?;

@@ -1,0 +1,33 @@
+//! What a run had changed whose recant was killed: made changes of its session by whoever names that next.
+
+use super::problem::Problem;
+use super::{Call, text};
+use crate::capture::hold::collect_ended as collect_into;
+use crate::session::id::Id;
+use crate::session::store::{Locked, Store};
+
+/// Collects the run of a session whose recant was killed, if nothing holds it any more, and says so.
+pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem> {
+    let mut locked = store.lock_session(&call.fs, id).map_err(|error| match error {
+        crate::session::Error::Busy { .. } => {
+            let why = "a run of it is under way; what it changes is known when it has ended".into();
+            crate::session::Error::NotNow { id: id.to_string(), why, remedy: None }
+        }
+        error => error,
+    })?;
+    if locked.header.uncollected {
+        collect(call, store, &mut locked)?;
+    }
+    Ok(())
+}
+
+/// The same with the session's lock held.
+pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Problem> {
+    let changes = collect_into(&call.fs, store, locked)?;
+    let id = locked.id();
+    call.out.note(format_args!(
+        "the run of session {id} was cut off; what it had changed is collected: {}",
+        text::count(changes, "change")
+    ));
+    Ok(())
+}

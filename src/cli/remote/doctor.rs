@@ -1,0 +1,92 @@
+//! `-H HOST doctor`: this side, and then the far one's own.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::one::Far;
+use crate::cli::Ended;
+use crate::cli::problem::Problem;
+use crate::remote::PROTOCOL;
+use crate::remote::host::Target;
+use crate::remote::install::Program;
+use crate::remote::link::{Ssh, SshSays, Stream};
+use crate::remote::request::Request;
+
+impl Far<'_> {
+    /// This side, and then the far one's own.
+    pub fn doctor(&self, target: &Target, request: &Request) -> Result<Ended, Problem> {
+        let out = &self.call.out;
+        let near = NearSide::look(&self.ways.ssh);
+        let mut printed = Vec::new();
+        let begun = Instant::now();
+        let mut sink = |stream, bytes: &[u8]| match stream {
+            Stream::Output => printed.write_all(bytes),
+            Stream::Errors => out.pass_message(bytes),
+        };
+        let outcome = self.ways.link(target, SshSays::Through).carry_out(request, None, &mut sink);
+        let took = begun.elapsed().as_millis();
+        if out.is_text() {
+            let own =
+                if near.is_static { "static" } else { "not static, so that it cannot be put on other machines: make static" };
+            out.line(format_args!("here: recant {}, protocol {PROTOCOL}, {}, {own}", near.version, near.machine));
+            out.line(format_args!("ssh: {}", near.ssh));
+            if outcome.is_ok() {
+                out.line(format_args!("{}: answered in {took} ms", target.name));
+                out.line("");
+            }
+            out.bytes(&printed);
+        } else if outcome.is_ok() {
+            let far = serde_json::from_slice(&printed).unwrap_or(Value::Null);
+            out.document(&Doctor { host: &target.name, near, far });
+        }
+        self.ended(outcome)
+    }
+}
+
+/// `{"schema":1,"host":…,"near":{…},"far":{…}}`.
+#[derive(Serialize)]
+struct Doctor<'a> {
+    host: &'a str,
+    near: NearSide,
+    far: Value,
+}
+
+/// This side, as `doctor` shows it.
+#[derive(Serialize)]
+struct NearSide {
+    version: &'static str,
+    protocol: u32,
+    machine: String,
+    #[serde(rename = "static")]
+    is_static: bool,
+    ssh: String,
+}
+
+impl NearSide {
+    fn look(ssh: &Ssh) -> Self {
+        let own = Program::own();
+        let (machine, is_static) =
+            own.map_or_else(|_| (std::env::consts::ARCH.into(), false), |own| (own.machine, own.is_static));
+        Self { version: env!("CARGO_PKG_VERSION"), protocol: PROTOCOL, machine, is_static, ssh: version_of(&ssh.words) }
+    }
+}
+
+/// What `ssh -V` says of itself, on standard error.
+fn version_of(words: &[OsString]) -> String {
+    let program = words.first().map_or(OsStr::new("ssh"), |word| word);
+    let mut command = std::process::Command::new(program);
+    command.args(words.iter().skip(1)).arg("-V").stdin(std::process::Stdio::null());
+    match command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn() {
+        Err(error) => format!("{} cannot be started: {}", program.display(), crate::error::reason(&error)),
+        Ok(mut child) => {
+            let mut said = String::new();
+            let _none = child.stderr.take().map(|stderr| stderr.take(4096).read_to_string(&mut said));
+            let _ended = child.wait();
+            said.lines().next().unwrap_or("it does not say its version").to_owned()
+        }
+    }
+}

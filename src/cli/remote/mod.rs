@@ -1,0 +1,69 @@
+//! `-H`: a verb that other machines carry out. One machine ([`one`]): as if it ran here; several: each by itself ([`many`]), or, where they
+//! change their trees, as one act ([`together`]).
+
+mod doctor;
+mod hosts;
+mod many;
+mod one;
+mod together;
+mod ways;
+
+use std::ffi::OsString;
+
+use hosts::Hosts;
+use one::Far;
+use ways::{Ways, request};
+
+use super::args::{Cli, Global, SessionVerb, SnapshotVerb, Verb};
+use super::problem::Problem;
+use super::{Call, Ended, far};
+use crate::remote::host::Target;
+use crate::remote::request::Request;
+
+/// The machines that a call names; `None` where it is for this one.
+pub fn asked_for(global: &Global) -> Option<String> {
+    let from_env = || std::env::var("RECANT_HOST").ok();
+    let hosts = global.host.clone().or_else(from_env)?;
+    let hosts = hosts.trim();
+    (!hosts.is_empty() && hosts != "local").then(|| hosts.to_owned())
+}
+
+/// Has the machines carry out the call. `words` are its own, without the program's name.
+pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Result<Ended, Problem> {
+    let hosts = hosts::read(hosts, &call.config.remotes)?;
+    let ways = Ways::open(call, &cli.global)?;
+    let target = match hosts {
+        Hosts::One(target) => target,
+        Hosts::Many(targets) => {
+            let mut request = |target: &Target| request(call, cli, words, target);
+            if together::concerns(&cli.verb) {
+                let blank: Vec<Request> = targets.iter().map(request).collect();
+                return together::carry_out(call, cli, &ways, &targets, &blank);
+            }
+            return many::carry_out(call, &ways, cli, &targets, &mut request);
+        }
+    };
+    let far = Far { call, ways };
+    match &cli.verb {
+        Verb::Run(_) | Verb::Shell(_) if far::terminals().len() == 3 => {
+            far.on_terminal(&target, &request(call, cli, words, &target))
+        }
+        Verb::Doctor(args) if !args.apparmor => far.doctor(&target, &request(call, cli, words, &target)),
+        verb => {
+            if pages(verb) && call.out.is_text() {
+                call.out.page(call.config.pager.value.as_deref());
+            }
+            far.alone(&target, &request(call, cli, words, &target))
+        }
+    }
+}
+
+/// Whether a verb prints what may be long.
+fn pages(verb: &Verb) -> bool {
+    match verb {
+        Verb::List | Verb::Show(_) | Verb::Diff(_) | Verb::Log(_) | Verb::Checkpoint { .. } => true,
+        Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_)),
+        Verb::Snapshot { verb } => matches!(verb, SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_)),
+        _ => false,
+    }
+}

@@ -1,0 +1,48 @@
+//! A verb that one machine carries out, as if it ran here.
+
+use super::ways::Ways;
+use crate::cli::problem::Problem;
+use crate::cli::{Call, Ended};
+use crate::remote::Error;
+use crate::remote::frame::Outcome;
+use crate::remote::host::Target;
+use crate::remote::link::{Input, SshSays, Stream};
+use crate::remote::request::Request;
+
+/// One machine, and this call.
+pub struct Far<'a> {
+    /// The call.
+    pub call: &'a Call,
+    /// The way to it.
+    pub ways: Ways,
+}
+
+impl Far<'_> {
+    /// One machine, with this call's own streams.
+    pub fn alone(&self, target: &Target, request: &Request) -> Result<Ended, Problem> {
+        let input = request.input.then(|| Box::new(std::io::stdin()) as Input);
+        let out = &self.call.out;
+        let mut sink = |stream, bytes: &[u8]| match stream {
+            Stream::Output => out.pass(bytes),
+            Stream::Errors => out.pass_message(bytes),
+        };
+        self.ended(self.ways.link(target, SshSays::Through).carry_out(request, input, &mut sink))
+    }
+
+    /// One machine, with this call's terminal as its own.
+    pub fn on_terminal(&self, target: &Target, request: &Request) -> Result<Ended, Problem> {
+        self.ended(self.ways.link(target, SshSays::Through).on_terminal(request))
+    }
+
+    /// How the call ends.
+    pub fn ended(&self, ended: Result<Outcome, Error>) -> Result<Ended, Problem> {
+        match ended {
+            Ok(outcome) => Ok(Ended::Command(outcome.status)),
+            Err(error @ Error::Asked { signal, .. }) => {
+                self.call.out.problem(&error.into());
+                Ok(Ended::Command(128_u8.saturating_add(signal)))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

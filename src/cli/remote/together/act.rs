@@ -1,0 +1,44 @@
+//! What is asked of all machines of a call.
+
+use std::ffi::OsString;
+
+use crate::cli::Call;
+use crate::cli::remote::ways::Ways;
+use crate::engine::job;
+use crate::remote::host::Target;
+use crate::remote::request::{Request, Word};
+
+/// What each machine is asked.
+pub struct Act {
+    /// commit, rollback or redo.
+    pub verb: job::Verb,
+    /// The session, by its whole id where this side knows it.
+    pub key: String,
+    /// What stands behind it.
+    pub words: Vec<OsString>,
+    /// The store there, as the call names it.
+    pub store: Option<OsString>,
+}
+
+/// All machines of the call.
+pub struct Machines<'a> {
+    /// The call.
+    pub call: &'a Call,
+    /// The ways to them.
+    pub ways: &'a Ways,
+    /// They themselves.
+    pub targets: &'a [Target],
+    /// A request without words for each.
+    pub blank: &'a [Request],
+    /// What each is asked.
+    pub act: &'a Act,
+}
+
+impl Machines<'_> {
+    /// What a machine gets.
+    pub fn request(&self, host: usize, words: impl IntoIterator<Item = OsString>, input: bool) -> Request {
+        let store = self.act.store.iter().flat_map(|store| [OsString::from("--store"), store.clone()]);
+        let argv = store.chain(words).map(|word| Word::from(word.as_os_str())).collect();
+        Request { argv, input, color: Vec::new(), terminals: Vec::new(), columns: None, ..self.blank[host].clone() }
+    }
+}

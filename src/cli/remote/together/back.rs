@@ -1,0 +1,135 @@
+//! Where one machine failed: what the call has done on the others goes off their trees again, and what was sent for it alone.
+
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use super::act::{Act, Machines};
+use super::machine::{Fate, Finished, Row, gather};
+use crate::engine::job;
+use crate::remote::link::{Link, SshSays};
+use crate::remote::request::Request;
+use crate::session::header::Status;
+
+/// How long a machine that was lost may take to end what it had begun.
+const SETTLING: Duration = Duration::from_secs(15);
+
+impl Machines<'_> {
+    /// Tells what became of each machine; where one failed after all were told to go, what is done on the others is taken back.
+    pub fn take_back(&self, rows: &mut [Row]) {
+        let failed = rows.iter().any(|row| row.ended.as_ref().is_none_or(|ended| !ended.is_done()));
+        for row in rows.iter_mut() {
+            row.result = Some(match &row.ended {
+                Some(ended) if ended.is_done() => Fate::Done,
+                Some(ended) if row.told_to_go && ended.is_open() => Fate::Unknown(String::new()),
+                Some(Finished { status: Err(_), .. }) => Fate::Untouched,
+                Some(_) if row.ready && !row.told_to_go => Fate::Stopped,
+                _ => Fate::Failed,
+            });
+        }
+        if !failed {
+            return;
+        }
+        std::thread::scope(|scope| {
+            let mut taking = Vec::new();
+            for (host, row) in rows.iter().enumerate() {
+                // Who had nothing to do has nothing to take back.
+                if row.ready && matches!(row.result, Some(Fate::Done | Fate::Unknown(_))) {
+                    let back = self.back(host, row);
+                    taking.push((host, scope.spawn(move || back.fate())));
+                }
+            }
+            let fates: Vec<_> = taking.into_iter().map(|(host, thread)| (host, thread.join())).collect();
+            for (host, fate) in fates {
+                rows[host].result = fate.ok().or(rows[host].result.take());
+            }
+        });
+    }
+
+    fn back(&self, host: usize, row: &Row) -> Undoing<'_> {
+        let Act { verb, key, .. } = self.act;
+        let (inverse, off): (_, &[_]) = match verb {
+            job::Verb::Rollback => (job::Verb::Redo, &[Status::Committed]),
+            _ => (job::Verb::Rollback, &[Status::Pending, Status::RolledBack]),
+        };
+        let words = [inverse.word(), "--json", key, "--"].map(OsString::from);
+        Undoing {
+            link: self.ways.link(&self.targets[host], SshSays::Gathered),
+            was_lost: matches!(row.result, Some(Fate::Unknown(_))),
+            request: row.own_paths().map(|paths| self.request(host, words.into_iter().chain(paths), false)),
+            show: self.request(host, ["show", "--json", key].map(OsString::from), false),
+            off,
+        }
+    }
+
+    /// What was sent for this alone goes again where nothing came of it, or is named.
+    pub fn tidy(&self, rows: &mut [Row]) {
+        let of_no_use = |row: &Row| row.sent && matches!(row.result, Some(Fate::Stopped | Fate::Failed));
+        let hosts = || (0..rows.len()).filter(|host| of_no_use(&rows[*host]));
+        let ends: Vec<bool> = std::thread::scope(|scope| {
+            let prune = |host| {
+                let link = self.ways.link(&self.targets[host], SshSays::Gathered);
+                let prune = self.request(host, ["session", "prune", &self.act.key, "--json"].map(OsString::from), false);
+                scope.spawn(move || matches!(settled(&link, &prune).status, Ok(0)))
+            };
+            let pruning: Vec<_> = hosts().map(prune).collect();
+            pruning.into_iter().map(|one| one.join().unwrap_or(false)).collect()
+        });
+        for (host, _) in hosts().zip(ends).filter(|(_, gone)| !gone) {
+            let (name, key) = (&self.targets[host].name, &self.act.key);
+            self.call.out.warn(format_args!(
+                "{name}: session {key}, which was sent for this, stays there, pending: recant -H {name} session prune {key}"
+            ));
+        }
+    }
+}
+
+/// How what this call did on a machine, and nothing else of the session, goes off its tree again.
+struct Undoing<'a> {
+    link: Link<'a>,
+    /// It may not be done there at all.
+    was_lost: bool,
+    /// `None` where what it did cannot be told from what was there before.
+    request: Option<Request>,
+    /// How the session stands there.
+    show: Request,
+    /// How it stands where nothing was done.
+    off: &'static [Status],
+}
+
+impl Undoing<'_> {
+    fn fate(&self) -> Fate {
+        let Some(request) = &self.request else {
+            let why = "a part of the session was on its tree before, so that it is not taken back by itself";
+            return Fate::Unknown(if self.was_lost { why.into() } else { format!("it is done there, and {why}") });
+        };
+        let ended = settled(&self.link, request);
+        let nothing = || ended.json()["paths"].as_array().is_some_and(Vec::is_empty);
+        match &ended.status {
+            // It was never done there.
+            Ok(0) if self.was_lost && nothing() => Fate::Failed,
+            Ok(0) => Fate::TakenBack,
+            Ok(1) if self.was_lost && self.is_off() => Fate::Failed,
+            _ => Fate::Unknown(ended.why()),
+        }
+    }
+
+    /// Whether the machine says by itself that nothing was done: a refusal alone has many reasons.
+    fn is_off(&self) -> bool {
+        let ended = settled(&self.link, &self.show);
+        let json = ended.json();
+        let status = json["session"]["status"].as_str().filter(|_| ended.is_done());
+        status.is_some_and(|status| self.off.iter().any(|off| off.word() == status))
+    }
+}
+
+/// The same for a machine that may still be at work: it is asked again until it is not.
+fn settled(link: &Link<'_>, request: &Request) -> Finished {
+    let start = Instant::now();
+    loop {
+        let ended = gather(link, request, None, &mut |_| ());
+        if !matches!(ended.status, Ok(6)) || start.elapsed() > SETTLING {
+            return ended;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}

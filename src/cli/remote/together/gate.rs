@@ -1,0 +1,209 @@
+//! Brings all machines to their gates, sends the session where it is missing, and gives the word.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::act::{Act, Machines};
+use super::machine::{Finished, Row, gather};
+use crate::cli::Call;
+use crate::cli::problem::Problem;
+use crate::cli::spool::Spool;
+use crate::error::At;
+use crate::moving;
+use crate::remote::link::{Input, Link, SshSays};
+use crate::remote::request::Request;
+use crate::session::header::Status;
+use crate::session::id::Id;
+
+/// How often a machine that waits is told to wait on: a third of the silence that it bears.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A message of a machine's thread.
+enum Event {
+    Sent(usize),
+    Ready(usize, AtGate),
+    Ended(usize, Finished),
+}
+
+/// What a machine says at its gate.
+#[derive(Clone, Copy)]
+struct AtGate {
+    /// A part of the session is on its tree already.
+    partial: bool,
+}
+
+impl Machines<'_> {
+    /// The verb itself, waiting at its gate.
+    fn gated(&self, host: usize) -> Request {
+        let Act { verb, key, words, .. } = self.act;
+        let fixed = [verb.word(), "--gate", "--json", key].map(OsString::from);
+        self.request(host, fixed.into_iter().chain(words.iter().cloned()), true)
+    }
+
+    /// Brings all machines to their gates, sends the session where it is missing, and gives the word: `go` where all are ready.
+    pub fn at_gate(&self, session: Option<&Id>) -> Result<Vec<Row>, Problem> {
+        let export = Export { call: self.call, session, stream: std::cell::OnceCell::new() };
+        let mut rows: Vec<Row> = self.targets.iter().map(|_| Row::default()).collect();
+        let (tell, told) = channel();
+        std::thread::scope(|scope| {
+            let start = |host: usize, sent: Option<io::BufReader<File>>| {
+                let (say, hear) = channel();
+                let (link, tell) = (self.ways.link(&self.targets[host], SshSays::Gathered), tell.clone());
+                let (gated, import) = (self.gated(host), self.request(host, ["session", "import"].map(OsString::from), true));
+                scope.spawn(move || one(host, &link, sent.map(|file| (import, file)), &gated, hear, &tell));
+                say
+            };
+            let mut says: Vec<Sender<&'static [u8]>> = (0..self.targets.len()).map(|host| start(host, None)).collect();
+            let mut said = Instant::now();
+            loop {
+                let settled = |row: &Row| row.ready || row.ended.is_some();
+                if rows.iter().all(|row| row.ended.is_some()) {
+                    return Ok(rows);
+                }
+                let failed = rows.iter().any(|row| row.ended.as_ref().is_some_and(|ended| !ended.is_done()));
+                let undecided = rows.iter().any(|row| row.ready && row.ended.is_none() && !row.told_to_go);
+                if failed {
+                    // Who is not ready yet reads it when it is.
+                    all(&says, b"stop\n");
+                } else if undecided && rows.iter().all(settled) {
+                    for (say, row) in says.iter().zip(&mut rows).filter(|(_, row)| row.ended.is_none()) {
+                        row.told_to_go = say.send(b"go\n").is_ok();
+                    }
+                }
+                // However much the others have to say: who waits hears of it.
+                if said.elapsed() >= patience() {
+                    let waiting = says.iter().zip(&rows).filter(|(_, row)| !row.told_to_go && row.ended.is_none());
+                    waiting.for_each(|(say, _)| tell_one(say, b"wait\n"));
+                    said = Instant::now();
+                }
+                match told.recv_timeout(patience().saturating_sub(said.elapsed())) {
+                    Ok(Event::Sent(host)) => rows[host].sent = true,
+                    Ok(Event::Ready(host, AtGate { partial })) => {
+                        self.call.out.detail(format_args!("{}: ready", self.targets[host].name));
+                        rows[host] = Row { ready: true, partial, ..std::mem::take(&mut rows[host]) };
+                    }
+                    Ok(Event::Ended(host, ended)) if ended.lacks_session() && !rows[host].sent && session.is_some() => {
+                        match export.open() {
+                            Ok(file) => says[host] = start(host, Some(file)),
+                            Err(problem) => {
+                                all(&says, b"stop\n");
+                                return Err(problem);
+                            }
+                        }
+                    }
+                    Ok(Event::Ended(host, ended)) => rows[host].ended = Some(ended),
+                    Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+                }
+            }
+        })
+    }
+}
+
+#[cfg(not(feature = "crash-points"))]
+fn patience() -> Duration {
+    PATIENCE
+}
+
+/// A third of the silence that a test asks for.
+#[cfg(feature = "crash-points")]
+fn patience() -> Duration {
+    let ms: Option<u64> = std::env::var("RECANT_GATE_SILENCE_MS").ok().and_then(|ms| ms.parse().ok());
+    ms.map_or(PATIENCE, |ms| Duration::from_millis(ms / 3))
+}
+
+/// Who has ended hears nothing any more.
+fn tell_one(say: &Sender<&'static [u8]>, words: &'static [u8]) {
+    let _gone = say.send(words);
+}
+
+fn all(says: &[Sender<&'static [u8]>], words: &'static [u8]) {
+    says.iter().for_each(|say| tell_one(say, words));
+}
+
+/// The session as one stream, made once it is asked for.
+struct Export<'a> {
+    call: &'a Call,
+    session: Option<&'a Id>,
+    stream: std::cell::OnceCell<Spool>,
+}
+
+impl Export<'_> {
+    /// The stream from its beginning, for one machine.
+    fn open(&self) -> Result<io::BufReader<File>, Problem> {
+        if self.stream.get().is_none() {
+            // It was not there a line above, and this is one thread.
+            let _first = self.stream.set(self.make()?);
+        }
+        let stream = self.stream.get().ok_or_else(|| Problem::refused("there is no stream"))?;
+        Ok(stream.open().at("read once more", "the export")?)
+    }
+
+    fn make(&self) -> Result<Spool, Problem> {
+        let id = self.session.map(Id::to_string).unwrap_or_default();
+        let (store, session) = self.call.locked(&id)?;
+        Spool::of(self.call, store, |to| Ok(moving::export(&session, moving::With::Changes, to)?))
+    }
+}
+
+/// What is said at a machine's gate, as its standard input. Its end is not told as long as somebody could still say something.
+struct Heard {
+    from: Receiver<&'static [u8]>,
+    rest: &'static [u8],
+}
+
+impl Read for Heard {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.rest.is_empty() {
+            match self.from.recv() {
+                Ok(words) => self.rest = words,
+                Err(_) => return Ok(0),
+            }
+        }
+        let count = self.rest.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&self.rest[..count]);
+        self.rest = &self.rest[count..];
+        Ok(count)
+    }
+}
+
+/// One machine, from the sending of the session to the end of the verb.
+fn one(
+    host: usize,
+    link: &Link<'_>,
+    send: Option<(Request, io::BufReader<File>)>,
+    gated: &Request,
+    hear: Receiver<&'static [u8]>,
+    tell: &Sender<Event>,
+) {
+    if let Some((import, file)) = send {
+        let input = Box::new(file) as Input;
+        let ended = gather(link, &import, Some(input), &mut |_| ());
+        // Conflicts are the commit's to tell: --force may be asked for.
+        if !matches!(ended.status, Ok(0 | 3)) {
+            let _gone = tell.send(Event::Ended(host, ended));
+            return;
+        }
+        let _gone = tell.send(Event::Sent(host));
+    }
+    let mut ready = false;
+    let input = Box::new(Heard { from: hear, rest: b"" }) as Input;
+    let ended = gather(link, gated, Some(input), &mut |out| {
+        if !ready && let Some(at_gate) = at_gate(out) {
+            ready = true;
+            let _gone = tell.send(Event::Ready(host, at_gate));
+        }
+    });
+    let _gone = tell.send(Event::Ended(host, ended));
+}
+
+/// What a machine's first line says of its gate, once it is whole.
+fn at_gate(out: &[u8]) -> Option<AtGate> {
+    let end = out.iter().position(|b| *b == b'\n')?;
+    let line: Value = serde_json::from_slice(&out[..end]).ok()?;
+    (line["gate"] == "ready").then(|| AtGate { partial: line["status"] == Status::Partial.word() })
+}

@@ -1,0 +1,84 @@
+//! The ways to the machines of one call, and what each of them is asked.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::time::Duration;
+
+use crate::cli::args::{Cli, Global, SessionVerb, Verb};
+use crate::cli::problem::Problem;
+use crate::cli::{Call, far};
+use crate::error::At;
+use crate::fs::signals;
+use crate::remote::PROTOCOL;
+use crate::remote::host::Target;
+use crate::remote::link::{Install, Link, Signals, Ssh, SshSays};
+use crate::remote::request::{Request, Word};
+
+/// Whether a verb takes what comes from standard input.
+pub fn takes_content(verb: &Verb) -> bool {
+    matches!(verb, Verb::Run(_) | Verb::Shell(_) | Verb::Session { verb: SessionVerb::Write(_) | SessionVerb::Import(_) })
+}
+
+/// Whether a verb reads standard input, or asks there. Others leave it alone: it may be the list of a shell's loop.
+fn reads_input(call: &Call, verb: &Verb) -> bool {
+    match verb {
+        verb if takes_content(verb) => true,
+        Verb::Discard(_) | Verb::Session { .. } | Verb::Checkpoint { .. } | Verb::Snapshot { .. } => call.can_ask,
+        _ => false,
+    }
+}
+
+/// The call, as one machine gets it.
+pub fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> Request {
+    let terminals = far::terminals();
+    let size = rustix::termios::tcgetwinsize(std::io::stdout());
+    let env = std::env::vars_os().filter(|(name, _)| far::is_recants_own(name));
+    Request {
+        protocol: PROTOCOL,
+        argv: words.iter().map(|word| Word::from(word.as_os_str())).collect(),
+        color: call.out.colors(),
+        columns: size.ok().map(|size| size.ws_col).filter(|columns| *columns > 0),
+        input: reads_input(call, &cli.verb),
+        terminals,
+        env: env.map(|(name, value)| (Word::from(&*name), Word::from(&*value))).collect(),
+        silence: call.config.timeout.value,
+        store: target.store.clone(),
+    }
+}
+
+/// What the ways to all machines of one call have in common.
+pub struct Ways {
+    /// This side's ssh.
+    pub ssh: Ssh,
+    install: Install,
+    /// How long a machine may be silent.
+    timeout: Option<Duration>,
+    /// Signals of this process.
+    pub signals: Signals,
+}
+
+impl Ways {
+    /// From here on signals are the machines'.
+    pub fn open(call: &Call, global: &Global) -> Result<Self, Problem> {
+        let words = call.config.ssh.value.iter().map(OsString::from).collect();
+        let heard = signals::listen().at("listen to signals by", "a pipe")?;
+        let install = if global.no_install { Install::Never } else { Install::Allowed };
+        let timeout = call.config.timeout.value.map(|seconds| Duration::from_secs(seconds.into()));
+        Ok(Self {
+            ssh: Ssh { words, shielding: signals::kept_from, showing: show },
+            install,
+            timeout,
+            signals: Signals::from(heard),
+        })
+    }
+
+    /// The way to one of them.
+    pub fn link<'a>(&'a self, target: &'a Target, ssh_says: SshSays) -> Link<'a> {
+        Link { ssh: &self.ssh, target, install: self.install, ssh_says, timeout: self.timeout, signals: Some(&self.signals) }
+    }
+}
+
+/// What nobody reads any more is lost.
+fn show(bytes: &[u8]) {
+    drop(std::io::stderr().write_all(bytes));
+}

@@ -1,0 +1,79 @@
+//! The keys of the settings, and the one that was meant where another stands.
+
+use super::Error;
+
+/// Every key that the file may have. NAME is any word.
+const KEYS: [&str; 26] = [
+    "store.path",
+    "store.warn_size",
+    "capture.also",
+    "capture.pass",
+    "capture.hide",
+    "capture.scratch",
+    "checkpoint.max_files",
+    "checkpoint.max_size",
+    "checkpoint.on_limit",
+    "commit.deny",
+    "commit.minor",
+    "retention.keep",
+    "retention.older_than",
+    "snapshot.keep",
+    "snapshot.max_size",
+    "snapshot.max_files",
+    "remote.ssh",
+    "remote.forks",
+    "remote.timeout",
+    "remotes.NAME.host",
+    "remotes.NAME.user",
+    "remotes.NAME.port",
+    "remotes.NAME.store",
+    "remotes.NAME.sudo",
+    "color",
+    "pager",
+];
+
+/// Refuses the first key that is not one of [`KEYS`].
+pub fn check_keys(table: &toml::Table, above: &str, path: &str) -> Result<(), Error> {
+    for (name, value) in table {
+        // Whatever the machines are called.
+        let name = if above == "remotes" { "NAME" } else { name };
+        let key = if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
+        if KEYS.contains(&&*key) {
+            continue;
+        }
+        let is_table = KEYS.iter().any(|known| known.strip_prefix(&*key).is_some_and(|rest| rest.starts_with('.')));
+        match value {
+            // An unknown table is told by a key in it, which has a nearest known one.
+            toml::Value::Table(below) if is_table || !below.is_empty() => check_keys(below, &key, path)?,
+            // Of the wrong type, which is told with its line.
+            _ if is_table => {}
+            _ => {
+                let near = KEYS.into_iter().min_by_key(|known| unlikeness(known, &key)).unwrap_or_default();
+                return Err(Error::UnknownKey { path: path.into(), key, near });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// How far a known key is from what was written: as a whole, or in its last part alone.
+fn unlikeness(known: &str, key: &str) -> usize {
+    let last = |text: &str| text.rsplit('.').next().map(str::to_owned).unwrap_or_default();
+    edits(known, key).min(edits(&last(known), &last(key)) + 1)
+}
+
+/// How many letters have to be put in, taken out or changed to make one word of the other: Levenshtein's distance,
+/// a row of the table at a time (Wagner and Fischer, 1974).
+pub fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let best = (diagonal + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = std::mem::replace(&mut row[j + 1], best);
+        }
+    }
+    row[b.len()]
+}
