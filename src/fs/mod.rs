@@ -16,6 +16,7 @@ pub mod path;
 pub mod roots;
 pub mod signals;
 pub mod watch;
+mod xattr;
 
 use std::fs::File;
 use std::io;
