@@ -220,6 +220,8 @@ pub struct Config {
     pub ssh: Set<Vec<String>>,
     /// `remote.forks`: how many machines are worked on at once.
     pub forks: Set<usize>,
+    /// `remote.timeout`: seconds that a machine may be silent; `None`: for ever.
+    pub timeout: Set<Option<u32>>,
     /// `remotes`: machines by name.
     pub remotes: BTreeMap<String, Remote>,
     /// `color`.
@@ -229,7 +231,7 @@ pub struct Config {
 }
 
 /// Every key that the file may have. NAME is any word.
-const KEYS: [&str; 25] = [
+const KEYS: [&str; 26] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -248,6 +250,7 @@ const KEYS: [&str; 25] = [
     "snapshot.max_files",
     "remote.ssh",
     "remote.forks",
+    "remote.timeout",
     "remotes.NAME.host",
     "remotes.NAME.user",
     "remotes.NAME.port",
@@ -323,6 +326,7 @@ struct SnapshotTable {
 struct RemoteTable {
     ssh: Option<Words>,
     forks: Option<usize>,
+    timeout: Option<String>,
 }
 
 /// A command: its words, or text that is cut at blanks.
@@ -404,6 +408,7 @@ impl Config {
             return Err(value("remote.forks", "one machine at a time is the least".into()));
         }
         let older_than = file.retention.older_than.map(|text| age(&text)).transpose();
+        let timeout = file.remote.timeout.map(|text| silence(&text)).transpose();
         Ok(Self {
             file: Some(path.to_path_buf()),
             found: true,
@@ -425,6 +430,7 @@ impl Config {
             snapshot_max_files: Set::of(file.snapshot.max_files, 50_000),
             ssh: Set::of(ssh, vec!["ssh".into()]),
             forks: Set::of(file.remote.forks, 10),
+            timeout: Set::of(timeout.map_err(|why| value("remote.timeout", why))?, Some(60)),
             remotes: file.remotes,
             color: Set::of(file.color, Color::Auto),
             pager: Set::of(file.pager.map(Some), None),
@@ -547,6 +553,13 @@ pub fn age(text: &str) -> Result<i64, String> {
     number.parse::<i64>().ok().and_then(|n| n.checked_mul(seconds)).ok_or_else(wrong)
 }
 
+/// Seconds up to an hour from `90s`, `2m`; none from `0s`, which is for ever.
+fn silence(text: &str) -> Result<Option<u32>, String> {
+    let seconds = age(text)?;
+    let known = u32::try_from(seconds).ok().filter(|seconds| *seconds <= 3600);
+    Ok(Some(known.ok_or_else(|| format!("{text:?}: an hour is the most; 0s means for ever"))?).filter(|seconds| *seconds > 0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -599,7 +612,9 @@ mod tests {
         let config =
             read("[remote]\nssh = 'ssh -F /etc/x'\n[remotes.web]\nhost = '10.0.0.7'\nsudo = true\n[remotes.'a.b']\nport = 7\n")
                 .unwrap();
-        assert_eq!((config.ssh.value.len(), config.forks.value), (3, 10));
+        assert_eq!((config.ssh.value.len(), config.forks.value, config.timeout.value), (3, 10, Some(60)));
+        assert_eq!(read("[remote]\ntimeout = '0s'\n").unwrap().timeout, Set { value: None, from: From::File });
+        assert_eq!(read("[remote]\ntimeout = '2m'\n").unwrap().timeout.value, Some(120));
         let web = Remote { host: Some("10.0.0.7".into()), sudo: true, ..Remote::default() };
         assert_eq!(config.remotes["web"], web);
         assert_eq!(config.remotes["a.b"].port, Some(7));
@@ -636,6 +651,8 @@ mod tests {
             ("[commit]\ndeny = ['a[']", "unclosed character class"),
             ("store = 3", "line 1"),
             ("[remote]\nssh = ' '", "remote.ssh: no program is named"),
+            ("[remote]\ntimeout = '2h'", "remote.timeout: \"2h\": an hour is the most"),
+            ("[remote]\ntimeout = '2x'", "remote.timeout: \"2x\" is no age"),
             ("[remote]\nforks = 0", "remote.forks: one machine"),
             ("[remotes.web]\nport = 70000", "line 2"),
             ("[remotes]\nweb = 3", "line 2"),

@@ -431,6 +431,7 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     snapshot.max_files 50000 default
     remote.ssh ssh default
     remote.forks 10 default
+    remote.timeout 1m default
     color auto default
     pager more environment ($PAGER)
     "#);

@@ -205,7 +205,12 @@ fn a_commit_that_comes_to_nothing_waits_for_no_word() {
     let said = world.call(["commit", &id, "--confirm-within", "5m"]).run().with(1);
     assert!(said.stderr().contains("a part of it is committed already"), "{said}");
     world.call(["commit", &id]).run().ok();
-    let said = world.call(["commit", &id, "--confirm-within", "5m"]).run().ok();
+    // Who asks for a guard is told that there is none.
+    let said = world.call(["commit", &id, "--confirm-within", "5m"]).run().with(1);
+    assert!(said.stderr().contains("with --confirm-within: it is committed already\n"), "{said}");
+    assert!(said.stderr().contains(&format!("recant rollback {id}, then commit all of it")), "{said}");
+    assert!(!record(&world, &id).exists());
+    let said = world.call(["commit", &id]).run().ok();
     assert!(said.stderr().contains("nothing to commit"), "{said}");
     for wrong in ["5", "0s", "-1m", "500d", "soon"] {
         world.call(["commit", &id, &format!("--confirm-within={wrong}")]).run().with(2);
@@ -213,15 +218,106 @@ fn a_commit_that_comes_to_nothing_waits_for_no_word() {
 }
 
 #[test]
-fn a_record_that_is_garbled_is_said_and_stops_nothing() {
+fn one_that_waits_already_is_said_to_wait() {
     let (world, id, _) = scene();
+    world.call(["commit", &id, "--confirm-within", "1h"]).run().ok();
+    let said = world.call(["commit", &id, "--confirm-within", "5m"]).run().with(1);
+    assert!(said.stderr().contains("it is committed already, and waits to be confirmed until "), "{said}");
+    world.call(["confirm", &id]).run().ok();
+}
+
+#[test]
+fn what_its_rollback_needs_is_not_pruned_while_a_commit_waits() {
+    let (world, id, before) = scene();
     let said = world.call(["commit", &id, "--confirm-within", "1h", "--json"]).run().ok();
     kill(watcher(&said));
+    let other = world.begin();
+    for (words, what) in [(["checkpoint", "prune"], "the checkpoint of"), (["session", "prune"], "session")] {
+        for more in [&[][..], &["--dry-run"]] {
+            // Nothing of what is named beside it goes either.
+            let said = world.call(words.iter().chain(&[&*other, &id, "-y"]).chain(more)).run().with(1);
+            assert!(said.stderr().contains(&format!("cannot prune {what} {id}: it waits to be confirmed until ")), "{said}");
+            assert!(
+                said.stderr().contains(&format!("recant confirm {id} lets it stay, recant rollback {id} takes it back")),
+                "{said}"
+            );
+            world.call(["show", &other]).run().ok();
+        }
+    }
+    overdue(&world, &id, None);
+    world.recant("session new").ok();
+    before.assert_same(&world.manifest(), "taken back all the same");
+    world.call(["session", "prune", &id, "-y"]).run().ok();
+    // Confirmed, it goes as any other.
+    let (world, id, _) = scene();
+    world.call(["commit", &id, "--confirm-within", "1h"]).run().ok();
+    world.call(["confirm", &id]).run().ok();
+    world.call(["checkpoint", "prune", &id, "-y"]).run().ok();
+}
+
+#[test]
+fn a_record_that_is_garbled_is_named_by_every_verb_and_decided_by_a_word_or_a_rollback() {
+    for verb in ["confirm", "rollback"] {
+        let (world, id, before) = scene();
+        let said = world.call(["commit", &id, "--confirm-within", "1h", "--json"]).run().ok();
+        kill(watcher(&said));
+        std::fs::write(record(&world, &id), "{").expect("another record");
+        let named = format!(
+            "when session {id} is to be rolled back cannot be told; recant confirm {id} lets it stay, recant rollback {id}"
+        );
+        for words in ["session new", "list", "show ID", "diff ID", "log", "checkpoint list"] {
+            let said = world.recant(&words.replace("ID", &id)).ok();
+            assert!(said.stderr().contains(&named), "{words}: {said}");
+            assert!(said.stderr().contains(&record(&world, &id).display().to_string()), "{words}: {said}");
+        }
+        let said = world.recant("status").with(4);
+        assert!(said.stderr().contains(&named), "{said}");
+        let json = world.recant("status --json").with(4).json();
+        assert_eq!((&json["damaged"][0]["id"], json["damaged"].as_array().map(Vec::len)), (&id.as_str().into(), Some(1)));
+        let said = world.call(["checkpoint", "prune", &id, "-y"]).run().with(1);
+        assert!(said.stderr().contains("it waits to be confirmed, and until when cannot be told"), "{said}");
+        assert_eq!(world.status(&id), "committed");
+        world.call([verb, &id]).run().ok();
+        assert!(!record(&world, &id).exists());
+        match verb {
+            "confirm" => assert_eq!(world.status(&id), "committed"),
+            _ => before.assert_same(&world.manifest(), "taken back by hand"),
+        }
+        assert!(world.recant("status").ok().stderr().is_empty());
+    }
+}
+
+#[test]
+fn a_watcher_whose_record_is_garbled_goes_by_what_it_had_read() {
+    let (world, id, before) = scene();
+    let said = world.call(["commit", &id, "--confirm-within", "4s", "--json"]).run().ok();
+    let pid = watcher(&said);
     std::fs::write(record(&world, &id), "{").expect("another record");
-    let said = world.recant("session new").ok();
-    assert!(said.stderr().contains("whether session") && said.stderr().contains("cannot be told"), "{said}");
-    world.recant("status").ok();
-    assert_eq!(world.status(&id), "committed");
+    wait_until("the watcher's end", || !is_there(pid));
+    before.assert_same(&world.manifest(), "rolled back by itself");
+    assert_eq!(world.status(&id), "rolled_back");
+    assert!(!record(&world, &id).exists());
+    let log = world.recant("log --json").ok().stdout();
+    assert!(log.contains("\"result\":\"record unreadable\"") && log.contains("\"result\":\"not confirmed\""), "{log}");
+}
+
+#[test]
+fn what_keeps_a_watcher_from_its_work_is_told_by_status_and_log() {
+    let (world, id, _) = scene();
+    let said = world.call(["commit", &id, "--confirm-within", "4s", "--json"]).run().ok();
+    let pid = watcher(&said);
+    let header = world.session(&id).join("session.json");
+    let whole = std::fs::read(&header).expect("a header");
+    std::fs::write(&header, "{").expect("another header");
+    wait_until("the watcher's end", || !is_there(pid));
+    let said = world.recant("status").with(4);
+    assert!(said.stdout().contains("not all of it could be taken back") && said.stdout().contains("session.json"), "{said}");
+    let log = world.recant("log --json").ok().stdout();
+    assert!(log.contains("\"verb\":\"confirm\"") && log.contains("\"result\":\"failed\""), "{log}");
+    // Once that is mended the next verb takes it back.
+    std::fs::write(&header, whole).expect("the header");
+    world.recant("session new").ok();
+    assert_eq!(world.status(&id), "rolled_back");
 }
 
 /// Killed before every step: a commit that is on the tree is taken back when its time is over; one that is not leaves nothing.

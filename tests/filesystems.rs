@@ -356,14 +356,15 @@ fn an_immutable_file_and_folder_are_refused_before_anything_is_changed() {
 }
 
 #[test]
-fn a_mount_point_as_a_target_is_refused_before_anything_is_changed() {
+fn a_folder_that_is_mounted_itself_is_refused_before_anything_is_changed() {
     let world = World::new();
     if !is_root("a mount point as a target") {
         return;
     }
-    world.write("target", "old").write("other", "mounted over it").write("calm", "old");
+    world.mkdir("target").write("other/in", "mounted over it").write("calm", "old");
     let id = world.begin();
-    world.stage_write(&id, "target", "new").stage_write(&id, "calm", "new");
+    world.recant(&format!("session chmod {id} 0700 target")).ok();
+    world.stage_write(&id, "calm", "new");
     let dir = tempfile::tempdir().expect("a folder");
     let Some(_mount) = Mount::bind_at(dir, world.path("target"), &world.path("other"), "rw") else { return };
     refused(&world, &id, "target", None, "a mount point");

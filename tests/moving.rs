@@ -414,6 +414,15 @@ fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
             parts.insert(at, parts[at].clone());
         })
     };
+    // As a run leaves it that touched a folder.
+    let folder_time = |path: &str| {
+        let time = "2026-03-01T10:15:00.000000000Z";
+        let body = json!({"path": path, "before": time, "after": time}).to_string().into_bytes();
+        Parts::edited(&stream, |parts| {
+            let at = parts.iter().rposition(|part| part.0 == b'C').expect("a change");
+            parts.insert(at + 1, (b'T', body));
+        })
+    };
     let mut huge = stream[..16].to_vec();
     huge.extend_from_slice(b"H\xff\xff\xff\xff{}");
     let mut later = stream.clone();
@@ -428,6 +437,9 @@ fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
         ("the store itself", change(0, "/path", json!(store))),
         ("a folder above the store", change(0, "/path", json!(there.root().display().to_string()))),
         ("the root folder", change(0, "/path", json!("/"))),
+        ("the time of the store's folder", folder_time(&store)),
+        ("the time of a folder in the store", folder_time(&format!("{store}/sessions"))),
+        ("the time of a folder with ..", folder_time("/srv/../etc")),
         ("an id that is a path", head("/id", json!("../../../x"))),
         ("an id of another length", head("/id", json!("20260301-101500-k3fax"))),
         ("a number that is too large", change(0, "/n", json!(1_u64 << 40))),

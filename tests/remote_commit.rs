@@ -89,6 +89,12 @@ impl Scene {
         }
     }
 
+    fn assert_as_before_but(&self, edited: usize, what: &str) {
+        for n in (0..self.hosts.len()).filter(|n| *n != edited) {
+            self.before.assert_same(&common::manifest(&self.tree(n)), what);
+        }
+    }
+
     fn assert_done(&self, what: &str) {
         for n in 0..self.hosts.len() {
             let tree = self.tree(n);
@@ -199,6 +205,27 @@ fn where_one_conflicts_nothing_is_done_anywhere() {
     scene.assert_done("by force");
     scene.verb("rollback").ok();
     assert_eq!(std::fs::read_to_string(scene.tree(1).join("edited")).unwrap(), "theirs");
+}
+
+#[test]
+fn a_session_that_was_sent_in_vain_and_cannot_be_pruned_is_named() {
+    // Elsewhere it is there beforehand.
+    if !common::is_root("a tree at the same path on each machine") {
+        return;
+    }
+    let Some(scene) = Scene::new(&["a", "b"]) else { return };
+    std::fs::write(scene.tree(1).join("edited"), "theirs").unwrap();
+    // The verb, the import, the verb at its gate; and nobody is let in for the fourth.
+    scene.login(&scene.hosts[0], "echo >> times; if [ $(wc -l < times) = 4 ]; then exit 1; fi");
+    let said = scene.verb("commit").with(3);
+    let key = &scene.id;
+    let named = format!("a: session {key}, which was sent for this, stays there, pending: recant -H a session prune {key}");
+    assert!(said.stderr().contains(&named), "{said}");
+    assert!(!said.stderr().contains("b: session"), "{said}");
+    assert_eq!((scene.listed(0), scene.listed(1)), (vec!["pending".to_owned()], vec![]));
+    scene.world.call(["-H", "a", "session", "prune", key]).run().ok();
+    assert_eq!(scene.listed(0), [""; 0]);
+    scene.assert_as_before_but(1, "what was sent is gone");
 }
 
 #[test]

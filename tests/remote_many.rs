@@ -74,6 +74,9 @@ fn lists_come_from_files_and_from_ansible() {
     let said = world.call(["-H", "@ansible:web", "list"]).env("PATH", "/nowhere").run().with(1);
     assert!(said.stderr().contains("ansible-inventory: it cannot be started"), "{said}");
     world.recant("-H @nowhere list").with(1);
+    world.write("machines", "a\n# ours\n\nc d # not a name\n");
+    let said = world.recant("-H b,@machines list").with(2);
+    assert!(said.stderr().contains("recant: machines:4: \"c d\" is no host: that is no host's name"), "{said}");
 }
 
 #[test]
@@ -130,4 +133,28 @@ fn a_signal_ends_what_runs_and_nothing_more_is_begun() {
     assert_eq!(output.status.code(), Some(130), "{text}");
     assert!(text.contains("a      130        -  asked to end\nb      130        -  asked to end\n"), "{text}");
     assert!(!hosts[1].store().exists());
+}
+
+#[test]
+fn what_all_of_them_get_is_not_held_in_memory() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let hosts = ["a", "b"].map(|name| net.host(name));
+    const MIB: usize = 1 << 20;
+    let id = world.begin();
+    world.stage_write(&id, "large", vec![b'x'; 64 * MIB]);
+    let stream = world.root().join("stream");
+    let export = format!("exec \"$0\" session export {id} > {}", stream.display());
+    world.program("sh", ["-c", &export, env!("CARGO_BIN_EXE_recant")]).run().ok();
+    assert!(std::fs::metadata(&stream).expect("a stream").len() > 64 * MIB as u64);
+    // Heap, stacks of its threads and private mappings: less than the stream.
+    let import = format!("ulimit -d {} && exec \"$0\" -H a,b session import --json < {}", 48 << 10, stream.display());
+    let said = world.program("sh", ["-c", &import, env!("CARGO_BIN_EXE_recant")]).run().ok();
+    for (row, host) in said.json_lines().iter().zip(&hosts) {
+        assert_eq!((&row["host"], &row["documents"][0]["session"]), (&host.name.as_str().into(), &id.as_str().into()), "{said}");
+    }
+    let left = std::fs::read_dir(world.store())
+        .expect("the store")
+        .filter(|name| name.as_ref().expect("a name").file_name().to_string_lossy().starts_with(".spool"));
+    assert_eq!(left.count(), 0);
 }

@@ -155,9 +155,16 @@ fn a_restore_killed_before_any_step_is_all_done_or_not_begun() {
         let said = scene.with("snapshot restore 0", &format!("kill:{step}"));
         let what = format!("killed before step {step}");
         let recovered = scene.world.recant("recover").ok();
+        let left = scene.world.recant("list --json").ok().json()["sessions"].as_array().expect("a list").len();
+        let folders = std::fs::read_dir(scene.world.store().join("sessions")).expect("a folder").count();
         scene.world.assert_tidy(&what);
         let now = scene.world.manifest();
         let done = now == scene.states[&0];
+        assert_eq!(
+            (left, folders),
+            (usize::from(done), usize::from(done)),
+            "{what}: a restore that came to nothing leaves no session"
+        );
         if said.status == 0 {
             assert!(done && step > 60, "{what}: {said}");
             return;

@@ -418,3 +418,37 @@ fn where_nothing_can_be_locked_nothing_is_changed() {
     }
     world.recant(&format!("commit {id}")).ok();
 }
+
+#[test]
+fn where_openat2_is_missing_nothing_is_less_safe() {
+    if std::process::Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
+        return common::skip("a kernel without openat2: no strace here");
+    }
+    // An old kernel's answer, and that of a sandbox which does not know the call.
+    for error in ["ENOSYS", "EPERM"] {
+        let world = World::new();
+        let recant = |words: &str| {
+            let inject = format!("inject=openat2:error={error}");
+            let strace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=openat2", "-e", &inject, env!("CARGO_BIN_EXE_recant")];
+            world.program("strace", strace.into_iter().chain(words.split_whitespace())).run()
+        };
+        let (id, before) = scene(&world, 20);
+        recant(&format!("commit {id}")).ok();
+        let after = world.manifest();
+        assert_eq!((world.read("some/1/1"), world.exists("gone")), ("new and longer 1".into(), false), "{error}");
+        recant(&format!("rollback {id}")).ok();
+        before.assert_same(&world.manifest(), error);
+        recant(&format!("redo {id}")).ok();
+        timeless(after.clone()).assert_same(&timeless(world.manifest()), error);
+        recant(&format!("checkpoint verify {id}")).ok();
+        // A folder on the way has become a link to its own content elsewhere: as unsafe as before, and as refused.
+        std::fs::rename(world.path("some"), world.root().join("elsewhere")).expect("moved away");
+        world.symlink("../elsewhere", "some");
+        let swapped = world.manifest();
+        recant(&format!("rollback {id}")).with(3);
+        swapped.assert_same(&world.manifest(), error);
+        world.assert_tidy(error);
+        let taken = recant(&format!("snapshot create {}", world.tree().display())).ok();
+        assert_eq!(taken.stdout(), "0\n", "{error}");
+    }
+}

@@ -63,7 +63,7 @@ pub(super) fn loopback_up() -> io::Result<()> {
     // SAFETY: an ifreq holds bytes and numbers alone; all zero is a valid value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(b"lo") {
-        *to = (*from).cast_signed();
+        *to = libc::c_char::from_ne_bytes([*from]);
     }
     request.ifr_ifru.ifru_flags = i16::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap_or(0);
     // SAFETY: ioctl(2) SIOCSIFFLAGS reads one ifreq, which lives through the call.

@@ -4,9 +4,8 @@ use globset::GlobSetBuilder;
 use serde::Serialize;
 
 use super::args;
+use super::awaited::{self, Awaited};
 use super::bar::Bar;
-use super::confirm;
-use super::confirm::Awaited;
 use super::fold::{Line, fold};
 use super::gate::AtGate;
 use super::problem::{Against, Barrier, Problem};
@@ -183,29 +182,27 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
         () => Effect::Apply,
     };
     if !said.dry_run {
-        confirm::settle(call, store, &session.header)?;
+        awaited::settle(call, store, &session.header)?;
     }
     if act.verb != Verb::Rollback && !said.dry_run {
-        confirm::refuse_more(store, &session, act.verb)?;
+        awaited::refuse_more(store, &session, act.verb)?;
     }
-    // What is all in already is nothing to wait for.
-    let within = act.within.filter(|_| session.header.status() != Status::Committed);
-    if let Some(seconds) = within {
-        confirm::arm(call, store, &session, seconds)?;
+    if let Some(seconds) = act.within {
+        awaited::arm(call, store, &session, seconds)?;
     }
     let done = carry_out_in(call, store, &mut session, &paths, effect, &act);
-    let awaited = match within {
+    let awaited = match act.within {
         None => None,
         // Nothing was put on the tree.
         Some(_) if done.is_err() || session.header.counts.inside == 0 => {
-            confirm::disarm(call, store, session.id())?;
+            awaited::disarm(call, store, session.id())?;
             None
         }
-        Some(seconds) => Some(confirm::begin(call, store, &session, seconds)),
+        Some(seconds) => Some(awaited::begin(call, store, &session, seconds)),
     };
     let (report, ended) = done?;
     if !said.dry_run {
-        confirm::settle(call, store, &session.header)?;
+        awaited::settle(call, store, &session.header)?;
     }
     say(call, session.id(), &report, said, awaited.as_ref());
     Ok(ended)

@@ -2,7 +2,6 @@
 
 use super::Call;
 use super::problem::Problem;
-use crate::session::header::Origin;
 use crate::session::store::{Locked, Store};
 
 /// Begins a session and fills it. `command` is what a listing shows of it. Where `fill` fails it goes again.
@@ -13,7 +12,7 @@ pub fn filled<E: Into<Problem>>(
     command: String,
     fill: impl FnOnce(&mut Locked) -> Result<(), E>,
 ) -> Result<Locked, Problem> {
-    let mut session = store.begin(&call.fs, Origin::Staged, name, Some(command))?;
+    let mut session = store.begin_own(&call.fs, name, command)?;
     match fill(&mut session) {
         Ok(()) => Ok(session),
         Err(error) => {

@@ -53,6 +53,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         plain("snapshot.max_files", &config.snapshot_max_files, |n| json!(n)),
         plain("remote.ssh", &config.ssh, |words| json!(words)),
         plain("remote.forks", &config.forks, |n| json!(n)),
+        row("remote.timeout", config.timeout.from, json!(config.timeout.value), age(config.timeout.value.map(Into::into))),
         color(call),
         pager(call),
     ];

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -61,7 +62,8 @@ fn over_connection() -> Ended {
             Some(Verb::Run(_) | Verb::Shell(_)) => Input::Pipe,
             _ => Input::Guarded,
         };
-        far::relay(command, cut, input).map_err(|error| unstarted(&error))
+        let silence = request.silence.filter(|seconds| *seconds > 0).map(|seconds| Duration::from_secs(seconds.into()));
+        far::relay(command, cut, input, silence).map_err(|error| unstarted(&error))
     });
     ended.map_or_else(|problem| refused(&problem), |()| Ended::Done)
 }

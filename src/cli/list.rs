@@ -76,6 +76,11 @@ pub struct Damaged<'a> {
 }
 
 impl<'a> Damaged<'a> {
+    /// One that was said.
+    pub fn new(id: &'a str, why: &'a str) -> Self {
+        Self { id, why }
+    }
+
     /// All of them, each said to standard error too.
     pub fn say_all(call: &Call, broken: &'a [Broken]) -> Vec<Self> {
         for session in broken {

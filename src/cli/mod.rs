@@ -7,6 +7,7 @@
 
 mod apply;
 pub mod args;
+mod awaited;
 mod bar;
 mod begun;
 mod cat;
@@ -26,6 +27,7 @@ mod log;
 mod manual;
 mod moving;
 mod out;
+mod overdue;
 mod place;
 mod problem;
 mod prune;
@@ -43,6 +45,7 @@ mod snapshot_diff;
 mod snapshot_prune;
 mod snapshot_restore;
 mod snapshot_run;
+mod spool;
 mod stage;
 mod status;
 mod text;
@@ -170,6 +173,13 @@ fn effects(verb: &Verb) -> Effects {
     if only_reads { Effects::None } else { Effects::Some }
 }
 
+/// Whether a verb that only reads tells of what is in the store; `status` tells of all by itself.
+fn is_of_store(verb: &Verb) -> bool {
+    let looks =
+        matches!(verb, Verb::List | Verb::Show(_) | Verb::Diff(_) | Verb::Cat(_) | Verb::Log(_) | Verb::Checkpoint { .. });
+    looks || matches!(verb, Verb::Session { verb: SessionVerb::List | SessionVerb::Show(_) })
+}
+
 fn finish(out: &Out, ended: Result<Ended, Problem>, effects: Effects) -> Ended {
     // What was printed so far comes before what is said about the end.
     let ended = match (out.finish(), ended) {
@@ -263,7 +273,9 @@ impl Call {
             && !matches!(&verb, Verb::Confirm(args) if args.watch)
             && crate::capture::inside::inside().is_none()
         {
-            confirm::take_back_overdue(self)?;
+            overdue::take_back_overdue(self)?;
+        } else if is_of_store(&verb) {
+            overdue::say_all_unreadable(self)?;
         }
         match verb {
             Verb::Run(args) if !args.inside.is_empty() => snapshot_run::run_in(self, &args),

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::args;
+use super::awaited::refuse_prune;
 use super::discard::note_in_log;
 use super::list::Damaged;
 use super::problem::Problem;
@@ -97,6 +98,10 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
         }
         return say(call, target, &done);
     };
+    // Before the question.
+    for header in chosen(store)?.iter().filter(|_| !args.ids.is_empty()) {
+        refuse_prune(store, header, target.what)?;
+    }
     if args.dry_run {
         for header in chosen(store)? {
             done.bytes += (target.size)(&header);
@@ -133,6 +138,10 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
         };
         // Chosen before its lock was held: what has become needed since stays.
         if args.ids.is_empty() && !(target.may)(&session.header) {
+            continue;
+        }
+        if refuse_prune(store, &session.header, target.what).is_err() {
+            done.skipped.push(Skipped { id: header.id, why: "it waits to be confirmed" });
             continue;
         }
         let header = session.header.clone();

@@ -1,8 +1,8 @@
 //! `-H`: a verb that other machines carry out. One machine: as if it ran here; several are in `remote_many`.
 
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
-use std::time::Instant;
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -94,6 +94,7 @@ fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> Reque
         input: reads_input(call, &cli.verb),
         terminals,
         env: env.map(|(name, value)| (Word::from(&*name), Word::from(&*value))).collect(),
+        silence: call.config.timeout.value,
         store: target.store.clone(),
     }
 }
@@ -102,6 +103,8 @@ fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> Reque
 pub struct Ways {
     ssh: Ssh,
     install: Install,
+    /// How long a machine may be silent.
+    timeout: Option<Duration>,
     /// Signals of this process.
     pub signals: Signals,
 }
@@ -112,13 +115,24 @@ impl Ways {
         let words = call.config.ssh.value.iter().map(OsString::from).collect();
         let heard = signals::listen().at("listen to signals by", "a pipe")?;
         let install = if global.no_install { Install::Never } else { Install::Allowed };
-        Ok(Self { ssh: Ssh { words, shielding: signals::kept_from }, install, signals: Signals::from(heard) })
+        let timeout = call.config.timeout.value.map(|seconds| Duration::from_secs(seconds.into()));
+        Ok(Self {
+            ssh: Ssh { words, shielding: signals::kept_from, showing: show },
+            install,
+            timeout,
+            signals: Signals::from(heard),
+        })
     }
 
     /// The way to one of them.
     pub fn link<'a>(&'a self, target: &'a Target, ssh_says: SshSays) -> Link<'a> {
-        Link { ssh: &self.ssh, target, install: self.install, ssh_says, signals: Some(&self.signals) }
+        Link { ssh: &self.ssh, target, install: self.install, ssh_says, timeout: self.timeout, signals: Some(&self.signals) }
     }
+}
+
+/// What nobody reads any more is lost.
+fn show(bytes: &[u8]) {
+    drop(std::io::stderr().write_all(bytes));
 }
 
 /// One machine, and this call.

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::args::{Back, Cli, Commit, OnLimit, Verb};
 use super::problem::Problem;
 use super::remote::Ways;
+use super::spool::Spool;
 use super::{Call, Ended, text};
 use crate::engine::job;
 use crate::error::{At, Kind};
@@ -302,11 +303,11 @@ impl Hosts<'_> {
 
     /// Brings all machines to their gates, sends the session where it is missing, and gives the word: `go` where all are ready.
     fn at_gate(&self, session: Option<&Sendable>) -> Result<Vec<Row>, Problem> {
-        let export = Export { call: self.call, session, file: std::cell::OnceCell::new() };
+        let export = Export { call: self.call, session, stream: std::cell::OnceCell::new() };
         let mut rows: Vec<Row> = self.targets.iter().map(|_| Row::default()).collect();
         let (tell, told) = channel();
         std::thread::scope(|scope| {
-            let start = |host: usize, sent: Option<File>| {
+            let start = |host: usize, sent: Option<io::BufReader<File>>| {
                 let (say, hear) = channel();
                 let (link, tell) = (self.ways.link(&self.targets[host], SshSays::Gathered), tell.clone());
                 let (gated, import) = (self.gated(host), self.request(host, ["session", "import"].map(OsString::from), true));
@@ -518,39 +519,28 @@ fn all(says: &[Sender<&'static [u8]>], words: &'static [u8]) {
     says.iter().for_each(|say| tell_one(say, words));
 }
 
-/// The session as one stream, made once it is asked for: a file without a name in the store.
+/// The session as one stream, made once it is asked for.
 struct Export<'a> {
     call: &'a Call,
     session: Option<&'a Sendable>,
-    file: std::cell::OnceCell<File>,
+    stream: std::cell::OnceCell<Spool>,
 }
 
 impl Export<'_> {
     /// The stream from its beginning, for one machine.
-    fn open(&self) -> Result<File, Problem> {
-        if self.file.get().is_none() {
-            let made = self.make()?;
+    fn open(&self) -> Result<io::BufReader<File>, Problem> {
+        if self.stream.get().is_none() {
             // It was not there a line above, and this is one thread.
-            let _first = self.file.set(made);
+            let _first = self.stream.set(self.make()?);
         }
-        let file = self.file.get().ok_or_else(|| Problem::refused("there is no stream"))?;
-        let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(file));
-        Ok(File::open(&path).at("open", path)?)
+        let stream = self.stream.get().ok_or_else(|| Problem::refused("there is no stream"))?;
+        Ok(stream.open().at("read once more", "the export")?)
     }
 
-    fn make(&self) -> Result<File, Problem> {
+    fn make(&self) -> Result<Spool, Problem> {
         let id = self.session.map(|session| session.id.to_string()).unwrap_or_default();
         let (store, session) = self.call.locked(&id)?;
-        let name = format!(".export-{id}").into_bytes();
-        let at = store.dir.at(&name);
-        let fs = &self.call.fs;
-        fs.unlink_if_there(at).at("remove", at)?;
-        let file = fs.create(at, 0o600).at("make", at)?;
-        fs.unlink(at).at("remove", at)?;
-        let mut writer = io::BufWriter::with_capacity(256 << 10, &file);
-        moving::export(&session, moving::With::Changes, &mut writer)?;
-        drop(writer);
-        Ok(file)
+        Spool::of(self.call, store, |to| Ok(moving::export(&session, moving::With::Changes, to)?))
     }
 }
 
@@ -579,13 +569,13 @@ impl Read for Heard {
 fn one(
     host: usize,
     link: &Link<'_>,
-    send: Option<(Request, File)>,
+    send: Option<(Request, io::BufReader<File>)>,
     gated: &Request,
     hear: Receiver<&'static [u8]>,
     tell: &Sender<Event>,
 ) {
     if let Some((import, file)) = send {
-        let input = Box::new(io::BufReader::with_capacity(256 << 10, file)) as Input;
+        let input = Box::new(file) as Input;
         let ended = gather(link, &import, Some(input), &mut |_| ());
         // Conflicts are the commit's to tell: --force may be asked for.
         if !matches!(ended.status, Ok(0 | 3)) {

@@ -48,7 +48,9 @@ pub fn read(words: &str, remotes: &BTreeMap<String, Remote>) -> Result<Hosts, Pr
 fn of_file(path: &str, remotes: &BTreeMap<String, Remote>) -> Result<Vec<Target>, Problem> {
     let text = std::fs::read_to_string(path).at("read the list of machines", path)?;
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
-    lines.filter(|line| !line.is_empty()).map(|line| Ok(Target::parse(line, remotes)?)).collect()
+    let named = (1..).zip(lines).filter(|(_, line)| !line.is_empty());
+    let wrong = |n: u32, problem: Problem| Problem { message: format!("{path}:{n}: {}", problem.message), ..problem }.path(path);
+    named.map(|(n, line)| Target::parse(line, remotes).map_err(|error| wrong(n, error.into()))).collect()
 }
 
 /// What `ansible-inventory --list` prints.

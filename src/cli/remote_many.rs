@@ -2,8 +2,7 @@
 //! at the end tells how it went.
 
 use std::collections::BTreeMap;
-use std::io::{Cursor, Read};
-use std::sync::Arc;
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
@@ -16,6 +15,7 @@ use serde_json::{Value, json};
 use super::args::{Cli, Verb};
 use super::problem::Problem;
 use super::remote::Ways;
+use super::spool::Spool;
 use super::text::{self, Side};
 use super::{Call, Effects, Ended, effects};
 use crate::error::At;
@@ -49,9 +49,9 @@ pub fn carry_out(
     if asks(&cli.verb) {
         call.confirm(&format!("Carry this out on {there}?"))?;
     }
-    let (input, is_given) = input(&cli.verb)?;
+    let input = input(call, &cli.verb)?;
     let requests: Vec<Request> =
-        targets.iter().map(|target| Request { terminals: Vec::new(), input: is_given, ..request(target) }).collect();
+        targets.iter().map(|target| Request { terminals: Vec::new(), input: input.is_some(), ..request(target) }).collect();
     let forks = cli.global.forks.map_or(call.config.forks.value, usize::from).min(targets.len());
     let mut shown = Shower { call, answers: BTreeMap::new(), next: 0, rows: Vec::new() };
     let (tell, told) = channel();
@@ -63,8 +63,7 @@ pub fn carry_out(
                 while let n = next.fetch_add(1, Ordering::Relaxed)
                     && let Some(target) = targets.get(n)
                 {
-                    let input = is_given.then(|| Box::new(Cursor::new(input.clone())) as Input);
-                    let _ended = tell.send((n, one(ways, target, &requests[n], input)));
+                    let _ended = tell.send((n, one(ways, target, &requests[n], input.as_ref())));
                 }
             });
         }
@@ -89,30 +88,38 @@ fn asks(verb: &Verb) -> bool {
 }
 
 /// Standard input, read once for all; a keyboard is nobody's.
-fn input(verb: &Verb) -> Result<(Arc<[u8]>, bool), Problem> {
+fn input(call: &Call, verb: &Verb) -> Result<Option<Spool>, Problem> {
     use std::io::IsTerminal;
-    let mut stdin = std::io::stdin();
+    let mut stdin = io::stdin();
     if !super::remote::takes_content(verb) || stdin.is_terminal() {
-        return Ok((Arc::default(), false));
+        return Ok(None);
     }
-    let mut bytes = Vec::new();
-    stdin.read_to_end(&mut bytes).at("read", "standard input")?;
-    Ok((bytes.into(), true))
+    let store = call.made_store()?;
+    let spool = Spool::of(call, &store, |to| {
+        io::copy(&mut stdin, to).at("keep in the store for all machines", "standard input")?;
+        Ok(())
+    });
+    spool.map(Some)
 }
 
 /// One machine. After a signal none is begun any more.
-fn one(ways: &Ways, target: &Target, request: &Request, input: Option<Input>) -> Answer {
+fn one(ways: &Ways, target: &Target, request: &Request, input: Option<&Spool>) -> Answer {
     let (mut output, mut errors) = (Vec::new(), Vec::new());
     let signal = ways.signals.came().load(Ordering::SeqCst);
+    let host = || target.name.clone();
+    let unread = |source| Error::Input { host: host(), source };
     let ended = if signal != 0 {
-        Err(Error::Asked { host: target.name.clone(), signal })
+        Err(Error::Asked { host: host(), signal })
     } else {
-        ways.link(target, SshSays::Gathered).carry_out(request, input, &mut |stream, bytes| {
-            match stream {
-                Stream::Output => output.extend(bytes),
-                Stream::Errors => errors.extend(bytes),
-            }
-            Ok(())
+        input.map(Spool::open).transpose().map_err(unread).and_then(|input| {
+            let input = input.map(|input| Box::new(input) as Input);
+            ways.link(target, SshSays::Gathered).carry_out(request, input, &mut |stream, bytes| {
+                match stream {
+                    Stream::Output => output.extend(bytes),
+                    Stream::Errors => errors.extend(bytes),
+                }
+                Ok(())
+            })
         })
     };
     Answer { output, errors, ended }
@@ -137,6 +144,7 @@ impl Answer {
         match &self.ended {
             Err(Error::Unreached { .. } | Error::NoSsh { .. }) => "no connection".into(),
             Err(Error::Lost { .. }) => "connection cut".into(),
+            Err(Error::Mute { .. } | Error::Noise { .. } | Error::Stalled { .. }) => "no answer".into(),
             Err(Error::Missing { .. } | Error::NotInstalled { .. }) => "no recant".into(),
             Err(Error::Asked { .. }) => "asked to end".into(),
             Err(_) => "refused".into(),

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::confirm;
-use super::confirm::Waiting;
+use super::awaited::{self, Waiting};
 use super::list::Damaged;
 use super::problem::Problem;
 use super::{Call, Ended, Standing, cut_off, recover, text};
@@ -83,7 +82,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
             Status::Discarded => counts.discarded += 1,
         }
     }
-    let unconfirmed = store.map_or(Ok(Vec::new()), |store| confirm::waiting(call, store))?;
+    let (unconfirmed, unreadable) = store.map_or(Ok(Default::default()), awaited::waiting)?;
     let prunable = prunable(&headers);
     let bytes = headers.iter().map(size).sum();
     let warn_bytes = call.config.warn_size.value;
@@ -91,7 +90,11 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     if call.out.is_text() {
         print(call, store, &row, &counts, &journaled, &unconfirmed, &prunable);
     }
-    let damaged = Damaged::say_all(call, &broken);
+    let mut damaged = Damaged::say_all(call, &broken);
+    for (id, why) in &unreadable {
+        call.out.warn(awaited::unreadable(id, why));
+        damaged.push(Damaged::new(id.as_str(), why));
+    }
     if !call.out.is_text() {
         call.out.document(&Whole {
             store: row,

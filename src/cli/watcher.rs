@@ -2,11 +2,10 @@
 //! any later recant that changes something does it as well.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::confirm::detach;
 use crate::fs::path::AbsPath;
 use crate::remote::install::PLACE;
 use crate::session::id::Id;
@@ -66,6 +65,20 @@ fn only() -> Option<String> {
 #[cfg(feature = "crash-points")]
 fn only() -> Option<String> {
     std::env::var("RECANT_CONFIRM_BY").ok()
+}
+
+/// The watcher of a machine that has nothing else: a process of its own, without terminal and parent.
+fn detach(store: &AbsPath, id: &Id) -> Option<Watcher> {
+    let program = std::env::current_exe().ok()?;
+    let mut command = Command::new(program);
+    command.arg("--store").arg(store.as_path()).args(["confirm", "--watch", id.as_str()]);
+    // What a test does to one process is not meant for the other.
+    command.env_remove("RECANT_STEPS").current_dir("/");
+    // What goes wrong it notes in the store.
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let mut first = [0];
+    let watches = child.stdout.take()?.read(&mut first).is_ok_and(|got| got == 1);
+    watches.then(|| Watcher::Process(child.id()))
 }
 
 fn systemd(store: &AbsPath, id: &Id, seconds: i64, asked: bool) -> Option<Watcher> {

@@ -11,7 +11,7 @@ use super::plan::Told;
 use super::prepare::Intended;
 use super::reach::{Named, Reach};
 use super::step::{Act, Spot, Step};
-use super::{Error, Progress, facts, meta, undo};
+use super::{Error, Progress, facts, in_place, meta, undo};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Time, leads_nowhere};
@@ -105,6 +105,7 @@ fn do_step(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<Time>, 
     match step.act {
         Act::Stay => return Ok(None),
         Act::SetMeta => set_meta(fs, &target, step)?,
+        Act::WriteInPlace => in_place::write(fs, reach, &target, step)?,
         Act::Place => {
             let to_at = named(reach, step.at.to.as_ref(), step)?;
             fs.place(to_at.at(), target.at()).map_err(|error| taken(step, error))?;

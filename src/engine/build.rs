@@ -36,7 +36,7 @@ impl Draft<'_> {
         let folders = self.worked_in(&items)?;
         let opened = self.open_up(&folders, &mut items)?;
         let mut names = Names::new(self.session, self.verb, generation)?;
-        for item in items.iter_mut().filter(|item| item.moves()) {
+        for item in items.iter_mut().filter(|item| item.carries()) {
             self.find_places(item, &mut names)?;
         }
         self.notes.extend(kept_in_full(&items, limits));
@@ -91,6 +91,9 @@ impl Draft<'_> {
 
     /// Where what goes is kept, and where what comes is made ready.
     fn find_places(&mut self, item: &mut Item, names: &mut Names) -> Result<(), Error> {
+        if item.act == Act::WriteInPlace {
+            return names.keep(item);
+        }
         let copies = self.copies(&item.path)?;
         if copies && item.whole {
             let why = "the folder that is there lies on another file system than the store, and cannot be kept; move it away";
@@ -185,8 +188,8 @@ impl Draft<'_> {
         times: &[FolderTime],
     ) -> Result<Vec<RootRecord>, Error> {
         let mut records: BTreeMap<AbsPath, RootRecord> = BTreeMap::new();
-        let in_place: Vec<AbsPath> =
-            items.iter().filter(|item| item.act == Act::SetMeta).filter_map(|item| item.path.parent()).collect();
+        let stays = |item: &&Item| matches!(item.act, Act::SetMeta | Act::WriteInPlace);
+        let in_place: Vec<AbsPath> = items.iter().filter(|item| stays(item)).filter_map(|item| item.path.parent()).collect();
         for path in folders.keys().chain(times.iter().map(|time| &time.path)).chain(&in_place) {
             let root = self.reach.roots.root_of(path).at("find the mount of", path)?;
             if records.contains_key(&root.mount.point) {
@@ -210,7 +213,7 @@ impl Draft<'_> {
             self.sides[item.index as usize] = item.side;
         }
         let mut header = self.session.header.sealing(&self.sides);
-        let moving = || items.iter().filter(|item| item.moves());
+        let moving = || items.iter().filter(|item| item.carries());
         let moved: u64 = moving().filter_map(|item| item.from.as_ref()).map(|seen| seen.blocks).sum();
         let came: u64 = moving().filter_map(|item| item.to.as_ref()).map(|seen| seen.blocks).sum();
         // Numbers for people, from a header that somebody may have garbled.
@@ -234,7 +237,7 @@ fn kept_bytes(items: &[Item], verb: Verb) -> u64 {
 fn kept_in_full(items: &[Item], limits: Option<&Limits>) -> Vec<String> {
     let Some(limits) = limits else { return Vec::new() };
     let mut tally = Tally::new(limits);
-    for item in items.iter().filter(|item| item.moves()) {
+    for item in items.iter().filter(|item| item.carries()) {
         tally.count(&item.path, item.from.as_ref().map(|seen| &seen.state), item.to.as_ref().map(|seen| &seen.state));
     }
     let large = tally.over().into_iter();

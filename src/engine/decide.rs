@@ -13,7 +13,7 @@ use super::prepare::Hands;
 use super::reach::{Named, Reach, parent_of};
 use super::step::{Act, Spot, Step};
 use super::undo::{Left, Whose, clean, holds, open, undo_step, whose};
-use super::{Error, meta};
+use super::{Error, in_place, meta};
 use crate::checkpoint::manifest::{Kept, Original, Reading, Writing, name_written};
 use crate::error::At;
 use crate::fs::Fs;
@@ -206,6 +206,7 @@ impl Deciding<'_> {
         let why = undo_step(self.fs, self.reach, fresh, self.step)?;
         let Some(n) = n else { return self.put_back_metadata(why) };
         let why = match why {
+            Some(why) if self.step.act == Act::WriteInPlace => self.write_back(why, n)?,
             Some(why) => self.change_places(why)?,
             None => None,
         };
@@ -268,6 +269,52 @@ impl Deciding<'_> {
         Ok(None)
     }
 
+    /// The recorded content is written over what somebody wrote into the inode, once that is kept.
+    fn write_back(&mut self, why: String, n: u32) -> Result<Option<String>, Error> {
+        let Some(target) = open(self.reach.path(self.step.path), "open the folder of", self.step.path)? else {
+            return Ok(Some(why));
+        };
+        for k in 0.. {
+            let kept = self.written_there(n, k);
+            let named = self.reach.spot(&kept).at("open the folder of", &kept)?;
+            if named.at().stat().at("look at", &kept)?.is_none() {
+                let Some(mut seen) = look::look(target.at()).at("look at", self.step.path)? else { return Ok(Some(why)) };
+                read_digest(&mut seen, target.at())?;
+                let temp = Spot::Session([&*displaced_below(self.journal), format!("/{n}.new").as_bytes()].concat());
+                self.copy_whole(&Spot::Tree(self.step.path.clone()), &kept, &temp, &seen)?;
+                break;
+            }
+            // Of a try that was cut off in the middle, unless somebody has written there again.
+            if in_place::is_left_from(self.reach, &target, self.step, &kept)? {
+                break;
+            }
+        }
+        Ok((!in_place::force(self.fs, self.reach, &target, self.step)?).then_some(why))
+    }
+
+    /// Where what somebody wrote into an inode is copied to until it is clear what becomes of it.
+    fn written_there(&self, n: u32, k: u32) -> Spot {
+        Spot::Session([&*displaced_below(self.journal), format!("/{n}.found{k}").as_bytes()].concat())
+    }
+
+    fn keep_written(&mut self, n: u32) -> Result<(), Error> {
+        for k in 0.. {
+            let kept = self.written_there(n, k);
+            let named = self.reach.spot(&kept).at("open the folder of", &kept)?;
+            if named.at().stat().at("look at", &kept)?.is_none() {
+                break;
+            }
+            self.put_away(&kept, n)?;
+        }
+        Ok(())
+    }
+
+    /// Whether an inode that is written into holds what it held before.
+    fn is_back(&mut self) -> Result<bool, Error> {
+        let target = open(self.reach.path(self.step.path), "open the folder of", self.step.path)?;
+        target.map_or(Ok(false), |target| in_place::is_untouched(&target, self.step))
+    }
+
     /// Where the recorded object lies after the step, or what was put if there was nothing before.
     fn spot(&self) -> Option<Spot> {
         self.step.at.out.clone().or_else(|| self.step.at.to.clone())
@@ -275,6 +322,9 @@ impl Deciding<'_> {
 
     /// What took the recorded object's spot when that went back.
     fn keep_found(&mut self, n: u32) -> Result<(), Error> {
+        if self.step.act == Act::WriteInPlace {
+            return self.keep_written(n);
+        }
         let Some(spot) = self.spot() else { return Ok(()) };
         let found = found_beside(&spot)?;
         if open(self.reach.spot(&found), "open the folder of", &found)?.is_some() {
@@ -293,6 +343,9 @@ impl Deciding<'_> {
 
     /// The recorded object, where it is not at its path.
     fn keep_recorded(&mut self, n: u32) -> Result<(), Error> {
+        if let (Act::WriteInPlace, Some(home)) = (self.step.act, &self.step.at.home) {
+            return if self.is_back()? { Ok(()) } else { self.put_away(&home.clone(), n) };
+        }
         let Some(spot) = self.step.at.out.clone() else { return Ok(()) };
         let lies = open(self.reach.spot(&spot), "open the folder of", &spot)?;
         if holds(lies.as_ref(), self.step.from.as_deref())? { self.put_away(&spot, n) } else { Ok(()) }
@@ -319,7 +372,8 @@ impl Deciding<'_> {
                 self.fs.remove_all(lies.at()).at("remove", spot)?;
                 return Ok(());
             }
-            if self.step.at.copied && self.step.from.as_deref().is_some_and(same) {
+            let back = self.step.act != Act::WriteInPlace || self.is_back()?;
+            if back && self.step.at.copied && self.step.from.as_deref().is_some_and(same) {
                 self.fs.remove_all(named.at()).at("remove", named.at())?;
                 break;
             }
@@ -336,14 +390,18 @@ impl Deciding<'_> {
 
     /// Between two file systems: copied whole and durable before it goes (I7).
     fn copy_away(&mut self, spot: &Spot, to: &Spot, temp: &Spot, seen: &Seen) -> Result<(), Error> {
+        self.copy_whole(spot, to, temp, seen)?;
+        let lies = self.reach.spot(spot).at("open the folder of", spot)?;
+        Ok(self.fs.remove_all(lies.at()).at("remove", spot)?)
+    }
+
+    fn copy_whole(&mut self, spot: &Spot, to: &Spot, temp: &Spot, seen: &Seen) -> Result<(), Error> {
         Hands::new(self.fs, self.reach, self.journal.frame()).copy(spot, temp, seen, true)?;
         let (temp, to) =
             (self.reach.spot(temp).at("open the folder of", temp)?, self.reach.spot(to).at("open the folder of", to)?);
         self.fs.sync_at(temp.at()).at("sync", temp.at())?; // D1
         self.fs.place(temp.at(), to.at()).at("put away", to.at())?;
-        self.fs.sync_dir(&to.dir).at("sync", to.dir.path().display())?; // D2, before the only other one goes
-        let lies = self.reach.spot(spot).at("open the folder of", spot)?;
-        Ok(self.fs.remove_all(lies.at()).at("remove", spot)?)
+        Ok(self.fs.sync_dir(&to.dir).at("sync", to.dir.path().display())?) // D2, before the only other one goes
     }
 }
 

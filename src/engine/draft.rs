@@ -1,6 +1,7 @@
 //! A plan in the making: what goes on, what stands against it, and what is left out.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::os::unix::fs::MetadataExt;
 
 use super::Error;
 use super::conflict::Conflict;
@@ -11,6 +12,7 @@ use super::reach::Reach;
 use super::step::Act;
 use crate::error::At;
 use crate::fs::dir::Sort;
+use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 use crate::session::sides::Side;
 use crate::session::store::Session;
@@ -52,7 +54,7 @@ impl<'s> Draft<'s> {
             copy_all: roads.copy_all,
             parted,
             reach,
-            session_mount: session.dir.stat().at("look at", session.dir.path().display())?.mount,
+            session_mount: mounts::id_of(&session.dir).at("look at", session.dir.path().display())?,
             leaving: HashSet::new(),
             names_here: HashMap::new(),
             me: rustix::process::geteuid(),
@@ -138,6 +140,29 @@ impl<'s> Draft<'s> {
                 self.conflicts.push(Conflict::said(&item.path, "the kept original as it was", found));
             }
         }
+    }
+
+    /// A file that is written into is to be reached by one path alone: under another it would be kept as it was, and be written to there.
+    pub fn check_written_into(&mut self) -> Result<(), Error> {
+        let mut written: HashMap<Identity, &AbsPath> = HashMap::new();
+        for item in self.items.iter().filter(|item| item.act == Act::WriteInPlace) {
+            written.extend(item.from.as_ref().map(|from| (from.print.identity, &item.path)));
+        }
+        if written.is_empty() {
+            return Ok(());
+        }
+        let device = |path: &AbsPath| path.as_path().symlink_metadata().map(|meta| meta.dev()).at("look at", path);
+        for item in self.items.iter().filter(|item| item.act != Act::Stay) {
+            let Some(path) = item.from.as_ref().and_then(|from| written.get(&from.print.identity)) else { continue };
+            if **path != item.path && device(path)? == device(&item.path)? {
+                let why = format!(
+                    "it is the same file as {}, which is mounted there; a session that changes one of the two alone can be committed",
+                    path
+                );
+                self.refused.push((item.path.to_string(), why));
+            }
+        }
+        Ok(())
     }
 
     /// What is to be put where no folder is now needs one that comes with it.

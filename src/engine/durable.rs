@@ -9,6 +9,7 @@ use super::item::Item;
 use super::journal::Journal;
 use super::reach::{Named, Reach, split};
 use super::step::{Act, Spot};
+use super::undo::open;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, leads_nowhere};
@@ -29,7 +30,8 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
     let mut in_place: Vec<&AbsPath> = Vec::new();
     for step in journal.steps() {
         if held.len() + folders.len() + in_place.len() > MANY {
-            return sync_file_systems(fs, reach, journal);
+            sync_file_systems(fs, reach, journal)?;
+            return sync_mounted(fs, reach, journal);
         }
         let home = step.at.put_away().cloned();
         for spot in [step.at.to, step.at.out, home].into_iter().flatten() {
@@ -98,6 +100,17 @@ fn sync_file_systems(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<()
         if !synced.contains(&dev) {
             synced.push(dev);
             fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
+        }
+    }
+    Ok(())
+}
+
+/// Files that are mounted themselves, whose metadata was set: they lie on file systems that no root leads to.
+fn sync_mounted(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+    for step in journal.steps().filter(|step| step.act == Act::SetMeta && !step.was_folder()) {
+        let Some(named) = open(reach.path(step.path), "open the folder of", step.path)? else { continue };
+        if named.at().stat().at("look at", step.path)?.is_some_and(|stat| stat.mount_root) {
+            fs.sync_at(named.at()).at("sync", step.path)?;
         }
     }
     Ok(())

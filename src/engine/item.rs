@@ -82,6 +82,8 @@ pub struct Planning {
     pub as_it_is: bool,
     /// Planning read content whose digest the session does not have yet.
     pub learned: bool,
+    /// It is itself mounted there: a file, as a folder that is cannot be changed.
+    pub mounted: bool,
 }
 
 impl Item {
@@ -107,7 +109,7 @@ impl Item {
 
     /// Whether names change, and no folder comes or goes.
     fn is_leaf(&self) -> bool {
-        self.moves() && !self.brings_folder() && !self.leaves_folder()
+        self.carries() && !self.brings_folder() && !self.leaves_folder()
     }
 
     /// Whether metadata is set by a step of its own, at last.
@@ -118,6 +120,11 @@ impl Item {
     /// Whether names change.
     pub fn moves(&self) -> bool {
         matches!(self.act, Act::Place | Act::Replace | Act::Remove)
+    }
+
+    /// Whether an object goes or comes: names change, or content is written into an inode.
+    pub fn carries(&self) -> bool {
+        self.moves() || self.act == Act::WriteInPlace
     }
 
     /// Whether `verb` overwrites something by force that goes under `displaced/`: a commit keeps it as the `before` instead.
@@ -180,6 +187,7 @@ impl Frame<'_> {
         match item.act {
             Act::SetMeta => return Places::default(),
             Act::Stay => return Places { spare: held(), ..Places::default() },
+            Act::WriteInPlace => return Places { home: self.home(item), copied: true, spare: held(), ..Places::default() },
             Act::Place | Act::Replace | Act::Remove => {}
         }
         let own = |kind: &str| Spot::Session(format!("held/objects/{kind}-{}", item.n).into_bytes());

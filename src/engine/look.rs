@@ -15,6 +15,7 @@ use crate::checkpoint::manifest::Kept;
 use crate::error::At;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
 use crate::fs::lease::{Writers, writers};
+use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
 use crate::session::sides::Side;
 use crate::session::store::Session;
@@ -211,6 +212,7 @@ impl<'r> Eye<'r> {
         item.act = match (&item.from, &mv.to) {
             (None, None) => Act::Stay,
             (None, Some(_)) => Act::Place,
+            (Some(_), Some(_)) if item.planning.mounted => Act::WriteInPlace,
             (Some(_), Some(_)) => Act::Replace,
             (Some(_), None) => Act::Remove,
         };
@@ -218,6 +220,13 @@ impl<'r> Eye<'r> {
         item.planning.as_recorded = held.as_ref().zip(mv.to.as_ref()).is_some_and(|(held, to)| held.state.meta == to.meta);
         item.held = mv.to_at.filter(|_| held.is_some());
         item.to = mv.to.map(|to| as_recorded(to, held));
+        if let (Act::WriteInPlace, Some(from), Some(to)) = (item.act, &item.from, &mut item.to) {
+            (to.print, to.nlink) = (from.print, from.nlink);
+            if from.nlink > 1 {
+                looked.note =
+                    Some(format!("{}: it is mounted there and written into: its other names have the content too", mv.path));
+            }
+        }
         if let Some(why) = mv.uncovered {
             item.kept = Kept::Uncovered { why: why.into() };
         }
@@ -250,11 +259,14 @@ impl<'r> Eye<'r> {
     fn look_in(&mut self, dir: &Dir, parent: &Stat, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
         let at = dir.at(mv.path.name());
         let stat = at.stat().at("look at", &mv.path)?;
-        if stat.is_some_and(|stat| stat.mount_root) {
-            looked.verdict = Verdict::Refused("something is mounted there".into());
+        looked.item.planning.mounted = stat.is_some_and(|stat| stat.mount_root);
+        if let Some(stat) = stat.filter(|stat| stat.mount_root)
+            && let Some(why) = self.not_written(&stat, mv)
+        {
+            looked.verdict = Verdict::Refused(why);
             return Ok(());
         }
-        if stat.is_some_and(|stat| stat.locked) || parent.locked {
+        if stat.is_some_and(|stat| stat.locked) || parent.locked && !looked.item.planning.mounted {
             let why = "it, or the folder that it lies in, is immutable or append-only (chattr -ia takes that off)";
             looked.verdict = Verdict::Refused(why.into());
             return Ok(());
@@ -296,6 +308,30 @@ impl<'r> Eye<'r> {
         }
     }
 
+    /// Why what is mounted at a path cannot become what is wanted there. It cannot be renamed, nor taken away: a file is written into.
+    fn not_written(&self, stat: &Stat, mv: &Move) -> Option<String> {
+        let is_file = |object: &Object| matches!(object, Some(State { what: What::File { .. }, .. }));
+        if stat.sort != Sort::File || !is_file(&mv.to) || mv.uncovered.is_some() {
+            let wanted = match &mv.to {
+                None => "removed",
+                Some(_) if mv.in_place => "changed",
+                Some(_) => "replaced",
+            };
+            let sort = sort_word(stat.sort);
+            return Some(format!(
+                "a {sort} is mounted there, which cannot be {wanted}; umount it, or name the other paths alone"
+            ));
+        }
+        let mount = self.reach.roots.mounts().iter().rfind(|mount| mount.point == mv.path);
+        if mount.is_some_and(Mount::read_only) {
+            return Some("the file that is mounted there is mounted read-only".into());
+        }
+        let own = self.me == 0 || self.me == stat.uid;
+        (!own).then(|| {
+            format!("it is mounted there, and only its owner (user {}) can have its content and its times written", stat.uid)
+        })
+    }
+
     /// Metadata can be set on what is there only if it is of the same kind; a folder that is to go has to be one that is emptied.
     fn cannot_keep(&self, mv: &Move, found: Option<&Seen>) -> bool {
         let sort = |object: &Object| object.as_ref().map(State::sort);
@@ -325,7 +361,7 @@ impl<'r> Eye<'r> {
         }
         let Some(file) = &found.file else {
             // It is only moved, not kept, and needs no reading then.
-            if self.verb.inward() {
+            if self.verb.inward() || looked.item.planning.mounted {
                 looked.verdict = Verdict::Refused(UNREADABLE.into());
             }
             return Ok(());

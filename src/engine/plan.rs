@@ -38,6 +38,7 @@ impl Plan {
         draft.left.append(&mut rest.left);
         draft.notes.append(&mut rest.notes);
         draft.check_shared_metadata(job.on_conflict);
+        draft.check_written_into()?;
         draft.check_folders_that_go()?;
         draft.check_folders_that_come();
         draft.fail_if_any()?;
@@ -77,7 +78,7 @@ impl Told {
     /// The whole report of a journal.
     pub fn report(self, journal: Journal) -> Report {
         let Journal { head, items, .. } = journal;
-        let displaced = items.iter().filter(|item| item.moves() && item.displaces(head.verb)).map(|item| item.path.clone());
+        let displaced = items.iter().filter(|item| item.carries() && item.displaces(head.verb)).map(|item| item.path.clone());
         Report {
             displaced: displaced.collect(),
             verb: head.verb,

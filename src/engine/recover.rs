@@ -8,7 +8,7 @@ use super::reach::{Named, Reach};
 use super::settle::{When, settle};
 use super::step::{Act, Step};
 use super::undo::{self, Left, holds, open, undo};
-use super::{Error, reserve};
+use super::{Error, in_place, reserve};
 use crate::checkpoint::manifest;
 use crate::error::{At, IoError};
 use crate::fs::Fs;
@@ -259,6 +259,7 @@ fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
         Act::Place | Act::Replace => holds(target.as_ref(), step.to.as_deref())?,
         Act::Remove => !holds(target.as_ref(), step.from.as_deref())?,
         Act::SetMeta => return is_not_set(target.as_ref(), step),
+        Act::WriteInPlace => return Ok(!in_place::is_written(target.as_ref(), step)?),
         Act::Stay => true,
     };
     let (Some(_), Some(out_at)) = (step.at.put_away(), &step.at.out) else { return Ok(!moved) };

@@ -64,7 +64,7 @@ impl Row {
     pub(super) fn of(item: Item) -> Self {
         let done = match item.act {
             Act::Place => Done::Made,
-            Act::Replace => Done::Replaced,
+            Act::Replace | Act::WriteInPlace => Done::Replaced,
             Act::Remove => Done::Removed,
             Act::SetMeta => Done::Metadata,
             Act::Stay => Done::AlreadySo,

@@ -94,23 +94,22 @@ impl Draft<'_> {
     pub fn check_room(&mut self, items: &[Item], frame: &Frame<'_>) -> Result<(), Error> {
         let mut needed: BTreeMap<AbsPath, u64> = BTreeMap::new();
         let mut in_store = 0;
-        for item in items.iter().filter(|item| item.moves()) {
+        for item in items.iter().filter(|item| item.carries()) {
+            if frame.places(item).copied {
+                in_store += item.from.as_ref().map_or(0, |from| from.blocks);
+            }
+            if item.act == Act::WriteInPlace {
+                self.check_room_in(item)?;
+            }
             let Some(folder) = &item.beside else { continue };
             if let Some(to) = &item.to {
                 let root = self.reach.roots.root_of(folder).at("find the mount of", &**folder)?;
                 *needed.entry(root.mount.point.clone()).or_default() += to.blocks;
             }
-            if frame.places(item).copied {
-                in_store += item.from.as_ref().map_or(0, |from| from.blocks);
-            }
         }
         let mut short = Vec::new();
         let mut check = |dir: &Dir, what: String, need: u64| -> Result<(), Error> {
-            let vfs = rustix::fs::fstatvfs(dir).at("ask for the free room of", &what)?;
-            let free = vfs.f_bavail.saturating_mul(vfs.f_frsize);
-            if need > free {
-                short.push((what, format!("{need} bytes are needed there, and {free} are free")));
-            }
+            short.extend(lacks(dir, &what, need)?.map(|why| (what, why)));
             Ok(())
         };
         for (point, need) in needed {
@@ -122,4 +121,21 @@ impl Draft<'_> {
         }
         if short.is_empty() { Ok(()) } else { Err(Error::NoRoom(short)) }
     }
+
+    /// Where blocks are shared or never written over, what is written needs as many again, and an undo its own: a disk that is too
+    /// full for that is met here, not with half of it written.
+    fn check_room_in(&mut self, item: &Item) -> Result<(), Error> {
+        let named = self.reach.path(&item.path).at("open the folder of", &item.path)?;
+        let file = named.at().open_file().at("open", &item.path)?;
+        let need = item.from.iter().chain(&item.to).map(|seen| seen.blocks).sum();
+        let path = item.path.to_string();
+        lacks(file, &path, need)?.map_or(Ok(()), |why| Err(Error::NoRoom(vec![(path, why)])))
+    }
+}
+
+/// What a file system lacks of the bytes that are needed.
+fn lacks(within: impl std::os::fd::AsFd, what: &str, need: u64) -> Result<Option<String>, Error> {
+    let vfs = rustix::fs::fstatvfs(within).at("ask for the free room of", what)?;
+    let free = vfs.f_bavail.saturating_mul(vfs.f_frsize);
+    Ok((need > free).then(|| format!("{need} bytes are needed there, and {free} are free")))
 }

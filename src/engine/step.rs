@@ -24,6 +24,9 @@ pub enum Act {
     Remove,
     /// Mode, owner, times and xattrs of the inode are set.
     SetMeta,
+    /// Content and metadata are written into the inode, which is mounted there and cannot be renamed; the content before was copied
+    /// to its home.
+    WriteInPlace,
     /// Nothing: the path holds `to` already.
     Stay,
 }
@@ -76,7 +79,7 @@ pub struct Places {
     pub home: Option<Spot>,
     /// `from` is copied to its home before the step; what comes out is let go.
     pub copied: bool,
-    /// The store's own copy of `to`, which goes once it is settled.
+    /// The store's own copy of `to`, which goes once it is settled; what is written into an inode is read from it.
     pub spare: Option<Spot>,
 }
 

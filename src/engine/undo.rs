@@ -6,7 +6,7 @@ use super::item::{Turn, number};
 use super::journal::{Draft, Head, Journal, made_for};
 use super::reach::{Named, Reach};
 use super::step::{Act, FolderTime, Spot, Step};
-use super::{Error, meta, reserve};
+use super::{Error, in_place, meta, reserve};
 use crate::checkpoint::manifest;
 use crate::error::{At, Failure, IoError};
 use crate::fs::Fs;
@@ -219,6 +219,9 @@ pub(super) fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>
             Some(target) => undo_meta(fs, &target, step),
             None => Ok(Some("it is not there any more".into())),
         };
+    }
+    if step.act == Act::WriteInPlace {
+        return in_place::undo(fs, reach, target.as_ref(), step);
     }
     if let Some(why) = bring_out(fs, reach, step, target.as_ref())? {
         return Ok(Some(why));
@@ -462,19 +465,10 @@ fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<Stri
     if found.print.identity != from.print.identity {
         return Ok(Some("somebody put something else there".into()));
     }
-    let (old, new, now) = (&from.state.meta, &to.state.meta, &found.state.meta);
-    let interim = [old.mode, new.mode, old.mode & (new.mode | 0o700)];
-    let cleared = |mode: u32| interim.iter().any(|known| mode == *known || mode == known & 0o1777);
-    if !cleared(now.mode) || (now.uid, now.gid) != (old.uid, old.gid) && (now.uid, now.gid) != (new.uid, new.gid) {
-        return Ok(Some("somebody changed its mode or owner".into()));
+    if let Some(why) = foreign_meta(from, to, &found) {
+        return Ok(Some(why));
     }
-    let known = |name: &[u8], value: &[u8]| {
-        let shaken = name == b"system.posix_acl_access" && (old.xattr(name).is_some() || new.xattr(name).is_some());
-        shaken || old.xattr(name) == Some(value) || new.xattr(name) == Some(value)
-    };
-    if now.xattrs.iter().any(|(name, value)| !known(name, value)) {
-        return Ok(Some("somebody changed its extended attributes".into()));
-    }
+    let (old, now) = (&from.state.meta, &found.state.meta);
     if !found.state.is_folder() {
         meta::bring(fs, target.at(), found.state.sort(), now, old).at("set the metadata of", step.path)?;
         return Ok(None);
@@ -486,4 +480,20 @@ fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<Stri
         ignore_not_mine(fs.set_mtime(target.at(), old.mtime)).at("set the time of", step.path)?;
     }
     Ok(None)
+}
+
+/// What of an object's metadata is neither old nor new, nor what setting the one after the other leaves.
+pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<String> {
+    let (old, new, now) = (&from.state.meta, &to.state.meta, &found.state.meta);
+    let interim = [old.mode, new.mode, old.mode & (new.mode | 0o700)];
+    let cleared = |mode: u32| interim.iter().any(|known| mode == *known || mode == known & 0o1777);
+    if !cleared(now.mode) || (now.uid, now.gid) != (old.uid, old.gid) && (now.uid, now.gid) != (new.uid, new.gid) {
+        return Some("somebody changed its mode or owner".into());
+    }
+    let known = |name: &[u8], value: &[u8]| {
+        let shaken = name == b"system.posix_acl_access" && (old.xattr(name).is_some() || new.xattr(name).is_some());
+        shaken || old.xattr(name) == Some(value) || new.xattr(name) == Some(value)
+    };
+    let foreign = now.xattrs.iter().any(|(name, value)| !known(name, value));
+    foreign.then(|| "somebody changed its extended attributes".into())
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlags};
 use rustix::io::Errno;
 
+use super::beneath::{self, ACROSS, BENEATH};
 use super::path::Shown;
 use super::xattr;
 
@@ -75,7 +76,8 @@ pub struct Stat {
     pub dev: Dev,
     /// The device that a device node stands for.
     pub rdev: Dev,
-    /// The mount that it was reached through.
+    /// The mount that it was reached through; its device's number where statx(2) does not tell it. To be compared with others
+    /// of this field alone; the mount's id is told by `mounts::id_of`.
     pub mount: u64,
     /// chattr +i or +a.
     pub locked: bool,
@@ -114,10 +116,6 @@ impl fmt::Display for Entry<'_> {
 const OPEN: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 const STATX: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME).union(StatxFlags::MNT_ID);
 
-/// No link anywhere on the way, no way out, no other mount: openat2(2). F37, I15.
-const BENEATH: ResolveFlags =
-    ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_XDEV);
-
 /// The longest piece of a path that is given to the kernel at once; PATH_MAX is 4096 with the NUL.
 const PIECE: usize = 3800;
 
@@ -136,7 +134,7 @@ impl Dir {
 
     /// The same, mounts on the way allowed: for walks that look at other mounts on purpose.
     pub fn open_across(&self, below: &[u8]) -> io::Result<Self> {
-        self.open_resolving(below, BENEATH.difference(ResolveFlags::NO_XDEV))
+        self.open_resolving(below, ACROSS)
     }
 
     fn open_resolving(&self, below: &[u8], resolve: ResolveFlags) -> io::Result<Self> {
@@ -151,11 +149,11 @@ impl Dir {
         while rest.len() > PIECE {
             let cut = rest[..PIECE].iter().rposition(|b| *b == b'/').ok_or(Errno::NAMETOOLONG)?;
             let from = held.as_ref().map_or(self.fd.as_fd(), |fd| fd.as_fd());
-            held = Some(open_beneath(from, &rest[..cut], OFlags::PATH, resolve)?);
+            held = Some(beneath::open(from, &rest[..cut], OPEN | OFlags::PATH, resolve)?);
             rest = &rest[cut + 1..];
         }
         let from = held.as_ref().map_or(self.fd.as_fd(), |fd| fd.as_fd());
-        let (fd, readable) = readable_or_path(|flags| open_beneath(from, rest, flags, resolve))?;
+        let (fd, readable) = readable_or_path(|flags| beneath::open(from, rest, OPEN | flags, resolve))?;
         Ok(Self { fd, path, readable })
     }
 
@@ -164,14 +162,8 @@ impl Dir {
     pub fn open_file_below(&self, below: &[u8]) -> io::Result<std::fs::File> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         // As in Entry::open_file; of a thousand headers it is a tenth of the time.
-        let mut more = OFlags::NOATIME;
-        loop {
-            match rustix::fs::openat2(&self.fd, below, flags | more, Mode::empty(), BENEATH) {
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(Errno::PERM) if !more.is_empty() => more = OFlags::empty(),
-                other => return Ok(other?.into()),
-            }
-        }
+        let open = |more| beneath::open(self.fd.as_fd(), below, flags | more, BENEATH);
+        Ok(own_or_any(open)?.into())
     }
 
     /// The folder's path when it was opened: for messages.
@@ -246,13 +238,13 @@ impl<'a> Entry<'a> {
     /// Opens a regular file for reading. Never waits, follows no link, and leaves the access time alone where it may.
     pub fn open_file(&self) -> io::Result<std::fs::File> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let open = |more| rustix::fs::openat(self.dir, self.name, flags | more, Mode::empty());
-        // O_NOATIME is for the owner and CAP_FOWNER alone: open(2).
-        let fd = match open(OFlags::NOATIME) {
-            Err(Errno::PERM) => open(OFlags::empty())?,
-            other => other?,
-        };
-        Ok(fd.into())
+        Ok(own_or_any(|more| rustix::fs::openat(self.dir, self.name, flags | more, Mode::empty()))?.into())
+    }
+
+    /// Opens a regular file that is there for reading and for writing over it. Never waits, follows no link, changes nothing by itself.
+    pub fn open_to_write(&self) -> io::Result<std::fs::File> {
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        Ok(rustix::fs::openat(self.dir, self.name, flags, Mode::empty())?.into())
     }
 
     /// A symlink's target.
@@ -280,21 +272,19 @@ pub fn leads_nowhere(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
 }
 
+/// With O_NOATIME, which is for the owner and CAP_FOWNER alone, and without it for the others: open(2).
+fn own_or_any<T>(open: impl Fn(OFlags) -> Result<T, Errno>) -> Result<T, Errno> {
+    match open(OFlags::NOATIME) {
+        Err(Errno::PERM) => open(OFlags::empty()),
+        other => other,
+    }
+}
+
 fn readable_or_path<T>(open: impl Fn(OFlags) -> Result<T, Errno>) -> io::Result<(T, bool)> {
     match open(OFlags::RDONLY) {
         Ok(fd) => Ok((fd, true)),
         Err(Errno::ACCESS) => Ok((open(OFlags::PATH)?, false)),
         Err(error) => Err(error.into()),
-    }
-}
-
-fn open_beneath(from: BorrowedFd<'_>, path: &[u8], flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd, Errno> {
-    loop {
-        match rustix::fs::openat2(from, path, OPEN | flags, Mode::empty(), resolve) {
-            // A rename somewhere during a RESOLVE_BENEATH look-up: try again, openat2(2).
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            other => return other,
-        }
     }
 }
 
@@ -326,7 +316,10 @@ fn to_stat(found: Statx) -> io::Result<Stat> {
         nlink: found.stx_nlink,
         dev: Dev(found.stx_dev_major, found.stx_dev_minor),
         rdev: Dev(found.stx_rdev_major, found.stx_rdev_minor),
-        mount: found.stx_mnt_id,
+        mount: match found.stx_mnt_id {
+            0 => rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor),
+            id => id,
+        },
         locked: attribute(rustix::fs::StatxAttributes::IMMUTABLE) || attribute(rustix::fs::StatxAttributes::APPEND),
         mount_root: attribute(rustix::fs::StatxAttributes::MOUNT_ROOT),
     })

@@ -4,6 +4,7 @@
 //! passes one hook first ([`watch`]), so that a test can stop before any of them. Reading is in [`dir`]; what is here
 //! does one step each and decides nothing.
 
+mod beneath;
 mod clock;
 pub mod copy;
 pub mod dir;
@@ -266,10 +267,13 @@ impl Fs {
     /// Sets the mtime, links not followed; the access time stays.
     pub fn set_mtime(&self, at: Entry<'_>, mtime: Time) -> io::Result<()> {
         self.before("utimensat", On::One(at))?;
-        let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
-        let mtime = Timespec { tv_sec: mtime.s, tv_nsec: mtime.ns.into() };
-        let times = Timestamps { last_access: omit, last_modification: mtime };
-        Ok(rustix::fs::utimensat(at.dir, at.name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+        Ok(rustix::fs::utimensat(at.dir, at.name, &mtime_alone(mtime), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+
+    /// The same of a file that is open. `path` is for messages and the log of steps.
+    pub fn set_mtime_of(&self, file: &File, mtime: Time, path: &Path) -> io::Result<()> {
+        self.before("futimens", On::Open(file.as_fd(), path))?;
+        Ok(rustix::fs::futimens(file, &mtime_alone(mtime))?)
     }
 
     /// Sets one xattr, links not followed.
@@ -396,6 +400,13 @@ impl Fs {
             other => other,
         }
     }
+}
+
+/// The access time stays.
+fn mtime_alone(mtime: Time) -> Timestamps {
+    let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
+    let mtime = Timespec { tv_sec: mtime.s, tv_nsec: mtime.ns.into() };
+    Timestamps { last_access: omit, last_modification: mtime }
 }
 
 /// Whether a file system has refused a flag of renameat2(2), not the rename.

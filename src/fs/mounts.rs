@@ -1,6 +1,9 @@
 //! The mounts of this namespace, read from /proc/self/mountinfo: proc_pid_mountinfo(5).
 
 use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd};
+
+use rustix::fs::{AtFlags, StatxFlags};
 
 use super::dir::Dev;
 use super::path::AbsPath;
@@ -47,6 +50,24 @@ pub fn read() -> io::Result<Vec<Mount>> {
     // The kernel tells no size, and would be asked for a few bytes at first.
     std::fs::File::open("/proc/self/mountinfo")?.read_to_end(&mut text)?;
     parse(&text)
+}
+
+/// The id of the mount that something open was reached through. statx(2) tells it since Linux 5.8; before, and in sandboxes with
+/// a kernel of their own, only /proc: proc_pid_fdinfo(5).
+pub fn id_of(fd: impl AsFd) -> io::Result<u64> {
+    let found = rustix::fs::statx(&fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
+    match found.stx_mnt_id {
+        // Not told: some say in the mask that they do, and leave it empty.
+        0 => id_by_proc(fd),
+        id => Ok(id),
+    }
+}
+
+fn id_by_proc(fd: impl AsFd) -> io::Result<u64> {
+    let path = format!("/proc/self/fdinfo/{}", fd.as_fd().as_raw_fd());
+    let told = std::fs::read_to_string(&path)?;
+    let id = told.lines().find_map(|line| line.strip_prefix("mnt_id:"));
+    id.and_then(|id| id.trim().parse().ok()).ok_or_else(|| io::Error::other(format!("{path} names no mount")))
 }
 
 fn parse(text: &[u8]) -> io::Result<Vec<Mount>> {
@@ -105,6 +126,16 @@ pub fn containing<'a>(mounts: &'a [Mount], path: &AbsPath) -> Option<&'a Mount> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn proc_and_statx_name_the_same_mount() {
+        for path in ["/", "/proc", "/sys"] {
+            let open = std::fs::File::open(path).unwrap();
+            let id = id_by_proc(&open).unwrap();
+            assert_eq!(id, id_of(&open).unwrap(), "{path}");
+            assert!(read().unwrap().iter().any(|mount| mount.id == id && mount.point.as_bytes() == path.as_bytes()), "{path}");
+        }
+    }
 
     #[test]
     fn a_line_of_mountinfo_is_read_whole() {

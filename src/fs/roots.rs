@@ -1,5 +1,5 @@
 //! Roots: the mount points that paths are reached from. A path's parent is opened from the held descriptor of its root
-//! by openat2(2), so that no link and no other mount can come in between (docs/ARCHITECTURE.md, Steps).
+//! below it (`beneath`), so that no link and no other mount can come in between (docs/ARCHITECTURE.md, Steps).
 
 use std::collections::HashMap;
 use std::io;
@@ -75,7 +75,7 @@ impl Roots {
             return Ok(root.clone());
         }
         let dir = Dir::open(mount.point.as_path())?;
-        if dir.stat()?.mount != mount.id {
+        if mounts::id_of(&dir)? != mount.id {
             return Err(io::Error::other(format!("the mount at {} has changed meanwhile", mount.point)));
         }
         let root = Rc::new(Root { mount: mount.clone(), dir });

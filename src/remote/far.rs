@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
@@ -43,8 +44,9 @@ pub enum Input {
 /// handed on.
 pub const FACTS: &[u8] = b"\x1erecant changes=";
 
-/// Carries `command` out with the connection as its terminal, to its end. Errors: it cannot be started.
-pub fn relay(mut command: Command, cut: Cut, input: Input) -> io::Result<()> {
+/// Carries `command` out with the connection as its terminal, to its end. The near side is told in time that the far one is there, where
+/// it takes a `silence` for a cut. Errors: it cannot be started.
+pub fn relay(mut command: Command, cut: Cut, input: Input, silence: Option<Duration>) -> io::Result<()> {
     let (stdin, near_end) = match input {
         Input::None => (Stdio::null(), None),
         Input::Pipe => (Stdio::piped(), None),
@@ -66,6 +68,9 @@ pub fn relay(mut command: Command, cut: Cut, input: Input) -> io::Result<()> {
     let taker = near_end.map(Taker::Socket).or(child.stdin.take().map(Taker::Pipe));
     let group = Group::of(&child);
     near.hand_on(&mut child, tell.clone());
+    if let Some(silence) = silence {
+        near.beat(silence);
+    }
     std::thread::spawn(move || listen(&tell));
     serve(&near, &events, group, feeder(near.clone(), taker), cut);
     Ok(())
@@ -102,7 +107,7 @@ fn serve(near: &Near, events: &Receiver<Event>, group: Group, feed: Sender<Optio
                 feed = None;
             }
             Event::Ended(outcome) => {
-                near.send(&Down::Ended(outcome));
+                near.end(outcome);
                 return;
             }
         }
@@ -175,6 +180,24 @@ impl Near {
         if frame.write(&mut *out).is_err() && !self.cut.swap(true, Ordering::Relaxed) {
             let _ended = self.tell.send(Event::Cut);
         }
+    }
+
+    /// The last that is sent.
+    fn end(&self, outcome: Outcome) {
+        self.send(&Down::Ended(outcome));
+        self.cut.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells again and again that it is there, whatever the child does: two that are late in a row are no silence yet.
+    fn beat(&self, silence: Duration) {
+        let near = self.clone();
+        std::thread::spawn(move || {
+            // This process ends with the child, and this with it.
+            loop {
+                near.send(&Down::Alive);
+                std::thread::sleep(silence / 4);
+            }
+        });
     }
 
     fn close(&self, stream: u8) {

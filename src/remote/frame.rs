@@ -34,6 +34,8 @@ pub enum Down {
     Errors(Vec<u8>),
     /// So many bytes of standard input were handed on.
     Taken(u32),
+    /// It is there, though it has nothing to say.
+    Alive,
     /// How it ended. The last.
     Ended(Outcome),
 }
@@ -80,6 +82,7 @@ impl Down {
             Down::Output(bytes) => send(to, b'o', bytes),
             Down::Errors(bytes) => send(to, b'x', bytes),
             Down::Taken(count) => send(to, b't', &count.to_be_bytes()),
+            Down::Alive => send(to, b'a', &[]),
             Down::Ended(Outcome { status, changes: None }) => send(to, b'q', &[*status]),
             Down::Ended(Outcome { status, changes: Some(changes) }) => {
                 let mut body = vec![*status];
@@ -96,6 +99,7 @@ impl Down {
             (b'o', _) => Down::Output(body),
             (b'x', _) => Down::Errors(body),
             (b't', count) => Down::Taken(u32::from_be_bytes(count.try_into().map_err(|_| unknown(kind))?)),
+            (b'a', []) => Down::Alive,
             (b'q', [status]) => Down::Ended(Outcome { status: *status, changes: None }),
             (b'q', [status, changes @ ..]) => {
                 let changes = u64::from_be_bytes(changes.try_into().map_err(|_| unknown(kind))?);
@@ -159,7 +163,8 @@ mod tests {
         up.iter().for_each(|frame| assert_eq!(Up::read(&mut from).unwrap().as_ref(), Some(frame)));
         assert_eq!(Up::read(&mut from).unwrap(), None);
         let ended = |changes| Down::Ended(Outcome { status: 3, changes });
-        let down = [Down::Output(vec![]), Down::Errors(b"x\n".into()), Down::Taken(7), ended(None), ended(Some(1 << 40))];
+        let down =
+            [Down::Output(vec![]), Down::Errors(b"x\n".into()), Down::Taken(7), Down::Alive, ended(None), ended(Some(1 << 40))];
         let mut wire = Vec::new();
         down.iter().for_each(|frame| frame.write(&mut wire).unwrap());
         let mut from = &*wire;
@@ -177,7 +182,7 @@ mod tests {
         for wire in [&b"i\xff\xff\xff\xff"[..], b"z\0\0\0\0", b"s\0\0\0\0", b"e\0\0\0\x01x"] {
             assert!(Up::read(&mut &*wire).is_err(), "{}", wire.escape_ascii());
         }
-        for wire in [&b"t\0\0\0\x01x"[..], b"q\0\0\0\0", b"q\0\0\0\x02ab", b"r\0\0\0\0"] {
+        for wire in [&b"t\0\0\0\x01x"[..], b"q\0\0\0\0", b"q\0\0\0\x02ab", b"a\0\0\0\x01x", b"r\0\0\0\0"] {
             assert!(Down::read(&mut &*wire).is_err(), "{}", wire.escape_ascii());
         }
     }

@@ -99,12 +99,18 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
             format!("it runs {system} on {machine}, and {} is built for Linux on {}", own_name().display(), program.machine);
         return Err(not(why, format!("build it for that machine, then: {}", by_hand(&host, Some("recant")))));
     }
-    let mut to = wire.ssh_stdin.take();
-    if let Some(to) = &mut to {
+    let (to, patience) = (wire.ssh_stdin.take(), wire.patience.clone());
+    // The far side may take none of it any more: this side has to be there to see that.
+    std::thread::spawn(move || {
+        let Some(mut to) = to else { return };
         // What stands against it is told by the other end.
-        let _refused = to.write_all(b"go\n").and_then(|()| to.write_all(&bytes)).and_then(|()| to.flush());
-    }
-    drop(to);
+        let _refused = to.write_all(b"go\n").and_then(|()| {
+            bytes.chunks(64 << 10).try_for_each(|part| {
+                patience.renew();
+                to.write_all(part)
+            })
+        });
+    });
     loop {
         let line = wire.line();
         let text = String::from_utf8_lossy(&line);
@@ -116,7 +122,10 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
             return Err(not(why, remedy));
         }
         if line.is_empty() {
-            return Err(not("the connection ended meanwhile".into(), by_hand(&host, None)));
+            return Err(match wire.patience.ran_out() {
+                Some(silence) => Error::Mute { host, silence },
+                None => not("the connection ended meanwhile".into(), by_hand(&host, None)),
+            });
         }
     }
 }

@@ -3,19 +3,19 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal};
 
 use super::frame::{Down, LIMIT, Outcome, Up, WINDOW};
 use super::host::Target;
 use super::install::{PLACE, VERSION};
 use super::request::{Line, Request};
+use super::silence::{Patience, Patient};
 use super::{Error, MISSING, PROTOCOL, far};
 
 /// How this side's ssh is started.
@@ -25,6 +25,8 @@ pub struct Ssh {
     pub words: Vec<OsString>,
     /// Keeps from a child what a terminal sends to all processes of its group: `fs` knows how.
     pub shielding: fn(&mut Command),
+    /// Shows what ssh says by itself, where that is not gathered.
+    pub showing: fn(&[u8]),
 }
 
 /// Whether recant may be put where it is missing.
@@ -39,7 +41,7 @@ pub enum Install {
 /// What ssh says by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SshSays {
-    /// Goes straight to standard error.
+    /// Is shown as it comes.
     Through,
     /// Goes with what the far side says there.
     Gathered,
@@ -70,6 +72,8 @@ pub struct Link<'a> {
     pub install: Install,
     /// Where ssh's own words go.
     pub ssh_says: SshSays,
+    /// How long it may be silent; `None`: for ever.
+    pub timeout: Option<Duration>,
     /// Signals to hand on.
     pub signals: Option<&'a Signals>,
 }
@@ -140,7 +144,7 @@ impl Link<'_> {
             up: Some(up.tell.clone()),
             ssh: wire.pid(),
             answered: answered.clone(),
-            given_up: wire.given_up.clone(),
+            patience: wire.patience.clone(),
             asked: 0,
         };
         let listed = self.signals.map(|signals| signals.list(listed));
@@ -150,16 +154,17 @@ impl Link<'_> {
             return Err(wire.why(silent, sink));
         }
         answered.store(true, Ordering::SeqCst);
+        wire.patience.answered();
         let credit = Arc::new(Credit::new(WINDOW));
         let unread = Arc::<Mutex<Option<io::Error>>>::default();
         if let Some(input) = input.take() {
             let (tell, credit) = (up.tell.clone(), credit.clone());
-            let (unread, given_up, ssh) = (unread.clone(), wire.given_up.clone(), wire.pid());
+            let (unread, patience, ssh) = (unread.clone(), wire.patience.clone(), wire.pid());
             std::thread::spawn(move || {
                 if let Err(error) = feed(input, &tell, &credit) {
                     *unread.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                     // No end: what was read so far must not be taken for all. A cut is what the far side's verb ends on.
-                    given_up.store(true, Ordering::SeqCst);
+                    patience.give_up();
                     let _ended = ssh.map(|ssh| rustix::process::kill_process(ssh, Signal::TERM));
                 }
             });
@@ -185,8 +190,15 @@ impl Link<'_> {
                 Ok(Some(Down::Output(bytes))) => deliver(Stream::Output, 1, &bytes),
                 Ok(Some(Down::Errors(bytes))) => deliver(Stream::Errors, 2, &bytes),
                 Ok(Some(Down::Taken(count))) => credit.give(count as usize),
+                Ok(Some(Down::Alive)) => wire.patience.beats(),
                 Ok(Some(Down::Ended(outcome))) => return Ok(outcome),
-                Ok(None) | Err(_) => return Err(Error::Lost { host: self.host() }),
+                Ok(None) | Err(_) => {
+                    let host = self.host();
+                    return Err(wire
+                        .patience
+                        .ran_out()
+                        .map_or(Error::Lost { host: self.host() }, |silence| Error::Stalled { host, silence }));
+                }
             }
         }
     }
@@ -195,20 +207,21 @@ impl Link<'_> {
     pub(super) fn open(&self, text: &str) -> Result<Opened, Error> {
         let mut command = self.command("-T", text);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        if self.ssh_says == SshSays::Gathered {
-            command.stderr(Stdio::piped());
-        }
+        // Never this side's own: where ssh shares a connection, who has it keeps what it was given for as long as the far side lives, and
+        // whoever reads this side's standard error to its end would wait for that.
+        command.stderr(Stdio::piped());
         (self.ssh.shielding)(&mut command);
         let mut ssh = command.spawn().map_err(|source| self.no_ssh(source))?;
-        let given_up = Arc::<AtomicBool>::default();
+        let patience = Patience::new(self.timeout);
         // `spawn` fills in what was set to `Stdio::piped` above, and nothing has taken it yet.
         let stdout = ssh.stdout.take().expect("a pipe was asked for");
-        let from = BufReader::with_capacity(64 << 10, Stoppable { stdout, given_up: given_up.clone() });
-        let said = ssh.stderr.take().map(Said::by);
+        let from = BufReader::with_capacity(64 << 10, Patient { stdout, patience: patience.clone(), ssh: ssh.id() });
+        let shown = (self.ssh_says == SshSays::Through).then_some(self.ssh.showing);
+        let said = ssh.stderr.take().map(|stderr| Said::by(stderr, shown));
         Ok(Opened {
             ssh_stdin: ssh.stdin.take(),
             from: Box::new(from),
-            given_up,
+            patience,
             said,
             ssh,
             host: self.host(),
@@ -257,6 +270,8 @@ enum Silent {
     Missing,
     /// The end.
     Ended,
+    /// More than any login script says.
+    Noisy,
 }
 
 /// The text that finds the far side's recant and becomes it: safe in sh, bash, zsh, csh and fish (no quote, `!`, backslash or newline
@@ -286,7 +301,7 @@ pub(super) struct Opened {
     pub(super) ssh_stdin: Option<ChildStdin>,
     /// From the far side.
     pub(super) from: Box<dyn BufRead + Send>,
-    given_up: Arc<AtomicBool>,
+    pub(super) patience: Arc<Patience>,
     said: Option<Said>,
     host: String,
     asked: Option<Arc<AtomicU8>>,
@@ -301,8 +316,13 @@ impl Opened {
 
     /// Reads up to the far side's hello; what a login script wrote before it goes to standard error.
     fn hello(&mut self, sink: &mut Sink<'_>) -> Result<(), Silent> {
+        let mut noise = 0;
         loop {
             let line = self.line();
+            noise += line.len();
+            if noise > LIMIT {
+                return Err(Silent::Noisy);
+            }
             match Line::of(&line) {
                 Line::Hello { protocol: PROTOCOL, noise } => {
                     let _unread = (!noise.is_empty()).then(|| sink(Stream::Errors, noise));
@@ -322,6 +342,10 @@ impl Opened {
         match silent {
             Silent::Missing => Error::Missing { host: self.host.clone() },
             Silent::Ended => self.unanswered(sink),
+            Silent::Noisy => {
+                self.patience.give_up();
+                Error::Noise { host: self.host.clone() }
+            }
         }
     }
 
@@ -334,9 +358,11 @@ impl Opened {
 
     /// Why there was no answer.
     pub(super) fn unanswered(&mut self, sink: &mut Sink<'_>) -> Error {
-        self.ssh_stdin = None;
-        let status = self.ssh.wait().map_or(255, far::status);
+        let status = self.end();
         self.gather(sink);
+        if let Some(silence) = self.patience.ran_out() {
+            return Error::Mute { host: self.host.clone(), silence };
+        }
         let asked = self.asked.as_ref().map_or(0, |asked| asked.load(Ordering::SeqCst));
         let host = self.host.clone();
         match status {
@@ -350,10 +376,25 @@ impl Opened {
         }
     }
 
+    /// ssh ends by itself once its input has, and the far side with it; one that is not to be waited for is told to, and then made to: it may
+    /// wait for the other end of its connection, too. Its exit status.
+    fn end(&mut self) -> u8 {
+        const TO_END: Duration = Duration::from_secs(1);
+        self.ssh_stdin = None;
+        if self.patience.is_over() {
+            let _ended = self.pid().map(|ssh| rustix::process::kill_process(ssh, Signal::TERM));
+            let since = Instant::now();
+            while since.elapsed() < TO_END && matches!(self.ssh.try_wait(), Ok(None)) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            let _ended = self.ssh.kill();
+        }
+        self.ssh.wait().map_or(255, far::status)
+    }
+
     /// Hands on what ssh said, once it has ended.
     fn gather(&mut self, sink: &mut Sink<'_>) {
-        self.ssh_stdin = None;
-        let _ended = self.ssh.wait();
+        self.end();
         if let Some(said) = self.said.take().map(Said::all).filter(|said| !said.is_empty()) {
             let _unread = sink(Stream::Errors, &said);
         }
@@ -361,36 +402,9 @@ impl Opened {
 }
 
 impl Drop for Opened {
-    /// ssh ends by itself once its input has; it is waited for, so that nothing of it stays.
+    /// Waited for, so that nothing of it stays.
     fn drop(&mut self) {
-        self.ssh_stdin = None;
-        let _ended = self.ssh.wait();
-    }
-}
-
-/// What comes from the far side, up to its end or until somebody asked for an end. Where ssh shares a connection, the process that has
-/// it keeps this side's streams open as long as the far side runs, also when the ssh that was started here is gone.
-struct Stoppable {
-    stdout: ChildStdout,
-    given_up: Arc<AtomicBool>,
-}
-
-impl Read for Stoppable {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        const LOOK: rustix::time::Timespec = rustix::time::Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-        loop {
-            let mut polled = [PollFd::new(&self.stdout, PollFlags::IN)];
-            let ready = match poll(&mut polled, Some(&LOOK)) {
-                Err(rustix::io::Errno::INTR) => 0,
-                ready => ready?,
-            };
-            if ready > 0 {
-                return self.stdout.read(buffer);
-            }
-            if self.given_up.load(Ordering::SeqCst) {
-                return Ok(0);
-            }
-        }
+        self.end();
     }
 }
 
@@ -401,21 +415,24 @@ struct Said {
 }
 
 impl Said {
-    fn by(mut stderr: ChildStderr) -> Self {
+    fn by(mut stderr: ChildStderr, shown: Option<fn(&[u8])>) -> Self {
         let (end, ended) = channel();
         let bytes = Arc::<Mutex<Vec<u8>>>::default();
         let said = bytes.clone();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(n @ 1..) = stderr.read(&mut buffer) {
-                said.lock().unwrap_or_else(PoisonError::into_inner).extend(&buffer[..n]);
+                match shown {
+                    Some(show) => show(&buffer[..n]),
+                    None => said.lock().unwrap_or_else(PoisonError::into_inner).extend(&buffer[..n]),
+                }
             }
             let _unheard = end.send(());
         });
         Self { bytes, ended }
     }
 
-    /// All of it, once ssh has ended: who shares its connection may keep the stream open for longer, and says nothing on it.
+    /// All that was not shown, once ssh has ended: who shares its connection may keep the stream open for longer, and says nothing on it.
     fn all(self) -> Vec<u8> {
         let _late = self.ended.recv_timeout(Duration::from_secs(1));
         std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
@@ -506,7 +523,7 @@ struct Wire {
     up: Option<Sender<Up>>,
     ssh: Option<Pid>,
     answered: Arc<AtomicBool>,
-    given_up: Arc<AtomicBool>,
+    patience: Arc<Patience>,
     /// How often it was asked to end.
     asked: u32,
 }
@@ -514,7 +531,7 @@ struct Wire {
 impl Wire {
     fn to_ssh(child: &Child) -> Self {
         let ssh = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
-        Self { up: None, ssh, answered: Arc::default(), given_up: Arc::default(), asked: 0 }
+        Self { up: None, ssh, answered: Arc::default(), patience: Patience::new(None), asked: 0 }
     }
 
     fn signal(&mut self, number: u8) {
@@ -525,7 +542,7 @@ impl Wire {
                 let _gone = up.send(Up::Signal(number));
             }
             _ => {
-                self.given_up.store(true, Ordering::SeqCst);
+                self.patience.give_up();
                 let _ended = self.ssh.map(|ssh| rustix::process::kill_process(ssh, Signal::TERM));
             }
         }

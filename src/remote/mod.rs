@@ -15,8 +15,10 @@ pub mod host;
 pub mod install;
 pub mod link;
 pub mod request;
+mod silence;
 
 use std::io;
+use std::time::Duration;
 
 use crate::error::{Failure, Kind};
 
@@ -58,6 +60,28 @@ pub enum Error {
     Lost {
         /// The host.
         host: String,
+    },
+    /// The far side did not say who it is.
+    #[error("{host}: no answer for {} s", silence.as_secs())]
+    Mute {
+        /// The host.
+        host: String,
+        /// How long it was waited for.
+        silence: Duration,
+    },
+    /// What came was no answer, and no end of it to be seen.
+    #[error("{host}: its login writes without end, and recant there does not come to speak")]
+    Noise {
+        /// The host.
+        host: String,
+    },
+    /// The connection is there, and nothing comes over it.
+    #[error("{host}: nothing came from there for {} s, and the end is not known", silence.as_secs())]
+    Stalled {
+        /// The host.
+        host: String,
+        /// How long it was waited for.
+        silence: Duration,
     },
     /// A signal came before the far side had answered.
     #[error("{host}: ended by a signal before the far side had answered")]
@@ -132,8 +156,10 @@ impl Failure for Error {
     fn state(&self) -> Option<String> {
         match self {
             Error::Host { .. } => None,
-            Error::Unreached { host, .. } => Some(format!("nothing is known to have been done on {host}")),
-            Error::Lost { host } | Error::Asked { host, .. } | Error::Input { host, .. } => {
+            Error::Unreached { host, .. } | Error::Mute { host, .. } | Error::Noise { host } => {
+                Some(format!("nothing is known to have been done on {host}"))
+            }
+            Error::Lost { host } | Error::Stalled { host, .. } | Error::Asked { host, .. } | Error::Input { host, .. } => {
                 Some(format!("what {host} had begun it finishes or undoes by itself, by its own journal"))
             }
             _ => Some("nothing was changed".into()),
@@ -144,7 +170,11 @@ impl Failure for Error {
         match self {
             Error::Host { .. } => Some("a host is [USER@]HOST[:PORT], or a name of [remotes] in the settings".into()),
             Error::NoSsh { .. } => Some("install OpenSSH's client, or name it: remote.ssh in the settings".into()),
-            Error::Lost { host } | Error::Asked { host, .. } | Error::Input { host, .. } => {
+            Error::Mute { host, .. } => Some(format!(
+                "ssh {host} true has to end within remote.timeout (settings); ssh -O exit {host} ends a shared connection that hangs"
+            )),
+            Error::Noise { host } => Some(format!("ssh {host} true shows what its login scripts write")),
+            Error::Lost { host } | Error::Stalled { host, .. } | Error::Asked { host, .. } | Error::Input { host, .. } => {
                 Some(format!("recant -H {host} status tells what was done"))
             }
             Error::Missing { host } => Some(format!("without --no-install this recant is put there: recant -H {host} doctor")),

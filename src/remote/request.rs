@@ -31,6 +31,9 @@ pub struct Request {
     /// Variables that are recant's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(Word, Word)>,
+    /// Seconds that the near side waits for a word: in less than these the far side tells that it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence: Option<u32>,
     /// The store there, as the near side's settings have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
@@ -155,7 +158,17 @@ mod tests {
         let argv = argv.iter().map(|word| Word::from(OsStr::from_bytes(word))).collect();
         let env = vec![(Word::Text("NO_COLOR".into()), Word::Text("1".into()))];
         let (color, terminals) = (vec![1], vec![0, 2]);
-        Request { protocol: PROTOCOL, argv, color, terminals, columns: Some(80), input: true, env, store: Some("/s".into()) }
+        Request {
+            protocol: PROTOCOL,
+            argv,
+            color,
+            terminals,
+            columns: Some(80),
+            input: true,
+            env,
+            silence: Some(60),
+            store: Some("/s".into()),
+        }
     }
 
     #[test]

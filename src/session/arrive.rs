@@ -79,7 +79,7 @@ impl Store {
 
     fn name(&self, fs: &Fs, arriving: &Arriving, header: &mut Header) -> Result<Option<String>, Error> {
         let _numbering = self.numbering(fs)?;
-        let (headers, _) = self.headers()?;
+        let headers = self.sweep_begun(fs)?;
         header.seq = headers.iter().map(|h| h.seq).max().unwrap_or(0) + 1;
         header.changed = crate::fs::now();
         let taken = header.name.take_if(|name| name_is_free(&headers, name).is_err());

@@ -80,6 +80,9 @@ pub struct Header {
     /// The run ended with another boot of the machine: content may be missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsynced: bool,
+    /// A verb makes it for itself, and nothing of it was sealed yet: [`Header::is_unsealed`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub begun: bool,
     /// Whole lines of `changes.jsonl` that count.
     pub lines: u64,
     /// How many changes, and where.
@@ -152,6 +155,7 @@ impl Header {
             command: None,
             uncollected: false,
             unsynced: false,
+            begun: false,
             lines: 0,
             counts: Counts::default(),
             sizes: Sizes::default(),
@@ -185,7 +189,12 @@ impl Header {
         let count = |which: fn(Side) -> bool| sides.iter().filter(|side| which(**side)).count() as u64;
         let counts = Counts { changes: sides.len() as u64, inside: count(Side::is_in), ever_in: count(Side::was_in) };
         let (generation, sides) = (self.generation + 1, sides::to_text(sides));
-        Self { generation, changed: crate::fs::now(), counts, sides, ..self.clone() }
+        Self { begun: false, generation, changed: crate::fs::now(), counts, sides, ..self.clone() }
+    }
+
+    /// A verb makes it for itself and nothing was sealed: it is nobody's, and of no use once that verb has ended.
+    pub fn is_unsealed(&self) -> bool {
+        self.begun && self.generation == 0
     }
 
     /// Whether its numbers can be true.

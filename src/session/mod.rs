@@ -8,6 +8,7 @@
 //!   an [`AbsPath`](crate::fs::path::AbsPath) (docs/ARCHITECTURE.md, I14).
 
 mod arrive;
+mod begun;
 pub mod change;
 pub mod confirm;
 pub mod header;

@@ -523,6 +523,6 @@ fn umask() -> Result<u32, Error> {
     let status = std::fs::read_to_string(STATUS).at("read the umask from", STATUS)?;
     let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
     let mask = line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok());
-    // The line came with Linux 4.7, and openat2(2), which all of recant needs, with 5.6.
+    // The line came with Linux 4.7; all of recant needs statx(2), of 4.11.
     Ok(mask.ok_or(std::io::ErrorKind::InvalidData).map_err(std::io::Error::from).at("read the umask from", STATUS)?)
 }

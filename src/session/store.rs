@@ -45,6 +45,14 @@ const WORTH_A_THREAD: usize = 100;
 /// Bytes that most headers have by far not.
 const USUAL_HEADER: usize = 16 << 10;
 
+/// A session to be begun.
+struct Wanted<'n> {
+    origin: Origin,
+    begun: bool,
+    name: Option<&'n str>,
+    command: Option<String>,
+}
+
 impl Store {
     /// Opens the store at `path`; `None` where there is none yet. Changes nothing.
     pub fn open(path: &AbsPath) -> Result<Option<Self>, Error> {
@@ -123,9 +131,16 @@ impl Store {
         &self.sessions
     }
 
-    /// All headers, the oldest first; what cannot be read comes beside them and hides nothing. Of many sessions a second
-    /// thread reads half: nearly all of the time goes into the kernel's opening of files.
+    /// All headers, the oldest first, but of sessions that a verb is making for itself; what cannot be read comes beside them and hides
+    /// nothing.
     pub fn headers(&self) -> Result<(Vec<Header>, Vec<Broken>), Error> {
+        let (mut headers, broken) = self.every_header()?;
+        self.hide_begun(&mut headers)?;
+        Ok((headers, broken))
+    }
+
+    /// Those too. Of many sessions a second thread reads half: nearly all of the time goes into the kernel's opening of files.
+    pub(super) fn every_header(&self) -> Result<(Vec<Header>, Vec<Broken>), Error> {
         let names = self.sessions.names().at("list the sessions", self.sessions.path().display())?;
         let (first, second) = names.split_at(if names.len() < WORTH_A_THREAD { names.len() } else { names.len() / 2 });
         let (mut headers, mut broken) = std::thread::scope(|scope| {
@@ -271,11 +286,22 @@ impl Store {
 
     /// Begins a session: its folder is made under another name and appears whole. `command` is the start of that of a run.
     pub fn begin(&self, fs: &Fs, origin: Origin, name: Option<&str>, command: Option<String>) -> Result<Locked, Error> {
+        self.begin_as(fs, Wanted { origin, begun: false, name, command })
+    }
+
+    /// Begins a session that a verb makes for itself: nobody sees it before something of it is sealed, and what is left of it where that
+    /// does not come about goes ([`Store::sweep_begun`]). `command` is what a listing shows of it.
+    pub fn begin_own(&self, fs: &Fs, name: Option<&str>, command: String) -> Result<Locked, Error> {
+        self.begin_as(fs, Wanted { origin: Origin::Staged, begun: true, name, command: Some(command) })
+    }
+
+    fn begin_as(&self, fs: &Fs, wanted: Wanted<'_>) -> Result<Locked, Error> {
+        let Wanted { origin, begun, name, command } = wanted;
         if let Some(name) = name {
             id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
         }
         let _numbering = self.numbering(fs)?;
-        let (headers, _) = self.headers()?;
+        let headers = self.sweep_begun(fs)?;
         if let Some(name) = name {
             name_is_free(&headers, name)?;
         }
@@ -298,6 +324,7 @@ impl Store {
             let mut header = Header::new(id.clone(), seq, origin, crate::fs::now());
             header.name = name.map(Into::into);
             header.uncollected = !durable;
+            header.begun = begun;
             header.command = command.clone();
             let at = dir.at(b"session.json");
             let bytes = header_bytes(&header);
@@ -339,7 +366,7 @@ impl Store {
         if let Some(name) = name {
             id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
             _numbering = self.numbering(fs)?;
-            let (headers, _) = self.headers()?;
+            let headers = self.sweep_begun(fs)?;
             name_is_free(headers.iter().filter(|h| h.id != locked.header.id), name)?;
         }
         let mut header = locked.header.clone();
@@ -380,6 +407,7 @@ impl Store {
     /// Removes what a crash left half made or half removed in `sessions/`. Under the store's lock.
     pub fn sweep(&self, fs: &Fs) -> Result<(), Error> {
         self.sweep_removed(fs)?;
+        self.sweep_begun(fs)?;
         if self.names_with(b".new-")?.is_empty() {
             return Ok(());
         }

@@ -37,7 +37,10 @@ pub(super) fn known<'a>(
         }
         (None, Some(last)) => {
             let mut merged = Merged::open(&series.dir, last.head.n)?;
-            Peeked::new(Box::new(move || Ok(merged.next()?.map(|entry| known_of(&entry)))))
+            Peeked::new(Box::new(move || {
+                let Some(line) = merged.next_unread()? else { return Ok(None) };
+                Ok(Some(known_of(&line.read()?, line.sign())))
+            }))
         }
         (None, None) => Peeked::new(Box::new(|| Ok(None))),
     }
@@ -55,12 +58,13 @@ pub(super) fn own<'a>(series: &'a Series, last: Option<&Summary>, base: Option<u
     }
 }
 
-/// What a manifest tells of a path, as the index would.
-pub(super) fn known_of(entry: &Entry) -> Known {
+/// What a manifest tells of a path, as the index would. `sign` is that of its line.
+pub(super) fn known_of(entry: &Entry, sign: u64) -> Known {
     Known {
         path: entry.path.clone(),
         key: None,
         mark: entry.mark(),
+        sign,
         digest: entry.digest(),
         at: entry.at,
         size: entry.size(),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::Error;
 use super::content::Kept;
 use super::index::{Index, Known};
-use super::manifest::{self, At, Entry, Merged};
+use super::manifest::{self, At, Entry, Merged, Unread};
 use super::series::Series;
 use super::walk::{Met, Object, Walk, Why};
 use crate::error::reason;
@@ -99,27 +99,29 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
         next_known: known.as_mut().and_then(Iterator::next),
         known: known.as_mut().map(|known| known as &mut dyn Iterator<Item = Known>),
         terms,
+        content: terms.whole.then(|| Kept::of(&series.dir)),
         done: Compared { found: vec![false; terms.paths.len()], ..Compared::default() },
         unread: None,
         equal: BTreeMap::new(),
         groups: HashMap::new(),
         inodes: HashMap::new(),
     };
-    let mut content = terms.whole.then(|| Kept::of(&series.dir));
-    let (mut entry, mut met) = (then.next()?, walk.next()?);
+    let (mut line, mut met) = (then.next_unread()?, walk.next()?);
     loop {
-        if let (Some(content), Some(entry)) = (&mut content, &entry) {
-            content.check(entry)?;
-        }
-        let order = match (&entry, &met) {
+        let order = match (&line, &met) {
             (None, None) => break,
             (Some(_), None) => std::cmp::Ordering::Less,
             (None, Some(_)) => std::cmp::Ordering::Greater,
-            (Some(entry), Some(met)) => entry.path.cmp(met.path()),
+            (Some(line), Some(met)) => line.path.cmp(met.path()),
         };
         let here = if order.is_ge() { std::mem::replace(&mut met, walk.next()?) } else { None };
-        let there = if order.is_le() { std::mem::replace(&mut entry, then.next()?) } else { None };
-        comparing.pair(there, here)?;
+        let there = if order.is_le() { std::mem::replace(&mut line, then.next_unread()?) } else { None };
+        if let (Some(line), Some(Met::Object(object))) = (&there, &here)
+            && comparing.is_unchanged(line, object)?
+        {
+            continue;
+        }
+        comparing.pair(there.map(|line| line.read()).transpose()?, here)?;
     }
     comparing.finish()
 }
@@ -148,6 +150,8 @@ struct Comparing<'a> {
     known: Option<&'a mut dyn Iterator<Item = Known>>,
     next_known: Option<Known>,
     terms: Terms<'a>,
+    /// Where all of it has to be there.
+    content: Option<Kept<'a>>,
     done: Compared,
     /// What lies here and below is not known on one side.
     unread: Option<AbsPath>,
@@ -160,11 +164,44 @@ struct Comparing<'a> {
 }
 
 impl Comparing<'_> {
-    fn pair(&mut self, there: Option<Entry>, here: Option<Met>) -> Result<(), Error> {
-        let Some(path) = there.as_ref().map(|entry| &entry.path).or(here.as_ref().map(Met::path)).cloned() else { return Ok(()) };
+    /// Whether the index saw what the snapshot has, and nothing has changed since. Its line need not be read then: most are that, and
+    /// reading them all would be half of a comparison.
+    fn is_unchanged(&mut self, line: &Unread, object: &Object) -> Result<bool, Error> {
+        let may_be_grouped = object.stat.nlink > 1 && object.stat.sort != Sort::Folder;
+        if may_be_grouped || self.unread.as_ref().is_some_and(|unread| line.path.is_under(unread)) {
+            return Ok(false);
+        }
+        let Some(index) = self.index else { return Ok(false) };
+        let Some(known) = self.known(&line.path) else { return Ok(false) };
+        if !index.believes(known, &object.stat) || known.sign != line.sign() {
+            return Ok(false);
+        }
+        let (at, size) = (known.at, known.size);
+        match (&mut self.content, at) {
+            (None, _) | (_, None) => {}
+            (Some(content), Some(At::Pack { pack, offset })) => content.check_packed(&line.path, pack, offset, size)?,
+            (Some(content), Some(At::Blob)) => content.check(&line.read()?)?,
+        }
+        self.find(&line.path);
+        if object.stat.sort == Sort::Folder {
+            let time = object.stat.mtime;
+            self.done.times.push(Times { path: line.path.clone(), then: time, now: time });
+        }
+        Ok(true)
+    }
+
+    fn find(&mut self, path: &AbsPath) {
         for (found, asked) in self.done.found.iter_mut().zip(self.terms.paths) {
             *found |= path.is_under(asked);
         }
+    }
+
+    fn pair(&mut self, there: Option<Entry>, here: Option<Met>) -> Result<(), Error> {
+        let Some(path) = there.as_ref().map(|entry| &entry.path).or(here.as_ref().map(Met::path)).cloned() else { return Ok(()) };
+        if let (Some(content), Some(entry)) = (&mut self.content, &there) {
+            content.check(entry)?;
+        }
+        self.find(&path);
         if self.unread.as_ref().is_some_and(|unread| path.is_under(unread)) {
             if here.is_some() {
                 self.done.kept.push((path, "its folder could not be read for the snapshot"));

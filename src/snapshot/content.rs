@@ -19,6 +19,7 @@ use super::manifest::{At, Entry};
 use crate::error::At as _;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, stat_of};
+use crate::fs::path::AbsPath;
 use crate::tree::digest::{Digest, Hasher};
 
 /// The folder of large contents.
@@ -269,23 +270,29 @@ impl<'a> Kept<'a> {
     /// Whether content is there in its length; it is not read.
     pub fn check(&mut self, entry: &Entry) -> Result<(), Error> {
         let size = entry.size();
-        let (there, shown) = match entry.at {
-            None => return Ok(()),
-            Some(At::Pack { pack, offset }) => {
-                self.pack(pack)?;
-                let length = self.pack.as_ref().map_or(0, |(_, _, length)| *length);
-                (offset.checked_add(size).is_some_and(|end| end <= length), format!("{pack}.pack"))
-            }
+        match entry.at {
+            None => Ok(()),
+            Some(At::Pack { pack, offset }) => self.check_packed(&entry.path, pack, offset, size),
             Some(At::Blob) => match self.content(entry)? {
-                Content::Large(file) => (stat_of(&file).at("look at", &entry.path)?.size == size, "a blob".to_owned()),
-                Content::Small(_) => (true, String::new()),
+                Content::Large(file) if stat_of(&file).at("look at", &entry.path)?.size != size => {
+                    Err(self.cut_off("a blob", &entry.path))
+                }
+                _ => Ok(()),
             },
-        };
-        if there {
-            return Ok(());
         }
-        let path = self.dir.path().join(shown).display().to_string();
-        Err(Error::Damaged { path, why: format!("the content of {} is cut off", entry.path) })
+    }
+
+    /// The same of what lies in a pack.
+    pub fn check_packed(&mut self, path: &AbsPath, pack: u64, offset: u64, size: u64) -> Result<(), Error> {
+        self.pack(pack)?;
+        let length = self.pack.as_ref().map_or(0, |(_, _, length)| *length);
+        let is_there = offset.checked_add(size).is_some_and(|end| end <= length);
+        if is_there { Ok(()) } else { Err(self.cut_off(&format!("{pack}.pack"), path)) }
+    }
+
+    fn cut_off(&self, what: &str, path: &AbsPath) -> Error {
+        let shown = self.dir.path().join(what).display().to_string();
+        Error::Damaged { path: shown, why: format!("the content of {path} is cut off") }
     }
 
     fn pack(&mut self, n: u64) -> Result<&File, Error> {

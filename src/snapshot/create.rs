@@ -266,7 +266,7 @@ impl Taking<'_> {
             && index.believes(known, &object.stat)
         {
             if let Some(own) = own {
-                self.writing.entry(&own)?;
+                let _its_sign_is_known = self.writing.entry(&own)?;
             }
             self.count(known.is_folder, has_content(&object.stat).then_some(object.stat.size));
             self.remember(&object.stat, known);
@@ -306,7 +306,7 @@ impl Taking<'_> {
         own: Option<Box<Entry>>,
         stat: Option<(&Stat, bool)>,
     ) -> Result<(), Error> {
-        let known = before::known_of(&entry);
+        let known = before::known_of(&entry, 0);
         let same = old.as_ref().is_some_and(|old| old.mark == known.mark);
         match (&old, same) {
             (None, _) => self.counts.added += u64::from(!known.is_folder),
@@ -314,12 +314,13 @@ impl Taking<'_> {
             (Some(_), true) => {}
         }
         self.changed |= !same;
-        match own {
+        let (at, sign) = match own {
             // The line of the snapshot before says the same.
-            Some(own) if same => self.writing.entry(&own)?,
-            None if same && self.has_base => {}
-            _ => self.writing.entry(&entry)?,
-        }
+            Some(own) if same => (own.at, self.writing.entry(&own)?),
+            None if same && self.has_base => (entry.at, entry.sign()),
+            _ => (entry.at, self.writing.entry(&entry)?),
+        };
+        let known = Known { at, sign, ..known };
         if known.unread {
             self.counts.unread += 1;
             self.counts.entries += 1;
@@ -489,7 +490,7 @@ impl Taking<'_> {
             let mut merged = Merged::of(dir, Reading::open(dir.at(&temp), n)?)?;
             let mut whole = Writing::begin(fs, dir, &whole_name(n), &Head { base: None, ..head.clone() })?;
             while let Some(entry) = merged.next()? {
-                whole.entry(&entry)?;
+                let _its_sign_is_known = whole.entry(&entry)?;
             }
             (file, digest) = whole.end(rules, counts)?;
             fs.unlink(dir.at(&temp)).at("remove", dir.at(&temp))?;

@@ -35,6 +35,8 @@ pub struct Known {
     pub key: Option<Key>,
     /// [`super::manifest::Entry::mark`].
     pub mark: u64,
+    /// [`super::manifest::Entry::sign`] of what the manifest has of it.
+    pub sign: u64,
     /// Of its content.
     pub digest: Option<Digest>,
     /// Where that lies.
@@ -54,7 +56,7 @@ pub struct Known {
 const GRANULARITY_NS: i128 = 20_000_000;
 
 const NAME: &[u8] = b"index";
-const MAGIC: &[u8; 16] = b"recant-index  1\n";
+const MAGIC: &[u8; 16] = b"recant-index  2\n";
 const DIGEST: usize = 32;
 const HEAD: usize = 16 + 8 + DIGEST + 12;
 
@@ -136,7 +138,7 @@ impl Cut<'_> {
             mtime: self.time()?,
             ctime: self.time()?,
         };
-        let mark = self.u64()?;
+        let (mark, sign) = (self.u64()?, self.u64()?);
         let digest = if has(HAS_DIGEST) { Some(Digest(self.take()?)) } else { None };
         let at = if has(IN_PACK) {
             Some(At::Pack { pack: self.u64()?, offset: self.u64()? })
@@ -145,7 +147,7 @@ impl Cut<'_> {
         };
         let (is_folder, unread, written) = (has(IS_FOLDER), has(UNREAD), has(WRITTEN));
         let size = if digest.is_some() { key.size } else { 0 };
-        Some(Known { path, key: Some(key), mark, digest, at, size, is_folder, unread, written })
+        Some(Known { path, key: Some(key), mark, sign, digest, at, size, is_folder, unread, written })
     }
 }
 
@@ -199,6 +201,7 @@ impl Making {
         self.time(stat.mtime);
         self.time(stat.ctime);
         self.bytes.extend(known.mark.to_le_bytes());
+        self.bytes.extend(known.sign.to_le_bytes());
         if let Some(digest) = known.digest {
             self.bytes.extend(digest.0);
         }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
+use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
@@ -137,10 +138,18 @@ impl Entry {
 
     /// A short digest of all but where the content lies: two entries of a path with the same one are the same.
     pub fn mark(&self) -> u64 {
-        let bytes = json::text(&(&self.state, &self.link, self.unread.is_some()));
-        let [a, b, c, d, e, f, g, h, ..] = Digest::of(&bytes).0;
-        u64::from_le_bytes([a, b, c, d, e, f, g, h])
+        short(&json::text(&(&self.state, &self.link, self.unread.is_some())))
     }
+
+    /// A short digest of the line that it has in a manifest.
+    pub fn sign(&self) -> u64 {
+        short(&json::text(&LineRef::Entry(self)))
+    }
+}
+
+fn short(bytes: &[u8]) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = Digest::of(bytes).0;
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// One line.
@@ -206,18 +215,22 @@ impl<'a> Writing<'a> {
         Ok(writing)
     }
 
-    /// Adds an object; in the order of paths.
-    pub fn entry(&mut self, entry: &Entry) -> Result<(), Error> {
-        self.line(&LineRef::Entry(entry))
+    /// Adds an object; in the order of paths. Gives its [`Entry::sign`].
+    pub fn entry(&mut self, entry: &Entry) -> Result<u64, Error> {
+        let from = self.buffer.len();
+        json::append_line(&mut self.buffer, &LineRef::Entry(entry));
+        let sign = short(&self.buffer[from..self.buffer.len() - 1]);
+        self.count_line()?;
+        Ok(sign)
     }
 
     /// Adds a path of the base that is not there.
     pub fn gone(&mut self, path: &AbsPath) -> Result<(), Error> {
-        self.line(&LineRef::Gone(path))
+        json::append_line(&mut self.buffer, &LineRef::Gone(path));
+        self.count_line()
     }
 
-    fn line(&mut self, line: &LineRef<'_>) -> Result<(), Error> {
-        json::append_line(&mut self.buffer, line);
+    fn count_line(&mut self) -> Result<(), Error> {
         self.lines += 1;
         if self.buffer.len() >= PIECE { self.flush() } else { Ok(()) }
     }
@@ -243,10 +256,48 @@ impl<'a> Writing<'a> {
 /// The line of a path: its object, `None` where the base alone has it.
 pub type PathLine = (AbsPath, Option<Box<Entry>>);
 
+/// An object's line, of which no more than the path is read yet: of most objects the index says that they are as the line has them.
+pub struct Unread {
+    /// Where.
+    pub path: AbsPath,
+    text: Vec<u8>,
+    from: Rc<str>,
+    number: u64,
+}
+
+impl Unread {
+    /// [`Entry::sign`].
+    pub fn sign(&self) -> u64 {
+        short(&self.text)
+    }
+
+    /// The object.
+    pub fn read(&self) -> Result<Entry, Error> {
+        match parse(&self.text, &self.from, self.number)? {
+            Line::Entry(entry) => Ok(*entry),
+            _ => Err(damaged(&self.from, format!("line {} is out of place", self.number))),
+        }
+    }
+}
+
+/// How an object's line begins, its path behind it.
+const ENTRY: &[u8] = br#"{"entry":{"path":""#;
+
+/// The path of an object's line where it stands there as it is, without escapes.
+fn plain_path(text: &[u8]) -> Option<AbsPath> {
+    let rest = text.strip_prefix(ENTRY)?;
+    let end = rest.iter().position(|b| matches!(b, b'"' | b'\\'))?;
+    if rest[end] == b'"' { AbsPath::parse(&rest[..end]).ok() } else { None }
+}
+
+fn parse(text: &[u8], from: &str, number: u64) -> Result<Line, Error> {
+    serde_json::from_slice(text).map_err(|error| damaged(from, format!("line {number}: {error}")))
+}
+
 /// A file of lines, checked whole before the first of them is given.
 pub struct Reading {
     reader: BufReader<File>,
-    shown: String,
+    shown: Rc<str>,
     text: Vec<u8>,
     number: u64,
     /// The head.
@@ -331,35 +382,45 @@ impl Reading {
         if head.n != n {
             return Err(damaged(&shown, format!("it is that of snapshot {}", head.n)));
         }
-        Ok(Self { reader, shown, text, number: 1, head, tail, last: None, rules: None })
+        Ok(Self { reader, shown: shown.into(), text, number: 1, head, tail, last: None, rules: None })
     }
 
     /// The next object: its path, and `None` where the base alone has it.
     pub fn next_line(&mut self) -> Result<Option<PathLine>, Error> {
+        let Some((path, line)) = self.next_unread()? else { return Ok(None) };
+        Ok(Some((path, line.map(|line| line.read()).transpose()?.map(Box::new))))
+    }
+
+    /// The same, the object not read yet.
+    fn next_unread(&mut self) -> Result<Option<(AbsPath, Option<Unread>)>, Error> {
         if self.rules.is_some() {
             return Ok(None);
         }
         self.number += 1;
         self.text.clear();
-        self.reader.read_until(b'\n', &mut self.text).at("read", &self.shown)?;
-        let line = serde_json::from_slice(&self.text);
-        let line = line.map_err(|error| damaged(&self.shown, format!("line {}: {error}", self.number)))?;
-        let (path, entry) = match line {
-            Line::Entry(entry) => (entry.path.clone(), Some(entry)),
-            Line::Gone(path) => (path, None),
-            Line::Rules(rules) => {
-                self.rules = Some(rules);
-                return Ok(None);
-            }
-            Line::Snapshot(_) | Line::End(_) => {
-                return Err(damaged(&self.shown, format!("line {} is out of place", self.number)));
-            }
+        self.reader.read_until(b'\n', &mut self.text).at("read", &*self.shown)?;
+        let text = self.text.strip_suffix(b"\n").unwrap_or(&self.text);
+        let (path, is_there) = match plain_path(text) {
+            Some(path) => (path, true),
+            None => match parse(text, &self.shown, self.number)? {
+                Line::Entry(entry) => (entry.path, true),
+                Line::Gone(path) => (path, false),
+                Line::Rules(rules) => {
+                    self.rules = Some(rules);
+                    return Ok(None);
+                }
+                Line::Snapshot(_) | Line::End(_) => {
+                    return Err(damaged(&self.shown, format!("line {} is out of place", self.number)));
+                }
+            },
         };
         if self.last.as_ref().is_some_and(|last| *last >= path) {
             return Err(damaged(&self.shown, format!("line {} is not in the order of paths", self.number)));
         }
         self.last = Some(path.clone());
-        Ok(Some((path, entry)))
+        let unread = || Unread { path: path.clone(), text: text.to_vec(), from: self.shown.clone(), number: self.number };
+        let line = is_there.then(unread);
+        Ok(Some((path, line)))
     }
 }
 
@@ -367,8 +428,8 @@ impl Reading {
 pub struct Merged {
     own: Reading,
     base: Option<Reading>,
-    next_own: Option<PathLine>,
-    next_base: Option<PathLine>,
+    next_own: Option<(AbsPath, Option<Unread>)>,
+    next_base: Option<(AbsPath, Option<Unread>)>,
 }
 
 impl Merged {
@@ -380,8 +441,8 @@ impl Merged {
     /// The same with a manifest that is open.
     pub fn of(dir: &Dir, mut own: Reading) -> Result<Self, Error> {
         let mut base = own.head.base.map(|base| open_base(dir, base)).transpose()?;
-        let next_own = own.next_line()?;
-        let next_base = base.as_mut().map(Reading::next_line).transpose()?.flatten();
+        let next_own = own.next_unread()?;
+        let next_base = base.as_mut().map(Reading::next_unread).transpose()?.flatten();
         Ok(Self { own, base, next_own, next_base })
     }
 
@@ -403,6 +464,11 @@ impl Merged {
     /// The next object.
     #[expect(clippy::should_implement_trait, reason = "it can fail")]
     pub fn next(&mut self) -> Result<Option<Entry>, Error> {
+        self.next_unread()?.map(|line| line.read()).transpose()
+    }
+
+    /// The same, not read yet.
+    pub fn next_unread(&mut self) -> Result<Option<Unread>, Error> {
         loop {
             let order = match (&self.next_own, &self.next_base) {
                 (None, None) => return Ok(None),
@@ -414,13 +480,13 @@ impl Merged {
             if order.is_ge()
                 && let Some(base) = &mut self.base
             {
-                found = std::mem::replace(&mut self.next_base, base.next_line()?);
+                found = std::mem::replace(&mut self.next_base, base.next_unread()?);
             }
             if order.is_le() {
-                found = std::mem::replace(&mut self.next_own, self.own.next_line()?);
+                found = std::mem::replace(&mut self.next_own, self.own.next_unread()?);
             }
-            if let Some((_, Some(entry))) = found {
-                return Ok(Some(*entry));
+            if let Some((_, Some(line))) = found {
+                return Ok(Some(line));
             }
         }
     }

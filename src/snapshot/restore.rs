@@ -95,12 +95,16 @@ impl Holding<'_> {
         }
         let entry =
             Entry { path: difference.path.clone(), state: difference.then.clone(), at: difference.at, link: None, unread: None };
-        let file = self.fs.create(at, 0o600).at("make", at)?;
+        let dress = difference.then.as_ref().filter(|then| can_be_dressed(then));
+        let file = self.fs.create(at, dress.map_or(0o600, |then| then.meta.mode & 0o777)).at("make", at)?;
         match self.kept.content(&entry)? {
             Content::Small(bytes) if bytes.is_empty() => {}
             Content::Small(bytes) => self.fs.write(&file, &bytes, self.objects.path()).at("write", at)?,
             // What it is now the engine digests before it puts it (docs/ARCHITECTURE.md, I11).
             Content::Large(from) => drop(self.fs.copy(&from, &file, self.objects.path()).at("copy to", at)?),
+        }
+        if let Some(then) = dress {
+            self.fs.set_mtime_of(&file, then.meta.mtime, self.objects.path()).at("set the time of", at)?;
         }
         self.bytes += entry.size();
         self.firsts.insert(first.clone(), n);
@@ -117,6 +121,12 @@ impl Holding<'_> {
         self.fs.sync_all(&files).at("sync", shown.display())?;
         Ok(self.fs.sync_dir(self.objects).at("sync", shown.display())?)
     }
+}
+
+/// Whether mode and mtime can be given while the file is made, which spares the engine looking at it again: most files. What the umask
+/// takes, owners and xattrs are left to the engine, as is a mode under which it could not read the content.
+fn can_be_dressed(then: &State) -> bool {
+    then.meta.mode & 0o7400 == 0o400 && then.meta.xattrs.is_empty()
 }
 
 /// In the folder of held objects.

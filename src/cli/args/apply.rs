@@ -12,6 +12,7 @@ use clap::Args;
   recant commit k3fa src/main.rs docs    these paths and what lies under them
   recant commit last --confirm-within 5m taken back but for a recant confirm
   recant commit last --strict            a conflict in ~/.cache stops it too
+  recant -H web1,web2,web3 commit k3fa   on all of these machines, or on none
 
 What stands on the tree otherwise than the session found it is a conflict:
 nothing is done, and every such path is named. --force goes on; what it finds is

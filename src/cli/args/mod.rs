@@ -146,6 +146,7 @@ Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
   [remote]
   ssh = 'ssh -F ~/.ssh/other'  the program of -H, and its first arguments
   forks = 10                   machines that are worked on at once
+  timeout = '1m'               how long one may be silent; '0s' for ever
   [remotes.web]                recant -H web …
   host = '10.0.0.7'            user, port likewise; what is left out is ssh's
   store = '/srv/recant'        the store there

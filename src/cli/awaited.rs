@@ -1,0 +1,208 @@
+//! The word that a commit with `--confirm-within` waits for: noted before the commit begins, begun anew once it is sealed, and gone when
+//! nothing of it is on the tree.
+
+use serde::Serialize;
+
+use super::problem::Problem;
+use super::watcher::{self, Watcher};
+use super::{Call, text};
+use crate::engine::job::Verb;
+use crate::error::{Failure, Kind};
+use crate::fs::dir::Time;
+use crate::session::confirm::{self, Record};
+use crate::session::header::{Header, Status};
+use crate::session::id::Id;
+use crate::session::log;
+use crate::session::store::{Locked, Store};
+use crate::tree::time;
+
+/// What a commit says of the word that it waits for.
+#[derive(Debug, Clone, Serialize)]
+pub struct Awaited {
+    /// Until when.
+    #[serde(with = "time")]
+    due: Time,
+    /// Who takes it back then.
+    by: String,
+    /// The same for people.
+    #[serde(skip)]
+    told: String,
+}
+
+/// What a session's record tells.
+pub enum Word {
+    /// Nothing of the session waits for one.
+    None,
+    /// It is waited for.
+    Awaited(Record),
+    /// It is, and until when cannot be told: why.
+    Unreadable(String),
+}
+
+impl Word {
+    /// Of a session as its header has it.
+    pub fn of(store: &Store, header: &Header) -> Self {
+        match confirm::read(store, &header.id) {
+            Ok(Some(record)) if record.counts(header) => Word::Awaited(record),
+            Err(error) if header.counts.inside > 0 => Word::Unreadable(error.to_string()),
+            _ => Word::None,
+        }
+    }
+}
+
+/// What a record that cannot be read means, and who can decide.
+pub fn unreadable(id: &Id, why: &str) -> String {
+    format!(
+        "{why}: when session {id} is to be rolled back cannot be told; recant confirm {id} lets it stay, recant rollback {id} takes it back"
+    )
+}
+
+/// Notes durably that a commit is to be taken back, before it begins.
+pub fn arm(call: &Call, store: &Store, session: &Locked, seconds: i64) -> Result<(), Problem> {
+    let id = session.id();
+    if session.header.counts.inside > 0 {
+        let what = if session.header.status() == Status::Committed { "it" } else { "a part of it" };
+        let waits = match Word::of(store, &session.header) {
+            Word::Awaited(record) => format!(", and waits to be confirmed until {}", local(record.due)),
+            Word::None | Word::Unreadable(_) => String::new(),
+        };
+        let message = format!("cannot commit {id} with --confirm-within: {what} is committed already{waits}");
+        return Err(Problem::refused(message).remedy(format!("recant rollback {id}, then commit all of it")));
+    }
+    Ok(confirm::keep(&call.fs, store, &Record::new(&session.header, seconds))?)
+}
+
+/// What would come onto the tree beside a commit that waits for a word would go with it, confirmed by nobody.
+pub fn refuse_more(store: &Store, session: &Locked, verb: Verb) -> Result<(), Problem> {
+    let id = session.id();
+    let why = match Word::of(store, &session.header) {
+        _ if session.header.status() == Status::Committed => return Ok(()),
+        Word::None => return Ok(()),
+        Word::Awaited(_) => "a part of it waits to be confirmed, and the rest would be rolled back with it".to_owned(),
+        Word::Unreadable(why) => format!("{why}: a part of it waits to be confirmed, and until when cannot be told"),
+    };
+    let message = format!("cannot {} {id}: {why}", verb.infinitive());
+    Err(Problem::refused(message).remedy(format!("recant confirm {id} lets it stay, recant rollback {id} takes it back")))
+}
+
+/// What a rollback needs that nobody may be there to ask for does not go.
+pub fn refuse_prune(store: &Store, header: &Header, what: &str) -> Result<(), Problem> {
+    let id = &header.id;
+    let why = match Word::of(store, header) {
+        Word::None => return Ok(()),
+        Word::Awaited(record) => {
+            format!("it waits to be confirmed until {}, and could not be rolled back then", local(record.due))
+        }
+        Word::Unreadable(why) => format!("{why}: it waits to be confirmed, and until when cannot be told"),
+    };
+    let of = if what == "session" { "session" } else { "the checkpoint of" };
+    Err(Problem::refused(format!("cannot prune {of} {id}: {why}"))
+        .remedy(format!("recant confirm {id} lets it stay, recant rollback {id} takes it back; then prune it")))
+}
+
+/// Once it is committed the time begins, and somebody watches it. It is done by then, whatever goes wrong here: what was noted
+/// before the commit has it taken back, if a little sooner.
+pub fn begin(call: &Call, store: &Store, session: &Locked, seconds: i64) -> Awaited {
+    // Its own generation is sealed by now.
+    let mut record = Record { generation: session.header.generation, ..Record::new(&session.header, seconds) };
+    let keep = |record: &Record| {
+        if let Err(error) = confirm::keep(&call.fs, store, record) {
+            call.out.warn(format_args!("{error}: the time that was noted before the commit counts"));
+        }
+    };
+    keep(&record);
+    let watcher: Watcher = watcher::start(&store.path, session.id(), seconds);
+    record.by = Some(watcher.word());
+    keep(&record);
+    Awaited { due: record.due, by: watcher.word(), told: watcher.told() }
+}
+
+impl Awaited {
+    /// For people.
+    pub fn say(&self, call: &Call, id: &Id) {
+        let until = local(self.due);
+        call.out.note(format_args!("session {id} is rolled back at {until} unless confirmed: recant confirm {}", id.tail()));
+        call.out.note(&self.told);
+    }
+}
+
+/// A commit that came to nothing waits for no word. One that may have been sealed does.
+pub fn disarm(call: &Call, store: &Store, id: &Id) -> Result<(), Problem> {
+    let Some(record) = confirm::read(store, id)? else { return Ok(()) };
+    let sealed = store.session(id).map_or(true, |session| session.header.generation >= record.generation);
+    let interrupted = crate::engine::recover::interrupted(store)?.contains(id);
+    if sealed || interrupted { Ok(()) } else { Ok(confirm::drop_record(&call.fs, store, id)?) }
+}
+
+/// What is not on the tree waits for no word: before a commit, and after a rollback.
+pub fn settle(call: &Call, store: &Store, header: &Header) -> Result<(), Problem> {
+    if header.counts.inside > 0 || !confirm::waiting(store)?.contains(&header.id) {
+        return Ok(());
+    }
+    Ok(confirm::drop_record(&call.fs, store, &header.id)?)
+}
+
+/// A line of the log.
+pub fn note(call: &Call, store: &Store, id: &Id, generation: u64, result: &str, paths: u64) -> Result<(), Problem> {
+    Ok(log::append(&call.fs, store, &log::Entry::new("confirm", id, generation, result, paths))?)
+}
+
+/// A row of `status`.
+#[derive(Serialize)]
+pub struct Waiting {
+    session: Id,
+    #[serde(with = "time")]
+    due: Time,
+    overdue: bool,
+    by: Option<String>,
+    failed: Vec<String>,
+}
+
+/// A session of which it cannot be told until when it waits, and why.
+pub type Untold = (Id, String);
+
+/// The commits that wait for a word, and those of which it cannot be told until when: for `status`. A session that cannot be read is
+/// listed too, as nobody takes it back.
+pub fn waiting(store: &Store) -> Result<(Vec<Waiting>, Vec<Untold>), Problem> {
+    let (mut rows, mut unreadable) = (Vec::new(), Vec::new());
+    for id in confirm::waiting(store)? {
+        let counts = |record: &Record| match store.session(&id) {
+            Ok(session) => record.counts(&session.header),
+            Err(error) => error.kind() == Kind::Damaged,
+        };
+        match confirm::read(store, &id) {
+            Ok(Some(record)) if counts(&record) => rows.push(Waiting {
+                overdue: record.is_due(),
+                due: record.due,
+                by: record.by,
+                failed: record.failed,
+                session: id,
+            }),
+            Err(error) if store.session(&id).map_or(true, |session| session.header.counts.inside > 0) => {
+                unreadable.push((id, error.to_string()));
+            }
+            _ => {}
+        }
+    }
+    Ok((rows, unreadable))
+}
+
+impl Waiting {
+    /// For people: what is waited for, and what is left where it came to nothing.
+    pub fn lines(&self) -> Vec<String> {
+        let Self { session: id, due, .. } = self;
+        let first = if !self.failed.is_empty() {
+            format!("{id}: not confirmed by {}, and not all of it could be taken back:", local(*due))
+        } else if self.overdue {
+            format!("{id}: not confirmed by {}: the next recant that changes something takes it back", local(*due))
+        } else {
+            format!("{id}: taken back at {} unless confirmed: recant confirm {}", local(*due), id.tail())
+        };
+        std::iter::once(first).chain(self.failed.iter().cloned()).collect()
+    }
+}
+
+/// A time as people here have it.
+pub fn local(time: Time) -> String {
+    text::time(time, true)
+}

@@ -1,0 +1,143 @@
+//! Takes back what nobody has confirmed in time: for the watcher of a commit, and for every verb that changes something.
+
+use super::awaited::{self, local, note, settle, unreadable};
+use super::problem::Problem;
+use super::{Call, apply};
+use crate::error::Kind;
+use crate::session::confirm::{self, Record};
+use crate::session::id::Id;
+use crate::session::store::Store;
+
+/// What the log says of a commit that nobody confirmed.
+pub const LATE: &str = "not confirmed";
+
+/// What became of an overdue commit.
+pub enum Taken {
+    /// It is taken back, or waits for nothing.
+    Back,
+    /// Another recant is at work in it.
+    Busy,
+    /// It cannot be taken back; the record says why.
+    Not,
+}
+
+/// The store, if something was ever waited for in it: one look where nothing was, which is the most frequent case.
+fn store_with_records(call: &Call) -> Result<Option<Store>, Problem> {
+    let path = call.store_path()?;
+    if !path.as_path().join("unconfirmed").exists() {
+        return Ok(None);
+    }
+    Ok(Store::open(&path)?)
+}
+
+/// Takes back what was not confirmed in time, in a line each: before a verb that changes something.
+pub fn take_back_overdue(call: &Call) -> Result<(), Problem> {
+    let Some(store) = &store_with_records(call)? else { return Ok(()) };
+    for id in confirm::waiting(store)? {
+        let due = match confirm::read(store, &id) {
+            Ok(record) => record.is_some_and(|record| record.is_due()),
+            Err(error) => {
+                say_unreadable(call, store, &id, &error.to_string())?;
+                false
+            }
+        };
+        if due && let Err(problem) = take_back_one(call, store, &id, None) {
+            // The verb is about something else.
+            call.out.warn(format_args!("session {id} was not confirmed in time, and stays: {}", problem.message));
+            failed(call, store, &id, None, &problem.message);
+        }
+    }
+    Ok(())
+}
+
+/// Before a verb that only reads.
+pub fn say_all_unreadable(call: &Call) -> Result<(), Problem> {
+    let Some(store) = &store_with_records(call)? else { return Ok(()) };
+    for (id, why) in awaited::waiting(store)?.1 {
+        call.out.warn(unreadable(&id, &why));
+    }
+    Ok(())
+}
+
+/// Of a session of which nothing is on the tree it tells nothing, and goes.
+fn say_unreadable(call: &Call, store: &Store, id: &Id, why: &str) -> Result<(), Problem> {
+    match store.lock_session(&call.fs, id) {
+        Ok(session) if session.header.counts.inside == 0 => return settle(call, store, &session.header),
+        Err(crate::session::Error::Unknown { .. }) => return Ok(confirm::drop_record(&call.fs, store, id)?),
+        _ => call.out.warn(unreadable(id, why)),
+    }
+    Ok(())
+}
+
+/// Takes one back, if its time is over. `known` is its record, where somebody has read it before: one that cannot be read any more is no
+/// word.
+pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>) -> Result<Taken, Problem> {
+    let mut session = match store.lock_session(&call.fs, id) {
+        Ok(session) => session,
+        Err(crate::session::Error::Unknown { .. }) => {
+            confirm::drop_record(&call.fs, store, id)?;
+            return Ok(Taken::Back);
+        }
+        Err(crate::session::Error::Busy { .. }) => return Ok(Taken::Busy),
+        Err(error) => return Err(error.into()),
+    };
+    // An operation that was cut off: its recovery decides whether it was committed at all.
+    if call.prepare_to_change(store)? {
+        session.set_header(store.session(id)?.header);
+    }
+    // Read once more under the lock: the word may have come.
+    let record = match (confirm::read(store, id), known) {
+        (Err(_), Some(known)) => Some(known.clone()),
+        (record, _) => record?,
+    };
+    let Some(record) = record.filter(Record::is_due) else { return Ok(Taken::Back) };
+    if !record.counts(&session.header) {
+        settle(call, store, &session.header)?;
+        return Ok(Taken::Back);
+    }
+    let due = local(record.due);
+    let left = match apply::take_back(call, store, &mut session) {
+        Ok(report) => {
+            note(call, store, id, session.header.generation, LATE, report.rows.len() as u64)?;
+            let taken = format!("session {id} was not confirmed by {due}: rolled back");
+            if report.left.is_empty() {
+                call.out.warn(format_args!("{taken}, {} taken back", report.rows.len()));
+                settle(call, store, &session.header)?;
+                return Ok(Taken::Back);
+            }
+            call.out.warn(format_args!("{taken} but for {} left; recant status names them", report.left.len()));
+            report.left.iter().map(|(path, why)| format!("{path}: {why}")).collect::<Vec<_>>()
+        }
+        Err(problem) if problem.kind == Kind::Busy => return Ok(Taken::Busy),
+        Err(problem) => {
+            let paths = problem.paths.iter().map(|against| format!("{}: {}", against.path, against.why));
+            let left: Vec<String> = if problem.paths.is_empty() { vec![problem.message.clone()] } else { paths.collect() };
+            call.out.warn(format_args!("session {id} was not confirmed by {due}, and stays: {}", problem.message));
+            left
+        }
+    };
+    if left != record.failed {
+        note(call, store, id, session.header.generation, "left", left.len() as u64)?;
+        confirm::keep(&call.fs, store, &Record { failed: left, ..record })?;
+    }
+    Ok(Taken::Not)
+}
+
+/// Notes why one could not even be tried to be taken back: nobody may sit before who tried, so that `status` and the log have to tell. What
+/// cannot be noted is said, which is all that is left.
+pub fn failed(call: &Call, store: &Store, id: &Id, known: Option<&Record>, why: &str) {
+    let record = match (confirm::read(store, id), known) {
+        (Ok(Some(record)), _) => record,
+        (Err(_), Some(known)) => known.clone(),
+        _ => return,
+    };
+    let failed = vec![why.to_owned()];
+    if record.failed == failed {
+        return;
+    }
+    let noted = note(call, store, id, record.generation, "failed", 0);
+    let kept = confirm::keep(&call.fs, store, &Record { failed, ..record }).map_err(Problem::from);
+    if let Err(problem) = noted.and(kept) {
+        call.out.warn(format_args!("session {id}: that it could not be taken back cannot be noted: {}", problem.message));
+    }
+}

@@ -1,0 +1,63 @@
+//! Sessions that a verb makes for itself: nobody sees one before something of it is sealed, and what a killed verb left of it goes
+//! with the next one that begins a session, or recovers.
+
+use super::Error;
+use super::header::Header;
+use super::id::Id;
+use super::store::Store;
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::lock::Lock;
+
+impl Store {
+    /// Takes out what a verb is making for itself, or has left: nothing of it is anybody's. One with a journal stays in view, as what it
+    /// speaks of may be on the tree.
+    pub(super) fn hide_begun(&self, headers: &mut Vec<Header>) -> Result<(), Error> {
+        if headers.iter().any(Header::is_unsealed) {
+            let journals = self.journal_names()?;
+            headers.retain(|header| !header.is_unsealed() || is_among(&journals, &header.id));
+        }
+        Ok(())
+    }
+
+    /// Removes what killed verbs have left, and gives all headers that stay, those of sessions in the making among them.
+    pub(super) fn sweep_begun(&self, fs: &Fs) -> Result<Vec<Header>, Error> {
+        let (headers, _) = self.every_header()?;
+        let mut stay = Vec::with_capacity(headers.len());
+        for header in headers {
+            if !header.is_unsealed() || !self.sweep_one_begun(fs, &header.id)? {
+                stay.push(header);
+            }
+        }
+        Ok(stay)
+    }
+
+    /// Whether it is gone.
+    fn sweep_one_begun(&self, fs: &Fs, id: &Id) -> Result<bool, Error> {
+        let dir = match self.session_dir(id) {
+            Err(Error::Unknown { .. }) => return Ok(true),
+            dir => dir?,
+        };
+        // Whoever makes it holds its lock until it is sealed or removed.
+        let _lock = match Lock::take_unless_held(fs, dir.at(b"lock")) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
+            Ok(None) => return Ok(false),
+            lock => lock.at("lock", dir.at(b"lock"))?,
+        };
+        // It may have been sealed, or removed, before the lock was free; nobody adds a journal to a session without its lock.
+        match self.session(id) {
+            Err(Error::Unknown { .. }) => Ok(true),
+            Ok(session) if !session.header.is_unsealed() || is_among(&self.journal_names()?, id) => Ok(false),
+            session => session.and_then(|_| self.remove(fs, id, true)).map(|()| true),
+        }
+    }
+
+    fn journal_names(&self) -> Result<Vec<Vec<u8>>, Error> {
+        Ok(self.journals().names().at("list the journals", self.journals().path().display())?)
+    }
+}
+
+/// Whether there is a journal of a session, or what comes before one.
+fn is_among(journals: &[Vec<u8>], id: &Id) -> bool {
+    journals.iter().any(|name| name.starts_with(id.as_str().as_bytes()))
+}
