@@ -142,7 +142,7 @@ class Place:
 
     def __exit__(self, *_):
         if self.mounted:
-            subprocess.run(["umount", self.path], check=True)
+            subprocess.run(["umount", "-R", self.path], check=True)
         shutil.rmtree(self.path, ignore_errors=True)
         if os.path.exists(self.image):
             os.unlink(self.image)

@@ -117,7 +117,7 @@ fn attempt() -> Result<Exit, Error> {
         eprintln!("without own PIDs");
     }
     let (places, known) = (laid.places(), Changes::default());
-    keep(&store, &finish(&fs, &laid, &facts(&held, &places, &store, ended.started, &known))?);
+    keep(&store, &finish(&fs, ended.leaving, &facts(&held, &places, &store, ended.started, &known))?);
     Ok(ended.exit)
 }
 

@@ -810,6 +810,34 @@ fn hold_still() -> Option<tempfile::TempDir> {
     Some(own)
 }
 
+/// One wait for the disk for all that the command wrote and what is noted of it, one for the header's name; and in this order.
+#[cfg(feature = "crash-points")]
+#[test]
+fn what_a_run_holds_is_durable_before_its_header_has_its_name_by_one_sync() {
+    each(|desk| {
+        // The store is made by the first run of all, and what that leaves is swept by the second.
+        desk.run("true").ok();
+        desk.held("--discard", "echo new > new").run().ok();
+        let steps = |script: &str| {
+            let log = desk.world.root().join("log");
+            desk.held("", script).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+            let text = std::fs::read_to_string(&log).unwrap();
+            std::fs::remove_file(&log).unwrap();
+            text
+        };
+        let is_sync = |line: &&str| line.contains("sync");
+        let nothing = steps("true");
+        assert_eq!(nothing.lines().filter(is_sync).collect::<Vec<_>>(), Vec::<&str>::new(), "nothing was held");
+        let held = steps("for i in $(seq 50); do echo $i > new-$i; done");
+        let lines: Vec<&str> = held.lines().collect();
+        let last = |what: &str| lines.iter().rposition(|line| line.contains(what)).unwrap();
+        let syncs: Vec<usize> = (0..lines.len()).filter(|i| is_sync(&lines[*i])).collect();
+        let (all, header) = (last("syncfs"), last("session.json.new"));
+        assert_eq!(syncs, [all, last("fsync")], "{held}");
+        assert!(last("changes.jsonl") < all && last("run.json") < all && all < header && header < last("fsync"), "{held}");
+    });
+}
+
 /// recant is killed before each step that it takes once the command has ended; the next verb collects all the same, and
 /// is killed itself somewhere the first time.
 #[cfg(feature = "crash-points")]

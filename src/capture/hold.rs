@@ -8,20 +8,21 @@
 //!                        +----------------------------------- +---------> (gone)
 //! ```
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use super::collect::{Collected, Facts, clear_scratch, clear_work, collect, finish};
 use super::error::Error;
 use super::memory::{self, Memory};
-use super::plan::{Laid, Plan, Route};
+use super::plan::{Plan, Route};
 use super::refused;
-use super::run::{Command, Event, Exit, run};
+use super::run::{Command, Event, Exit, Leaving, run};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
-use crate::session::change::Changes;
+use crate::session::change::{Changes, Sort};
 use crate::session::header::{Counts, Sizes};
 use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id, is_this_boot};
 use crate::session::store::{Locked, Store};
@@ -34,6 +35,8 @@ pub struct Held {
     pub exit: Exit,
     /// The session's changes; none where the run left nothing.
     pub changes: u64,
+    /// How many of each sort they are.
+    pub sorts: BTreeMap<Sort, u64>,
     /// What became of changes where.
     pub coverage: Vec<Coverage>,
     /// What cannot be told by a change, a line each.
@@ -108,10 +111,11 @@ pub fn hold(
         Exit::Code(0) | Exit::Signal(_) => Vec::new(),
         Exit::Code(_) => refused::reasons(laid.route(), cwd, &command.argv, &record.coverage),
     };
-    match collect_ran(fs, store, session, &mut record, &laid, &held) {
-        Ok((changes, dropped)) => {
-            let (coverage, warnings) = (record.coverage, record.notes);
-            Ok(Held { exit: ended.exit, changes, coverage, warnings, refused, dropped, too_much: ended.too_much })
+    let collected = collect_ran(fs, store, session, &mut record, ended.leaving, laid.memory.is_some(), &held);
+    match collected {
+        Ok((sorts, dropped)) => {
+            let (coverage, warnings, changes) = (record.coverage, record.notes, sorts.values().sum());
+            Ok(Held { exit: ended.exit, changes, sorts, coverage, warnings, refused, dropped, too_much: ended.too_much })
         }
         Err(why) => Err(uncollected(session, Some(ended.exit), why, laid.memory.is_some())),
     }
@@ -133,26 +137,28 @@ fn memory_for(
     Ok(Some(memory::make(limit, tag)?))
 }
 
-/// How many changes there are now, and how many were dropped.
+/// How many changes of each sort there are now, and how many were dropped.
 fn collect_ran(
     fs: &Fs,
     store: &Store,
     session: &mut Locked,
     record: &mut Run,
-    laid: &Laid,
+    leaving: Leaving,
+    in_memory: bool,
     held: &Dir,
-) -> Result<(u64, u64), Error> {
+) -> Result<(BTreeMap<Sort, u64>, u64), Error> {
     let known = session.changes_as_written()?;
-    let mut collected = finish(fs, laid, &facts(held, record, store, &known))?;
-    if laid.memory.is_some() {
+    let mut collected = finish(fs, leaving, &facts(held, record, store, &known))?;
+    if in_memory {
         collected.warnings.extend(memory::carry(fs, session, held, record, &mut collected.changes)?);
-        // The header that will count these changes must not be durable before their content (docs/ARCHITECTURE.md, D1).
-        fs.sync_fs(&session.dir).at("sync the file system of", session.dir.path().display())?;
     }
     record.notes.append(&mut collected.warnings);
     record.hides = std::mem::take(&mut collected.hides);
     let dropped = collected.dropped;
-    Ok((keep(fs, session, record, collected, false)?, dropped))
+    let mut sorts = BTreeMap::new();
+    collected.changes.list.iter().for_each(|change| *sorts.entry(change.sort()).or_insert(0) += 1);
+    keep(fs, session, record, collected, false)?;
+    Ok((sorts, dropped))
 }
 
 /// From here on the command has run: whatever fails, the session stays, and is collected by the next verb that names it.
@@ -192,7 +198,6 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     let facts = facts(&held, &record, store, &known);
     let mut collected = collect(&facts, fs)?;
     clear_scratch(fs, &facts, &collected)?;
-    fs.sync_fs(&held).at("sync the file system of", held.path().display())?;
     clear_work(fs, &held, &record.places)?;
     record.notes.append(&mut collected.warnings);
     record.hides = std::mem::take(&mut collected.hides);
@@ -210,7 +215,9 @@ fn keep_nothing(fs: &Fs, session: &mut Locked) -> Result<u64, Error> {
     Ok(0)
 }
 
-/// Writes what was collected into the session: lines, run.json, and last, durably, the header that makes it pending.
+/// Writes what was collected into the session: lines, run.json, and last, durably, the header that makes it pending. The overlays were
+/// volatile, so nothing of the uppers was synced until then: one sync of the store's file system makes all of it durable before the header gets
+/// its name. The session's folder was opened before the command began, so that no error of its writes is missed (docs/ARCHITECTURE.md, D7).
 fn keep(fs: &Fs, session: &mut Locked, record: &Run, collected: Collected, unsynced: bool) -> Result<u64, Error> {
     let changes = collected.changes;
     let count = changes.list.len() as u64;
@@ -219,8 +226,8 @@ fn keep(fs: &Fs, session: &mut Locked, record: &Run, collected: Collected, unsyn
     }
     session.complete(fs)?;
     let lines = count + changes.folder_times.len() as u64;
-    session.rewrite(fs, &changes, lines)?;
-    session.save_run(fs, record)?;
+    session.rewrite_later(fs, &changes, lines)?;
+    session.note_run(fs, record)?;
     let mut header = session.header.clone();
     header.uncollected = false;
     header.unsynced = unsynced;
@@ -228,8 +235,7 @@ fn keep(fs: &Fs, session: &mut Locked, record: &Run, collected: Collected, unsyn
     header.counts = Counts { changes: count, inside: 0, ever_in: 0 };
     let held = changes.list.iter().filter_map(|change| change.after.as_ref()).map(State::size).sum();
     header.sizes = Sizes { held, checkpoint: 0 };
-    session.save(fs, header)?;
-    session.make_durable(fs)?;
+    session.save_after_all(fs, header)?;
     Ok(count)
 }
 

@@ -83,7 +83,10 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
                 Waited::Stopped(pid, _) if Some(pid) == command => say(recant, &Word::Stopped),
                 Waited::Exited(..) | Waited::Killed(..) | Waited::Stopped(..) => {}
                 Waited::Nothing => break,
-                Waited::NoChild => return Ok(()),
+                Waited::NoChild => {
+                    say(recant, &Word::Alone);
+                    return Ok(());
+                }
             }
         }
         let mut ready = [PollFd::new(&signals, PollFlags::IN), PollFd::new(recant, PollFlags::IN)];

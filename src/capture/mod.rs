@@ -9,16 +9,18 @@
 //! - **H1** Fail closed: what can't be mounted as planned ends the run before the command starts, and what the kernel
 //!   mounted is read back from mountinfo. A mount that is neither planned nor read-only ends it too.
 //! - **H2** The command dies with recant: its init has PDEATHSIG and a socket that ends with recant.
-//! - **H3** When [`run::run`] returns, no process of the run is left and its mounts are gone, so the uppers are still.
+//! - **H3** When [`run::run`] returns, no process of the run is left but its init, which is ending, so the uppers are still. Its
+//!   mounts are gone once [`run::Leaving::wait`] returns, and a run is not over before.
 //! - **H4** Folders on the tree are never touched here: all that is made lies in the store or in a mount of the run's own.
 //!
 //! Files: `plan` is the checked list of mounts, `places` chooses what is on it; `space` builds them inside the namespace; `init` is the small pid 1;
 //! `run` forks and waits; `collect` reads the uppers, once
 //! `redirect` has filled in the folders that were renamed; `sys` holds the unsafe calls; `probe` looks
 //! at the machine's switches; `refused` guesses what a command that failed was refused;
-//! `scratch` drops what is to be dropped; `limit` watches how much is written; `terminal` is taken back from the command;
+//! `scratch` drops what is to be dropped; `limit` watches how much is written; `ahead` has it written out early; `terminal` is taken back from the command;
 //! `confine` is the way without namespaces: nothing is held, and writes but to some folders are denied.
 
+mod ahead;
 pub mod collect;
 pub mod confine;
 mod descriptors;

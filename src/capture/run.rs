@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
+use super::ahead::{self, Ahead};
 use super::confine::Confinement;
 use super::descriptors;
 use super::error::{Error, remedy};
@@ -71,8 +72,8 @@ pub enum Exit {
     Signal(i32),
 }
 
-/// A run that is over.
-#[derive(Debug, Clone)]
+/// A run whose command and all that it left running have ended.
+#[derive(Debug)]
 pub struct Ended {
     /// How the command ended.
     pub exit: Exit,
@@ -87,6 +88,32 @@ pub struct Ended {
     pub own_pids: bool,
     /// What it wrote, in bytes, where that was more than it may: it was ended for that, if it had not ended by itself.
     pub too_much: Option<u64>,
+    /// The init, and with it the mounts.
+    pub leaving: Leaving,
+    /// What is written out meanwhile.
+    #[expect(dead_code, reason = "waited for when it is dropped")]
+    ahead: Option<Ahead>,
+}
+
+/// The init of a run, alone in its namespaces: taking down what thousands of files have left in an overlay's caches takes as long as
+/// reading the upper, which goes on meanwhile.
+#[derive(Debug)]
+pub struct Leaving(Option<i32>);
+
+impl Leaving {
+    /// Waits until it and the run's mounts are gone.
+    pub fn wait(mut self) -> Result<(), Error> {
+        self.0.take().map_or(Ok(()), |init| Ok(sys::wait_for(init).at("wait for", "the init")?))
+    }
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if let Some(init) = self.0.take() {
+            // On the way out with another error; that it can't be waited for changes nothing of that.
+            let _gone = sys::wait_for(init);
+        }
+    }
 }
 
 /// What happens while a run lasts that a person may want to hear.
@@ -128,12 +155,12 @@ impl<'a> Ground<'a> {
     }
 }
 
-/// Runs the command with what it changes held, and comes back when nothing of the run is left (H3): [`run_on`].
+/// Runs the command with what it changes held, and comes back when its init alone is left (H3): [`run_on`].
 pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
     run_on(Ground::Captured(laid), command, hear)
 }
 
-/// Runs the command and comes back when nothing of it is left (H3). Forks, so the process must have one thread.
+/// Runs the command and comes back when nothing of it is left but its init, which is ending (H3). Forks, so the process must have one thread.
 /// On an error the command was not started, with one exception: it could not be executed ([`Error::NotFound`],
 /// [`Error::NotExecutable`]).
 pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
@@ -152,8 +179,9 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
         let begun = fs::Moment::now();
         let started = ground.laid().map_or_else(fs::exact_now, |laid| laid.plan.since);
         let meter = ground.laid().zip(command.max_size).map(|(laid, max)| Meter::new(laid, max));
+        let ahead = ground.laid().map(Ahead::of);
         let mut run =
-            Running { ground, command, signals: signals.as_fd(), hear, meter, too_much: None, terminal: Terminal::ours() };
+            Running { ground, command, signals: signals.as_fd(), hear, meter, ahead, too_much: None, terminal: Terminal::ours() };
         let orders = |own_pids| Orders {
             ground,
             argv: &argv,
@@ -167,9 +195,8 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
         };
         // A confined command gets no namespace, so no PIDs of its own.
         let first = ground.laid().is_some();
-        let (exit, own_pids) = match run.attempt(&orders(first))? {
-            Some(exit) if !first => (exit, false),
-            Some(exit) => (exit, true),
+        let ((exit, leaving), own_pids) = match run.attempt(&orders(first))? {
+            Some(ended) => (ended, first),
             // Parts of /proc are covered (a container), so a user gets no new one: without own PIDs, then.
             None => (run.attempt(&orders(false))?.ok_or(Error::Threads)?, false),
         };
@@ -178,7 +205,7 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
         let places = ground.laid().map(Laid::places).unwrap_or_default();
         // What changed on the tree meanwhile is told by its time: also where the clock was set back.
         let started = begun.corrected(started);
-        Ok(Ended { exit, started, places, closed: inherited.closed(), own_pids, too_much })
+        Ok(Ended { exit, started, places, closed: inherited.closed(), own_pids, too_much, leaving, ahead: run.ahead })
     });
     mask.set();
     if child_ignored {
@@ -209,6 +236,7 @@ struct Running<'a> {
     signals: std::os::fd::BorrowedFd<'a>,
     hear: &'a mut dyn FnMut(Event),
     meter: Option<Meter<'a>>,
+    ahead: Option<Ahead>,
     too_much: Option<u64>,
     terminal: Option<Terminal>,
 }
@@ -226,7 +254,7 @@ enum Phase {
 
 impl Running<'_> {
     /// `None` where it has to be tried again without PIDs of its own.
-    fn attempt(&mut self, orders: &Orders<'_>) -> Result<Option<Exit>, Error> {
+    fn attempt(&mut self, orders: &Orders<'_>) -> Result<Option<(Exit, Leaving)>, Error> {
         let user = self.ground.is_user_s();
         let (ours, theirs) = UnixStream::pair().at("make a socket for", "the init")?;
         let new = New { user, pid: orders.own_pids, network: self.command.network == Network::None };
@@ -243,9 +271,13 @@ impl Running<'_> {
         drop(theirs);
         (self.hear)(Event::SettingUp);
         let outcome = self.follow(init, Words::of(ours));
-        sys::wait_for(init).at("wait for", "the init")?;
+        let leaving = Leaving(Some(init));
+        if let Outcome::Alone(exit) = outcome {
+            return Ok(Some((exit, leaving)));
+        }
+        leaving.wait()?;
         match outcome {
-            Outcome::Exit(exit) => Ok(Some(exit)),
+            Outcome::Alone(exit) | Outcome::Exit(exit) => Ok(Some((exit, Leaving(None)))),
             Outcome::NoProc => Ok(None),
             Outcome::Failed(failed) => Err(set_up_error(failed, user)),
             Outcome::NoExec(errno) => Err(exec_error(&self.command.argv, errno)),
@@ -256,11 +288,13 @@ impl Running<'_> {
     fn follow(&mut self, init: i32, mut words: Words) -> Outcome {
         let mut outcome = None;
         let mut over: Option<Instant> = None;
-        let mut told = false;
+        let (mut ready, mut told) = (false, false);
         loop {
             let left = over.filter(|_| !told).map(|since| PATIENCE.saturating_sub(since.elapsed()));
             let tick = self.meter.as_ref().filter(|_| self.too_much.is_none()).map(|_| limit::TICK);
-            let wake = left.into_iter().chain(tick).min();
+            // Not before: the set-up may have to be tried again, which takes a process with one thread.
+            let tock = self.ahead.as_ref().filter(|_| ready && over.is_none()).map(|_| ahead::TICK);
+            let wake = left.into_iter().chain(tick).chain(tock).min();
             let phase = match over {
                 None => Phase::Runs,
                 Some(_) if told => Phase::Waits,
@@ -268,6 +302,9 @@ impl Running<'_> {
             };
             let went_on = self.wait(init, &words, wake, phase);
             self.end_if_too_much(&words);
+            if let Some(ahead) = self.ahead.as_mut().filter(|_| tock.is_some()) {
+                ahead.look();
+            }
             if left.is_some_and(|left| left.is_zero()) {
                 told = true;
                 (self.hear)(Event::Lingering(names_of_children(init)));
@@ -277,7 +314,7 @@ impl Running<'_> {
             }
             match words.next() {
                 None => break,
-                Some(Word::Ready) => {}
+                Some(Word::Ready) => ready = true,
                 Some(Word::Uncovered(path, why)) => {
                     if let Ok(path) = AbsPath::parse(path) {
                         (self.hear)(Event::Uncovered(path, why));
@@ -290,8 +327,15 @@ impl Running<'_> {
                 // stopped by the terminal, recant with it.
                 Some(Word::Stopped) if went_on => {}
                 Some(Word::Stopped) => sys::kill(std::process::id().cast_signed(), libc::SIGSTOP),
+                Some(Word::Alone) => {
+                    outcome = outcome.map(Outcome::alone);
+                    break;
+                }
                 Some(word @ (Word::Exited(_) | Word::Killed(_))) => {
                     over = Some(Instant::now());
+                    if let Some(ahead) = &mut self.ahead {
+                        ahead.finish();
+                    }
                     if let Some(terminal) = &self.terminal {
                         terminal.take_back();
                     }
@@ -348,9 +392,20 @@ const ENDING: &[i32] = &[libc::SIGINT, libc::SIGQUIT, libc::SIGHUP];
 
 enum Outcome {
     Exit(Exit),
+    /// The same, and nothing but the init is left.
+    Alone(Exit),
     NoProc,
     Failed(Failed),
     NoExec(i32),
+}
+
+impl Outcome {
+    fn alone(self) -> Self {
+        match self {
+            Self::Exit(exit) => Self::Alone(exit),
+            other => other,
+        }
+    }
 }
 
 fn is_ready(socket: &UnixStream) -> bool {

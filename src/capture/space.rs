@@ -9,7 +9,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
@@ -285,26 +285,55 @@ fn become_root(target: &Target, overlay: &OwnedFd, hidden: &[AbsPath]) -> Result
     rustix::mount::unmount(".", UnmountFlags::DETACH).at("unmount the old root", &target.path)
 }
 
-/// The mounts below a target, held before it is covered. One that is gone by now is left out.
-fn nested(target: &Target) -> Result<Vec<(&AbsPath, OwnedFd)>, IoError> {
-    let mut held = Vec::with_capacity(target.nested.len());
+/// Mounts that lie in one folder, which is held before an overlay covers it: a container host has hundreds of them, and each call for
+/// each counts.
+struct Nested<'a> {
+    folder: AbsPath,
+    held: OwnedFd,
+    mounts: Vec<(&'a AbsPath, &'a [u8])>,
+}
+
+/// The mounts below a target, folder by folder. One that is gone by now is left out.
+fn nested(target: &Target) -> Result<Vec<Nested<'_>>, IoError> {
+    let mut found: Vec<Nested<'_>> = Vec::new();
     for path in &target.nested {
-        match at_path(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            mount => {
-                let mount = mount.at("find the mount", path)?;
-                // One whose disk is gone can't be looked at.
-                if stat_of(&mount).map_or(true, |stat| stat.mount_root) {
-                    held.push((path, mount));
+        let Some((folder, name)) = path.parent().zip(path.split().map(|(_, name)| name)) else { continue };
+        if found.last().is_none_or(|last| last.folder != folder) {
+            match at_path(&folder) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                held => {
+                    let held = held.at("find the folder of the mount", path)?;
+                    found.push(Nested { folder, held, mounts: Vec::new() });
                 }
             }
         }
+        let Some(last) = found.last_mut() else { continue };
+        match rustix::fs::statx(&last.held, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, StatxFlags::empty()) {
+            Err(Errno::NOENT) => {}
+            Ok(stat) if !stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) => {}
+            // One whose disk is gone can't be looked at.
+            Ok(_) | Err(_) => last.mounts.push((path, name)),
+        }
     }
-    Ok(held)
+    Ok(found)
 }
 
-fn move_in(nested: &[(&AbsPath, OwnedFd)]) -> Result<(), IoError> {
-    nested.iter().try_for_each(|(path, mount)| attach(mount, path).at("move the mount into the overlay", path))
+/// Moves mounts to where the overlay shows the folder that they lay in.
+fn move_in(nested: &[Nested<'_>]) -> Result<(), IoError> {
+    for Nested { folder, held, mounts } in nested {
+        if mounts.is_empty() {
+            continue;
+        }
+        let shown = at_path(folder).at("find in the overlay", folder)?;
+        for (path, name) in mounts {
+            match rustix::mount::move_mount(held, *name, &shown, *name, MoveMountFlags::empty()) {
+                // Its folder was removed outside, which takes it away here as well.
+                Err(Errno::NOENT) => {}
+                moved => moved.at("move the mount into the overlay", path)?,
+            }
+        }
+    }
+    Ok(())
 }
 
 /// /dev/shm is the run's own and empty: a captured folder in it needs its mount point made.

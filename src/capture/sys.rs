@@ -296,7 +296,7 @@ pub(super) fn wait_any(wait: bool) -> Waited {
     }
 }
 
-/// Waits for the child `pid` to be gone.
+/// Waits for the child `pid` to be gone; one that was not kept for this, as SIGCHLD is ignored, is gone, too.
 pub(super) fn wait_for(pid: i32) -> io::Result<()> {
     let mut status = 0;
     loop {
@@ -305,8 +305,10 @@ pub(super) fn wait_for(pid: i32) -> io::Result<()> {
             return Ok(());
         }
         let error = io::Error::last_os_error();
-        if error.kind() != io::ErrorKind::Interrupted {
-            return Err(error);
+        match error.raw_os_error() {
+            Some(libc::EINTR) => {}
+            Some(libc::ECHILD) => return Ok(()),
+            _ => return Err(error),
         }
     }
 }

@@ -26,6 +26,8 @@ pub(super) enum Word {
     Exited(i32),
     /// A signal ended the command.
     Killed(i32),
+    /// No process of the run is left but the init, which ends now.
+    Alone,
 }
 
 /// A call that failed in the init.

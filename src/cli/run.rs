@@ -432,7 +432,7 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
             }
         }
     } else {
-        note(format!("{} held in session {id}{}", summary(&session, held.changes)?, told(exit)));
+        note(format!("{} held in session {id}{}", summary(held), told(exit)));
         let tail = id.tail();
         note(format!("recant diff {tail}    recant commit {tail}    recant discard {tail}"));
         ("pending", Ended::Command(exit))
@@ -460,11 +460,7 @@ fn told(exit: u8) -> String {
 }
 
 /// "3 created, 1 modified".
-fn summary(session: &Session, changes: u64) -> Result<String, Problem> {
-    let mut counts = std::collections::BTreeMap::new();
-    for change in session.changes()?.list {
-        *counts.entry(change.sort()).or_insert(0_u64) += 1;
-    }
+fn summary(held: &Held) -> String {
     let word = |sort: &Sort| match sort {
         Sort::Created => "created",
         Sort::Modified => "modified",
@@ -472,8 +468,8 @@ fn summary(session: &Session, changes: u64) -> Result<String, Problem> {
         Sort::Metadata => "with other metadata",
         Sort::Times => "with another time alone",
     };
-    let parts: Vec<String> = counts.iter().map(|(sort, count)| format!("{count} {}", word(sort))).collect();
-    Ok(format!("{} ({})", text::count(changes, "change"), parts.join(", ")))
+    let parts: Vec<String> = held.sorts.iter().map(|(sort, count)| format!("{count} {}", word(sort))).collect();
+    format!("{} ({})", text::count(held.changes, "change"), parts.join(", "))
 }
 
 /// `--id-file`: where a script finds the session.

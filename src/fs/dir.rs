@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use super::beneath::{self, ACROSS, BENEATH};
 use super::path::Shown;
+use super::xattr;
 
 /// A point in time as the file system has it: seconds since 1970 and ns, `ns` always counted forward. Packed to 12 bytes, as
 /// a plan has six for each path.
@@ -209,7 +210,7 @@ impl Dir {
 
     /// The folder's xattrs: name and value.
     pub fn xattrs(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        if self.readable { fd_xattrs(self.fd.as_fd()) } else { self.at(b".").xattrs() }
+        if self.readable { xattr::of_open(self.fd.as_fd()) } else { self.at(b".").xattrs() }
     }
 }
 
@@ -253,11 +254,7 @@ impl<'a> Entry<'a> {
 
     /// The object's xattrs, links not followed, any kind of object: name and value.
     pub fn xattrs(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let path = self.through_proc();
-        collect_xattrs(
-            |buffer| rustix::fs::llistxattr(&*path, buffer),
-            |name, buffer| rustix::fs::lgetxattr(&*path, name, buffer),
-        )
+        xattr::of_entry(*self)
     }
 
     /// A path for calls that take no folder descriptor. The folder part is the descriptor itself, so that nothing can be
@@ -289,46 +286,6 @@ fn readable_or_path<T>(open: impl Fn(OFlags) -> Result<T, Errno>) -> io::Result<
         Err(Errno::ACCESS) => Ok((open(OFlags::PATH)?, false)),
         Err(error) => Err(error.into()),
     }
-}
-
-/// The xattrs of an open object.
-pub(super) fn fd_xattrs(fd: BorrowedFd<'_>) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    collect_xattrs(|buffer| rustix::fs::flistxattr(fd, buffer), |name, buffer| rustix::fs::fgetxattr(fd, name, buffer))
-}
-
-/// Largest list and largest value of xattrs that Linux has: XATTR_LIST_MAX, XATTR_SIZE_MAX.
-const XATTR_MAX: usize = 64 << 10;
-
-fn collect_xattrs(
-    list: impl Fn(&mut [u8]) -> Result<usize, Errno>,
-    get: impl Fn(&[u8], &mut [u8]) -> Result<usize, Errno>,
-) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    let mut small = [0; 512];
-    let names = match list(&mut small) {
-        Ok(0) | Err(Errno::NOTSUP) => return Ok(Vec::new()),
-        Ok(length) => small[..length].to_vec(),
-        Err(Errno::RANGE) => {
-            let mut large = vec![0; XATTR_MAX];
-            let length = list(&mut large)?;
-            large.truncate(length);
-            large
-        }
-        Err(error) => return Err(error.into()),
-    };
-    let mut found = Vec::new();
-    for name in names.split(|b| *b == 0).filter(|name| !name.is_empty()) {
-        let mut value = vec![0; XATTR_MAX];
-        match get(name, &mut value) {
-            Ok(length) => value.truncate(length),
-            // It went away between the two calls.
-            Err(Errno::NODATA) => continue,
-            Err(error) => return Err(error.into()),
-        }
-        value.shrink_to_fit();
-        found.push((name.to_vec(), value));
-    }
-    found.sort();
-    Ok(found)
 }
 
 fn to_stat(found: Statx) -> io::Result<Stat> {
@@ -375,5 +332,5 @@ pub fn stat_of(fd: impl AsFd) -> io::Result<Stat> {
 
 /// The xattrs of an open file: name and value, sorted.
 pub fn xattrs_of(fd: impl AsFd) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-    fd_xattrs(fd.as_fd())
+    xattr::of_open(fd.as_fd())
 }

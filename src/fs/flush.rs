@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
+use super::dir::Dir;
+
 /// Writes a file's content out and waits for it. Makes nothing durable by itself: sync_file_range(2), "Warning".
 ///
 /// Errors: those of writing; they are not reported once more by fsync. A file system that does not know the call writes out in fsync.
@@ -19,4 +21,11 @@ pub fn write_out(file: &File) -> io::Result<()> {
         Some(libc::ENOSYS | libc::EINVAL | libc::ESPIPE) => Ok(()),
         _ => Err(error),
     }
+}
+
+/// Writes out what is dirty on a folder's file system, so that a sync which comes later has little left to do. Promises nothing: an
+/// error is told to whoever syncs through a descriptor of their own, opened before what was written (syncfs(2), "Errors").
+/// `dir` must not be the one that such a sync goes through, which would be told no more of it.
+pub fn write_all_out(dir: &Dir) {
+    let _told_elsewhere = rustix::fs::syncfs(dir);
 }

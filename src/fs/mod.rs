@@ -17,6 +17,7 @@ pub mod path;
 pub mod roots;
 pub mod signals;
 pub mod watch;
+mod xattr;
 
 use std::fs::File;
 use std::io;
@@ -28,6 +29,7 @@ use rustix::io::Errno;
 
 pub use clock::{Moment, exact_now, now, since_boot};
 use dir::{Dev, Dir, Entry, Sort, Time};
+pub use flush::write_all_out;
 #[cfg(feature = "crash-points")]
 use watch::Watch;
 use watch::{On, Step};
@@ -361,6 +363,19 @@ impl Fs {
         self.rename_over(temp, at)?;
         // D2: the name itself lasts only once its folder is synced.
         self.sync_dir(at.dir)
+    }
+
+    /// The same, with everything on its file system as durable as it is before it gets the name. The errors of what was written
+    /// before `at.dir` was opened are not told (D7).
+    #[track_caller]
+    pub fn replace_after_all(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
+        let temp = [at.name, b".new"].concat();
+        let temp = at.dir.at(&temp);
+        drop(self.write_new(temp, bytes)?);
+        // D1, D2: the content and the names that it speaks of before its own name. D7: one call for all of them.
+        self.sync_fs(at.dir)?;
+        self.rename_over(temp, at)?;
+        self.sync_dir(at.dir) // D2
     }
 
     /// The same without waiting for the disk: whole for whoever reads it, but a power cut may lose it.

@@ -88,8 +88,8 @@ impl Session {
         writing.end(&changes.folder_times)?.put(fs, &self.dir)
     }
 
-    /// The same without waiting for the disk: for a session that is committed at once, by an operation that syncs its file system as a
-    /// whole before it changes anything.
+    /// The same without waiting for the disk: the caller syncs its file system as a whole before the lines are counted, or before the
+    /// operation that commits them at once changes anything.
     pub fn rewrite_later(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<(), Error> {
         let mut writing = Writing::begin(fs, &self.dir, lines, (changes.list.len() + changes.folder_times.len()) as u64)?;
         for change in &changes.list {

@@ -174,9 +174,13 @@ impl Locked {
         Ok(())
     }
 
-    /// Makes the session's folder and its own files durable with their names (D2, D3).
-    pub fn make_durable(&self, fs: &Fs) -> Result<(), Error> {
-        fs.sync_fs(&self.dir).at("sync the file system of", self.dir.path().display())?;
+    /// Replaces the header, durably, once everything on the store's file system is durable that was written since the session was
+    /// opened: its lines, what they speak of, its own name (D1, D3, D7).
+    pub fn save_after_all(&mut self, fs: &Fs, mut header: Header) -> Result<(), Error> {
+        header.changed = crate::fs::now();
+        let at = self.dir.at(b"session.json");
+        fs.replace_after_all(at, &header_bytes(&header)).at("write", at)?;
+        self.session.header = header;
         Ok(())
     }
 
@@ -184,13 +188,6 @@ impl Locked {
     pub fn note_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
         let at = self.dir.at(b"run.json");
         fs.replace_later(at, &json::text(run)).at("write", at)?;
-        Ok(())
-    }
-
-    /// Writes `run.json`.
-    pub fn save_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
-        let at = self.dir.at(b"run.json");
-        fs.replace(at, &json::text(run)).at("write", at)?;
         Ok(())
     }
 }

@@ -21,8 +21,9 @@ use std::io;
 use std::rc::Rc;
 
 use super::error::Error;
-use super::plan::{Laid, Route};
+use super::plan::Route;
 use super::redirect;
+use super::run::Leaving;
 use super::scratch;
 use crate::error::At;
 use crate::fs::Fs;
@@ -78,18 +79,13 @@ impl Collected {
     }
 }
 
-/// Collects a run that ended under this recant: reads the uppers, makes them durable, clears the work folders.
-pub fn finish(fs: &Fs, laid: &Laid, facts: &Facts<'_>) -> Result<Collected, Error> {
-    let collected = collect(facts, fs)?;
+/// Collects a run that ended under this recant: reads the uppers, clears the work folders. Syncs nothing.
+pub fn finish(fs: &Fs, leaving: Leaving, facts: &Facts<'_>) -> Result<Collected, Error> {
+    let found = read(facts, fs)?;
+    // What is read is still. What is changed below is no overlay's any more.
+    leaving.wait()?;
+    let collected = filled(found, facts, fs)?;
     clear_scratch(fs, facts, &collected)?;
-    // The times of folders alone make no session.
-    if !collected.changes.list.is_empty()
-        && let Some(layer) = laid.layers.first()
-    {
-        // The overlays are volatile: nothing of the uppers was synced until now. All lie on the store's file system; the
-        // descriptor is older than the command, so that an error of its writes is not missed (docs/ARCHITECTURE.md, D7).
-        fs.sync_fs(&layer.upper).at("sync", layer.upper.path().display())?;
-    }
     // Else the session goes, or the next run in it clears them.
     if !collected.is_empty() {
         clear_work(fs, facts.held, facts.places)?;
@@ -122,7 +118,10 @@ pub fn clear_work(fs: &Fs, held: &Dir, places: &[Place]) -> Result<(), Error> {
 /// Reads the uppers into changes, renamed folders filled in before. Syncs nothing. May be cut off, and gives the same when it is
 /// done again.
 pub fn collect(facts: &Facts<'_>, fs: &Fs) -> Result<Collected, Error> {
-    let found = read(facts, fs)?;
+    filled(read(facts, fs)?, facts, fs)
+}
+
+fn filled(found: Found<'_>, facts: &Facts<'_>, fs: &Fs) -> Result<Collected, Error> {
     if !found.redirected.get() {
         return Ok(found.into_collected());
     }
