@@ -61,7 +61,7 @@ before=$(state)
 id=$(there session new)
 echo two | there session write "$id" kept/file
 echo full | there session write "$id" kept/empty
-echo new | there session write "$id" made/file
+echo new | there session write -p "$id" made/file
 there session delete "$id" -r gone
 there diff "$id" | grep -qx '+two' || { echo "the diff lacks its line" >&2; exit 1; }
 there commit "$id"
