@@ -89,7 +89,7 @@ mod tests {
         symlink("/", at("a/root")).expect("a link");
         let held = std::fs::File::open(folder.path()).expect("the folder");
         let folders = OFlags::DIRECTORY | OFlags::RDONLY;
-        let told = |found: Result<OwnedFd, Errno>| found.map(|fd| super::super::dir::stat_of(fd).expect("its state").ino);
+        let told = |found: Result<OwnedFd, Errno>| found.map(|fd| crate::fs::dir::stat_of(fd).expect("its state").ino);
         let good = ["a", "a/b", "a//b/./c", "./a", "a/b/c/"];
         for path in good {
             let (one, other) =
