@@ -243,7 +243,7 @@ fn a_list_comes_as_one_document_a_line_where_asked() {
     let id = world.begin();
     world.stage_write(&id, "a", "x").stage_write(&id, "b", "x");
     for (words, lines) in
-        [("list", 1), ("show", 2), ("diff", 2), ("diff last --name-only", 2), ("config", 20), ("log", 0), ("checkpoint list", 0)]
+        [("list", 1), ("show", 2), ("diff", 2), ("diff last --name-only", 2), ("config", 21), ("log", 0), ("checkpoint list", 0)]
     {
         let said = world.call(words.split(' ').chain(["--jsonl"])).run().ok();
         let documents = said.json_lines();
