@@ -96,6 +96,12 @@ fn killed_before_any_step_nothing_that_was_there_is_lost() {
         let after = world.manifest();
         let sessions = world.recant("list --json").ok().json()["sessions"].as_array().expect("a list").clone();
         let committed = sessions.iter().any(|session| session["status"] == "committed");
+        let folders = std::fs::read_dir(world.store().join("sessions")).expect("a folder").count();
+        assert_eq!(
+            (sessions.len(), folders),
+            (usize::from(committed), usize::from(committed)),
+            "{what}: what it had begun is gone"
+        );
         if committed {
             world.recant("rollback last").ok();
         } else if after != before {
