@@ -1359,3 +1359,29 @@ fn where_the_store_can_hold_no_run_it_lies_in_memory_and_is_carried_over() {
     let held = held.split("refused").next().unwrap();
     assert_eq!(held, bare, "{said}");
 }
+
+#[test]
+fn a_mount_that_is_not_captured_is_named_before_the_command_starts() {
+    if !is_root() || !has("unshare") {
+        return eprintln!("skipped: mounting needs root");
+    }
+    let desk = Desk::new(Who::Root);
+    let tree = desk.world.tree();
+    let inside = |script: &str| {
+        let script = format!("set -e; mkdir disks; {script}");
+        desk.world.program("unshare", ["-m", "sh", "-c", &script, desk.binary.to_str().unwrap()]).run().ok()
+    };
+    desk.world.write("mounted", "below").write("on", "it");
+    let said =
+        inside("mount --bind on mounted; \"$0\" run -- sh -c 'cat mounted >&2; echo x > mounted || echo kept >&2'; rmdir disks");
+    let told = format!(
+        "recant: {}: not captured, so read-only for the command (recant doctor tells why)\nit",
+        tree.join("mounted").display()
+    );
+    assert!(said.stderr().starts_with(&told) && said.stderr().contains("kept"), "{said}");
+    assert_eq!((desk.world.read("mounted"), desk.world.read("on")), ("below".into(), "it".into()));
+    // Of many that are not, some are named, and the rest is counted.
+    let many = "for i in $(seq 40); do mkdir disks/$i; mount -t tmpfs disk disks/$i; done; \"$0\" run -- true; umount disks/*; rm -r disks";
+    let said = inside(many).stderr();
+    assert!(said.lines().any(|line| line.contains(" more mounts: not captured, so read-only for the command")), "{said}");
+}

@@ -53,6 +53,9 @@ const PROJECT: &[&[u8]] = &[b".git", b".hg", b".jj", b".svn", b".bzr"];
 /// hundreds.
 const MOUNTS: usize = 16;
 
+/// How many that are not are named before a command starts.
+const NAMED: usize = 3;
+
 /// Where root's run has mounts of its own.
 const OWN: &[&str] = &["/proc", "/dev"];
 
@@ -230,6 +233,7 @@ impl Making<'_> {
         let mut others: Vec<&Mount> = self.mounts.iter().filter(|mount| mount.point != top && !is_own(&mount.point)).collect();
         others.sort_by_key(|mount| mount.point.depth());
         let mut left = MOUNTS;
+        let mut uncovered = Vec::new();
         for mount in others {
             let is_wanted = wanted.iter().any(|place| place.path == mount.point);
             let Some(stat) = self.point(&mount.point).filter(|stat| stat.mount == mount.id && !is_wanted) else { continue };
@@ -250,7 +254,19 @@ impl Making<'_> {
                 wanted.push(Wanted { need: Need::OrReadOnly, ..Wanted::new(mount.point.clone(), "a mount") });
                 continue;
             };
+            if refuse.0 == How::Uncovered {
+                uncovered.push(mount.point.to_string());
+            }
             self.say(&mount.point, refuse.0, refuse.1, false);
+        }
+        // There may be hundreds, each of which is in the table.
+        if !uncovered.is_empty() {
+            let more = uncovered.len().saturating_sub(NAMED);
+            uncovered.truncate(NAMED);
+            let and = if more == 0 { String::new() } else { format!(" and {more} more mounts") };
+            let what =
+                format!("{}{and}: not captured, so read-only for the command (recant doctor tells why)", uncovered.join(", "));
+            self.places.warnings.push(what);
         }
     }
 
