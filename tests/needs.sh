@@ -32,6 +32,7 @@ vim         vim          an editor in a run
 setpriv     util-linux   tests as another user
 ssh         openssh-client  other machines
 /usr/sbin/sshd openssh-server  other machines
+ip          iproute2     other machines: networks of their own
 tcsh        tcsh         other machines: a login shell that is no sh
 fish        fish         other machines: a login shell that is no sh
 zsh         zsh          other machines: a login shell

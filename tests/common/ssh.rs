@@ -7,10 +7,11 @@
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
 
 use std::ffi::OsStr;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{Call, World};
@@ -19,6 +20,7 @@ use crate::common::{Call, World};
 pub struct Net {
     folder: PathBuf,
     binary: PathBuf,
+    apart: bool,
 }
 
 /// A machine. Its sshd ends with it.
@@ -29,6 +31,51 @@ pub struct Host {
     folder: PathBuf,
     sshd: Child,
     account: Account,
+    wire: Option<Wire>,
+}
+
+/// A network namespace with one link to this one, which goes with it.
+pub struct Wire {
+    namespace: String,
+    link: String,
+    address: Ipv4Addr,
+}
+
+impl Wire {
+    /// `None`, said as a skip, where it cannot be made.
+    fn new() -> Option<Self> {
+        static MADE: AtomicU8 = AtomicU8::new(0);
+        let (pid, n) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let (namespace, link) = (format!("recant-{pid}-{n}"), format!("rc{pid}n{n}"));
+        // Of the range for tests between networks, RFC 2544; nobody else's.
+        let net = |host: u8| Ipv4Addr::new(198, 18 + (pid >> 8 & 1) as u8, pid as u8, n * 4 + host);
+        let wire = Self { address: net(2), namespace, link };
+        let (name, link) = (&wire.namespace, &wire.link);
+        let made = ip(&format!("netns add {name}"))
+            && ip(&format!("link add {link} type veth peer name eth0 netns {name}"))
+            && ip(&format!("address add {}/30 dev {link}", net(1)))
+            && ip(&format!("link set {link} up"))
+            && ip(&format!("-n {name} address add {}/30 dev eth0", wire.address))
+            && ip(&format!("-n {name} link set eth0 up"))
+            && ip(&format!("-n {name} link set lo up"));
+        if !made {
+            println!("skipped: machines with networks of their own: a network namespace with a veth needs root and iproute2");
+        }
+        made.then_some(wire)
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        // The link goes with its other end.
+        ip(&format!("netns del {}", self.namespace));
+    }
+}
+
+fn ip(words: &str) -> bool {
+    let mut command = Command::new("ip");
+    command.args(words.split(' ')).stderr(Stdio::null()).stdout(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// Who is logged in to.
@@ -109,7 +156,12 @@ impl Net {
         let binary = world.root().join("recant");
         run(Command::new("cp").arg(env!("CARGO_BIN_EXE_recant")).arg(&binary));
         world.config(&format!("[remote]\nssh = 'ssh -F {shown}/config'\n"));
-        Some(Self { folder, binary })
+        Some(Self { folder, binary, apart: false })
+    }
+
+    /// The machines that are made from here on have networks of their own. `None`, said as a skip, where they cannot.
+    pub fn apart(self) -> Option<Self> {
+        Wire::new().map(|_tried| Self { apart: true, ..self })
     }
 
     /// A machine with recant in its place, reached by this name.
@@ -160,12 +212,13 @@ impl Net {
         );
         std::fs::write(&login, text).unwrap();
         std::fs::set_permissions(&login, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let mut host = Host { name: name.into(), port: 0, home, folder, sshd: spawn(Command::new("true")), account };
+        let wire = self.apart.then(|| Wire::new().unwrap());
+        let mut host = Host { name: name.into(), port: 0, home, folder, sshd: spawn(Command::new("true")), account, wire };
         host.start();
         host.own(&host.home);
         append(&self.folder.join("config"), &host.settings());
         let key = std::fs::read_to_string(self.folder.join("host.pub")).unwrap();
-        append(&self.folder.join("known"), &format!("[127.0.0.1]:{} {key}", host.port));
+        append(&self.folder.join("known"), &format!("[{}]:{} {key}", host.address(), host.port));
         host
     }
 }
@@ -179,9 +232,10 @@ impl Host {
         }
         let ssh = self.folder.ancestors().nth(2).unwrap().join("ssh");
         for _ in 0..20 {
+            let address = self.address();
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             let settings = format!(
-                "ListenAddress 127.0.0.1:{port}\nHostKey {ssh}/host\nAuthorizedKeysFile {ssh}/authorized\nStrictModes no\nUsePAM {pam}\n\
+                "ListenAddress {address}:{port}\nHostKey {ssh}/host\nAuthorizedKeysFile {ssh}/authorized\nStrictModes no\nUsePAM {pam}\n\
                  PidFile none\nPermitRootLogin yes\nPasswordAuthentication no\nMaxStartups 200\nMaxSessions 100\nUseDNS no\nPrintMotd no\nForceCommand {}\n",
                 self.folder.join("login").display(),
                 ssh = ssh.display(),
@@ -190,12 +244,20 @@ impl Host {
             let file = self.folder.join("sshd_config");
             std::fs::write(&file, settings).unwrap();
             let log = std::fs::File::create(self.folder.join("log")).unwrap();
-            let mut sshd = Command::new(sshd().unwrap());
+            let program = sshd().unwrap();
+            let mut sshd = match &self.wire {
+                None => Command::new(program),
+                Some(wire) => {
+                    let mut inside = Command::new("ip");
+                    inside.args(["netns", "exec", &wire.namespace]).arg(program);
+                    inside
+                }
+            };
             sshd.arg("-D").arg("-e").arg("-f").arg(&file).stderr(log).stdin(Stdio::null());
             self.sshd = spawn(sshd);
             let end = Instant::now() + Duration::from_secs(20);
             while Instant::now() < end && self.sshd.try_wait().unwrap().is_none() {
-                if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                if TcpStream::connect((address, port)).is_ok() {
                     self.port = port;
                     return;
                 }
@@ -208,7 +270,18 @@ impl Host {
     }
 
     fn settings(&self) -> String {
-        format!("Host {}\n  HostName 127.0.0.1\n  Port {}\n  User {}\n", self.name, self.port, self.account.name)
+        let address = self.address();
+        format!("Host {}\n  HostName {address}\n  Port {}\n  User {}\n", self.name, self.port, self.account.name)
+    }
+
+    fn address(&self) -> Ipv4Addr {
+        self.wire.as_ref().map_or(Ipv4Addr::LOCALHOST, |wire| wire.address)
+    }
+
+    /// Takes away, or gives back, this machine's way to everybody.
+    pub fn plug(&self, up: bool) {
+        let Wire { namespace, .. } = self.wire.as_ref().unwrap();
+        assert!(ip(&format!("-n {namespace} link set eth0 {}", if up { "up" } else { "down" })));
     }
 
     /// Puts recant where one lies that was put there.
