@@ -87,13 +87,7 @@ pub fn hold(
         in_memory: laid.memory.is_some(),
         extra: Default::default(),
     };
-    session.note_run(fs, &record)?;
-    let begun = Some(start_of(&command.argv));
-    if !session.header.uncollected || session.header.command != begun {
-        let mut header = session.header.clone();
-        (header.uncollected, header.command) = (true, begun);
-        session.save_later(fs, header)?;
-    }
+    begin(fs, session, &record, start_of(&command.argv))?;
 
     let ended = run(&laid, command, &mut |event| {
         if let Event::Uncovered(path, why) = &event {
@@ -119,6 +113,19 @@ pub fn hold(
         }
         Err(why) => Err(uncollected(session, Some(ended.exit), why, laid.memory.is_some())),
     }
+}
+
+/// Notes that a command runs in the session. What it holds already is durable: so are the files that are replaced for this then (D1).
+fn begin(fs: &Fs, session: &mut Locked, record: &Run, command: String) -> Result<(), Error> {
+    let mut header = session.header.clone();
+    (header.uncollected, header.command) = (true, Some(command));
+    let is_noted = session.header.uncollected && session.header.command == header.command;
+    if session.header.lines > 0 {
+        session.keep_run(fs, record)?;
+        return if is_noted { Ok(()) } else { Ok(session.save(fs, header)?) };
+    }
+    session.note_run(fs, record)?;
+    if is_noted { Ok(()) } else { Ok(session.save_later(fs, header)?) }
 }
 
 /// A tmpfs for the uppers, where the store's file system can hold none and there can be one: else the set-up says what is wrong.
@@ -226,8 +233,7 @@ fn keep(fs: &Fs, session: &mut Locked, record: &Run, collected: Collected, unsyn
     }
     session.complete(fs)?;
     let lines = count + changes.folder_times.len() as u64;
-    session.rewrite_later(fs, &changes, lines)?;
-    session.note_run(fs, record)?;
+    let written = session.write_anew(fs, &changes, lines)?;
     let mut header = session.header.clone();
     header.uncollected = false;
     header.unsynced = unsynced;
@@ -235,7 +241,7 @@ fn keep(fs: &Fs, session: &mut Locked, record: &Run, collected: Collected, unsyn
     header.counts = Counts { changes: count, inside: 0, ever_in: 0 };
     let held = changes.list.iter().filter_map(|change| change.after.as_ref()).map(State::size).sum();
     header.sizes = Sizes { held, checkpoint: 0 };
-    session.save_after_all(fs, header)?;
+    session.save_after_all(fs, written, record, header)?;
     Ok(count)
 }
 

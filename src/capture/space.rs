@@ -308,14 +308,20 @@ fn nested(target: &Target) -> Result<Vec<Nested<'_>>, IoError> {
             }
         }
         let Some(last) = found.last_mut() else { continue };
-        match rustix::fs::statx(&last.held, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, StatxFlags::empty()) {
-            Err(Errno::NOENT) => {}
-            Ok(stat) if !stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT) => {}
-            // One whose disk is gone can't be looked at.
-            Ok(_) | Err(_) => last.mounts.push((path, name)),
+        if is_mounted_at(&last.held, name) {
+            last.mounts.push((path, name));
         }
     }
     Ok(found)
+}
+
+/// Whether something is mounted at a name. One whose disk is gone can't be looked at, and is there all the same.
+fn is_mounted_at(folder: impl AsFd, name: &[u8]) -> bool {
+    match rustix::fs::statx(folder, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, StatxFlags::empty()) {
+        Err(Errno::NOENT) => false,
+        Ok(stat) => stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT),
+        Err(_) => true,
+    }
 }
 
 /// Moves mounts to where the overlay shows the folder that they lay in.
@@ -327,8 +333,8 @@ fn move_in(nested: &[Nested<'_>]) -> Result<(), IoError> {
         let shown = at_path(folder).at("find in the overlay", folder)?;
         for (path, name) in mounts {
             match rustix::mount::move_mount(held, *name, &shown, *name, MoveMountFlags::empty()) {
-                // Its folder was removed outside, which takes it away here as well.
-                Err(Errno::NOENT) => {}
+                // Its folder was removed outside, which takes it away here as well. Where the overlay hides its place it is still there.
+                Err(Errno::NOENT) if !is_mounted_at(held, name) => {}
                 moved => moved.at("move the mount into the overlay", path)?,
             }
         }

@@ -365,25 +365,20 @@ impl Fs {
         self.sync_dir(at.dir)
     }
 
-    /// The same, with everything on its file system as durable as it is before it gets the name. The errors of what was written
-    /// before `at.dir` was opened are not told (D7).
-    #[track_caller]
-    pub fn replace_after_all(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
-        let temp = [at.name, b".new"].concat();
-        let temp = at.dir.at(&temp);
-        drop(self.write_new(temp, bytes)?);
-        // D1, D2: the content and the names that it speaks of before its own name. D7: one call for all of them.
-        self.sync_fs(at.dir)?;
-        self.rename_over(temp, at)?;
-        self.sync_dir(at.dir) // D2
-    }
-
     /// The same without waiting for the disk: whole for whoever reads it, but a power cut may lose it.
     pub fn replace_later(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
-        let temp = [at.name, b".new"].concat();
-        let temp = at.dir.at(&temp);
-        drop(self.write_new(temp, bytes)?);
-        self.rename_over(temp, at)
+        self.write_beside(at, bytes)?;
+        self.name_beside(at)
+    }
+
+    /// Writes beside `at` what [`Self::name_beside`] puts there; not durable.
+    pub fn write_beside(&self, at: Entry<'_>, bytes: &[u8]) -> io::Result<()> {
+        self.write_new(at.dir.at(&[at.name, b".new"].concat()), bytes).map(drop)
+    }
+
+    /// Gives what was written beside `at` its name.
+    pub fn name_beside(&self, at: Entry<'_>) -> io::Result<()> {
+        self.rename_over(at.dir.at(&[at.name, b".new"].concat()), at)
     }
 
     fn write_new(&self, temp: Entry<'_>, bytes: &[u8]) -> io::Result<File> {

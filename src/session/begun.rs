@@ -44,10 +44,12 @@ impl Store {
             Ok(None) => return Ok(false),
             lock => lock.at("lock", dir.at(b"lock"))?,
         };
-        // It may have been sealed, or removed, before the lock was free; nobody adds a journal to a session without its lock.
+        // It may have been sealed, or removed, before the lock was free. Nobody adds a journal to a session without its lock, but a recovery
+        // seals the header and then takes the journal away without it: so the journals are looked at first.
+        let has_journal = is_among(&self.journal_names()?, id);
         match self.session(id) {
             Err(Error::Unknown { .. }) => Ok(true),
-            Ok(session) if !session.header.is_unsealed() || is_among(&self.journal_names()?, id) => Ok(false),
+            Ok(session) if has_journal || !session.header.is_unsealed() => Ok(false),
             session => session.and_then(|_| self.remove(fs, id, true)).map(|()| true),
         }
     }

@@ -81,21 +81,22 @@ impl Session {
     /// Writes `changes.jsonl` anew, in path order. `lines` is the header's count that it stands for: the present one where
     /// facts alone were added. The caller holds the session's lock, or the store's for a session with a journal.
     pub fn rewrite(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<(), Error> {
-        let mut writing = Writing::begin(fs, &self.dir, lines, (changes.list.len() + changes.folder_times.len()) as u64)?;
-        for change in &changes.list {
-            writing.change(change)?;
-        }
-        writing.end(&changes.folder_times)?.put(fs, &self.dir)
+        self.write_anew(fs, changes, lines)?.put(fs, &self.dir)
     }
 
-    /// The same without waiting for the disk: the caller syncs its file system as a whole before the lines are counted, or before the
-    /// operation that commits them at once changes anything.
+    /// The same without waiting for the disk: the caller syncs its file system as a whole before the operation that commits them at once
+    /// changes anything.
     pub fn rewrite_later(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<(), Error> {
+        self.write_anew(fs, changes, lines)?.name(fs, &self.dir)
+    }
+
+    /// The same under another name; the caller syncs it and gives it its name.
+    pub fn write_anew(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<Written, Error> {
         let mut writing = Writing::begin(fs, &self.dir, lines, (changes.list.len() + changes.folder_times.len()) as u64)?;
         for change in &changes.list {
             writing.change(change)?;
         }
-        writing.end(&changes.folder_times)?.name(fs, &self.dir)
+        writing.end(&changes.folder_times)
     }
 
     /// Writes `changes.jsonl` anew under another name, each change as `teach` leaves it, which may add facts alone. The caller

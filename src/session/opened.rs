@@ -7,6 +7,7 @@ use super::Error;
 use super::change::{Change, object_name};
 use super::header::Header;
 use super::id::Id;
+use super::lines::Written;
 use super::run::{Run, is_this_boot};
 use super::sides::{self, Side};
 use crate::error::At;
@@ -174,13 +175,27 @@ impl Locked {
         Ok(())
     }
 
-    /// Replaces the header, durably, once everything on the store's file system is durable that was written since the session was
-    /// opened: its lines, what they speak of, its own name (D1, D3, D7).
-    pub fn save_after_all(&mut self, fs: &Fs, mut header: Header) -> Result<(), Error> {
+    /// Replaces lines, `run.json` and header, durably, once everything on the store's file system is durable that was written since the
+    /// session was opened: what they speak of, and they themselves before they get their names (D1, D3, D7).
+    pub fn save_after_all(&mut self, fs: &Fs, lines: Written, run: &Run, mut header: Header) -> Result<(), Error> {
         header.changed = crate::fs::now();
-        let at = self.dir.at(b"session.json");
-        fs.replace_after_all(at, &header_bytes(&header)).at("write", at)?;
+        let (run_at, at) = (self.dir.at(b"run.json"), self.dir.at(b"session.json"));
+        fs.write_beside(run_at, &json::text(run)).at("write", run_at)?;
+        fs.write_beside(at, &header_bytes(&header)).at("write", at)?;
+        fs.sync_fs(&self.dir).at("sync", self.dir.path().display())?; // D1, D2, D7: one call for all of them
+        lines.name(fs, &self.dir)?;
+        fs.name_beside(run_at).at("write", run_at)?;
+        // The last name: a cut before it leaves a session that is still to be collected, whose files are all whole.
+        fs.name_beside(at).at("write", at)?;
+        fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?; // D2
         self.session.header = header;
+        Ok(())
+    }
+
+    /// Replaces `run.json`, durably.
+    pub fn keep_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
+        let at = self.dir.at(b"run.json");
+        fs.replace(at, &json::text(run)).at("write", at)?;
         Ok(())
     }
 
