@@ -170,6 +170,7 @@ impl Link<'_> {
             });
         }
         let outcome = self.receive(&mut wire, &up, &credit, sink);
+        wire.is_told = outcome.is_ok();
         credit.close();
         drop((listed, up));
         wire.gather(sink);
@@ -190,7 +191,7 @@ impl Link<'_> {
                 Ok(Some(Down::Output(bytes))) => deliver(Stream::Output, 1, &bytes),
                 Ok(Some(Down::Errors(bytes))) => deliver(Stream::Errors, 2, &bytes),
                 Ok(Some(Down::Taken(count))) => credit.give(count as usize),
-                Ok(Some(Down::Alive)) => wire.patience.beats(),
+                Ok(Some(Down::Alive)) => {}
                 Ok(Some(Down::Ended(outcome))) => return Ok(outcome),
                 Ok(None) | Err(_) => {
                     let host = self.host();
@@ -227,6 +228,7 @@ impl Link<'_> {
             host: self.host(),
             asked: self.signals.map(Signals::came),
             by_sudo: false,
+            is_told: false,
         })
     }
 
@@ -307,6 +309,8 @@ pub(super) struct Opened {
     asked: Option<Arc<AtomicU8>>,
     /// The far side's recant is run by sudo.
     by_sudo: bool,
+    /// The far side has said its last word: ssh, which others may share the connection of, is left to itself where it stays.
+    is_told: bool,
 }
 
 impl Opened {
@@ -379,17 +383,26 @@ impl Opened {
     /// ssh ends by itself once its input has, and the far side with it; one that is not to be waited for is told to, and then made to: it may
     /// wait for the other end of its connection, too. Its exit status.
     fn end(&mut self) -> u8 {
-        const TO_END: Duration = Duration::from_secs(1);
         self.ssh_stdin = None;
-        if self.patience.is_over() {
+        // Only one that is there yet: its number may be another's by now.
+        if self.patience.is_over() && matches!(self.ssh.try_wait(), Ok(None)) {
             let _ended = self.pid().map(|ssh| rustix::process::kill_process(ssh, Signal::TERM));
-            let since = Instant::now();
-            while since.elapsed() < TO_END && matches!(self.ssh.try_wait(), Ok(None)) {
-                std::thread::sleep(Duration::from_millis(10));
-            }
+            self.wait_a_little();
             let _ended = self.ssh.kill();
         }
+        if self.is_told {
+            self.wait_a_little();
+            return 0;
+        }
         self.ssh.wait().map_or(255, far::status)
+    }
+
+    fn wait_a_little(&mut self) {
+        const TO_END: Duration = Duration::from_secs(1);
+        let since = Instant::now();
+        while since.elapsed() < TO_END && matches!(self.ssh.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// Hands on what ssh said, once it has ended.

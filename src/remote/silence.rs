@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::process::ChildStdout;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -30,10 +30,8 @@ struct State {
 enum Phase {
     /// Nothing, before it has said who it is: what a login script writes is none of its words.
     Unanswered,
-    /// It has answered, and may be of a version that does not tell that it is there.
+    /// It has said who it is, and tells from now on that it is there.
     Answered,
-    /// It tells that it is there.
-    Beating,
 }
 
 /// Why nothing more is read.
@@ -56,15 +54,10 @@ impl Patience {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The far side has said who it is.
+    /// The far side has said who it is: from now on its silence says that it is not there.
     pub fn answered(&self) {
-        self.state().phase = Phase::Answered;
-    }
-
-    /// The far side tells that it is there: from now on its silence says that it is not.
-    pub fn beats(&self) {
         let mut state = self.state();
-        (state.phase, state.silent) = (Phase::Beating, Duration::ZERO);
+        (state.phase, state.silent) = (Phase::Answered, Duration::ZERO);
     }
 
     /// Something went forward: the silence begins anew.
@@ -87,24 +80,26 @@ impl Patience {
         self.limit.filter(|_| self.state().ended == Some(End::RanOut))
     }
 
-    /// Something came.
-    fn heard(&self) {
-        let mut state = self.state();
-        if state.phase != Phase::Unanswered {
-            state.silent = Duration::ZERO;
+    /// Something came, after so long. Whether to read on.
+    fn heard(&self, time: Duration, asks: impl FnOnce() -> bool) -> bool {
+        if self.state().phase == Phase::Answered {
+            self.renew();
+            return !self.is_over();
         }
+        // Of a login that writes and writes it is none of its words.
+        self.waited(time, asks)
     }
 
-    /// Nothing came for so long. Whether to wait on.
+    /// Nothing came for so long. Whether to wait on. While somebody is asked, which is looked at once a second, the time begins anew.
     fn waited(&self, time: Duration, asks: impl FnOnce() -> bool) -> bool {
         let mut state = self.state();
+        let seconds = state.silent.as_secs();
         state.silent += time;
-        let over = self.limit.is_some_and(|limit| state.silent >= limit);
-        match state.phase {
-            _ if state.ended.is_some() => {}
-            Phase::Unanswered if over && asks() => state.silent = Duration::ZERO,
-            Phase::Unanswered | Phase::Beating if over => state.ended = Some(End::RanOut),
-            _ => {}
+        if state.phase == Phase::Unanswered && state.silent.as_secs() != seconds && asks() {
+            state.silent = Duration::ZERO;
+        }
+        if state.ended.is_none() && self.limit.is_some_and(|limit| state.silent >= limit) {
+            state.ended = Some(End::RanOut);
         }
         state.ended.is_none()
     }
@@ -123,20 +118,24 @@ pub struct Patient {
 
 impl Read for Patient {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        const LOOK: Duration = Duration::from_millis(100);
+        const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
         loop {
+            let since = Instant::now();
             let mut polled = [PollFd::new(&self.stdout, PollFlags::IN)];
-            let waited = match poll(&mut polled, Some(&LOOK)) {
-                Ok(0) => Duration::from_millis(100),
-                Err(rustix::io::Errno::INTR) => Duration::ZERO,
-                Ok(_) => {
-                    self.patience.heard();
-                    return self.stdout.read(buffer);
-                }
+            let came = match poll(&mut polled, Some(&POLL)) {
+                Ok(found) => found > 0,
+                Err(rustix::io::Errno::INTR) => continue,
                 Err(error) => return Err(error.into()),
             };
-            if !self.patience.waited(waited, || asks(self.ssh)) {
-                return Ok(0);
+            // Where this side was stopped in between, most of it was no waiting.
+            let time = since.elapsed().min(LOOK);
+            let on =
+                if came { self.patience.heard(time, || asks(self.ssh)) } else { self.patience.waited(time, || asks(self.ssh)) };
+            match (on, came) {
+                (false, _) => return Ok(0),
+                (true, true) => return self.stdout.read(buffer),
+                (true, false) => {}
             }
         }
     }
@@ -185,17 +184,19 @@ mod tests {
     fn what_a_login_script_writes_is_no_answer_and_what_comes_later_is_a_word() {
         let patience = Patience::new(Some(3 * SECOND));
         assert!(waits(&patience, 2));
-        patience.heard();
-        assert!(!waits(&patience, 1));
+        assert!(!patience.heard(SECOND, || false));
         assert_eq!(patience.ran_out(), Some(3 * SECOND));
         let patience = Patience::new(Some(3 * SECOND));
         patience.answered();
-        // One that does not beat may take its time.
-        assert!(waits(&patience, 60));
-        patience.beats();
         assert!(waits(&patience, 2));
-        patience.heard();
+        assert!(patience.heard(SECOND, || false));
         assert!(waits(&patience, 2) && !waits(&patience, 1));
+    }
+
+    #[test]
+    fn who_was_asked_right_before_the_end_of_the_time_has_all_of_it_again() {
+        let patience = Patience::new(Some(3 * SECOND));
+        assert!(waits(&patience, 1) && patience.waited(SECOND, || true) && waits(&patience, 2) && !waits(&patience, 1));
     }
 
     #[test]
