@@ -1,13 +1,15 @@
-//! A stream that several machines are to get, on the disk in the meantime: a file of the store without a name, which goes with this process.
+//! A stream that several machines are to get, on the disk in the meantime: a file without a name, which goes with this process.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 
 use super::Call;
 use super::problem::Problem;
 use crate::error::At;
-use crate::session::store::Store;
+use crate::fs::dir::Dir;
+use crate::fs::now;
 
 /// A whole stream, to be read as often as it is wanted.
 pub struct Spool {
@@ -16,15 +18,12 @@ pub struct Spool {
 
 impl Spool {
     /// What `fill` writes.
-    pub fn of(
-        call: &Call,
-        store: &Store,
-        fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Problem>,
-    ) -> Result<Self, Problem> {
-        // No other process of this number is alive: what has the name is what a kill left.
-        let name = format!(".spool-{}", std::process::id()).into_bytes();
-        let at = store.dir.at(&name);
-        call.fs.unlink_if_there(at).at("remove", at)?;
+    pub fn of(call: &Call, fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Problem>) -> Result<Self, Problem> {
+        let folder = std::env::var_os("TMPDIR").filter(|path| !path.is_empty()).map_or_else(|| "/var/tmp".into(), PathBuf::from);
+        let dir = Dir::open(&folder).at("open the folder for what several machines get", folder.display())?;
+        let name = format!(".recant-{}-{}", std::process::id(), now().ns).into_bytes();
+        let at = dir.at(&name);
+        // Made anew, or refused: in a folder of everybody's the name may be somebody's.
         let file = call.fs.create(at, 0o600).at("make", at)?;
         call.fs.unlink_if_there(at).at("remove", at)?;
         let mut writer = BufWriter::with_capacity(256 << 10, &file);

@@ -2,13 +2,15 @@
 //! at the end tells how it went.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
 use anstyle::Style;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -49,7 +51,7 @@ pub fn carry_out(
     if asks(&cli.verb) {
         call.confirm(&format!("Carry this out on {there}?"))?;
     }
-    let input = input(call, &cli.verb)?;
+    let input = input(call, ways, &cli.verb)?;
     let requests: Vec<Request> =
         targets.iter().map(|target| Request { terminals: Vec::new(), input: input.is_some(), ..request(target) }).collect();
     let forks = cli.global.forks.map_or(call.config.forks.value, usize::from).min(targets.len());
@@ -86,17 +88,31 @@ fn asks(verb: &Verb) -> bool {
         }
 }
 
-/// Standard input, read once for all; a keyboard is nobody's.
-fn input(call: &Call, verb: &Verb) -> Result<Option<Spool>, Problem> {
+/// Standard input, read once for all; a keyboard is nobody's. A signal ends it.
+fn input(call: &Call, ways: &Ways, verb: &Verb) -> Result<Option<Spool>, Problem> {
     use std::io::IsTerminal;
-    let mut stdin = io::stdin();
+    let stdin = io::stdin();
     if !takes_content(verb) || stdin.is_terminal() {
         return Ok(None);
     }
-    let store = call.made_store()?;
-    let spool = Spool::of(call, &store, |to| {
-        io::copy(&mut stdin, to).at("keep in the store for all machines", "standard input")?;
-        Ok(())
+    const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+    let came = ways.signals.came();
+    let spool = Spool::of(call, |to| {
+        let mut buffer = vec![0; 64 << 10];
+        loop {
+            let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+            match poll(&mut polled, Some(&LOOK)) {
+                Err(Errno::INTR) | Ok(0) if came.load(Ordering::SeqCst) == 0 => continue,
+                // None is begun after a signal: what each would have got is of no weight.
+                _ if came.load(Ordering::SeqCst) != 0 => return Ok(()),
+                polled => polled.map_err(io::Error::from).at("wait for", "standard input")?,
+            };
+            // Past std's buffer, which would hide from poll what it holds.
+            match rustix::io::read(&stdin, &mut buffer).map_err(io::Error::from).at("read", "standard input")? {
+                0 => return Ok(()),
+                n => to.write_all(&buffer[..n]).at("keep for all machines", "standard input")?,
+            }
+        }
     });
     spool.map(Some)
 }

@@ -145,8 +145,8 @@ impl Export<'_> {
 
     fn make(&self) -> Result<Spool, Problem> {
         let id = self.session.map(Id::to_string).unwrap_or_default();
-        let (store, session) = self.call.locked(&id)?;
-        Spool::of(self.call, store, |to| Ok(moving::export(&session, moving::With::Changes, to)?))
+        let (_, session) = self.call.locked(&id)?;
+        Spool::of(self.call, |to| Ok(moving::export(&session, moving::With::Changes, to)?))
     }
 }
 
