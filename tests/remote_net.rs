@@ -1,7 +1,11 @@
 //! Machines with networks of their own, in namespaces (needs root and iproute2): one commit on three of them, and a network that goes away
 //! before and in the middle of one.
-#![allow(clippy::print_stdout, reason = "what is skipped is said")]
-#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "what is skipped is said; tests set up real files"
+)]
 
 mod common;
 #[path = "common/ssh.rs"]

@@ -187,11 +187,12 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     if act.verb != Verb::Rollback && !said.dry_run {
         awaited::refuse_more(store, &session, act.verb)?;
     }
-    if let Some(seconds) = act.within {
-        awaited::arm(call, store, &session, seconds)?;
-    }
+    let within = match act.within {
+        Some(seconds) if awaited::arm(call, store, &session, seconds)? => Some(seconds),
+        _ => None,
+    };
     let done = carry_out_in(call, store, &mut session, &paths, effect, &act);
-    let awaited = match act.within {
+    let awaited = match within {
         None => None,
         // Nothing was put on the tree.
         Some(_) if done.is_err() || session.header.counts.inside == 0 => {

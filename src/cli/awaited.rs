@@ -57,19 +57,27 @@ pub fn unreadable(id: &Id, why: &str) -> String {
     )
 }
 
-/// Notes durably that a commit is to be taken back, before it begins.
-pub fn arm(call: &Call, store: &Store, session: &Locked, seconds: i64) -> Result<(), Problem> {
+/// Notes durably that a commit is to be taken back, before it begins. False where all of it is on the tree already, so that there is
+/// nothing to wait for, which is said: a caller that does the same once more is no mistake.
+pub fn arm(call: &Call, store: &Store, session: &Locked, seconds: i64) -> Result<bool, Problem> {
     let id = session.id();
-    if session.header.counts.inside > 0 {
-        let what = if session.header.status() == Status::Committed { "it" } else { "a part of it" };
-        let waits = match Word::of(store, &session.header) {
-            Word::Awaited(record) => format!(", and waits to be confirmed until {}", local(record.due)),
-            Word::None | Word::Unreadable(_) => String::new(),
-        };
-        let message = format!("cannot commit {id} with --confirm-within: {what} is committed already{waits}");
-        return Err(Problem::refused(message).remedy(format!("recant rollback {id}, then commit all of it")));
+    match session.header.status() {
+        Status::Committed => {
+            let waits = match Word::of(store, &session.header) {
+                Word::Awaited(record) => format!("it waits to be confirmed until {}, as before", local(record.due)),
+                Word::None | Word::Unreadable(_) => "it waits for no word".to_owned(),
+            };
+            call.out.warn(format_args!("session {id} is committed already: {waits}"));
+            return Ok(false);
+        }
+        _ if session.header.counts.inside > 0 => {
+            let message = format!("cannot commit {id} with --confirm-within: a part of it is committed already");
+            return Err(Problem::refused(message).remedy(format!("recant rollback {id}, then commit all of it")));
+        }
+        _ => {}
     }
-    Ok(confirm::keep(&call.fs, store, &Record::new(&session.header, seconds))?)
+    confirm::keep(&call.fs, store, &Record::new(&session.header, seconds))?;
+    Ok(true)
 }
 
 /// What would come onto the tree beside a commit that waits for a word would go with it, confirmed by nobody.

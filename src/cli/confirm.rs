@@ -80,7 +80,9 @@ fn watch(call: &Call, key: &str) -> Result<Ended, Problem> {
             // A word is a record that is gone, and this is none: what was read before counts on.
             Err(error) => {
                 if !std::mem::replace(&mut garbled, true) {
-                    note(call, store, &id, known.as_ref().map_or(0, |record| record.generation), "record unreadable", 0)?;
+                    // That it cannot be noted either is no reason to end the watch.
+                    let _unnoted =
+                        note(call, store, &id, known.as_ref().map_or(0, |record| record.generation), "record unreadable", 0);
                 }
                 if known.is_none() {
                     return Err(error.into());

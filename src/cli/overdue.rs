@@ -53,8 +53,10 @@ pub fn take_back_overdue(call: &Call) -> Result<(), Problem> {
 /// Before a verb that only reads.
 pub fn say_all_unreadable(call: &Call) -> Result<(), Problem> {
     let Some(store) = &store_with_records(call)? else { return Ok(()) };
-    for (id, why) in awaited::waiting(store)?.1 {
-        call.out.warn(unreadable(&id, &why));
+    match awaited::waiting(store) {
+        Ok((_, untold)) => untold.iter().for_each(|(id, why)| call.out.warn(unreadable(id, why))),
+        // The verb is about something else.
+        Err(problem) => call.out.warn(format_args!("which commits wait to be confirmed cannot be told: {}", problem.message)),
     }
     Ok(())
 }
@@ -98,13 +100,15 @@ pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>
     let due = local(record.due);
     let left = match apply::take_back(call, store, &mut session) {
         Ok(report) => {
-            note(call, store, id, session.header.generation, LATE, report.rows.len() as u64)?;
             let taken = format!("session {id} was not confirmed by {due}: rolled back");
+            let noted = note(call, store, id, session.header.generation, LATE, report.rows.len() as u64);
             if report.left.is_empty() {
                 call.out.warn(format_args!("{taken}, {} taken back", report.rows.len()));
                 settle(call, store, &session.header)?;
+                noted?;
                 return Ok(Taken::Back);
             }
+            noted?;
             call.out.warn(format_args!("{taken} but for {} left; recant status names them", report.left.len()));
             report.left.iter().map(|(path, why)| format!("{path}: {why}")).collect::<Vec<_>>()
         }
