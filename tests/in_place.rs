@@ -134,7 +134,7 @@ fn a_file_that_is_mounted_itself_is_committed_rolled_back_and_redone_exactly() {
         assert!(std::fs::read(&here.source).expect("the source") == after, "{what}: it is the same inode");
         assert_eq!(here.point.metadata().expect("the file").ino(), inode, "{what}");
         let done = world.manifest();
-        assert!(world.recant(&format!("checkpoint verify {id}")).ok().stdout().contains("4"), "{what}");
+        assert!(world.recant(&format!("checkpoint verify {id}")).ok().stdout().contains("  whole"), "{what}");
         assert!(world.call(["cat", &id, "hosts", "--before"]).run().ok().out == before, "{what}");
         assert_eq!(world.recant(&format!("diff {id} --name-only")).ok().stdout().lines().count(), 5, "{what}");
         here.verb("rollback", &id).ok();
