@@ -134,7 +134,7 @@ fn a_file_that_is_mounted_itself_is_committed_rolled_back_and_redone_exactly() {
         assert!(std::fs::read(&here.source).expect("the source") == after, "{what}: it is the same inode");
         assert_eq!(here.point.metadata().expect("the file").ino(), inode, "{what}");
         let done = world.manifest();
-        assert!(world.recant(&format!("checkpoint verify {id}")).ok().stdout().contains("4"), "{what}");
+        assert!(world.recant(&format!("checkpoint verify {id}")).ok().stdout().contains("  whole"), "{what}");
         assert!(world.call(["cat", &id, "hosts", "--before"]).run().ok().out == before, "{what}");
         assert_eq!(world.recant(&format!("diff {id} --name-only")).ok().stdout().lines().count(), 5, "{what}");
         here.verb("rollback", &id).ok();
@@ -287,7 +287,7 @@ fn so_it_is_where_any_step_fails() {
     }
 }
 
-/// What a cut may leave of a file that is being written and was not synced: any sector old or new, at either length.
+/// What a cut may leave of a file that is being written and was not synced: any sector old or new, at either length or extended in part.
 fn torn(old: &[u8], new: &[u8]) -> Vec<Vec<u8>> {
     let longest = old.len().max(new.len());
     let padded = [old, new].map(|bytes| [bytes, &vec![0; longest - bytes.len()][..]].concat());
@@ -303,6 +303,8 @@ fn torn(old: &[u8], new: &[u8]) -> Vec<Vec<u8>> {
         states.extend((0..=sectors).map(|k| mixed(size, &|i| i < k)));
         states.push(mixed(size, &|i| i * 7 % 5 < 2));
     }
+    let partly = old.len().min(new.len()).next_multiple_of(512);
+    states.extend((partly..longest).step_by(512).map(|size| mixed(size, &|i| i * 512 < size)));
     states
 }
 
@@ -756,4 +758,281 @@ fn its_owner_can_and_who_is_not_its_owner_is_refused() {
     let said = call(&format!("commit {id}")).with(1);
     assert!(said.stderr().contains("only its owner (user 1)"), "{said}");
     start.assert_same(&world.manifest(), "refused");
+}
+
+/// The header is about to be replaced: all is written, and nothing sealed.
+fn unsealed(here: &Mounted, after: &[u8]) -> String {
+    let id = here.alone(after);
+    let whole = steps(here, &["commit", &id]);
+    here.verb("rollback", &id).ok();
+    let id = here.alone(after);
+    let sealed = number(&whole, |step| step.contains("session.json.new") && step.starts_with("renameat"));
+    let killed = here.world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{sealed}")).run();
+    assert_eq!(killed.status, 137, "{killed}");
+    id
+}
+
+#[test]
+fn lines_that_somebody_deletes_are_not_taken_for_a_write_that_was_cut_off() {
+    let (one, three) = ("127.0.0.1 localhost\n", "127.0.0.1 localhost\n10.0.0.1 a\n10.0.0.2 b\n");
+    for (before, after) in [(one, three), (three, "10.0.0.9 z\n")] {
+        let Some(here) = Mounted::new(before.as_bytes()) else { return };
+        let start = here.world.manifest();
+        let id = unsealed(&here, after.as_bytes());
+        let theirs = &three[..three.len() - "10.0.0.2 b\n".len()];
+        here.world.write("hosts", theirs);
+        let left = here.world.recant("recover").with(4);
+        assert!(left.to_string().contains("hosts (somebody wrote to it"), "{left}");
+        assert_eq!(here.world.read("hosts"), theirs, "it is left alone");
+        here.world.call(["recover", &id, "--force"]).run().run_is_done();
+        assert_eq!(here.world.call(["cat", &id, "hosts", "--displaced"]).run().ok().stdout(), theirs);
+        start.assert_same(&here.world.manifest(), "by force");
+    }
+}
+
+/// What lies under `displaced/` of the session, but for the manifests.
+fn displaced(here: &Mounted, id: &str) -> Vec<(String, Vec<u8>)> {
+    let Ok(folders) = std::fs::read_dir(here.world.session(id).join("displaced")) else { return Vec::new() };
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder.expect("a name").path()).expect("a folder"));
+    let paths = files.map(|name| name.expect("a name").path()).filter(|path| !path.ends_with("manifest.jsonl"));
+    let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
+    let mut all: Vec<_> = paths.map(|path| (name(&path), std::fs::read(&path).expect("a file"))).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn what_is_written_once_more_while_force_makes_its_copy_is_kept_too() {
+    let again = |n: Option<usize>| {
+        let here = Mounted::new(&old())?;
+        let start = here.world.manifest();
+        let id = half_written(&here, &long());
+        here.world.write("hosts", "theirs");
+        here.world.recant("recover").with(4);
+        let log = here.world.root().join("steps.log");
+        drop(std::fs::remove_file(&log));
+        let orders = n.map(|n| format!("run:{n}:printf ' and more' >> {}", here.point.display()));
+        let orders = orders.unwrap_or_else(|| format!("log:{}", log.display()));
+        here.world.call(["recover", &id, "--force"]).env("RECANT_STEPS", orders).run().run_is_done();
+        start.assert_same(&here.world.manifest(), "by force");
+        here.world.assert_tidy("by force");
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let steps: Vec<String> = text.lines().map(|line| line.split_once(' ').expect("a number").1.to_owned()).collect();
+        Some((displaced(&here, &id), steps))
+    };
+    let Some((kept, steps)) = again(None) else { return };
+    assert_eq!(kept.iter().map(|(_, bytes)| &bytes[..]).collect::<Vec<_>>(), [b"theirs"]);
+    // The last step before the first that goes for the file itself.
+    let placed = number(&steps, |step| step.contains(".found0") && step.starts_with("renameat2"));
+    let (kept, _) = again(Some(placed + 1)).expect("as before");
+    let kept: Vec<_> = kept.iter().map(|(_, bytes)| &bytes[..]).collect();
+    assert!(kept.contains(&&b"theirs and more"[..]), "{kept:?}");
+}
+
+#[test]
+fn a_recovery_that_was_cut_off_at_its_end_leaves_what_somebody_wrote_since() {
+    let mut tried = 0;
+    for m in 1.. {
+        let Some(here) = Mounted::fast(&old()) else { return };
+        let id = half_written(&here, &long());
+        let blobs = || std::fs::read_dir(here.world.session(&id).join("checkpoint/blobs")).expect("the blobs").count();
+        let cut = here.world.call(["recover"]).env("RECANT_STEPS", format!("kill:{m}")).run();
+        if cut.status != 137 {
+            break;
+        }
+        if blobs() == 0 {
+            here.world.write("hosts", "theirs");
+            here.world.recant("recover").ok();
+            assert_eq!(here.world.read("hosts"), "theirs");
+            here.world.assert_tidy(&format!("cut before step {m}"));
+            tried += 1;
+        }
+    }
+    assert!(tried > 1, "{tried}");
+}
+
+#[test]
+fn what_may_not_be_written_when_it_is_taken_back_is_left_and_named() {
+    let Some(here) = Mounted::new(&old()) else { return };
+    let start = here.world.manifest();
+    for how in ["", " ID --finish"] {
+        let id = half_written(&here, &long());
+        let torn = here.world.bytes("hosts");
+        assert!(mount(&["-o", "remount,bind,ro"], "mount", &here.point));
+        let left = here.world.recant("recover").with(4);
+        assert!(left.to_string().contains("hosts (it cannot be opened for that: read-only"), "{left}");
+        if how.is_empty() {
+            assert!(mount(&["-o", "remount,bind,rw"], "mount", &here.point));
+            here.world.recant("recover").ok();
+            start.assert_same(&here.world.manifest(), "taken back once it may be written");
+        } else {
+            here.world.recant(&format!("recover{}", how.replace("ID", &id))).run_is_done();
+            assert!(here.world.bytes("hosts") == torn, "it stays");
+            assert_eq!(displaced(&here, &id).iter().map(|(_, bytes)| bytes).collect::<Vec<_>>(), [&old()]);
+        }
+        here.world.assert_tidy(how);
+    }
+}
+
+/// A program that ends with the test.
+struct Running(std::process::Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Err(error) = self.0.kill().and_then(|()| self.0.wait()) {
+            println!("left running: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_runs_is_refused_before_anything_is_changed() {
+    let Some(here) = Mounted::new(&std::fs::read("/bin/sleep").expect("a program")) else { return };
+    std::fs::set_permissions(&here.source, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    let start = here.world.manifest();
+    let id = here.staged(b"another program");
+    let runs = Running(Command::new(&here.point).arg("600").spawn().expect("it runs"));
+    if File::options().write(true).open(&here.point).is_ok() {
+        skip("a program that runs: it can be written to here");
+    } else {
+        let said = here.verb("commit", &id).with(1);
+        assert!(said.stderr().contains("hosts: ") && said.stderr().contains("a program that runs"), "{said}");
+        start.assert_same(&here.world.manifest(), "refused");
+        here.world.assert_tidy("refused");
+    }
+    drop(runs);
+    here.verb("commit", &id).ok();
+    here.verb("rollback", &id).ok();
+    start.assert_same(&here.world.manifest(), "rolled back");
+}
+
+#[test]
+fn its_owner_cannot_take_his_own_right_to_take_it_back() {
+    let Some(here) = Mounted::new(&old()) else { return };
+    let (world, uid) = (&here.world, 65534);
+    assert!(mount(&["-R", "65534:65534"], "chown", world.root()));
+    assert!(mount(&["65534:65534"], "chown", &here.source));
+    let call = |words: &str| world.call(words.split(' ')).user(uid, uid).stdin(long()).run();
+    if call("--version").status != 0 {
+        skip("an ordinary user: the program cannot be reached by one");
+        return;
+    }
+    let refused = |id: &str, mode: &str| {
+        let start = world.manifest();
+        let said = call(&format!("commit {id}")).with(1);
+        assert!(said.stderr().contains("hosts: ") && said.stderr().contains(mode), "{mode}: {said}");
+        start.assert_same(&world.manifest(), mode);
+        world.assert_tidy(mode);
+    };
+    for (content, mode) in [(true, "0444"), (true, "0240"), (false, "0240")] {
+        let id = call("session new").ok().id();
+        if content {
+            call(&format!("session write {id} hosts")).ok();
+        }
+        call(&format!("session chmod {id} {mode} hosts")).ok();
+        refused(&id, mode);
+    }
+    world.chmod("hosts", 0o444);
+    let id = call("session new").ok().id();
+    call(&format!("session write {id} hosts")).ok();
+    refused(&id, "0444");
+}
+
+#[test]
+fn unmounted_before_its_metadata_is_set_the_file_below_keeps_its_own() {
+    let Some(here) = Mounted::new(&old()) else { return };
+    let session = || {
+        let id = here.alone(&long());
+        here.world.recant(&format!("session chmod {id} 0600 hosts")).ok();
+        id
+    };
+    let id = session();
+    let whole = steps(&here, &["commit", &id]);
+    here.verb("rollback", &id).ok();
+    let id = session();
+    let last = whole.iter().rposition(|step| step.starts_with("pwrite") && is_write(&here, step)).expect("a write") + 1;
+    umount(&here.point);
+    let below = here.point.metadata().expect("the file");
+    assert!(mount(&["--bind", &here.source.display().to_string()], "mount", &here.point));
+    let orders = format!("run:{}:umount -l {}", last + 1, here.point.display());
+    here.world.call(["commit", &id]).env("RECANT_STEPS", orders).run();
+    let now = here.point.metadata().expect("the file");
+    assert_eq!(
+        (now.ino(), now.mode(), now.mtime(), now.mtime_nsec()),
+        (below.ino(), below.mode(), below.mtime(), below.mtime_nsec())
+    );
+    assert_eq!(here.source.metadata().expect("the source").mode() & 0o777, 0o600);
+    assert!(mount(&["--bind", &here.source.display().to_string()], "mount", &here.point));
+    here.world.call(["recover"]).run();
+    here.verb("rollback", &id);
+    assert!(here.world.bytes("hosts") == old());
+}
+
+#[test]
+fn one_that_lies_below_an_overlay_is_written_and_rolled_back() {
+    let Some(here) = Mounted::new(b"hidden") else { return };
+    umount(&here.point);
+    let below = here.source.with_file_name("overlay");
+    let part = |name: &str| below.join(name);
+    ["lower", "upper", "work", "merged"].iter().for_each(|name| std::fs::create_dir_all(part(name)).expect("a folder"));
+    std::fs::write(part("lower").join("hosts"), old()).expect("a file");
+    let options =
+        format!("lowerdir={},upperdir={},workdir={}", part("lower").display(), part("upper").display(), part("work").display());
+    let merged = part("merged");
+    if !mount(&["-t", "overlay", "overlay", "-o", &options], "mount", &merged) {
+        skip("a file below an overlay: none can be mounted here");
+    } else if mount(&["--bind", &merged.join("hosts").display().to_string()], "mount", &here.point) {
+        let start = here.world.manifest();
+        let id = here.staged(&long());
+        here.verb("commit", &id).ok();
+        assert!(here.world.bytes("hosts") == long());
+        here.verb("rollback", &id).ok();
+        start.assert_same(&here.world.manifest(), "rolled back");
+        umount(&here.point);
+    }
+    umount(&merged);
+    // The drop takes away what is mounted there.
+    assert!(mount(&["--bind", &here.source.display().to_string()], "mount", &here.point));
+}
+
+#[test]
+fn force_keeps_no_copy_of_what_is_another_file() {
+    let Some(here) = Mounted::new(&old()) else { return };
+    let id = half_written(&here, &long());
+    umount(&here.point);
+    here.world.recant("recover").with(4);
+    here.world.call(["recover", &id, "--force"]).run().run_is_done();
+    assert_eq!(here.world.read("hosts"), "hidden by the mount");
+    let kept: Vec<_> = displaced(&here, &id);
+    assert!(kept.len() == 1 && kept[0].1 == old(), "{:?}", kept.iter().map(|(name, _)| name).collect::<Vec<_>>());
+    here.world.assert_tidy("by force");
+    assert!(mount(&["--bind", &here.source.display().to_string()], "mount", &here.point));
+}
+
+#[test]
+fn files_that_fit_alone_and_not_together_are_refused_before_anything_is_changed() {
+    if !is_root("a full file system") {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder");
+    if !mount(&["-t", "tmpfs", "-o", "size=512k", "tmpfs"], "mount", dir.path()) {
+        skip("a full file system: no tmpfs can be mounted here");
+        return;
+    }
+    if let Some(here) = Mounted::apart(&old(), dir.path()) {
+        let (second, point) = (here.source.with_file_name("second"), here.world.path("other"));
+        std::fs::write(&second, old()).expect("a file");
+        assert!(mount(&["--bind", &second.display().to_string()], "mount", &point));
+        std::fs::write(dir.path().join("filler"), vec![1; 250_000]).expect("a filler");
+        let start = here.world.manifest();
+        let id = here.alone(&long());
+        here.world.stage_write(&id, "other", long());
+        let said = here.verb("commit", &id).with(1);
+        for name in ["hosts: ", "other: "] {
+            assert!(said.stderr().contains(name) && said.stderr().contains("are needed there"), "{said}");
+        }
+        start.assert_same(&here.world.manifest(), "refused");
+        umount(&point);
+    }
+    umount(dir.path());
 }

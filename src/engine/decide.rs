@@ -202,6 +202,14 @@ struct Deciding<'a> {
 impl Deciding<'_> {
     /// `--force`: the recorded object takes its path again, and what is found there is kept. Gives the reason where it cannot.
     fn put_back(&mut self, fresh: bool, n: Option<u32>) -> Result<Option<String>, Error> {
+        if let Some(n) = n.filter(|_| self.step.act == Act::WriteInPlace)
+            && !in_place::is_copied(self.reach, self.step)?
+            && !self.is_back()?
+        {
+            // A try that was cut off has put the copy where it is kept.
+            self.keep_found(n)?;
+            return Ok(Some("what it held before is kept".into()));
+        }
         // Where nobody stands in the way any more it is undone as it always is.
         let why = undo_step(self.fs, self.reach, fresh, self.step)?;
         let Some(n) = n else { return self.put_back_metadata(why) };
@@ -213,7 +221,9 @@ impl Deciding<'_> {
         // The recorded object has nowhere to go: it is kept, as by `--finish`.
         if why.is_some() {
             self.keep_recorded(n)?;
-        } else {
+        }
+        // What was copied before it turned out that nothing can be written is kept beside it.
+        if why.is_none() || self.step.act == Act::WriteInPlace {
             self.keep_found(n)?;
         }
         if self.step.was_folder() || self.step.to.as_ref().is_some_and(|to| to.state.is_folder()) {
@@ -275,21 +285,34 @@ impl Deciding<'_> {
             return Ok(Some(why));
         };
         for k in 0.. {
-            let kept = self.written_there(n, k);
-            let named = self.reach.spot(&kept).at("open the folder of", &kept)?;
-            if named.at().stat().at("look at", &kept)?.is_none() {
-                let Some(mut seen) = look::look(target.at()).at("look at", self.step.path)? else { return Ok(Some(why)) };
-                read_digest(&mut seen, target.at())?;
-                let temp = Spot::Session([&*displaced_below(self.journal), format!("/{n}.new").as_bytes()].concat());
-                self.copy_whole(&Spot::Tree(self.step.path.clone()), &kept, &temp, &seen)?;
+            if !in_place::is_there(&target, self.step)? {
                 break;
             }
-            // Of a try that was cut off in the middle, unless somebody has written there again.
-            if in_place::is_left_from(self.reach, &target, self.step, &kept)? {
-                break;
+            let kept = self.written_there(n, k);
+            let Some((seen, begun)) = self.copied(&target, &kept, n)? else { break };
+            let copied = in_place::Copied { seen: &seen, at: &kept, begun };
+            match in_place::force(self.fs, self.reach, &target, self.step, &copied)? {
+                in_place::Forced::Done => return Ok(None),
+                // That is kept as well.
+                in_place::Forced::WrittenSince => {}
+                in_place::Forced::Left(barred) => return Ok(barred.or(Some(why))),
             }
         }
-        Ok((!in_place::force(self.fs, self.reach, &target, self.step)?).then_some(why))
+        Ok(Some(why))
+    }
+
+    /// A copy of what is there, or the one of an earlier try, which had perhaps begun to write.
+    fn copied(&mut self, target: &Named<'_>, kept: &Spot, n: u32) -> Result<Option<(Seen, bool)>, Error> {
+        let named = self.reach.spot(kept).at("open the folder of", kept)?;
+        if let Some(mut seen) = look::look(named.at()).at("look at", kept)? {
+            read_digest(&mut seen, named.at())?;
+            return Ok(Some((seen, true)));
+        }
+        let Some(mut seen) = look::look(target.at()).at("look at", self.step.path)? else { return Ok(None) };
+        read_digest(&mut seen, target.at())?;
+        let temp = Spot::Session([&*displaced_below(self.journal), format!("/{n}.new").as_bytes()].concat());
+        self.copy_whole(&Spot::Tree(self.step.path.clone()), kept, &temp, &seen)?;
+        Ok(Some((seen, false)))
     }
 
     /// Where what somebody wrote into an inode is copied to until it is clear what becomes of it.

@@ -12,9 +12,9 @@ use super::reach::{Named, Reach};
 use super::step::{Spot, Step};
 use super::undo::{foreign_meta, open};
 use super::{Error, meta};
-use crate::error::At;
+use crate::error::{At, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Sort, stat_of};
+use crate::fs::dir::{Sort, Stat, stat_of};
 use crate::fs::lease::hold_alone;
 use crate::tree::digest::Digest;
 use crate::tree::look::{self, Seen};
@@ -23,8 +23,10 @@ use crate::tree::state::State;
 /// The step: what is there has to be what planning saw, content included, as no act brings it out whole afterwards.
 pub(super) fn write(fs: &Fs, reach: &mut Reach, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(()) };
-    let Some(file) = open_alone(target, from, step)? else {
-        return Err(changed(step, "something else, mounted there meanwhile"));
+    let file = match opened(target, from, Way::Write, step)? {
+        Opened::File(file) => file,
+        Opened::NotThere => return Err(changed(step, "something else, mounted there meanwhile")),
+        Opened::Barred(why) => return Err(changed(step, &format!("a file that cannot be opened for writing ({why})"))),
     };
     let found = seen(&file, step)?;
     if from.state.meta_difference(&found.state).is_some() {
@@ -45,19 +47,34 @@ pub(super) fn write(fs: &Fs, reach: &mut Reach, target: &Named<'_>, step: &Step<
 /// Takes the step back, however far it came; gives the reason where it must be left.
 pub(super) fn undo(fs: &Fs, reach: &mut Reach, target: Option<&Named<'_>>, step: &Step<'_>) -> Result<Option<String>, Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(None) };
-    let file = target.map(|target| open_alone(target, from, step)).transpose()?.flatten();
-    let (Some(target), Some(file)) = (target, file) else {
-        return Ok(Some("the file that was mounted there is not there any more; what it held before is kept".into()));
+    let Some(target) = target else { return Ok(Opened::NotThere.why_left()) };
+    // For reading first: where it was not begun, or is back, nobody needs to be able to write to it.
+    let file = match opened(target, from, Way::Read, step)? {
+        Opened::File(file) => file,
+        other => return Ok(other.why_left()),
     };
     let found = seen(&file, step)?;
+    let Some(old) = copy(reach, step.at.home.as_ref())? else {
+        // It was there before the first write (E3), and goes once all is taken back: what became of the file since is not ours to undo.
+        let is_put = found.state.digest() == to.state.digest() && to.state.digest() != from.state.digest();
+        return Ok(is_put.then(|| "the copy of what it held before is missing from the session".into()));
+    };
     if let Some(why) = foreign_meta(from, to, &found) {
         return Ok(Some(why));
     }
     if found.state.digest() == from.state.digest() {
         // Not begun, or back. An undo that was cut off may not have synced it.
-        return put_metadata(fs, target, &file, &from.state, step).map(|()| None);
+        return unless_barred(put_metadata(fs, target, &file, &from.state, step));
     }
-    let Some(old) = copy(reach, step.at.home.as_ref())? else { return Err(missing(step, "the copy of what it held before")) };
+    // No lease is to be had for two descriptors of one file.
+    drop(file);
+    let file = match opened(target, from, Way::Write, step)? {
+        Opened::File(file) => file,
+        other => return Ok(other.why_left()),
+    };
+    if let Some(why) = foreign_meta(from, to, &seen(&file, step)?) {
+        return Ok(Some(why));
+    }
     let new = copy(reach, step.at.spare.as_ref())?;
     let ours = new.as_ref().map(|new| is_between(&file, &old, new)).transpose().at("read", step.path)?;
     if ours != Some(true) {
@@ -66,27 +83,69 @@ pub(super) fn undo(fs: &Fs, reach: &mut Reach, target: Option<&Named<'_>>, step:
     put(fs, target, (&old, &file), &from.state, step).map(|()| None)
 }
 
-/// Whether what is there is what writing the recorded content over `kept`, a copy of what somebody wrote, has left.
-pub(super) fn is_left_from(reach: &mut Reach, target: &Named<'_>, step: &Step<'_>, kept: &Spot) -> Result<bool, Error> {
-    let Some(from) = &step.from else { return Ok(false) };
-    let (Some(old), Some(kept)) = (copy(reach, step.at.home.as_ref())?, copy(reach, Some(kept))?) else { return Ok(false) };
-    let file = open_alone(target, from, step)?;
-    Ok(file.map_or(Ok(false), |file| is_between(&file, &old, &kept)).at("read", step.path)?)
+/// A copy of what somebody wrote, by which what is found is told from what he has written since.
+pub(super) struct Copied<'a> {
+    /// What was copied, with its digest.
+    pub seen: &'a Seen,
+    /// Where the copy lies.
+    pub at: &'a Spot,
+    /// It is of an earlier try, which may have begun to write.
+    pub begun: bool,
 }
 
-/// Writes the recorded content over what somebody wrote there, which the caller has kept. False where another file is there.
-pub(super) fn force(fs: &Fs, reach: &mut Reach, target: &Named<'_>, step: &Step<'_>) -> Result<bool, Error> {
-    let Some(from) = &step.from else { return Ok(false) };
-    let (Some(file), Some(old)) = (open_alone(target, from, step)?, copy(reach, step.at.home.as_ref())?) else {
-        return Ok(false);
+/// What came of writing by force.
+pub(super) enum Forced {
+    /// The recorded content is there.
+    Done,
+    /// Somebody wrote to it again since the copy was made.
+    WrittenSince,
+    /// It cannot be done, and why.
+    Left(Option<String>),
+}
+
+/// Writes the recorded content over what somebody wrote there, if that is still what was copied.
+pub(super) fn force(
+    fs: &Fs,
+    reach: &mut Reach,
+    target: &Named<'_>,
+    step: &Step<'_>,
+    copied: &Copied<'_>,
+) -> Result<Forced, Error> {
+    let Some(from) = &step.from else { return Ok(Forced::Left(None)) };
+    let (old, kept) = (copy(reach, step.at.home.as_ref())?, copy(reach, Some(copied.at))?);
+    let (Some(old), Some(kept)) = (old, kept) else { return Ok(Forced::Left(None)) };
+    let file = match opened(target, from, Way::Write, step)? {
+        Opened::File(file) => file,
+        other => return Ok(Forced::Left(other.why_left())),
     };
-    put(fs, target, (&old, &file), &from.state, step).map(|()| true)
+    let found = seen(&file, step)?;
+    let is_copy = found.state.digest() == copied.seen.state.digest() && copied.seen.state.meta == found.state.meta;
+    let is_left = || -> Result<bool, Error> {
+        Ok(copied.begun
+            && foreign_meta(from, copied.seen, &found).is_none()
+            && is_between(&file, &old, &kept).at("read", step.path)?)
+    };
+    if !is_copy && !is_left()? {
+        return Ok(Forced::WrittenSince);
+    }
+    put(fs, target, (&old, &file), &from.state, step).map(|()| Forced::Done)
+}
+
+/// Whether the inode is there, whatever it holds.
+pub(super) fn is_there(target: &Named<'_>, step: &Step<'_>) -> Result<bool, Error> {
+    let stat = target.at().stat().at("look at", step.path)?;
+    Ok(step.from.as_ref().is_some_and(|from| stat.is_some_and(|stat| is_planned(&stat, from))))
+}
+
+/// Whether the session has the copy of what it held before.
+pub(super) fn is_copied(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
+    Ok(copy(reach, step.at.home.as_ref())?.is_some())
 }
 
 /// Whether the inode is there and holds all of what was to be written.
 pub(super) fn is_written(target: Option<&Named<'_>>, step: &Step<'_>) -> Result<bool, Error> {
     let (Some(from), Some(to), Some(target)) = (&step.from, &step.to, target) else { return Ok(false) };
-    let Some(file) = open_alone(target, from, step)? else { return Ok(false) };
+    let Opened::File(file) = opened(target, from, Way::Read, step)? else { return Ok(false) };
     let found = seen(&file, step)?;
     Ok(found.state.digest() == to.state.digest() && found.state.meta_difference(&to.state).is_none())
 }
@@ -94,19 +153,56 @@ pub(super) fn is_written(target: Option<&Named<'_>>, step: &Step<'_>) -> Result<
 /// Whether the inode is there and holds all of what it held before.
 pub(super) fn is_untouched(target: &Named<'_>, step: &Step<'_>) -> Result<bool, Error> {
     let Some(from) = &step.from else { return Ok(false) };
-    let Some(file) = open_alone(target, from, step)? else { return Ok(false) };
+    let Opened::File(file) = opened(target, from, Way::Read, step)? else { return Ok(false) };
     Ok(seen(&file, step)?.state.digest() == from.state.digest())
 }
 
-/// The file at the path, if it is that object; nobody else opens it meanwhile, where such a lease can be had.
-fn open_alone(target: &Named<'_>, planned: &Seen, step: &Step<'_>) -> Result<Option<File>, Error> {
-    let stat = target.at().stat().at("look at", step.path)?;
-    if stat.is_none_or(|stat| stat.sort != Sort::File || look::identity(&stat) != planned.print.identity) {
-        return Ok(None);
+/// What a file is opened for.
+#[derive(Clone, Copy)]
+enum Way {
+    Read,
+    Write,
+}
+
+/// What came of opening the file that was planned.
+enum Opened {
+    File(File),
+    NotThere,
+    /// It is there and cannot be opened, and why.
+    Barred(String),
+}
+
+impl Opened {
+    /// Why an undo has to leave it, where it is not open.
+    fn why_left(self) -> Option<String> {
+        match self {
+            Opened::File(_) => None,
+            Opened::NotThere => Some("the file that was mounted there is not there any more; what it held before is kept".into()),
+            Opened::Barred(why) => Some(format!("it cannot be opened for that: {why}; what it held before is kept")),
+        }
     }
-    let file = target.at().open_to_write().at("open for writing", step.path)?;
+}
+
+/// The file at the path, if it is that object; nobody else opens it meanwhile, where such a lease can be had.
+fn opened(target: &Named<'_>, planned: &Seen, way: Way, step: &Step<'_>) -> Result<Opened, Error> {
+    if target.at().stat().at("look at", step.path)?.is_none_or(|stat| !is_planned(&stat, planned)) {
+        return Ok(Opened::NotThere);
+    }
+    let file = match way {
+        Way::Read => target.at().open_file(),
+        Way::Write => target.at().open_to_write(),
+    };
+    let file = match file {
+        Ok(file) => file,
+        Err(error) => return Ok(Opened::Barred(crate::error::reason(&error))),
+    };
     let _without_one_it_is_looked_at_afterwards = hold_alone(&file).at("ask for a lease on", step.path)?;
-    Ok((look::identity(&stat_of(&file).at("look at", step.path)?) == planned.print.identity).then_some(file))
+    let is_it = is_planned(&stat_of(&file).at("look at", step.path)?, planned);
+    Ok(if is_it { Opened::File(file) } else { Opened::NotThere })
+}
+
+fn is_planned(stat: &Stat, planned: &Seen) -> bool {
+    stat.sort == Sort::File && look::identity(stat) == planned.print.identity
 }
 
 /// The file as it is, its content read.
@@ -128,17 +224,29 @@ fn copy(reach: &mut Reach, spot: Option<&Spot>) -> Result<Option<File>, Error> {
 
 fn put(fs: &Fs, target: &Named<'_>, (source, file): (&File, &File), wanted: &State, step: &Step<'_>) -> Result<(), Error> {
     fs.overwrite(source, file, target.dir.path()).at("write to", step.path)?;
-    put_metadata(fs, target, file, wanted, step)
+    Ok(put_metadata(fs, target, file, wanted, step)?)
 }
 
-/// Behind the content, as that changes the times and clears setuid and capabilities.
-fn put_metadata(fs: &Fs, target: &Named<'_>, file: &File, wanted: &State, step: &Step<'_>) -> Result<(), Error> {
+/// Behind the content, as that changes the times and clears setuid and capabilities. Through the descriptor: once it is unmounted its name
+/// leads to the file that the mount hid.
+fn put_metadata(fs: &Fs, target: &Named<'_>, file: &File, wanted: &State, step: &Step<'_>) -> Result<(), IoError> {
     let stat = stat_of(file).at("look at", step.path)?;
     let now = look::seen_open(file, &stat).at("look at", step.path)?;
-    meta::bring(fs, target.at(), Sort::File, &now.state.meta, &wanted.meta).at("set the metadata of", step.path)?;
+    let on = meta::On::Open(file, target.dir.path());
+    meta::bring(fs, on, Sort::File, &now.state.meta, &wanted.meta).at("set the metadata of", step.path)?;
     // D1, D10: before the seal, or before the journal and the copy of what it held go. Through this descriptor, as no folder here leads
     // to its file system.
-    Ok(fs.sync(file, target.dir.path()).at("sync", step.path)?)
+    fs.sync(file, target.dir.path()).at("sync", step.path)
+}
+
+/// An undo that may not be done is left, and named: it is done once it may, or decided.
+fn unless_barred(put: Result<(), IoError>) -> Result<Option<String>, Error> {
+    match put {
+        Err(error) if matches!(error.source.raw_os_error(), Some(libc::EROFS | libc::EPERM | libc::EACCES)) => {
+            Ok(Some(format!("its metadata cannot be set back: {}", crate::error::reason(&error.source))))
+        }
+        put => Ok(put.map(|()| None)?),
+    }
 }
 
 fn changed(step: &Step<'_>, found: &str) -> Error {
@@ -152,12 +260,15 @@ fn missing(step: &Step<'_>, what: &str) -> Error {
 /// The least that a power cut can tear.
 const SECTOR: usize = 512;
 
-/// Whether a file is what writing one of two contents over the other leaves, wherever that is cut off: no longer than the longer one, no
-/// shorter than the other, and each sector, as far as the file goes, that of the one or of the other, zeros where it has ended.
+/// Whether a file is what writing one of two contents over the other leaves, wherever that is cut off. It is as long as one of them; or, where
+/// it was being extended, as long as whole sectors in between, since neither a write that is cut off nor a power cut ends within one. Each
+/// sector, as far as the file goes, is that of the one or of the other, zeros where that has ended.
 fn is_between(file: &File, one: &File, other: &File) -> std::io::Result<bool> {
     let sizes = [stat_of(one)?.size, stat_of(other)?.size];
     let size = stat_of(file)?.size;
-    if size < sizes[0].min(sizes[1]) || size > sizes[0].max(sizes[1]) {
+    let [shortest, longest] = [sizes[0].min(sizes[1]), sizes[0].max(sizes[1])];
+    let is_extended_in_part = size > shortest && size < longest && size.is_multiple_of(SECTOR as u64);
+    if !sizes.contains(&size) && !is_extended_in_part {
         return Ok(false);
     }
     let mut buffers = [(); 3].map(|()| vec![0; 128 * SECTOR]);

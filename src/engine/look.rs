@@ -271,6 +271,17 @@ impl<'r> Eye<'r> {
             looked.verdict = Verdict::Refused(why.into());
             return Ok(());
         }
+        let stat = match stat.filter(|stat| stat.mount_root && !mv.in_place) {
+            None => stat,
+            Some(_) => {
+                if let Some(why) = not_to_be_written(at) {
+                    looked.verdict = Verdict::Refused(why);
+                    return Ok(());
+                }
+                // That has made another object of a file that overlayfs had below.
+                at.stat().at("look at", &mv.path)?
+            }
+        };
         let found = Found::open(at, stat, mv)?;
         let mut seen = found.seen().at("look at", &mv.path)?;
         let likeness = look::judge(&mut seen, &mv.from, mv.from_print.as_ref(), || found.digest());
@@ -326,9 +337,19 @@ impl<'r> Eye<'r> {
         if mount.is_some_and(Mount::read_only) {
             return Some("the file that is mounted there is mounted read-only".into());
         }
-        let own = self.me == 0 || self.me == stat.uid;
-        (!own).then(|| {
-            format!("it is mounted there, and only its owner (user {}) can have its content and its times written", stat.uid)
+        if self.me != 0 && self.me != stat.uid {
+            return Some(format!(
+                "it is mounted there, and only its owner (user {}) can have its content and its times written",
+                stat.uid
+            ));
+        }
+        // Neither synced nor taken back is what its owner has no right to open.
+        let needed = if mv.in_place { 0o400 } else { 0o600 };
+        let modes = [Some(stat.mode), mv.to.as_ref().map(|to| to.meta.mode)];
+        let closed = modes.into_iter().flatten().find(|mode| mode & needed != needed).filter(|_| self.me != 0);
+        closed.map(|mode| {
+            let rights = if mv.in_place { "read" } else { "read and write" };
+            format!("it is mounted there, and with mode {mode:04o} you may not {rights} it, so that you could not take it back; recant as root can")
         })
     }
 
@@ -449,6 +470,16 @@ impl<'r> Eye<'r> {
         looked.item.to = Some(seen);
         Ok(())
     }
+}
+
+/// Why a file cannot be opened for writing, asked before anything is planned on it: nothing is changed by that.
+fn not_to_be_written(at: Entry<'_>) -> Option<String> {
+    let error = at.open_to_write().err()?;
+    Some(match error.raw_os_error() {
+        Some(libc::ETXTBSY) => "it is mounted there, and a program that runs: it can be written once that has ended".into(),
+        Some(libc::EROFS) => "the file that is mounted there lies on a file system that is read-only".into(),
+        _ => format!("it is mounted there, and cannot be opened for writing: {}", crate::error::reason(&error)),
+    })
 }
 
 const UNREADABLE: &str = "you may not read it, so that no checkpoint can be made of it";

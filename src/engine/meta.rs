@@ -1,35 +1,90 @@
 //! Metadata: setting what differs, in the order in which nothing undoes what was set before.
 
+use std::fs::File;
 use std::io;
+use std::path::Path;
 
 use crate::fs::Fs;
-use crate::fs::dir::{Entry, Sort};
+use crate::fs::dir::{Entry, Sort, Time};
 use crate::tree::state::Meta;
+
+/// What metadata is set on.
+#[derive(Clone, Copy)]
+pub enum On<'a> {
+    /// A name, links not followed.
+    Name(Entry<'a>),
+    /// A file that is open, wherever its name leads by now; and the path of its folder, for messages.
+    Open(&'a File, &'a Path),
+}
+
+impl<'a> From<Entry<'a>> for On<'a> {
+    fn from(at: Entry<'a>) -> Self {
+        On::Name(at)
+    }
+}
+
+impl On<'_> {
+    fn set_mode(self, fs: &Fs, mode: u32) -> io::Result<()> {
+        match self {
+            On::Name(at) => fs.set_mode(at, mode),
+            On::Open(file, path) => fs.set_mode_of(file, mode, path),
+        }
+    }
+
+    fn set_owner(self, fs: &Fs, uid: u32, gid: u32) -> io::Result<()> {
+        match self {
+            On::Name(at) => fs.set_owner(at, uid, gid),
+            On::Open(file, path) => fs.set_owner_of(file, uid, gid, path),
+        }
+    }
+
+    fn set_xattr(self, fs: &Fs, name: &[u8], value: &[u8]) -> io::Result<()> {
+        match self {
+            On::Name(at) => fs.set_xattr(at, name, value),
+            On::Open(file, path) => fs.set_xattr_of(file, name, value, path),
+        }
+    }
+
+    fn remove_xattr(self, fs: &Fs, name: &[u8]) -> io::Result<()> {
+        match self {
+            On::Name(at) => fs.remove_xattr(at, name),
+            On::Open(file, path) => fs.remove_xattr_of(file, name, path),
+        }
+    }
+
+    fn set_mtime(self, fs: &Fs, mtime: Time) -> io::Result<()> {
+        match self {
+            On::Name(at) => fs.set_mtime(at, mtime),
+            On::Open(file, path) => fs.set_mtime_of(file, mtime, path),
+        }
+    }
+}
 
 /// Brings the object at `at` from the metadata `have` to `want`, setting only what differs. Owner first, as chown(2) clears
 /// setuid and capabilities; then mode; then xattrs, capabilities and ACLs among them; the mtime last (D10); none of the others changes that.
-pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io::Result<()> {
+pub fn bring<'a>(fs: &Fs, on: impl Into<On<'a>>, sort: Sort, have: &Meta, want: &Meta) -> io::Result<()> {
+    let on = on.into();
     let owner = (have.uid, have.gid) != (want.uid, want.gid);
     if owner {
         // No moment with wider permission than both: what others may do goes first, the owner's rights stay.
         if sort != Sort::Symlink && have.mode & !want.mode & 0o077 != 0 {
-            fs.set_mode(at, have.mode & (want.mode | 0o700))?;
+            on.set_mode(fs, have.mode & (want.mode | 0o700))?;
         }
-        fs.set_owner(at, want.uid, want.gid)?;
+        on.set_owner(fs, want.uid, want.gid)?;
     }
     let special = (have.mode | want.mode) & 0o6000 != 0;
     if sort != Sort::Symlink && (have.mode != want.mode || owner && (special || have.mode & !want.mode & 0o077 != 0)) {
-        fs.set_mode(at, want.mode)?;
+        on.set_mode(fs, want.mode)?;
     }
     // user.* xattrs need the right to write, which an owner who took it from himself gives himself for a moment: xattr(7).
     let closed =
         sort != Sort::Symlink && want.mode & 0o200 == 0 && have.xattrs != want.xattrs && !rustix::process::geteuid().is_root();
     if closed {
-        fs.set_mode(at, want.mode | 0o200)?;
+        on.set_mode(fs, want.mode | 0o200)?;
     }
     for (name, _) in &have.xattrs {
         if want.xattr(name).is_none() {
-            fs.remove_xattr(at, name)?;
+            on.remove_xattr(fs, name)?;
         }
     }
     // chmod changes the mask of an ACL, chown drops capabilities: these are set again although they look the same.
@@ -37,13 +92,13 @@ pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io
         |name: &[u8]| name == b"system.posix_acl_access" && have.mode != want.mode || name == b"security.capability" && owner;
     for (name, value) in &want.xattrs {
         if have.xattr(name) != Some(value) || shaken(name) {
-            fs.set_xattr(at, name, value)?;
+            on.set_xattr(fs, name, value)?;
         }
     }
     let acl = want.xattr(b"system.posix_acl_access").is_some();
     if closed || sort != Sort::Symlink && acl && have.xattrs != want.xattrs {
         // Setting an ACL sets the mode's bits from it; the recorded mode agrees with the recorded ACL but for setuid and the like.
-        fs.set_mode(at, want.mode)?;
+        on.set_mode(fs, want.mode)?;
     }
-    if have.mtime == want.mtime { Ok(()) } else { fs.set_mtime(at, want.mtime) }
+    if have.mtime == want.mtime { Ok(()) } else { on.set_mtime(fs, want.mtime) }
 }

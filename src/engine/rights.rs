@@ -1,6 +1,7 @@
 //! Whether the caller may do what is planned, and whether it fits: found before the first effect.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 
 use rustix::fs::{Access, AtFlags};
 
@@ -10,7 +11,7 @@ use super::item::{Frame, Item};
 use super::reach::parent_of;
 use super::step::Act;
 use crate::error::At;
-use crate::fs::dir::{Dir, Stat, leads_nowhere};
+use crate::fs::dir::{Dev, Dir, Stat, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
 
 impl Draft<'_> {
@@ -93,13 +94,13 @@ impl Draft<'_> {
     /// Content that is copied has to fit.
     pub fn check_room(&mut self, items: &[Item], frame: &Frame<'_>) -> Result<(), Error> {
         let mut needed: BTreeMap<AbsPath, u64> = BTreeMap::new();
-        let mut in_store = 0;
+        let (mut in_store, mut in_place) = (0, BTreeMap::new());
         for item in items.iter().filter(|item| item.carries()) {
             if frame.places(item).copied {
                 in_store += item.from.as_ref().map_or(0, |from| from.blocks);
             }
             if item.act == Act::WriteInPlace {
-                self.check_room_in(item)?;
+                self.add_room_in(item, &mut in_place)?;
             }
             let Some(folder) = &item.beside else { continue };
             if let Some(to) = &item.to {
@@ -108,6 +109,10 @@ impl Draft<'_> {
             }
         }
         let mut short = Vec::new();
+        for room in in_place.into_values() {
+            let why = lacks(&room.file, &room.paths[0], room.needed)?;
+            short.extend(why.into_iter().flat_map(|why| room.paths.iter().map(move |path| (path.clone(), why.clone()))));
+        }
         let mut check = |dir: &Dir, what: String, need: u64| -> Result<(), Error> {
             short.extend(lacks(dir, &what, need)?.map(|why| (what, why)));
             Ok(())
@@ -124,13 +129,23 @@ impl Draft<'_> {
 
     /// Where blocks are shared or never written over, what is written needs as many again, and an undo its own: a disk that is too
     /// full for that is met here, not with half of it written.
-    fn check_room_in(&mut self, item: &Item) -> Result<(), Error> {
+    fn add_room_in(&mut self, item: &Item, rooms: &mut BTreeMap<Dev, InPlace>) -> Result<(), Error> {
         let named = self.reach.path(&item.path).at("open the folder of", &item.path)?;
         let file = named.at().open_file().at("open", &item.path)?;
-        let need = item.from.iter().chain(&item.to).map(|seen| seen.blocks).sum();
-        let path = item.path.to_string();
-        lacks(file, &path, need)?.map_or(Ok(()), |why| Err(Error::NoRoom(vec![(path, why)])))
+        let dev = stat_of(&file).at("look at", &item.path)?.dev;
+        let room = rooms.entry(dev).or_insert_with(|| InPlace { file, paths: Vec::new(), needed: 0 });
+        room.paths.push(item.path.to_string());
+        room.needed += item.from.iter().chain(&item.to).map(|seen| seen.blocks).sum::<u64>();
+        Ok(())
     }
+}
+
+/// What is written into files of one file system that are themselves mounted.
+struct InPlace {
+    /// The first of them.
+    file: File,
+    paths: Vec<String>,
+    needed: u64,
 }
 
 /// What a file system lacks of the bytes that are needed.

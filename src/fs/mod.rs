@@ -291,6 +291,33 @@ impl Fs {
         }
     }
 
+    /// Sets the permission bits of a file that is open. `path` is for messages and the log of steps, here and below.
+    pub fn set_mode_of(&self, file: &File, mode: u32, path: &Path) -> io::Result<()> {
+        self.before("fchmod", On::Open(file.as_fd(), path))?;
+        Ok(rustix::fs::fchmod(file, Mode::from_raw_mode(mode))?)
+    }
+
+    /// Sets owner and group of a file that is open. Clears setuid, setgid and capabilities: chown(2).
+    pub fn set_owner_of(&self, file: &File, uid: u32, gid: u32, path: &Path) -> io::Result<()> {
+        self.before("fchown", On::Open(file.as_fd(), path))?;
+        Ok(rustix::fs::fchown(file, Some(Uid::from_raw(uid)), Some(Gid::from_raw(gid)))?)
+    }
+
+    /// Sets one xattr of a file that is open.
+    pub fn set_xattr_of(&self, file: &File, name: &[u8], value: &[u8], path: &Path) -> io::Result<()> {
+        self.before("fsetxattr", On::Open(file.as_fd(), path))?;
+        Ok(rustix::fs::fsetxattr(file, name, value, rustix::fs::XattrFlags::empty())?)
+    }
+
+    /// Takes one xattr of a file that is open away; not there is fine.
+    pub fn remove_xattr_of(&self, file: &File, name: &[u8], path: &Path) -> io::Result<()> {
+        self.before("fremovexattr", On::Open(file.as_fd(), path))?;
+        match rustix::fs::fremovexattr(file, name) {
+            Err(Errno::NODATA) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
     /// fsync of several files, each with the folder that it lies in. All content is written out before the first is synced: then
     /// a file system with a journal makes one record of them all. An error is final (D8).
     #[track_caller]
