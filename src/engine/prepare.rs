@@ -8,7 +8,7 @@ use super::item::{Frame, Item};
 use super::journal::{Draft, Journal, Written, displaced};
 use super::plan::{Plan, Told};
 use super::reach::{Named, Reach};
-use super::step::{Act, Spot};
+use super::step::{Act, Places, Spot};
 use super::{Error, Gate, meta, reserve, undo};
 use crate::error::At;
 use crate::fs::Fs;
@@ -168,22 +168,28 @@ impl<'a> Hands<'a> {
         Self { fs, reach, links: HashMap::new(), copies: HashMap::new(), frame, me_is_root }
     }
 
+    /// What goes: copied where it cannot be moved, and to be synced as well as what comes.
+    fn ready_from(&mut self, item: &Item, places: &Places, touched: &mut Touched) -> Result<(), Error> {
+        let Some(from) = &item.from else { return Ok(()) };
+        if let Some(home) = places.home.as_ref().filter(|_| places.copied) {
+            self.copy(&Spot::Tree(item.path.clone()), home, from, true)?;
+            touched.object(home.clone());
+            // D3: once what was copied is let go, this name is the only way to the original.
+            touched.folder(&self.reach.spot(home).at("open the folder of", home)?.dir);
+        }
+        if item.act == Act::WriteInPlace {
+            return self.sync_mounted(&item.path);
+        }
+        if matches!(from.state.what, What::File { .. }) {
+            touched.object(Spot::Tree(item.path.clone()));
+        }
+        Ok(())
+    }
+
     /// Makes one item ready.
     fn ready(&mut self, item: &mut Item, touched: &mut Touched) -> Result<(), Error> {
         let places = self.frame.places(item);
-        if let Some(from) = &item.from {
-            if let Some(home) = places.home.as_ref().filter(|_| places.copied) {
-                self.copy(&Spot::Tree(item.path.clone()), home, from, true)?;
-                touched.object(home.clone());
-                // D3: once what was copied is let go, this name is the only way to the original.
-                touched.folder(&self.reach.spot(home).at("open the folder of", home)?.dir);
-            }
-            if item.act == Act::WriteInPlace {
-                self.sync_mounted(&item.path)?;
-            } else if matches!(from.state.what, What::File { .. }) {
-                touched.object(Spot::Tree(item.path.clone()));
-            }
-        }
+        self.ready_from(item, &places, touched)?;
         if item.act == Act::WriteInPlace {
             // What is to be written, once it is torn, is told from what somebody else has written by this copy alone.
             touched.object(places.spare.ok_or_else(|| unwritten(item))?);
