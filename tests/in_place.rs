@@ -732,17 +732,24 @@ fn holes_stay_holes() {
     start.assert_same(&here.world.manifest(), "rolled back again");
 }
 
-#[test]
-fn its_owner_can_and_who_is_not_its_owner_is_refused() {
-    let Some(here) = Mounted::new(&old()) else { return };
+/// What calls recant as an ordinary user, who owns it all from here on; `None`, said as a skip, where such a one cannot.
+fn as_owner(here: &Mounted) -> Option<impl Fn(&str) -> Said> {
     let (world, uid) = (&here.world, 65534);
     assert!(mount(&["-R", "65534:65534"], "chown", world.root()));
     assert!(mount(&["65534:65534"], "chown", &here.source));
-    let call = |words: &str| world.call(words.split(' ')).user(uid, uid).stdin(long()).run();
-    if call("--version").status != 0 {
-        skip("an ordinary user: the program cannot be reached by one");
-        return;
+    let call = move |words: &str| world.call(words.split(' ')).user(uid, uid).stdin(long()).run();
+    if call("--version").status == 0 {
+        return Some(call);
     }
+    skip("an ordinary user: the program cannot be reached by one");
+    None
+}
+
+#[test]
+fn its_owner_can_and_who_is_not_its_owner_is_refused() {
+    let Some(here) = Mounted::new(&old()) else { return };
+    let world = &here.world;
+    let Some(call) = as_owner(&here) else { return };
     let start = world.manifest();
     let id = call("session new").ok().id();
     call(&format!("session write {id} hosts")).ok();
@@ -909,14 +916,8 @@ fn a_program_that_runs_is_refused_before_anything_is_changed() {
 #[test]
 fn its_owner_cannot_take_his_own_right_to_take_it_back() {
     let Some(here) = Mounted::new(&old()) else { return };
-    let (world, uid) = (&here.world, 65534);
-    assert!(mount(&["-R", "65534:65534"], "chown", world.root()));
-    assert!(mount(&["65534:65534"], "chown", &here.source));
-    let call = |words: &str| world.call(words.split(' ')).user(uid, uid).stdin(long()).run();
-    if call("--version").status != 0 {
-        skip("an ordinary user: the program cannot be reached by one");
-        return;
-    }
+    let world = &here.world;
+    let Some(call) = as_owner(&here) else { return };
     let refused = |id: &str, mode: &str| {
         let start = world.manifest();
         let said = call(&format!("commit {id}")).with(1);
