@@ -183,6 +183,7 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Change
         known,
         hides: &record.hides,
         scratch: &record.scratch,
+        cut_off: !is_this_boot(&record.boot),
         route: Route::of(record.uid),
     }
 }

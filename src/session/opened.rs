@@ -116,10 +116,7 @@ impl Session {
         match (side, run) {
             (Side::In | Side::Lost, _) => None,
             _ if change.after.is_none() || change.in_place() => None,
-            (Side::Never, Some(run)) if !run.in_memory => run.place_of(&change.path).map(|(place, below)| {
-                let upper = format!("held/upper/{}", place.k).into_bytes();
-                if below.is_empty() { upper } else { [&*upper, b"/", below].concat() }
-            }),
+            (Side::Never, Some(run)) if !run.in_memory => run.upper_of(&change.path).map(|upper| [b"held/", &*upper].concat()),
             (Side::Never, _) if change.after.as_ref().is_some_and(|state| !matches!(state.what, What::File { .. })) => None,
             _ => Some(object_name(change.n)),
         }
