@@ -1366,6 +1366,46 @@ fn where_the_store_can_hold_no_run_it_lies_in_memory_and_is_carried_over() {
     assert_eq!(held, bare, "{said}");
 }
 
+/// A sync of the file system would wait for all that others write to it.
+#[test]
+fn a_run_waits_for_no_write_of_others_until_it_holds_something_and_a_large_one_is_written_out_early() {
+    if !has("strace") {
+        return;
+    }
+    each(|desk| {
+        let log = desk.world.root().join("calls");
+        let syncs = |script: &str, foreign: &str| {
+            let binary = desk.binary.to_str().unwrap();
+            let words =
+                ["-f", "-qq", "-e", "trace=syncfs,fsync,fdatasync", "-o", log.to_str().unwrap(), binary, "run", "--", "sh", "-c"];
+            let script = format!("{script}; echo ready; read go");
+            let mut command = desk.give(desk.world.program("strace", [&words[..], &[&script]].concat())).command();
+            let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+            let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+            let mut line = String::new();
+            std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+            assert_eq!(line, "ready\n");
+            // Where the store is.
+            desk.bare(desk.world.root(), foreign);
+            child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+            assert!(child.wait().unwrap().success());
+            let calls = std::fs::read_to_string(&log).unwrap();
+            desk.bare(desk.world.root(), "rm -f foreign calls");
+            calls.matches("syncfs(").count() + calls.matches("sync(").count()
+        };
+        // What the first run makes, the store, is durable before it.
+        desk.run("true").ok();
+        // More than makes a run write out early.
+        let foreign = "head -c 80000000 /dev/zero > foreign";
+        assert_eq!(syncs("true", foreign), 0, "nothing was held");
+        assert_eq!(syncs("echo gone > gone; rm gone", foreign), 0, "nothing is held");
+        // All that is held, and the name of the header.
+        assert_eq!(syncs("echo little > little", foreign), 2, "little was held");
+        let early = syncs("head -c 80000000 /dev/zero > large", "true");
+        assert!(early >= 3, "{early}");
+    });
+}
+
 /// What is replaced when a run goes on in a session that holds something: durable before it gets its name, as what it replaces was.
 #[cfg(feature = "crash-points")]
 #[test]
