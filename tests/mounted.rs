@@ -316,3 +316,38 @@ fn from_memory_it_is_carried_over_as_all_else() {
     desk.recant(&format!("rollback {id}")).ok();
     desk.world.manifest().assert_same(&before, "rolled back");
 }
+
+/// As when somebody replaced /etc/resolv.conf outside of the container that it is mounted in.
+#[test]
+fn one_whose_own_name_was_deleted_is_held_and_a_folder_of_that_kind_is_named_with_what_to_do() {
+    each(|desk| {
+        sh(&format!("rm {}", source(desk, "hosts").display()));
+        let before = desk.world.manifest();
+        let said = desk.run("cat hosts; echo more >> hosts || true").ok();
+        before.assert_same(&desk.world.manifest(), "held");
+        if desk.who == Who::Root {
+            let id = desk.id();
+            desk.recant(&format!("commit {id}")).ok();
+            assert_eq!(desk.world.read("hosts"), "first\nlast\nmore\n");
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&before, "rolled back");
+        } else {
+            // No copy can be put over it in a user's namespace.
+            let named = format!("{}: not captured, so read-only", desk.world.path("hosts").display());
+            assert!(said.stdout() == "first\nlast\n" && said.stderr().contains(&named), "{said}");
+        }
+        let (from, point) = (source(desk, "folder"), desk.world.path("folder"));
+        desk.bare(desk.world.root(), "mkdir source-of-folder tree/folder");
+        bind(&from, &point);
+        sh(&format!("rmdir {}", from.display()));
+        let said = desk.run("echo x > beside/x");
+        if desk.who == Who::Root {
+            assert_eq!(said.status, 125, "{said}");
+            let remedy = format!("umount {}", point.display());
+            assert!(said.stderr().contains("what is mounted there was deleted") && said.stderr().contains(&remedy), "{said}");
+            sh(&remedy);
+        }
+        let said = if desk.who == Who::Root { desk.run("echo x > beside/x") } else { said };
+        assert!(said.ok().stderr().contains("held in session"));
+    });
+}

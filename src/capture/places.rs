@@ -91,6 +91,7 @@ impl Places {
             opened: Vec::new(),
             files: Vec::new(),
             uncovered: Vec::new(),
+            deleted: None,
             looked: RefCell::default(),
         };
         let passes = making.passes();
@@ -102,6 +103,9 @@ impl Places {
         }
         making.warn_of_uncovered();
         making.take_all(wanted);
+        if let Some(path) = making.deleted.take() {
+            return Err(Error::DeletedMount { path });
+        }
         making.say_rest();
         request.scratch.iter().for_each(|path| making.say(path, How::Scratch, "asked for", false));
         making.places.targets.retain(|target| !passes.iter().any(|pass| target.path.is_under(pass)));
@@ -168,6 +172,8 @@ struct Making<'a> {
     files: Vec<AbsPath>,
     /// Mounts that could be written bare, and are not captured.
     uncovered: Vec<AbsPath>,
+    /// A mount that would have to be moved into an overlay, and whose folder or file was deleted.
+    deleted: Option<AbsPath>,
     /// What is at mount points, each looked at once, and the folder that the last one lies in: a container host has hundreds
     /// in one folder.
     looked: RefCell<Looked>,
@@ -345,7 +351,7 @@ impl Making<'_> {
         } else if mount.read_only() {
             Some("its file system is mounted read-only")
         } else if place.sort == Sort::File {
-            stat(path).and_then(|stat| self.refuse_file(&stat)).map(|(_, why)| why)
+            stat(path).and_then(|stat| self.refuse_file(mount, &stat)).map(|(_, why)| why)
         } else if !stat(path).is_some_and(|stat| stat.sort == Sort::Folder) {
             Some("it is no folder")
         } else if self.route == Route::User && !may_write(path) {
@@ -448,7 +454,7 @@ impl Making<'_> {
     }
 
     /// The topmost mounts below `path` that can be seen, but for those that the run has of its own.
-    fn topmost_below(&self, path: &AbsPath) -> Vec<AbsPath> {
+    fn topmost_below(&mut self, path: &AbsPath) -> Vec<AbsPath> {
         let below = |p: &AbsPath| p != path && p.is_under(path) && (!is_own(p) || is_own(path));
         let mut points: Vec<_> = self.mounts.iter().map(|m| m.point.clone()).filter(below).collect();
         points.sort();
@@ -456,9 +462,15 @@ impl Making<'_> {
         let mut topmost: Vec<AbsPath> = Vec::new();
         for point in points {
             let covered = topmost.last().is_some_and(|last| point.is_under(last));
-            if !covered && self.point(&point).is_some_and(|stat| stat.mount_root) {
-                topmost.push(point);
+            let Some(stat) = self.point(&point).filter(|stat| stat.mount_root && !covered) else { continue };
+            // The kernel moves none such; over a file a copy is put instead.
+            if self.mounts.iter().any(|mount| mount.id == stat.mount && mount.is_deleted()) {
+                if self.files.binary_search(&point).is_err() {
+                    self.deleted.get_or_insert(point);
+                }
+                continue;
             }
+            topmost.push(point);
         }
         topmost
     }

@@ -54,7 +54,7 @@ impl Making<'_> {
         if mount.read_only() {
             return said(How::ReadOnly, "its file system is mounted read-only");
         }
-        if let Some((how, why)) = self.refuse_file(stat) {
+        if let Some((how, why)) = self.refuse_file(mount, stat) {
             let may_write = || rustix::fs::access(mount.point.as_path(), rustix::fs::Access::WRITE_OK).is_ok();
             return said(if may_write() { how } else { How::ReadOnly }, why);
         }
@@ -72,10 +72,14 @@ impl Making<'_> {
     }
 
     /// Why a mounted file can't be held, whoever asks for it.
-    pub(super) fn refuse_file(&self, stat: &Stat) -> Option<(How, &'static str)> {
+    pub(super) fn refuse_file(&self, mount: &Mount, stat: &Stat) -> Option<(How, &'static str)> {
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         if stat.locked {
             return Some((How::Uncovered, "chattr +i or +a is set on the file that is mounted there"));
+        }
+        // Root's copy is put into the overlay of what lies around; a user's would have to be put over the file.
+        if self.route == Route::User && mount.is_deleted() {
+            return Some((How::Uncovered, "the file that is mounted there was deleted: it is held once it is mounted again"));
         }
         if self.route == Route::User && (stat.uid, stat.gid) != (uid, gid) {
             let why = "a mounted file of another user or group, which an ordinary user's capture cannot change";
