@@ -136,6 +136,12 @@ pub struct Run {
 }
 
 impl Run {
+    /// Whether what it wrote may be there in part: it is of another boot, and had not ended when that did. Its end is noted where all of it is
+    /// durable.
+    pub fn may_lack(&self) -> bool {
+        self.ending.is_none() && !is_this_boot(&self.boot)
+    }
+
     /// Where what was captured at `path` lies, below the session's folder `held`.
     pub fn upper_of(&self, path: &AbsPath) -> Option<Vec<u8>> {
         let places = self.places.iter().filter_map(|place| {
