@@ -180,6 +180,51 @@ fn a_restore_killed_before_any_step_is_all_done_or_not_begun() {
     }
 }
 
+/// The steps of `words` whose lines in a log of them fit; `scene` is used up.
+fn steps_of(scene: &Scene, words: &str, fits: impl Fn(&str) -> bool) -> Vec<usize> {
+    let log = scene.world.root().join("steps");
+    scene.with(words, &format!("log:{}", log.display()));
+    let steps = std::fs::read_to_string(&log).expect("a log");
+    let found: Vec<usize> = steps.lines().zip(1..).filter(|(line, _)| fits(line)).map(|(_, step)| step).collect();
+    assert!(!found.is_empty(), "{words}: no such step in\n{steps}");
+    found
+}
+
+/// A restore that was killed while its session was filled: nothing of it is on the tree.
+fn killed_while_filled() -> Scene {
+    let is_lines = |line: &str| line.contains("changes.jsonl.new");
+    let step = steps_of(&Scene::changed(), "snapshot restore 0", is_lines)[0];
+    let scene = Scene::changed();
+    assert_eq!(scene.with("snapshot restore 0", &format!("kill:{step}")).status, 137);
+    scene
+}
+
+/// The bytes may be many: who begins a session meanwhile does not wait for them.
+#[test]
+fn what_a_killed_restore_left_is_removed_while_others_begin_sessions() {
+    let removes = |line: &str| line.contains("unlinkat") && line.contains("/.gone-");
+    for words in ["session new", "snapshot restore 0", "recover"] {
+        let step = steps_of(&killed_while_filled(), words, removes)[0];
+        let scene = killed_while_filled();
+        let other = format!("{} session new > other 2>&1", env!("CARGO_BIN_EXE_recant"));
+        let said = scene.with(words, &format!("run:{step}:cd {} && {other}", scene.world.root().display()));
+        assert_eq!(said.status, 0, "{words}: {said}");
+        scene.world.assert_tidy(words);
+    }
+}
+
+#[test]
+fn what_a_killed_restore_left_and_cannot_be_removed_is_named_and_stops_nothing() {
+    let removes = |line: &str| line.contains("unlinkat") && line.contains("/.gone-");
+    let step = steps_of(&killed_while_filled(), "session new", removes)[0];
+    let scene = killed_while_filled();
+    let said = scene.with("session new", &format!("fail:{step}:5"));
+    assert_eq!(said.status, 0, "{said}");
+    assert!(said.stderr().contains("/sessions/.gone-") && said.stderr().contains("cannot remove"), "{said}");
+    scene.world.recant("session new").ok();
+    scene.world.assert_tidy("the next verb removes it");
+}
+
 /// A prune waits for a create; both are whole.
 #[test]
 fn a_prune_beside_a_create_frees_nothing_that_it_names() {

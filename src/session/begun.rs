@@ -20,7 +20,8 @@ impl Store {
         Ok(())
     }
 
-    /// Removes what killed verbs have left, and gives all headers that stay, those of sessions in the making among them.
+    /// Takes the names of what killed verbs have left, and gives all headers that stay, those of sessions in the making among them. The bytes
+    /// may be many, and what is locked here is waited for: they are for [`Store::sweep_removed`].
     pub(super) fn sweep_begun(&self, fs: &Fs) -> Result<Vec<Header>, Error> {
         let (headers, _) = self.every_header()?;
         let mut stay = Vec::with_capacity(headers.len());
@@ -50,7 +51,7 @@ impl Store {
         match self.session(id) {
             Err(Error::Unknown { .. }) => Ok(true),
             Ok(session) if has_journal || !session.header.is_unsealed() => Ok(false),
-            session => session.and_then(|_| self.remove(fs, id, true)).map(|()| true),
+            session => session.and_then(|_| self.remove_name(fs, id)).map(|()| true),
         }
     }
 
