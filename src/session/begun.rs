@@ -48,6 +48,7 @@ impl Store {
         // It may have been sealed, or removed, before the lock was free. Nobody adds a journal to a session without its lock, but a recovery
         // seals the header and then takes the journal away without it: so the journals are looked at first.
         let has_journal = is_among(&self.journal_names()?, id);
+        fs.between_readings(dir.at(b"session.json")).at("look at", dir.at(b"session.json"))?;
         match self.session(id) {
             Err(Error::Unknown { .. }) => Ok(true),
             Ok(session) if has_journal || !session.header.is_unsealed() => Ok(false),
