@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::Error;
 use super::before::{self, Peeked};
+use super::compare::whole;
 use super::content::{Keeping, PACKED};
 use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, At, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
@@ -388,7 +389,7 @@ impl Taking<'_> {
             };
             let kept = match &first {
                 Some(first) => Ok((first.digest, first.at)),
-                None => self.keep(&file, &before, is_still, old)?,
+                None => self.keep(&file, &object.path, (&before, is_still), old)?,
             };
             let (digest, at) = match kept {
                 Ok((digest, at)) => (digest, at),
@@ -417,8 +418,8 @@ impl Taking<'_> {
     fn keep(
         &mut self,
         file: &std::fs::File,
-        stat: &Stat,
-        is_still: bool,
+        path: &AbsPath,
+        (stat, is_still): (&Stat, bool),
         old: Option<&Known>,
     ) -> Result<Result<(Option<Digest>, Option<At>), std::io::Error>, Error> {
         if stat.size == 0 {
@@ -446,8 +447,9 @@ impl Taking<'_> {
             }
         }
         self.learn()?;
-        let (digest, at) = self.keeping.keep_file(file, is_still.then_some(stat))?;
-        Ok(Ok((Some(digest), Some(at))))
+        let path = whole(&self.series.folder, path)?;
+        let kept = self.keeping.keep_file(file, is_still.then_some(stat), &path)?;
+        Ok(kept.map(|(digest, at)| (Some(digest), Some(at))))
     }
 
     fn place(&mut self, bytes: &[u8], digest: Digest, old: Option<&Known>) -> Result<At, Error> {
