@@ -51,6 +51,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     };
     let n = series.find(&args.key)?;
     let paths = inner(&series.folder, &args.paths)?;
+    crate::fs::roots::open_many();
     let mut compared = compare::with_tree(&store.path, &series, n, Terms { whole: true, paths: &paths, digests: args.safe })?;
     known(&series, &paths, &compared)?;
     narrow(args, &series, n, &paths, &mut compared)?;
@@ -65,7 +66,6 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         say(call, args, &series, n, None, &rows, &left);
         return Ok(ended(&left));
     }
-    crate::fs::roots::open_many();
     let command = format!("snapshot restore {n} {}", series.folder);
     let mut session = filled(call, store, None, command, |session| restore::fill(&call.fs, &series, &compared, session))?;
     let id = session.id().clone();

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::Error;
 use super::content::Kept;
 use super::index::{Index, Known};
 use super::manifest::{self, At, Entry, Merged, Unread};
 use super::series::Series;
 use super::walk::{Ahead, Met, Object, Why};
+use super::{Error, of_ours};
 use crate::error::reason;
 use crate::fs::dir::{Dev, Sort, Time};
 use crate::fs::path::AbsPath;
@@ -95,6 +95,7 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
     let index = newest_index(series)?;
     let mut known = index.as_ref().map(|index| index.known());
     let mut comparing = Comparing {
+        folder: &series.folder,
         index: index.as_ref(),
         next_known: known.as_mut().and_then(Iterator::next),
         known: known.as_mut().map(|known| known as &mut dyn Iterator<Item = Known>),
@@ -146,6 +147,7 @@ impl Met {
 }
 
 struct Comparing<'a> {
+    folder: &'a AbsPath,
     index: Option<&'a Index>,
     known: Option<&'a mut dyn Iterator<Item = Known>>,
     next_known: Option<Known>,
@@ -324,6 +326,9 @@ impl Comparing<'_> {
     }
 
     fn leave(&mut self, path: &AbsPath, error: &std::io::Error) -> Result<Option<Seen>, Error> {
+        if let Some(ours) = of_ours(&whole(self.folder, path)?, error) {
+            return Err(ours);
+        }
         self.done.left.push((path.clone(), format!("it cannot be read: {}", reason(error))));
         self.done.kept.push((path.clone(), "it cannot be read"));
         Ok(None)
