@@ -149,8 +149,23 @@ fn a_prune_killed_before_any_step_frees_nothing_that_is_needed() {
 
 #[test]
 fn a_restore_killed_before_any_step_is_all_done_or_not_begun() {
-    for step in 1.. {
-        let scene = Scene::of(1);
+    kill_a_restore(1, || Scene::of(1));
+}
+
+/// Two threads fill its session, and a third writes out what they wrote.
+#[test]
+fn a_restore_of_many_files_that_is_killed_is_all_done_or_not_begun() {
+    kill_a_restore(71, || {
+        let scene = Scene::of(150);
+        scene.world.remove("many");
+        scene
+    });
+}
+
+/// Before every step, or each so-manieth.
+fn kill_a_restore(each: usize, scene: impl Fn() -> Scene) {
+    for step in (1..).step_by(each) {
+        let scene = scene();
         let before = scene.world.manifest();
         let said = scene.with("snapshot restore 0", &format!("kill:{step}"));
         let what = format!("killed before step {step}");
