@@ -115,6 +115,7 @@ fn of_ours(path: &AbsPath, error: &io::Error) -> Option<Error> {
     let remedy = match error.raw_os_error()? {
         libc::EMFILE => "let it open more files: ulimit -n 1024",
         libc::ENFILE => "all processes together have too many files open: try again when some have ended",
+        libc::EINTR => "a signal came in between: try again",
         libc::ENOMEM => "there is too little memory: try again when there is more",
         _ => return None,
     };
