@@ -14,8 +14,11 @@ pub mod frame;
 pub mod host;
 pub mod install;
 pub mod link;
+mod opened;
 pub mod request;
+pub mod signals;
 mod silence;
+mod upwards;
 
 use std::io;
 use std::time::Duration;
