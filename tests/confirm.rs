@@ -417,9 +417,13 @@ fn timers_and_jobs_are_given_what_takes_the_commit_back() {
         (
             "systemd",
             "systemd-run",
-            "#!/bin/sh\necho \"$@\" > ../given\nwhile [ \"$1\" != -- ]; do shift; done; shift; \"$@\" &\n",
+            "#!/bin/sh\necho \"$@\" > ../given\nwhile [ \"$1\" != -- ]; do shift; done; shift; \"$@\" > ../said 2>&1 &\n",
         ),
-        ("at", "at", "#!/bin/sh\necho \"$@\" > ../given\ncat > ../job\nsh ../job &\n"),
+        (
+            "at",
+            "at",
+            "#!/bin/sh\npwd >> \"$RECANT_STORE/../given\"\necho \"$@\" >> \"$RECANT_STORE/../given\"\ncd \"$RECANT_STORE\"\ncat > ../job\nsh ../job > ../said 2>&1 &\n",
+        ),
     ] {
         let mut world = World::new();
         let bin = world.root().join("b'in");
@@ -438,10 +442,15 @@ fn timers_and_jobs_are_given_what_takes_the_commit_back() {
         let told = said.json()["confirm"]["by"].as_str().expect("who").to_owned();
         assert!(told.starts_with(by), "{told}");
         let given = std::fs::read_to_string(world.root().join("given")).expect("what it was given");
-        let wanted = if by == "at" { "-t 2" } else { "--on-active=1s" };
+        // at begins a job in the folder that it was called in.
+        let wanted = if by == "at" { "/\n-t 2" } else { "--on-active=1s" };
         assert!(given.contains(wanted), "{given}");
         wait_until("the rollback", || !store.join("unconfirmed").join(&id).exists());
         before.assert_same(&world.manifest(), by);
+        // What goes by mail, or into a journal: that it was rolled back, and nothing else.
+        let said = || std::fs::read_to_string(world.root().join("said")).unwrap_or_default();
+        wait_until("its word", || !said().is_empty());
+        assert!(said().contains("was not confirmed by") && said().lines().count() == 1, "{}", said());
     }
 }
 
