@@ -110,6 +110,13 @@ impl Link<'_> {
             super::install::put(self)?;
             status = once()?;
         }
+        // So does what sudo refuses; a verb may end with the same.
+        if self.target.sudo
+            && matches!(status, 1 | 126 | 127)
+            && let Err(error @ (Error::NoSudo { .. } | Error::LacksSudo { .. })) = self.answers()
+        {
+            return Err(error);
+        }
         // ssh has said why.
         if status == 255 && self.answers().is_err() {
             return Err(Error::Lost { host: self.host() });

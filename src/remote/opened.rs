@@ -125,10 +125,13 @@ impl Opened {
         }
         let asked = self.asked.as_ref().map_or(0, |asked| asked.load(Ordering::SeqCst));
         let host = self.host.clone();
+        // As a shell has it: what it was to become is not there, or cannot be run.
+        const NO_PROGRAM: [u8; 2] = [126, 127];
         match status {
             _ if asked != 0 => Error::Asked { host, signal: asked },
             // What sudo(8) ends with where it asks for a password, or lets nobody do it. It has said which.
             1 if self.by_sudo => Error::NoSudo { host },
+            _ if self.by_sudo && NO_PROGRAM.contains(&status) => Error::LacksSudo { host },
             // Anything else is the far side's own: what answered was no recant of this protocol.
             255 => Error::Unreached { host, status },
             signal if signal > 128 && signal < 160 => Error::Unreached { host, status },
