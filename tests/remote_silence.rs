@@ -221,7 +221,7 @@ fn an_ssh_that_stays_after_the_last_word_keeps_nobody_waiting() {
     let world = World::new();
     let pid = world.root().join("stays");
     let recant = env!("CARGO_BIN_EXE_recant");
-    let stays = format!("{recant} far; echo $$ > {}; exec sleep 600", pid.display());
+    let stays = format!("{recant} far; echo $$ > {}; exec sleep 60", pid.display());
     script(&world, &stays, "1h");
     for words in ["-H web1 session new", "-H web1,web1:22 list"] {
         let start = Instant::now();
@@ -239,7 +239,8 @@ fn a_login_that_writes_without_end_is_given_up_and_ends() {
     let mut world = World::new();
     let Some(net) = Net::new(&mut world) else { return };
     let host = net.host("web1");
-    patient(&world, &net, "1h");
+    // Not this is what ends it.
+    patient(&world, &net, "30s");
     for noise in ["while :; do echo babble; done", "exec cat /dev/zero", "while :; do echo >&2 babble; echo babble; done"] {
         host.write(".noise", noise);
         for words in ["-H web1 session new", "-H web1, session new"] {
