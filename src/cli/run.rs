@@ -182,9 +182,7 @@ fn start(
     let id = session.id().clone();
     let mut hear = |event| match event {
         Event::SettingUp => {
-            if let Err(error) = store.sweep_removed(&call.fs) {
-                call.out.warn(error);
-            }
+            call.clear_away(store);
             if args.session.is_none() {
                 hints::pending(call, store, &id, &cwd);
             }

@@ -64,6 +64,12 @@ impl Fs {
         Ok(())
     }
 
+    /// Changes nothing: a point between two readings, at which a test has somebody else act.
+    #[track_caller]
+    pub fn between_readings(&self, at: Entry<'_>) -> io::Result<()> {
+        self.before("between", On::One(at))
+    }
+
     /// Makes a folder; `mode` less the umask.
     pub fn mkdir(&self, at: Entry<'_>, mode: u32) -> io::Result<()> {
         self.before("mkdirat", On::One(at))?;
@@ -198,6 +204,14 @@ impl Fs {
     pub fn create(&self, at: Entry<'_>, mode: u32) -> io::Result<File> {
         self.before("openat CREAT", On::One(at))?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode))?.into())
+    }
+
+    /// Makes a file without a name in the folder `at`, open for reading and writing, which goes with its last descriptor: O_TMPFILE. Errors:
+    /// EOPNOTSUPP, EISDIR or ENOENT where the file system or the kernel has none (open(2)).
+    pub fn create_unnamed(&self, at: Entry<'_>, mode: u32) -> io::Result<File> {
+        self.before("openat TMPFILE", On::One(at))?;
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode))?.into())
     }
 
