@@ -1,7 +1,6 @@
 //! A commit that nobody confirms is taken back by a real atd and a real systemd: each in namespaces of its own, so that nothing of it is seen
 //! outside, and nothing of it stays. As root; what cannot be had is skipped by name.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
-#![expect(clippy::disallowed_methods, reason = "tests set up real files")]
 
 mod common;
 

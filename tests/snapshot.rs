@@ -726,3 +726,41 @@ fn on_a_terminal_what_a_restore_removes_is_listed_and_asked_for() {
     assert_eq!(status, Some(0), "{said}");
     assert_eq!((world.read("f"), world.exists("new")), ("1".into(), false));
 }
+
+#[test]
+fn few_descriptors_are_enough_for_a_restore_or_nothing_is_changed() {
+    let world = World::new();
+    for i in 0..40 {
+        world.write(format!("wide/{i}/f"), "old");
+    }
+    world.write(format!("{}leaf", "d/".repeat(100)), "old");
+    world.recant("snapshot create").ok();
+    let then = world.manifest();
+    let changed = || {
+        for i in 0..40 {
+            world.write(format!("wide/{i}/f"), "new").write(format!("wide/{i}/more"), "more");
+        }
+        world.write(format!("{}leaf", "d/".repeat(100)), "new");
+        world.manifest()
+    };
+    let limited = |limit: &str| {
+        let script = format!("{limit}; exec {} snapshot restore 0", env!("CARGO_BIN_EXE_recant"));
+        world.program("/bin/sh", ["-c", &script]).run()
+    };
+    let mut refused = 0;
+    for n in (10..=250).step_by(16) {
+        let before = changed();
+        let said = limited(&format!("ulimit -n {n}"));
+        if said.status == 0 {
+            then.assert_same(&world.manifest(), &format!("{n} descriptors"));
+        } else {
+            assert!(said.status == 1 && said.stderr().contains("too many open files"), "{n} descriptors: {said}");
+            before.assert_same(&world.manifest(), &format!("{n} descriptors"));
+            refused += 1;
+        }
+    }
+    assert!((2..15).contains(&refused), "refused {refused} times of 16");
+    changed();
+    limited("ulimit -S -n 20").ok();
+    then.assert_same(&world.manifest(), "as many as it may have");
+}

@@ -149,8 +149,23 @@ fn a_prune_killed_before_any_step_frees_nothing_that_is_needed() {
 
 #[test]
 fn a_restore_killed_before_any_step_is_all_done_or_not_begun() {
-    for step in 1.. {
-        let scene = Scene::of(1);
+    kill_a_restore(1, || Scene::of(1));
+}
+
+/// Two threads fill its session, and a third writes out what they wrote.
+#[test]
+fn a_restore_of_many_files_that_is_killed_is_all_done_or_not_begun() {
+    kill_a_restore(71, || {
+        let scene = Scene::of(150);
+        scene.world.remove("many");
+        scene
+    });
+}
+
+/// Before every step, or each so-manieth.
+fn kill_a_restore(each: usize, scene: impl Fn() -> Scene) {
+    for step in (1..).step_by(each) {
+        let scene = scene();
         let before = scene.world.manifest();
         let said = scene.with("snapshot restore 0", &format!("kill:{step}"));
         let what = format!("killed before step {step}");
@@ -178,6 +193,76 @@ fn a_restore_killed_before_any_step_is_all_done_or_not_begun() {
             scene.states[&0].assert_same(&scene.world.manifest(), &format!("{what}: again"));
         }
     }
+}
+
+/// The steps of `words` whose lines in a log of them fit; `scene` is used up.
+fn steps_of(scene: &Scene, words: &str, fits: impl Fn(&str) -> bool) -> Vec<usize> {
+    let log = scene.world.root().join("steps");
+    scene.with(words, &format!("log:{}", log.display()));
+    let steps = std::fs::read_to_string(&log).expect("a log");
+    let found: Vec<usize> = steps.lines().zip(1..).filter(|(line, _)| fits(line)).map(|(_, step)| step).collect();
+    assert!(!found.is_empty(), "{words}: no such step in\n{steps}");
+    found
+}
+
+/// A restore that was killed while its session was filled: nothing of it is on the tree.
+fn killed_while_filled() -> Scene {
+    let is_lines = |line: &str| line.contains("changes.jsonl.new");
+    let step = steps_of(&Scene::changed(), "snapshot restore 0", is_lines)[0];
+    let scene = Scene::changed();
+    assert_eq!(scene.with("snapshot restore 0", &format!("kill:{step}")).status, 137);
+    scene
+}
+
+/// The bytes may be many: who begins a session meanwhile does not wait for them.
+#[test]
+fn what_a_killed_restore_left_is_removed_while_others_begin_sessions() {
+    let removes = |line: &str| line.contains("unlinkat") && line.contains("/.gone-");
+    for words in ["session new", "snapshot restore 0", "recover"] {
+        let step = steps_of(&killed_while_filled(), words, removes)[0];
+        let scene = killed_while_filled();
+        let other = format!("{} session new > other 2>&1", env!("CARGO_BIN_EXE_recant"));
+        let said = scene.with(words, &format!("run:{step}:cd {} && {other}", scene.world.root().display()));
+        assert_eq!(said.status, 0, "{words}: {said}");
+        scene.world.assert_tidy(words);
+    }
+}
+
+#[test]
+fn what_a_killed_restore_left_and_cannot_be_removed_is_named_and_stops_nothing() {
+    let removes = |line: &str| line.contains("unlinkat") && line.contains("/.gone-");
+    let step = steps_of(&killed_while_filled(), "session new", removes)[0];
+    let scene = killed_while_filled();
+    let said = scene.with("session new", &format!("fail:{step}:5"));
+    assert_eq!(said.status, 0, "{said}");
+    assert!(said.stderr().contains("/sessions/.gone-") && said.stderr().contains("cannot remove"), "{said}");
+    scene.world.recant("session new").ok();
+    scene.world.assert_tidy("the next verb removes it");
+}
+
+/// `recover --finish` seals the session of a restore and then takes its journal away, and holds no lock of the session: who sweeps in this
+/// very moment must not take it for one that came to nothing.
+#[test]
+fn a_restore_that_is_finished_while_its_session_is_looked_at_is_not_swept() {
+    let torn = || {
+        // All steps are done, none is sealed.
+        let to_be_sealed = |line: &str| line.contains("unlinkat") && line.contains("session.json.new");
+        let step = steps_of(&Scene::changed(), "snapshot restore 0", to_be_sealed).pop().expect("one");
+        let scene = Scene::changed();
+        assert_eq!(scene.with("snapshot restore 0", &format!("kill:{step}")).status, 137);
+        // What somebody has changed since an undo leaves, and the session with it.
+        scene.world.write("a", "somebody's");
+        scene.world.recant("recover").with(4);
+        scene
+    };
+    // It is looked at by a recovery, too, which holds the store's lock against the other one.
+    let step = steps_of(&torn(), "session new", |line| line.contains(" between ")).pop().expect("one");
+    let scene = torn();
+    let id = scene.world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().expect("an id").to_owned();
+    let finish = format!("{} recover {id} --finish >&2", env!("CARGO_BIN_EXE_recant"));
+    let said = scene.with("session new", &format!("run:{step}:cd {} && ({finish} || test $? = 4)", scene.world.root().display()));
+    assert_eq!(said.status, 0, "{said}");
+    scene.world.recant(&format!("show {id}")).ok();
 }
 
 /// A prune waits for a create; both are whole.

@@ -29,13 +29,14 @@ fn what_a_command_does_to_the_real_tree_is_taken_back_exactly() {
         .write("one", "1")
         .link("one", "two");
     world.symlink("edited", "link").fifo("fifo").write("large", vec![1; 200_000]).write("twin", "old").mkdir("hollow");
+    world.write("in-place/f", "old").set_mtime("in-place", 1_000_000_002, 5);
     world.set_mtime("gone", 1_000_000_000, 5).set_mtime("", 1_000_000_001, 5).chmod("edited", 0o640);
     if !can_confine(&world) {
         return;
     }
     let before = world.manifest();
     let script = "echo new > edited; rm -r gone fifo large hollow; chmod 600 moded; rm two; echo 2 > two; mkdir -p made/by; echo n > made/by/n; \
-                  ln -sf other link; echo new > twin; mv same moved; exit 3";
+                  ln -sf other link; echo new > twin; mv same moved; echo more >> in-place/f; exit 3";
     let said = world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().with(3);
     assert!(said.stderr().contains("which is committed") && said.stderr().contains("recant rollback"), "{said}");
     let after = world.manifest();

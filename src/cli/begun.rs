@@ -13,6 +13,7 @@ pub fn filled<E: Into<Problem>>(
     fill: impl FnOnce(&mut Locked) -> Result<(), E>,
 ) -> Result<Locked, Problem> {
     let mut session = store.begin_own(&call.fs, name, command)?;
+    call.clear_away(store);
     match fill(&mut session) {
         Ok(()) => Ok(session),
         Err(error) => {

@@ -439,8 +439,17 @@ impl Call {
             return Ok(false);
         }
         let lock = self.store_lock(store)?;
-        self.recover_under(store, &lock)?;
-        Ok(true)
+        let recovered = self.recover_under(store, &lock);
+        drop(lock);
+        self.clear_away(store);
+        recovered.map(|()| true)
+    }
+
+    /// Removes what has lost its name in the store, which nobody waits for: what stands against that is said, and nothing else.
+    fn clear_away(&self, store: &Store) {
+        for error in store.sweep_removed(&self.fs) {
+            self.out.warn(format_args!("{error}; nothing needs it, and the next verb that changes something tries again"));
+        }
     }
 
     /// The same where the store's lock is held already.

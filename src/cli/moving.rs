@@ -67,7 +67,9 @@ pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Problem> {
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
     let input = &mut io::BufReader::with_capacity(256 << 10, io::stdin());
-    let locked = match moving::import(&call.fs, &store, input, &mapping)? {
+    let arrived = moving::import(&call.fs, &store, input, &mapping)?;
+    call.clear_away(&store);
+    let locked = match arrived {
         Arrived::Before(id) => {
             let header = store.session(&id)?.header;
             say(call, &id, header.counts.changes, false);

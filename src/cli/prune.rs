@@ -153,6 +153,8 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
     for remains in garbled {
         remove_garbled(call, store, remains, &journaled, &mut done)?;
     }
+    drop(lock);
+    call.clear_away(store);
     say(call, target, &done)
 }
 

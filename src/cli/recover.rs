@@ -45,8 +45,11 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
     let recovered = match (&args.id, call.store()?) {
         (None, None) => Vec::new(),
         (None, Some(store)) => {
-            let _lock = call.store_lock(store)?;
-            recover::all(&call.fs, store)?
+            let lock = call.store_lock(store)?;
+            let recovered = recover::all(&call.fs, store);
+            drop(lock);
+            call.clear_away(store);
+            recovered?
         }
         (Some(key), _) => {
             let store = call.store_with(key)?;

@@ -182,9 +182,7 @@ fn start(
     let id = session.id().clone();
     let mut hear = |event| match event {
         Event::SettingUp => {
-            if let Err(error) = store.sweep_removed(&call.fs) {
-                call.out.warn(error);
-            }
+            call.clear_away(store);
             if args.session.is_none() {
                 hints::pending(call, store, &id, &cwd);
             }
@@ -340,7 +338,7 @@ fn plan(call: &Call, store: &Store, session: &Session, args: &args::Run, since: 
         hide,
         scratch,
         program: args.command.first().cloned().unwrap_or_default(),
-        known: session.run()?.map(|run| run.places.into_iter().map(|place| place.path).collect()).unwrap_or_default(),
+        known: session.run()?.map(|run| run.places).unwrap_or_default(),
         tag: session.id().to_string(),
         since,
     };

@@ -15,7 +15,7 @@ use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::prune::drop_checkpoint;
-use crate::session::store::{Session, Store};
+use crate::session::store::{Locked, Session, Store};
 use crate::snapshot::compare::{self, Compared, Terms, whole};
 use crate::snapshot::restore;
 use crate::snapshot::series::Series;
@@ -51,6 +51,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     };
     let n = series.find(&args.key)?;
     let paths = inner(&series.folder, &args.paths)?;
+    crate::fs::roots::open_many();
     let mut compared = compare::with_tree(&store.path, &series, n, Terms { whole: true, paths: &paths, digests: args.safe })?;
     known(&series, &paths, &compared)?;
     narrow(args, &series, n, &paths, &mut compared)?;
@@ -65,11 +66,13 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         say(call, args, &series, n, None, &rows, &left);
         return Ok(ended(&left));
     }
-    crate::fs::roots::open_many();
     let command = format!("snapshot restore {n} {}", series.folder);
-    let mut session = filled(call, store, None, command, |session| restore::fill(&call.fs, &series, &compared, session))?;
+    let mut writing_out = None;
+    let fill = |session: &mut Locked| restore::fill(&call.fs, &series, &compared, session).map(|writing| writing_out = writing);
+    let mut session = filled(call, store, None, command, fill)?;
     let id = session.id().clone();
     let done = apply::commit_restore(call, store, &mut session, args.force);
+    drop(writing_out);
     let only = paths.iter().map(|path| whole(&series.folder, path)).collect::<Result<_, _>>()?;
     note_in_log(call, store, log::Restore { folder: series.folder.clone(), snapshot: n, only }, &session, &done)?;
     let (report, _) = match done {

@@ -145,7 +145,9 @@ fn collect(
     let mut steps = Vec::new();
     for Watched { series, before } in watched {
         let made = take(call, store, series, "after", &args.command)?;
-        let compared = compare::between(series, *before, made.n, &[])?;
+        let mut compared = compare::between(series, *before, made.n, &[])?;
+        // A file that was written in place left its folder's time, which a rollback will not.
+        compared.only_times_that_change();
         for (path, why) in compared.left.iter().filter(|(path, _)| path.depth() > 0) {
             call.out.note(format_args!("{}: {why}", compare::whole(&series.folder, path)?));
         }

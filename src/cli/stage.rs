@@ -37,6 +37,7 @@ pub fn new(call: &Call, args: &args::New) -> Result<Ended, Problem> {
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
     let session = store.begin(&call.fs, Origin::Staged, args.name.as_deref(), None)?;
+    call.clear_away(&store);
     if call.out.is_text() {
         call.out.line(session.id());
     } else {
@@ -89,6 +90,7 @@ pub fn chmod(call: &Call, args: &args::Chmod) -> Result<Ended, Problem> {
 pub fn rename(call: &Call, args: &args::Rename) -> Result<Ended, Problem> {
     let (store, mut session) = call.locked(&args.id)?;
     store.rename(&call.fs, &mut session, args.name.as_deref())?;
+    call.clear_away(store);
     if !call.out.is_text() {
         call.out.document(&Begun { id: session.id(), name: args.name.as_deref() });
     }

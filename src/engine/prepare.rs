@@ -73,14 +73,15 @@ impl Plan {
         Ok(touched)
     }
 
-    /// The store's comes first, and is one in all but the oddest cases.
+    /// The store's comes first, and is one in all but the oddest cases: as it was opened when the session was, before whatever was
+    /// written into that by who asks for its commit.
     fn file_systems(&mut self, store: &Store, session: &Locked) -> Result<Vec<Dir>, Error> {
         let (mut found, mut devices) = (Vec::<Dir>::new(), Vec::new());
         for dir in [&session.dir, store.journals()] {
             let dev = dir.stat().at("look at", dir.path().display())?.dev;
             if !devices.contains(&dev) {
                 devices.push(dev);
-                found.push(dir.open_below(b"").at("open", dir.path().display())?);
+                found.push(dir.again().at("open", dir.path().display())?);
             }
         }
         for root in &self.journal.head.roots {

@@ -166,6 +166,11 @@ impl Dir {
         Ok(own_or_any(open)?.into())
     }
 
+    /// Another descriptor of the same opening: an error of writing that this one has not been told is told to either of them, once.
+    pub fn again(&self) -> io::Result<Self> {
+        Ok(Self { fd: self.fd.try_clone()?, path: self.path.clone(), readable: self.readable })
+    }
+
     /// The folder's path when it was opened: for messages.
     pub fn path(&self) -> &Path {
         &self.path

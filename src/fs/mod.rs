@@ -64,6 +64,12 @@ impl Fs {
         Ok(())
     }
 
+    /// Changes nothing: a point between two readings, at which a test has somebody else act.
+    #[track_caller]
+    pub fn between_readings(&self, at: Entry<'_>) -> io::Result<()> {
+        self.before("between", On::One(at))
+    }
+
     /// Makes a folder; `mode` less the umask.
     pub fn mkdir(&self, at: Entry<'_>, mode: u32) -> io::Result<()> {
         self.before("mkdirat", On::One(at))?;

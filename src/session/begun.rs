@@ -20,7 +20,8 @@ impl Store {
         Ok(())
     }
 
-    /// Removes what killed verbs have left, and gives all headers that stay, those of sessions in the making among them.
+    /// Takes the names of what killed verbs have left, and gives all headers that stay, those of sessions in the making among them. The bytes
+    /// may be many, and what is locked here is waited for: they are for [`Store::sweep_removed`].
     pub(super) fn sweep_begun(&self, fs: &Fs) -> Result<Vec<Header>, Error> {
         let (headers, _) = self.every_header()?;
         let mut stay = Vec::with_capacity(headers.len());
@@ -47,10 +48,11 @@ impl Store {
         // It may have been sealed, or removed, before the lock was free. Nobody adds a journal to a session without its lock, but a recovery
         // seals the header and then takes the journal away without it: so the journals are looked at first.
         let has_journal = is_among(&self.journal_names()?, id);
+        fs.between_readings(dir.at(b"session.json")).at("look at", dir.at(b"session.json"))?;
         match self.session(id) {
             Err(Error::Unknown { .. }) => Ok(true),
             Ok(session) if has_journal || !session.header.is_unsealed() => Ok(false),
-            session => session.and_then(|_| self.remove(fs, id, true)).map(|()| true),
+            session => session.and_then(|_| self.remove_name(fs, id)).map(|()| true),
         }
     }
 

@@ -34,6 +34,9 @@ pub struct Broken {
     pub why: String,
 }
 
+/// A session's folder while it is made, and once it is removed: before its id.
+const HALF_MADE: &[u8] = b".new-";
+const REMOVED: &[u8] = b".gone-";
 const FORMAT: &str = "recant-store 1\n";
 const FOLDERS: [&[u8]; 2] = [b"sessions", b"journals"];
 /// How long a lock is waited for.
@@ -390,12 +393,11 @@ impl Store {
 
     /// Takes a session's folder away, whatever is in it. The caller holds its lock.
     pub(super) fn remove(&self, fs: &Fs, id: &Id, durable: bool) -> Result<(), Error> {
-        let gone = format!(".gone-{id}").into_bytes();
-        let (at, gone) = (self.sessions.at(id.as_str().as_bytes()), self.sessions.at(&gone));
-        fs.place(at, gone).at("remove the session", at)?;
+        let gone = self.take_name(fs, id)?;
         if !durable {
             return Ok(());
         }
+        let gone = self.sessions.at(&gone);
         fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
         match fs.remove_all(gone) {
             // Another recant sweeps, too.
@@ -404,41 +406,61 @@ impl Store {
         }
     }
 
-    /// Removes what a crash left half made or half removed in `sessions/`. Under the store's lock.
+    /// The same of its name alone, durably (I12); the bytes are for [`Store::sweep_removed`].
+    pub(super) fn remove_name(&self, fs: &Fs, id: &Id) -> Result<(), Error> {
+        self.take_name(fs, id)?;
+        Ok(fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?)
+    }
+
+    fn take_name(&self, fs: &Fs, id: &Id) -> Result<Vec<u8>, Error> {
+        let gone = [REMOVED, id.as_str().as_bytes()].concat();
+        let at = self.sessions.at(id.as_str().as_bytes());
+        fs.place(at, self.sessions.at(&gone)).at("remove the session", at)?;
+        Ok(gone)
+    }
+
+    /// Takes the names of what a crash left half made in `sessions/`, and of what killed verbs began for themselves. Under the store's lock;
+    /// the bytes are for [`Store::sweep_removed`].
     pub fn sweep(&self, fs: &Fs) -> Result<(), Error> {
-        self.sweep_removed(fs)?;
         self.sweep_begun(fs)?;
-        if self.names_with(b".new-")?.is_empty() {
+        if self.names_with(HALF_MADE)?.is_empty() {
             return Ok(());
         }
         let at = self.dir.at(b"numbering");
         // Held by whoever makes a session: what is half made is nobody's only while nobody does, and may have been finished since.
-        match Lock::try_take_file(fs, at, Hold::Exclusive).at("lock", at)? {
-            Some(_numbering) => self.sweep_all(fs, &self.names_with(b".new-")?),
-            None => Ok(()),
+        let Some(_numbering) = Lock::try_take_file(fs, at, Hold::Exclusive).at("lock", at)? else { return Ok(()) };
+        for name in self.names_with(HALF_MADE)? {
+            let (at, gone) = (self.sessions.at(&name), [REMOVED, &name[1..]].concat());
+            if !is_locked(at).at("look at", at)? {
+                fs.place(at, self.sessions.at(&gone)).at("remove", at)?;
+            }
         }
+        Ok(())
     }
 
-    /// Removes what lost its name before: needs no lock, as nobody looks for it any more.
-    pub fn sweep_removed(&self, fs: &Fs) -> Result<(), Error> {
-        self.sweep_all(fs, &self.names_with(b".gone-")?)
+    /// Removes what has lost its name before: needs no lock, as nobody looks for it any more. What stands against that, with the paths: it
+    /// stays until the next time.
+    pub fn sweep_removed(&self, fs: &Fs) -> Vec<Error> {
+        let names = match self.names_with(REMOVED) {
+            Ok(names) => names,
+            Err(error) => return vec![error],
+        };
+        let swept = names.iter().map(|name| self.sweep_one_removed(fs, self.sessions.at(name)));
+        swept.filter_map(Result::err).collect()
+    }
+
+    fn sweep_one_removed(&self, fs: &Fs, at: Entry<'_>) -> Result<(), Error> {
+        let removed = is_locked(at).and_then(|locked| if locked { Ok(()) } else { fs.remove_all(at) });
+        match removed {
+            // Another recant sweeps, too.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            removed => Ok(removed.at("remove", at)?),
+        }
     }
 
     fn names_with(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         let names = self.sessions.names().at("list", self.sessions.path().display())?;
         Ok(names.into_iter().filter(|name| name.starts_with(prefix)).collect())
-    }
-
-    fn sweep_all(&self, fs: &Fs, names: &[Vec<u8>]) -> Result<(), Error> {
-        for name in names {
-            let at = self.sessions.at(name);
-            match sweep_one(fs, at) {
-                // Another recant sweeps, too.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-                swept => swept.at("remove", at)?,
-            }
-        }
-        Ok(())
     }
 
     /// The ids of the sessions that have a journal: an operation of theirs is under way, or was interrupted.
@@ -450,9 +472,9 @@ impl Store {
     }
 }
 
-/// Removes a folder of `sessions/` without a name, but one that is just being made or removed: it is locked.
-fn sweep_one(fs: &Fs, at: Entry<'_>) -> std::io::Result<()> {
-    if Lock::is_held(at.open_dir()?.at(b"lock"))? { Ok(()) } else { fs.remove_all(at) }
+/// Whether a folder of `sessions/` without a name is just being made or removed.
+fn is_locked(at: Entry<'_>) -> std::io::Result<bool> {
+    Lock::is_held(at.open_dir()?.at(b"lock"))
 }
 
 /// The store is one user's alone (F25, I26).

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::Error;
 use super::content::Kept;
 use super::index::{Index, Known};
 use super::manifest::{self, At, Entry, Merged, Unread};
 use super::series::Series;
 use super::walk::{Ahead, Met, Object, Why};
+use super::{Error, of_ours};
 use crate::error::reason;
 use crate::fs::dir::{Dev, Sort, Time};
 use crate::fs::path::AbsPath;
@@ -95,6 +95,7 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
     let index = newest_index(series)?;
     let mut known = index.as_ref().map(|index| index.known());
     let mut comparing = Comparing {
+        folder: &series.folder,
         index: index.as_ref(),
         next_known: known.as_mut().and_then(Iterator::next),
         known: known.as_mut().map(|known| known as &mut dyn Iterator<Item = Known>),
@@ -146,6 +147,7 @@ impl Met {
 }
 
 struct Comparing<'a> {
+    folder: &'a AbsPath,
     index: Option<&'a Index>,
     known: Option<&'a mut dyn Iterator<Item = Known>>,
     next_known: Option<Known>,
@@ -324,6 +326,9 @@ impl Comparing<'_> {
     }
 
     fn leave(&mut self, path: &AbsPath, error: &std::io::Error) -> Result<Option<Seen>, Error> {
+        if let Some(ours) = of_ours(&whole(self.folder, path)?, error) {
+            return Err(ours);
+        }
         self.done.left.push((path.clone(), format!("it cannot be read: {}", reason(error))));
         self.done.kept.push((path.clone(), "it cannot be read"));
         Ok(None)
@@ -378,7 +383,7 @@ fn same(a: &State, b: &State) -> bool {
     a.content_likeness(b) == Likeness::Same && a.meta_difference(b).is_none() && (a.is_folder() || a.meta.mtime == b.meta.mtime)
 }
 
-/// Compares snapshot `n` with snapshot `m` of the same series.
+/// Compares snapshot `n` with snapshot `m` of the same series. The times are those of all folders that both have.
 pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Compared, Error> {
     let (rules_then, rules_now) = (manifest::rules(&series.dir, n)?, manifest::rules(&series.dir, m)?);
     let (mut then, mut now) = (Merged::open(&series.dir, n)?, Merged::open(&series.dir, m)?);
@@ -407,15 +412,13 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
             continue;
         }
         match (&there, &here) {
-            (Some(a), Some(b)) if a.mark() == b.mark() => continue,
-            (Some(a), Some(b))
-                if a.is_folder() && b.is_folder() && a.state.as_ref().zip(b.state.as_ref()).is_some_and(|(a, b)| same(a, b)) =>
-            {
+            (Some(a), Some(b)) if a.is_folder() && b.is_folder() && (a.mark() == b.mark() || are_same(a, b)) => {
                 if let (Some(a), Some(b)) = (&a.state, &b.state) {
                     done.times.push(Times { path, then: a.meta.mtime, now: b.meta.mtime });
                 }
                 continue;
             }
+            (Some(a), Some(b)) if a.mark() == b.mark() => continue,
             _ => {}
         }
         let regrouped = there.as_ref().zip(here.as_ref()).is_some_and(|(a, b)| a.link != b.link);
@@ -426,6 +429,10 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
         done.left.push((root(), "the two snapshots left out by different rules: some of this may be that".into()));
     }
     Ok(done)
+}
+
+fn are_same(a: &Entry, b: &Entry) -> bool {
+    a.state.as_ref().zip(b.state.as_ref()).is_some_and(|(a, b)| same(a, b))
 }
 
 /// The folder itself, as paths of a snapshot have it.

@@ -102,32 +102,28 @@ impl<'a> Keeping<'a> {
     }
 
     /// Keeps a large file. What is hashed is what is kept: the bytes as they were written, or a clone; the file itself in its place where
-    /// it was `still`, as it was seen before, and has not changed since ([`digest_of_still`]).
-    pub fn keep_file(&mut self, from: &File, still: Option<&Stat>) -> Result<(Digest, At), Error> {
+    /// it was `still`, as it was seen before, and has not changed since ([`digest_of_still`]). The inner error is one of reading it; `path`,
+    /// its own, is for messages.
+    pub fn keep_file(&mut self, from: &File, still: Option<&Stat>, path: &AbsPath) -> Result<io::Result<(Digest, At)>, Error> {
         let blobs = match self.blobs.take() {
             Some(blobs) => blobs,
             None => self.dir.at(BLOBS).open_dir().at("open", self.dir.at(BLOBS))?,
         };
-        let kept = self.keep_in(from, still, &blobs);
+        let taken = take_in(self.fs, from, still, &blobs, path);
+        let kept = match taken {
+            Ok(Ok((digest, to))) => self.name(digest, to, &blobs).map(Ok),
+            Ok(Err(unread)) => {
+                self.fs.unlink(blobs.at(HALF_MADE)).at("remove", blobs.at(HALF_MADE)).map(|()| Err(unread)).map_err(Error::from)
+            }
+            Err(error) => Err(error),
+        };
         self.blobs = Some(blobs);
         kept
     }
 
-    fn keep_in(&mut self, from: &File, still: Option<&Stat>, blobs: &Dir) -> Result<(Digest, At), Error> {
+    /// Gives what was taken in its name, unless that content is there already.
+    fn name(&mut self, digest: Digest, to: File, blobs: &Dir) -> Result<(Digest, At), Error> {
         let temp = blobs.at(HALF_MADE);
-        self.fs.unlink_if_there(temp).at("remove", temp)?;
-        let to = self.fs.create(temp, 0o600).at("make", temp)?;
-        let digest = if self.fs.reflink(from, &to, blobs.path()).at("share the blocks of", temp)? {
-            match still.map(|still| digest_of_still(from, still)).transpose().at("read", temp)?.flatten() {
-                Some(digest) => digest,
-                None => {
-                    let size = stat_of(&to).at("look at", temp)?.size;
-                    Digest::of_file(&to, size).at("read", temp)?
-                }
-            }
-        } else {
-            copy(self.fs, from, &to, blobs).at("copy to", temp)?
-        };
         if let Some(at) = self.find(&digest) {
             self.fs.unlink(temp).at("remove", temp)?;
             return Ok((digest, at));
@@ -188,38 +184,69 @@ fn digest_of_still(file: &File, still: &Stat) -> io::Result<Option<Digest>> {
     Ok((of(&stat_of(file)?) == of(still)).then_some(digest))
 }
 
+/// Takes the content of `from` into a new file without a name that counts, and digests it. The inner error is one of reading `from`.
+fn take_in(fs: &Fs, from: &File, still: Option<&Stat>, blobs: &Dir, path: &AbsPath) -> Result<io::Result<(Digest, File)>, Error> {
+    let temp = blobs.at(HALF_MADE);
+    let both = format!("{temp}, for the content of {path}");
+    fs.unlink_if_there(temp).at("remove", temp)?;
+    let to = fs.create(temp, 0o600).at("make", &both)?;
+    let digest = if fs.reflink(from, &to, blobs.path()).at("share the blocks of", &both)? {
+        match still.map(|still| digest_of_still(from, still)).transpose() {
+            Ok(Some(Some(digest))) => digest,
+            Err(unread) => return Ok(Err(unread)),
+            Ok(_) => {
+                let size = stat_of(&to).at("look at", &both)?.size;
+                Digest::of_file(&to, size).at("read", &both)?
+            }
+        }
+    } else {
+        match copy(fs, from, &to, blobs) {
+            Ok(digest) => digest,
+            Err(Stopped::Reading(unread)) => return Ok(Err(unread)),
+            Err(Stopped::Writing(error)) => return Err(error).at("copy to", &both).map_err(Error::from),
+        }
+    };
+    Ok(Ok((digest, to)))
+}
+
+/// What stood against a copy.
+enum Stopped {
+    Reading(io::Error),
+    Writing(io::Error),
+}
+
 /// Copies content and digests it on the way, holes kept: lseek(2), SEEK_DATA.
-fn copy(fs: &Fs, from: &File, to: &File, dir: &Dir) -> io::Result<Digest> {
-    let size = stat_of(from)?.size;
+fn copy(fs: &Fs, from: &File, to: &File, dir: &Dir) -> Result<Digest, Stopped> {
+    let size = stat_of(from).map_err(Stopped::Reading)?.size;
     let (mut hasher, mut buffer, mut at) = (Hasher::default(), vec![0; PIECE], 0);
     while at < size {
         let data = match rustix::fs::seek(from, SeekFrom::Data(at)) {
             Ok(data) => data.min(size),
             Err(Errno::NXIO) => size,
             Err(Errno::INVAL) => at,
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(Stopped::Reading(error.into())),
         };
         zeros(&mut hasher, data - at);
         at = data;
         let hole = match rustix::fs::seek(from, SeekFrom::Hole(at)) {
             Ok(hole) => hole.min(size),
             Err(Errno::INVAL | Errno::NXIO) => size,
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(Stopped::Reading(error.into())),
         };
         while at < hole {
             let want = usize::try_from(hole - at).unwrap_or(PIECE).min(PIECE);
-            let got = from.read_at(&mut buffer[..want], at)?;
+            let got = from.read_at(&mut buffer[..want], at).map_err(Stopped::Reading)?;
             if got == 0 {
                 // It has become shorter, which the caller sees by its times.
-                fs.set_size(to, at, dir.path())?;
+                fs.set_size(to, at, dir.path()).map_err(Stopped::Writing)?;
                 return Ok(hasher.finish());
             }
             hasher.update(&buffer[..got]);
-            fs.write_at(to, &buffer[..got], at, dir.path())?;
+            fs.write_at(to, &buffer[..got], at, dir.path()).map_err(Stopped::Writing)?;
             at += got as u64;
         }
     }
-    fs.set_size(to, size, dir.path())?;
+    fs.set_size(to, size, dir.path()).map_err(Stopped::Writing)?;
     Ok(hasher.finish())
 }
 
@@ -341,6 +368,27 @@ pub enum Content {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_large_file_that_cannot_be_read_is_told_from_a_store_that_cannot_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (fs, dir) = (Fs::new(), Dir::open(folder.path()).unwrap());
+        fs.mkdir(dir.at(BLOBS), 0o700).unwrap();
+        let path = AbsPath::parse("/somebody's").unwrap();
+        // Open for writing alone.
+        let file = fs.append(dir.at(b"large")).unwrap();
+        fs.set_size(&file, PACKED, dir.path()).unwrap();
+        fs.write_at(&file, b"x", 0, dir.path()).unwrap();
+        let flags = rustix::fs::OFlags::WRONLY;
+        let closed = File::from(rustix::fs::openat(&dir, "large", flags, rustix::fs::Mode::empty()).unwrap());
+        let to = fs.append(dir.at(b"copy")).unwrap();
+        assert!(matches!(copy(&fs, &closed, &to, &dir), Err(Stopped::Reading(_))));
+        assert!(matches!(copy(&fs, &file, &File::open(folder.path().join("copy")).unwrap(), &dir), Err(Stopped::Writing(_))));
+        let blobs = dir.open_below(BLOBS).unwrap();
+        fs.mkdir(blobs.at(HALF_MADE), 0o700).unwrap();
+        let error = Keeping::begin(&fs, &dir, 0).keep_file(&file, None, &path).unwrap_err().to_string();
+        assert!(error.contains("blobs/.new"), "{error}");
+    }
 
     #[test]
     fn a_file_that_changed_since_it_was_seen_has_no_digest_for_its_clone() {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::Error;
 use super::before::{self, Peeked};
+use super::compare::whole;
 use super::content::{Keeping, PACKED};
 use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, At, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
@@ -11,6 +11,7 @@ use super::place;
 use super::rules::Rules;
 use super::series::{Locked, Series, Summary};
 use super::walk::{Met, Object, Walk, Why};
+use super::{Error, of_ours};
 use crate::error::{At as _, reason};
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Stat, stat_of, xattrs_of};
@@ -361,7 +362,7 @@ impl Taking<'_> {
                     let entry = Entry { path: object.path.clone(), state: Some(seen.state), at: None, link, unread: None };
                     Ok(Seen::Whole { entry: Box::new(entry), stat: object.stat, written: false })
                 }
-                Err(error) => Ok(failed(&error)),
+                Err(error) => self.failed(object, &error),
             },
         }
     }
@@ -372,7 +373,7 @@ impl Taking<'_> {
         for _ in 0..3 {
             let file = match object.at().open_file() {
                 Ok(file) => file,
-                Err(error) => return Ok(failed(&error)),
+                Err(error) => return self.failed(object, &error),
             };
             // Before the content is read: who maps it later leaves a trace in its times (N5).
             let writers = match &first {
@@ -384,15 +385,15 @@ impl Taking<'_> {
             let is_still = writers == Writers::None && !look::fingerprint(&before).racy;
             let xattrs = match xattrs_of(&file) {
                 Ok(xattrs) => xattrs,
-                Err(error) => return Ok(failed(&error)),
+                Err(error) => return self.failed(object, &error),
             };
             let kept = match &first {
                 Some(first) => Ok((first.digest, first.at)),
-                None => self.keep(&file, &before, is_still, old)?,
+                None => self.keep(&file, &object.path, (&before, is_still), old)?,
             };
             let (digest, at) = match kept {
                 Ok((digest, at)) => (digest, at),
-                Err(error) => return Ok(failed(&error)),
+                Err(error) => return self.failed(object, &error),
             };
             let after = stat_of(&file).at("look at", &object.path)?;
             if same(&before, &after) {
@@ -406,10 +407,21 @@ impl Taking<'_> {
                 Ok(Some(stat)) if stat.sort == before.sort => stat,
                 Ok(Some(_)) => return Ok(Seen::Unread("it became something else while it was read".into())),
                 Ok(None) => return Ok(Seen::Gone),
-                Err(error) => return Ok(failed(&error)),
+                Err(error) => return self.failed(object, &error),
             };
         }
         Ok(Seen::Unread("it changes while it is read".into()))
+    }
+
+    /// What is left out for an error, if that is its own.
+    fn failed(&self, object: &Object, error: &std::io::Error) -> Result<Seen, Error> {
+        if error.kind() == std::io::ErrorKind::NotFound {
+            return Ok(Seen::Gone);
+        }
+        match of_ours(&whole(&self.series.folder, &object.path)?, error) {
+            Some(ours) => Err(ours),
+            None => Ok(Seen::Unread(reason(error))),
+        }
     }
 
     /// Digest and place of a file's content. The inner error is one of reading.
@@ -417,8 +429,8 @@ impl Taking<'_> {
     fn keep(
         &mut self,
         file: &std::fs::File,
-        stat: &Stat,
-        is_still: bool,
+        path: &AbsPath,
+        (stat, is_still): (&Stat, bool),
         old: Option<&Known>,
     ) -> Result<Result<(Option<Digest>, Option<At>), std::io::Error>, Error> {
         if stat.size == 0 {
@@ -446,8 +458,9 @@ impl Taking<'_> {
             }
         }
         self.learn()?;
-        let (digest, at) = self.keeping.keep_file(file, is_still.then_some(stat))?;
-        Ok(Ok((Some(digest), Some(at))))
+        let path = whole(&self.series.folder, path)?;
+        let kept = self.keeping.keep_file(file, is_still.then_some(stat), &path)?;
+        Ok(kept.map(|(digest, at)| (Some(digest), Some(at))))
     }
 
     fn place(&mut self, bytes: &[u8], digest: Digest, old: Option<&Known>) -> Result<At, Error> {
@@ -533,10 +546,6 @@ fn read_all(file: &std::fs::File, buffer: &mut [u8]) -> std::io::Result<()> {
 fn same(a: &Stat, b: &Stat) -> bool {
     let of = |stat: &Stat| (stat.dev, stat.ino, stat.size, stat.mtime, stat.ctime);
     of(a) == of(b)
-}
-
-fn failed(error: &std::io::Error) -> Seen {
-    if error.kind() == std::io::ErrorKind::NotFound { Seen::Gone } else { Seen::Unread(reason(error)) }
 }
 
 fn nothing() -> Stat {

@@ -26,7 +26,10 @@ pub mod rules;
 pub mod series;
 pub mod walk;
 
-use crate::error::{Failure, IoError, Kind};
+use std::io;
+
+use crate::error::{Failure, IoError, Kind, reason};
+use crate::fs::path::AbsPath;
 
 /// What can go wrong in this room.
 #[derive(Debug, thiserror::Error)]
@@ -105,6 +108,19 @@ pub enum Error {
         /// The folder.
         folder: String,
     },
+}
+
+/// What stood against looking at `path`, where that is no matter of the object but of this process or its machine: nothing is left out for it.
+fn of_ours(path: &AbsPath, error: &io::Error) -> Option<Error> {
+    let remedy = match error.raw_os_error()? {
+        libc::EMFILE => "let it open more files: ulimit -n 1024",
+        libc::ENFILE => "all processes together have too many files open: try again when some have ended",
+        libc::EINTR => "a signal came in between: try again",
+        libc::ENOMEM => "there is too little memory: try again when there is more",
+        _ => return None,
+    };
+    let why = format!("cannot look at it: {}", reason(error));
+    Some(Error::Refused { path: path.to_string(), why, remedy: Some(remedy.into()) })
 }
 
 fn named(rows: &[(String, u64)]) -> String {

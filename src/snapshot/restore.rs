@@ -1,6 +1,9 @@
 //! Restore: a session whose `after`s are a snapshot's states. What commits it is the engine, as any other (N6).
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
 
 use super::Error;
 use super::compare::{Compared, Difference, whole};
@@ -8,9 +11,9 @@ use super::content::{Content, Kept};
 use super::manifest::Entry;
 use super::series::Series;
 use crate::error::At as _;
-use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
+use crate::fs::{Fs, write_all_out};
 use crate::session::change::{Before, Change, Changes, FolderTime, Marks, object_name};
 use crate::session::store::Locked;
 use crate::tree::state::{State, What};
@@ -20,16 +23,15 @@ const MANY: usize = 16;
 
 /// Fills the session of a restore, which was begun for it: all that differs, with what is on the tree as `before` and what the snapshot
 /// has as `after`. A failure leaves a session that has no change.
-pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<(), Error> {
+pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<Option<WritingOut>, Error> {
     let objects = session.dir.open_below(b"held/objects").at("open", session.dir.path().display())?;
-    let mut holding =
-        Holding { fs, kept: Kept::of(&series.dir), objects: &objects, firsts: HashMap::new(), files: Vec::new(), bytes: 0 };
     let mut list = Vec::with_capacity(compared.differences.len());
+    let mut wanted = Vec::new();
     for (difference, n) in compared.differences.iter().zip(1_u32..) {
         let mut change = change(series, difference, n)?;
         let is_file = matches!(change.after, Some(State { what: What::File { .. }, .. }));
         if is_file && !change.in_place() {
-            holding.hold(difference, n)?;
+            wanted.push(Wanted { difference, n });
         }
         if !is_file {
             // Links and FIFOs are made from the record, each for itself.
@@ -37,6 +39,7 @@ pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked)
         }
         list.push(change);
     }
+    let held = Held::of(fs, series, &objects, &wanted)?;
     let folder_times = compared
         .times
         .iter()
@@ -46,20 +49,44 @@ pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked)
     let mut header = session.header.clone();
     header.lines = lines;
     header.counts.changes = changes.list.len() as u64;
-    header.sizes.held = holding.bytes;
-    if holding.files.len() >= MANY {
+    header.sizes.held = held.bytes;
+    if held.files.len() >= MANY {
         // So many objects make the engine sync the file system before its journal counts (docs/ARCHITECTURE.md, Intend): one more before it
         // would be the third of a restore. Until then a power cut may leave files empty, which the header says where it is read from the disk.
+        let writing = WritingOut::of(&session.dir);
         session.rewrite_later(fs, &changes, lines)?;
         header.unsynced = true;
         session.save_later(fs, header.clone())?;
         header.unsynced = false;
         session.set_header(header);
-        return Ok(());
+        return Ok(writing);
     }
-    holding.sync()?; // D1: content before the lines that name it
+    held.sync(fs, &objects)?; // D1: content before the lines that name it
     session.rewrite(fs, &changes, lines)?;
-    Ok(session.save(fs, header)?)
+    session.save(fs, header)?;
+    Ok(None)
+}
+
+/// A thread that writes out what was held, while the engine looks at it: the sync before its journal has little left to do then. Nothing
+/// rests on it. It ends with this.
+pub struct WritingOut(Option<JoinHandle<()>>);
+
+impl WritingOut {
+    /// All that is dirty on the file system of `dir`; `None` where there is no thread to be had. An error is told to the engine, which syncs
+    /// by the descriptor through which the session was opened.
+    fn of(dir: &Dir) -> Option<Self> {
+        let own = dir.open_below(b"").ok()?;
+        let thread = std::thread::Builder::new().name("write out".into()).spawn(move || write_all_out(&own));
+        Some(Self(Some(thread.ok()?)))
+    }
+}
+
+impl Drop for WritingOut {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            let _promised_nothing = thread.join();
+        }
+    }
 }
 
 fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Error> {
@@ -73,20 +100,73 @@ fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Er
     })
 }
 
-/// Content on its way into a session.
+/// A file whose content is to be held, and the number of its change.
+struct Wanted<'a> {
+    difference: &'a Difference,
+    n: u32,
+}
+
+/// So many files are held at once by a thread, and are worth a second one.
+const BATCH: usize = 32;
+
+/// What came into a session.
+#[derive(Default)]
+struct Held {
+    /// The first ones, for a sync of each.
+    files: Vec<File>,
+    bytes: u64,
+}
+
+impl Held {
+    /// Holds all of it, in two threads where it is much: each file's content is compared with its digest on the way.
+    fn of(fs: &Fs, series: &Series, objects: &Dir, wanted: &[Wanted<'_>]) -> Result<Self, Error> {
+        // Names of one file are held by one hand, which knows the first of them.
+        let (linked, single): (Vec<&Wanted>, Vec<&Wanted>) = wanted.iter().partition(|wanted| wanted.difference.link.is_some());
+        let next = AtomicUsize::new(0);
+        let hand = || Holding { fs, kept: Kept::of(&series.dir), objects, firsts: HashMap::new(), held: Held::default() };
+        let hold = |mut hand: Holding<'_>| {
+            while let Some(rest) = single.get(next.fetch_add(BATCH, Ordering::Relaxed)..).filter(|rest| !rest.is_empty()) {
+                rest.iter().take(BATCH).try_for_each(|wanted| hand.hold(wanted))?;
+            }
+            Ok::<Held, Error>(hand.held)
+        };
+        std::thread::scope(|scope| {
+            let other = (single.len() > 2 * BATCH).then(|| scope.spawn(|| hold(hand())));
+            let mut own = hand();
+            let held = linked.iter().try_for_each(|wanted| own.hold(wanted)).and_then(|()| hold(own));
+            let other = other.map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            Ok(held?.and(other.transpose()?.unwrap_or_default()))
+        })
+    }
+
+    fn and(mut self, other: Self) -> Self {
+        self.files.extend(other.files);
+        Self { files: self.files, bytes: self.bytes + other.bytes }
+    }
+
+    fn sync(self, fs: &Fs, objects: &Dir) -> Result<(), Error> {
+        let shown = objects.path();
+        let files: Vec<_> = self.files.iter().map(|file| (file, shown)).collect();
+        // D1. The engine syncs what it puts once more (file: not caught here); this is for the session that is left where it comes to nothing.
+        fs.sync_all(&files).at("sync", shown.display())?;
+        Ok(fs.sync_dir(objects).at("sync", shown.display())?)
+    }
+}
+
+/// What holds content: each thread has its own.
 struct Holding<'a> {
     fs: &'a Fs,
     kept: Kept<'a>,
     objects: &'a Dir,
     /// The number of a file's first name.
     firsts: HashMap<AbsPath, u32>,
-    files: Vec<std::fs::File>,
-    bytes: u64,
+    held: Held,
 }
 
 impl Holding<'_> {
-    fn hold(&mut self, difference: &Difference, n: u32) -> Result<(), Error> {
-        let name = name(n);
+    fn hold(&mut self, wanted: &Wanted<'_>) -> Result<(), Error> {
+        let Wanted { difference, n } = wanted;
+        let name = name(*n);
         let at = self.objects.at(&name);
         let first = difference.link.as_ref().unwrap_or(&difference.path);
         if let Some(first) = self.firsts.get(first) {
@@ -96,8 +176,9 @@ impl Holding<'_> {
         let entry =
             Entry { path: difference.path.clone(), state: difference.then.clone(), at: difference.at, link: None, unread: None };
         let dress = difference.then.as_ref().filter(|then| can_be_dressed(then));
+        let content = self.kept.content(&entry)?;
         let file = self.fs.create(at, dress.map_or(0o600, |then| then.meta.mode & 0o777)).at("make", at)?;
-        match self.kept.content(&entry)? {
+        match content {
             Content::Small(bytes) if bytes.is_empty() => {}
             Content::Small(bytes) => self.fs.write(&file, &bytes, self.objects.path()).at("write", at)?,
             // What it is now the engine digests before it puts it (docs/ARCHITECTURE.md, I11).
@@ -106,20 +187,14 @@ impl Holding<'_> {
         if let Some(then) = dress {
             self.fs.set_mtime_of(&file, then.meta.mtime, self.objects.path()).at("set the time of", at)?;
         }
-        self.bytes += entry.size();
-        self.firsts.insert(first.clone(), n);
-        if self.files.len() < MANY {
-            self.files.push(file);
+        self.held.bytes += entry.size();
+        if difference.link.is_some() {
+            self.firsts.insert(first.clone(), *n);
+        }
+        if self.held.files.len() < MANY {
+            self.held.files.push(file);
         }
         Ok(())
-    }
-
-    fn sync(self) -> Result<(), Error> {
-        let shown = self.objects.path();
-        let files: Vec<_> = self.files.iter().map(|file| (file, shown)).collect();
-        // D1. The engine syncs what it puts once more (file: not caught here); this is for the session that is left where it comes to nothing.
-        self.fs.sync_all(&files).at("sync", shown.display())?;
-        Ok(self.fs.sync_dir(self.objects).at("sync", shown.display())?)
     }
 }
 

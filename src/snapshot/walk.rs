@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use super::Error;
+use super::compare::whole;
 use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules};
+use super::{Error, of_ours};
 use crate::error::{At as _, reason};
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::path::AbsPath;
@@ -181,7 +182,10 @@ impl<'a> Walk<'a> {
                 Ok(Some(stat)) => stat,
                 // What vanished since the folder was listed is not there.
                 Ok(None) => continue,
-                Err(error) => return Ok(Some(Met::Unlisted { path, why: reason(&error) })),
+                Err(error) => {
+                    let why = self.unlisted(&path, &error)?;
+                    return Ok(Some(Met::Unlisted { path, why }));
+                }
             };
             let is_folder = stat.sort == Sort::Folder;
             let matcher = frame.matcher.clone();
@@ -220,7 +224,7 @@ impl<'a> Walk<'a> {
         let opened = object.at().open_dir().and_then(|dir| dir.names().map(|names| (dir, names)));
         let (dir, mut names) = match opened {
             Ok((dir, names)) => (Arc::new(dir), names),
-            Err(error) => return Ok(Some(reason(&error))),
+            Err(error) => return self.unlisted(&object.path, &error).map(Some),
         };
         names.sort_unstable();
         let matcher = self.matcher_of(&object.path, &dir, &names, matcher)?;
@@ -232,6 +236,14 @@ impl<'a> Walk<'a> {
         }
         self.stack.push(Frame { path: object.path.clone(), dir: Some(dir), names: names.into_iter(), matcher });
         Ok(None)
+    }
+
+    /// Why something cannot be looked at, if that is its own.
+    fn unlisted(&self, path: &AbsPath, error: &std::io::Error) -> Result<String, Error> {
+        match of_ours(&whole(&self.top, path)?, error) {
+            Some(ours) => Err(ours),
+            None => Ok(reason(error)),
+        }
     }
 
     fn matcher_of(
