@@ -246,12 +246,15 @@ fn each_machine_costs_one_ssh_and_one_look_for_recant() {
         host.write(&name, format!("#!/bin/sh\necho recant >> {}\nexec {} \"$@\"\n", started.display(), real.display()));
         std::fs::set_permissions(host.recant(), std::fs::Permissions::from_mode(0o755)).expect("its mode");
     }
-    for words in ["-H a,b list", "-H a,b session new"] {
+    let id = world.begin();
+    world.stage_write(&id, "made", "new");
+    // One that has to be sent: the verb that lacks it, its import, and the verb.
+    for (words, each) in [("-H a,b list", 2), ("-H a,b session new", 2), (&*format!("-H a, commit {id}"), 3)] {
         std::fs::write(&started, "").expect("an empty list");
         world.recant(words).ok();
         let all = std::fs::read_to_string(&started).expect("a list");
         let count = |what: &str| all.lines().filter(|line| *line == what).count();
         // The verb is started by its own file, past the script.
-        assert_eq!((count("ssh"), count("recant")), (2, 2), "{words}: {all}");
+        assert_eq!((count("ssh"), count("recant")), (each, each), "{words}: {all}");
     }
 }
