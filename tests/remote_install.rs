@@ -9,8 +9,8 @@ mod ssh;
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant, SystemTime};
 
 use common::{Said, World};
 use ssh::{Host, Net};
@@ -142,6 +142,7 @@ fn what_cannot_be_put_there_is_said_with_what_would_do_it() {
         assert_eq!(said.status, 1, "{words}: {said}");
         let text = said.stderr().replace('\n', " ");
         assert!(text.contains(why) && text.contains(remedy) && text.contains("nothing was changed"), "{words}: {said}");
+        assert!(!text.contains("cat: "), "noise of the shell there: {words}: {said}");
         assert_eq!(placed(&host), [""; 0], "{why}");
     };
     refused("-H web1 --no-install status", "there is no recant of protocol 1 there", "--no-install");
@@ -282,4 +283,125 @@ fn a_slow_line_is_no_far_side_that_is_silent() {
     assert!(text.contains("web1: no answer for 3 s"), "{text}");
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
     assert!(!host.recant().exists());
+}
+
+/// A machine that a script stands for: it is given this binary, and what becomes of that is the script's.
+struct StandIn {
+    world: World,
+    binary: PathBuf,
+}
+
+/// In the place of the far side's text: says what it is asked for, and then again and again that it is there.
+const ONLY_THERE: &str =
+    "echo recant-install $(uname -s) $(uname -m); while echo recant-there; do echo recant-has 5; sleep 0.1; done";
+/// The far side's text, which gets the beginning of the copy, and nothing more as long as the test goes on.
+const STALLS: &str = "{ head -c 1000003; while [ -d $ROOT ]; do sleep 0.1; done; } | sh -c \"$text\"";
+/// The same, which gets all of it by and by.
+const SLOW: &str = "{ for n in 1 2 3 4 5 6 7 8 9 10 11 12; do head -c 600000; sleep 0.5; done; cat; } | sh -c \"$text\"";
+
+impl StandIn {
+    fn new(takes: &str, timeout: &str) -> Option<Self> {
+        let binary = static_build()?;
+        let world = World::new();
+        let (script, root) = (world.root().join("an-ssh"), world.root().display());
+        let text = format!(
+            "#!/bin/sh\nfor text; do :; done\nROOT={root}; export HOME=$ROOT/far\nmkdir -p $HOME\n\
+             case $text in *recant-install*) ;; *) PATH=/usr/bin:/bin exec sh -c \"$text\";; esac\n{takes}\n"
+        );
+        std::fs::write(&script, text).unwrap();
+        std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+        world.config(&format!("[remote]\nssh = '{}'\ntimeout = '{timeout}'\n", script.display()));
+        Some(Self { world, binary })
+    }
+
+    fn begin(&self) -> Child {
+        let mut call = self.world.program(&self.binary, ["-H", "web1", "session", "new"]).command();
+        call.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// Its end, where it comes by itself.
+    fn end(&self, mut child: Child, what: &str) -> Output {
+        let end = Instant::now() + Duration::from_secs(30);
+        while child.try_wait().unwrap().is_none() {
+            if Instant::now() > end {
+                child.kill().unwrap();
+                panic!("it goes on for ever: {what}");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.wait_with_output().unwrap()
+    }
+
+    fn bin(&self) -> PathBuf {
+        self.world.root().join("far/.cache/recant/bin")
+    }
+
+    /// The folder of the copy, which has the number of its shell, once there is some of it.
+    fn copy(&self) -> (PathBuf, i32) {
+        let found = || {
+            let mut names = std::fs::read_dir(self.bin()).ok()?.map(|name| name.unwrap().path());
+            names.find(|path| path.join("recant").metadata().is_ok_and(|meta| meta.len() > 0))
+        };
+        ssh::until("the copy has begun", || found().is_some());
+        let path = found().unwrap();
+        let shell = path.to_string_lossy().rsplit_once(".new-").unwrap().1.parse().unwrap();
+        (path, shell)
+    }
+}
+
+#[test]
+fn a_signal_while_it_is_put_there_gives_it_up() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let held = format!("{ONLY_THERE} & touch $ROOT/begun; trap \"\" TERM INT; cat > /dev/null; wait");
+    for (takes, signal) in [(STALLS, Signal::TERM), (&held, Signal::INT)] {
+        let Some(far) = StandIn::new(takes, "0s") else { return };
+        let child = far.begin();
+        if takes == STALLS {
+            far.copy();
+        } else {
+            ssh::until("it is under way", || far.world.root().join("begun").exists());
+        }
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let ended = far.end(child, takes);
+        let text = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(128 + signal.as_raw()), "{takes}: {text}");
+        assert!(text.contains("web1: ended by a signal before the far side had answered"), "{takes}: {text}");
+    }
+}
+
+#[test]
+fn a_far_side_that_is_there_and_takes_nothing_more_is_given_up() {
+    for takes in [ONLY_THERE, STALLS] {
+        let Some(far) = StandIn::new(takes, "3s") else { return };
+        let ended = far.end(far.begin(), takes);
+        let text = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{takes}: {text}");
+        assert!(text.contains("it is there, and came no further with the copy for 3 s"), "{takes}: {text}");
+        assert!(text.contains("nothing was changed") && text.contains("remote.timeout"), "{takes}: {text}");
+    }
+    // However long it takes: what counts is that it comes further.
+    let Some(far) = StandIn::new(SLOW, "3s") else { return };
+    let start = Instant::now();
+    let ended = far.end(far.begin(), SLOW);
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert!(start.elapsed() > Duration::from_secs(6), "it was not slow: {:?}", start.elapsed());
+    assert!(std::fs::read(far.bin().join(VERSION).join("recant")).unwrap() == std::fs::read(&far.binary).unwrap());
+}
+
+#[test]
+fn what_tells_of_a_copy_ends_with_its_shell_and_keeps_it_from_being_taken_for_left() {
+    let Some(far) = StandIn::new(STALLS, "4s") else { return };
+    let child = far.begin();
+    let (copy, shell) = far.copy();
+    // As old as what another call removes.
+    let long_ago = SystemTime::now() - Duration::from_secs(2 * 3600);
+    std::fs::File::open(&copy).unwrap().set_modified(long_ago).unwrap();
+    let is_young = || copy.metadata().is_ok_and(|meta| meta.modified().unwrap() > long_ago + Duration::from_secs(3600));
+    ssh::until("it is looked after", is_young);
+    ssh::kill(shell);
+    ssh::until("what it leaves is taken away", || !copy.exists());
+    let ended = far.end(child, "its shell is gone");
+    let text = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{text}");
+    assert!(!far.bin().join(VERSION).exists());
 }

@@ -2,8 +2,8 @@
 //!
 //! It is whole or not there: copied beside its place, compared by SHA-256 there, run once, and renamed. Other versions go.
 //!
-//! However slow the line is, the far side tells that it is there while it takes the copy: this side's buffers and the network's take all of
-//! it long before, so that what was sent says nothing.
+//! However slow the line is, the far side tells how much of the copy it has while it takes it: this side's buffers and the network's take all
+//! of it long before, so that what was sent says nothing. That it is there is no answer by itself: a disk that hangs takes nothing more.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,8 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use super::link::Link;
+use super::opened::Opened;
+use super::signals::Wire;
 use super::{Error, PROTOCOL};
 
 /// The folder of versions, below the far side's home.
@@ -66,7 +68,8 @@ impl Program {
 /// This process's own file, also where its name has another one now.
 const OWN: &str = "/proc/self/exe";
 
-/// Puts it there. Errors: [`Error::NotInstalled`] with what stands against it and what would do it, [`Error::Unreached`].
+/// Puts it there. Errors: [`Error::NotInstalled`] with what stands against it and what would do it, [`Error::Unreached`],
+/// [`Error::Asked`] where a signal came meanwhile.
 pub fn put(link: &Link<'_>) -> Result<(), Error> {
     let host = link.host();
     let not = |why: String, remedy: String| Error::NotInstalled { host: host.clone(), why, remedy };
@@ -80,6 +83,12 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
         std::fs::read(OWN).map_err(|error| not(format!("{OWN}: {}", crate::error::reason(&error)), by_hand(&host, None)))?;
     let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
     let mut wire = link.open(&text(&digest, beat(link.timeout)))?;
+    let _listed = link.signals.map(|signals| signals.list(Wire::to_ssh(wire.pid(), wire.patience.clone())));
+    // One that came between two connections met none.
+    if let Some(asked) = wire.asked() {
+        wire.patience.give_up();
+        return Err(asked);
+    }
     let (mut system, mut machine) = (String::new(), String::new());
     // What a login script wrote comes first.
     while system.is_empty() {
@@ -103,6 +112,7 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
             format!("it runs {system} on {machine}, and {} is built for Linux on {}", own_name().display(), program.machine);
         return Err(not(why, format!("build it for that machine, then: {}", by_hand(&host, Some("recant")))));
     }
+    let whole = bytes.len() as u64;
     let to = wire.ssh_stdin.take();
     // The far side may take none of it any more: this side has to be there to see that.
     std::thread::spawn(move || {
@@ -110,25 +120,84 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
         // What stands against it is told by the other end.
         let _refused = to.write_all(b"go\n").and_then(|()| to.write_all(&bytes));
     });
-    wire.patience.answered();
+    match taken(&mut wire, whole) {
+        Taken::All => Ok(()),
+        Taken::Refused(word) => {
+            let (why, remedy) = refused(&word, &host);
+            Err(not(why, remedy))
+        }
+        Taken::InPart { is_there } => Err(match (wire.asked(), wire.patience.ran_out()) {
+            (Some(asked), _) => asked,
+            (None, Some(silence)) if is_there => {
+                let why =
+                    format!("it is there, and came no further with the copy for {} s: its disk may hang", silence.as_secs());
+                not(why, format!("remote.timeout (settings) is how long that may take; or {}", by_hand(&host, None)))
+            }
+            (None, Some(silence)) => Error::Mute { host, silence },
+            (None, None) => not("the connection ended meanwhile".into(), by_hand(&host, None)),
+        }),
+    }
+}
+
+/// What became of the copy.
+enum Taken {
+    All,
+    /// The far side's word for what stands against it.
+    Refused(String),
+    /// The connection ended, or was given up.
+    InPart {
+        /// It said that it is there, and nothing else, to the end.
+        is_there: bool,
+    },
+}
+
+/// Hears the far side out. Only what brings it on ends its silence: more of the `whole` copy, or the next step.
+fn taken(wire: &mut Opened, whole: u64) -> Taken {
+    let mut progress = Progress::default();
+    // One word that tells nothing new may have been on its way when the line was cut.
+    let mut idle = 0;
+    wire.patience.advanced();
     loop {
         let line = wire.line();
+        if line.is_empty() {
+            return Taken::InPart { is_there: idle > 1 };
+        }
         let text = String::from_utf8_lossy(&line);
         if text.starts_with("recant-installed") {
-            return Ok(());
+            return Taken::All;
         }
         if let Some(word) = text.strip_prefix("recant-refused ") {
             // What is on the way to it is read by nobody.
             wire.is_told = true;
-            let (why, remedy) = refused(word.trim(), &host);
-            return Err(not(why, remedy));
+            return Taken::Refused(word.trim().to_owned());
         }
-        if line.is_empty() {
-            return Err(match wire.patience.ran_out() {
-                Some(silence) => Error::Mute { host, silence },
-                None => not("the connection ended meanwhile".into(), by_hand(&host, None)),
-            });
+        if progress.is_told_by(&text, whole) {
+            wire.patience.advanced();
+            idle = 0;
+        } else {
+            idle += 1;
         }
+    }
+}
+
+/// How far the far side has come.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Progress {
+    /// Bytes of the copy.
+    size: u64,
+    /// Steps after it: its digest, the disk, a first run.
+    step: u64,
+}
+
+impl Progress {
+    /// Whether a line tells of more than any before. There is an end to it, whatever the far side says.
+    fn is_told_by(&mut self, line: &str, whole: u64) -> bool {
+        const STEPS: u64 = 3;
+        let number = |word: &str, most: u64| line.strip_prefix(word)?.trim().parse().ok().map(|number: u64| number.min(most));
+        let before = *self;
+        self.size = number("recant-has ", whole).map_or(self.size, |size| size.max(self.size));
+        self.step = number("recant-step ", STEPS).map_or(self.step, |step| step.max(self.step));
+        *self != before
     }
 }
 
@@ -141,20 +210,22 @@ fn beat(timeout: Option<Duration>) -> &'static str {
 }
 
 /// What the far side does: nothing before it is told to go on; then a copy beside the place, its digest, a first run, the rename. Meanwhile
-/// somebody tells that it is there, who holds nothing that the connection waits for when he has ended.
+/// somebody tells how much of it is there, who holds nothing that the connection waits for when he has ended. He ends with the shell, also
+/// where that is killed, and takes away what it leaves then; and he keeps the folder young, which another call would take for left.
 fn text(digest: &str, beat: &str) -> String {
     format!(
         "exec sh -c 'umask 077; echo recant-install $(uname -s) $(uname -m); read go || exit 1; \
          d=$HOME/{PLACE}; t=$d/.new-$$; \
-         end() {{ kill $(cat \"$t/beat\") 2>/dev/null; rm -rf \"$t\"; }}; \
+         end() {{ kill $(cat \"$t/beat\" 2>/dev/null) 2>/dev/null; rm -rf \"$t\"; }}; \
          no() {{ end; echo recant-refused $1; exit 1; }}; \
          mkdir -p \"$t\" 2>/dev/null || no folder; \
-         (while sleep {beat} >/dev/null && [ -d \"$t\" ]; do echo recant-there; done) </dev/null 2>/dev/null & \
-         jobs -p >\"$t/beat\"; \
-         {{ cat >\"$t/recant\"; }} 2>/dev/null || no room; \
+         (while sleep {beat} >/dev/null && [ -d \"$t\" ]; do kill -0 $$ || {{ rm -rf \"$t\"; exit; }}; \
+         touch \"$t\" >/dev/null; echo recant-has $(wc -c <\"$t/recant\"); done) </dev/null 2>/dev/null & \
+         {{ jobs -p >\"$t/beat\"; }} 2>/dev/null; \
+         {{ cat >\"$t/recant\"; }} 2>/dev/null || no room; echo recant-step 1; \
          s=$({{ sha256sum \"$t/recant\" || sha256 -r \"$t/recant\" || shasum -a 256 \"$t/recant\"; }} 2>/dev/null); s=${{s%% *}}; \
-         [ -n \"$s\" ] || no digest; [ \"$s\" = {digest} ] || no copy; \
-         chmod 755 \"$t/recant\" && sync \"$t/recant\" 2>/dev/null; \
+         [ -n \"$s\" ] || no digest; [ \"$s\" = {digest} ] || no copy; echo recant-step 2; \
+         chmod 755 \"$t/recant\" && sync \"$t/recant\" 2>/dev/null; echo recant-step 3; \
          \"$t/recant\" far --speaks {PROTOCOL} >/dev/null 2>&1 || no run; \
          mkdir -p \"$d/{VERSION}\" && mv -f \"$t/recant\" \"$d/{VERSION}/recant\" || no folder; end; \
          for o in \"$d\"/*; do [ \"$o\" = \"$d/{VERSION}\" ] || rm -rf \"$o\"; done; \
@@ -242,6 +313,27 @@ mod tests {
         let mut far_off = whole;
         far_off[32..40].copy_from_slice(&u64::MAX.to_ne_bytes());
         assert!(Program::read(&mut &*far_off).is_err());
+    }
+
+    #[test]
+    fn progress_is_what_is_more_than_before_and_has_an_end() {
+        let mut progress = Progress::default();
+        for (line, is) in [
+            ("recant-has 0", false),
+            ("recant-has 5\n", true),
+            ("recant-has 5\n", false),
+            ("recant-has 4\n", false),
+            ("recant-there\n", false),
+            ("recant-has \n", false),
+            ("recant-has 99\n", true),
+            ("recant-has 100\n", false),
+            ("recant-step 1\n", true),
+            ("recant-step 1\n", false),
+            ("recant-step 9\n", true),
+            ("recant-step 10\n", false),
+        ] {
+            assert_eq!(progress.is_told_by(line, 50), is, "{line}");
+        }
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Link<'_> {
         let once = || -> Result<u8, Error> {
             let mut command = self.command("-tt", &on_terminal(self.target.sudo, &word));
             let mut child = command.spawn().map_err(|source| self.no_ssh(source))?;
-            let _listed = self.signals.map(|signals| signals.list(Wire::to_ssh(&child)));
+            let _listed = self.signals.map(|signals| signals.list(Wire::of_terminal(&child)));
             child.wait().map(far::status).map_err(|source| self.no_ssh(source))
         };
         let mut status = once()?;

@@ -123,12 +123,13 @@ impl Opened {
         if let Some(silence) = self.patience.ran_out() {
             return Error::Mute { host: self.host.clone(), silence };
         }
-        let asked = self.asked.as_ref().map_or(0, |asked| asked.load(Ordering::SeqCst));
+        if let Some(asked) = self.asked() {
+            return asked;
+        }
         let host = self.host.clone();
         // As a shell has it: what it was to become is not there, or cannot be run.
         const NO_PROGRAM: [u8; 2] = [126, 127];
         match status {
-            _ if asked != 0 => Error::Asked { host, signal: asked },
             // What sudo(8) ends with where it asks for a password, or lets nobody do it. It has said which.
             1 if self.by_sudo => Error::NoSudo { host },
             _ if self.by_sudo && NO_PROGRAM.contains(&status) => Error::LacksSudo { host },
@@ -137,6 +138,12 @@ impl Opened {
             signal if signal > 128 && signal < 160 => Error::Unreached { host, status },
             _ => Error::Missing { host },
         }
+    }
+
+    /// That a signal has asked this side to end, where one has.
+    pub(super) fn asked(&self) -> Option<Error> {
+        let signal = self.asked.as_ref().map_or(0, |asked| asked.load(Ordering::SeqCst));
+        (signal != 0).then(|| Error::Asked { host: self.host.clone(), signal })
     }
 
     /// ssh ends by itself once its input has, and the far side with it; one that is not to be waited for is told to, and then made to: it may

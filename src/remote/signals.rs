@@ -25,9 +25,14 @@ pub(super) struct Wire {
 
 impl Wire {
     /// One whose far side is ssh's own: the terminal's.
-    pub(super) fn to_ssh(child: &Child) -> Self {
+    pub(super) fn of_terminal(child: &Child) -> Self {
         let ssh = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
-        Self { up: None, ssh, answered: Arc::default(), patience: Patience::new(None), asked: 0 }
+        Self::to_ssh(ssh, Patience::new(None))
+    }
+
+    /// One whose far side hears of no signal: the first gives it up, and ends ssh.
+    pub(super) fn to_ssh(ssh: Option<Pid>, patience: Arc<Patience>) -> Self {
+        Self { up: None, ssh, answered: Arc::default(), patience, asked: 0 }
     }
 
     /// One whose far side hears `up` once it has `answered`; before that ssh is ended.
@@ -71,7 +76,7 @@ impl Signals {
         signals
     }
 
-    /// The number of the first that came, 0 for none.
+    /// The number of the first that came, 0 for none. Who looks after it has listed a wire misses none.
     pub fn came(&self) -> Arc<AtomicU8> {
         self.came.clone()
     }

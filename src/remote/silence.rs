@@ -32,6 +32,8 @@ enum Phase {
     Unanswered,
     /// It has said who it is, and tells from now on that it is there.
     Answered,
+    /// It tells how far it has come with something: that it is there does not say that it comes any further.
+    Working,
 }
 
 /// Why nothing more is read.
@@ -60,6 +62,12 @@ impl Patience {
         (state.phase, state.silent) = (Phase::Answered, Duration::ZERO);
     }
 
+    /// The far side has come further with what it does: from now on nothing else ends its silence.
+    pub fn advanced(&self) {
+        let mut state = self.state();
+        (state.phase, state.silent) = (Phase::Working, Duration::ZERO);
+    }
+
     /// Ends the reading.
     pub fn give_up(&self) {
         self.state().ended.get_or_insert(End::GivenUp);
@@ -81,7 +89,7 @@ impl Patience {
             self.state().silent = Duration::ZERO;
             return !self.is_over();
         }
-        // Of a login that writes and writes it is none of its words.
+        // What a login writes and writes is none of its words; nor is it any progress that something was said.
         self.waited(time, asks)
     }
 
@@ -186,6 +194,16 @@ mod tests {
         assert!(waits(&patience, 2));
         assert!(patience.heard(SECOND, || false));
         assert!(waits(&patience, 2) && !waits(&patience, 1));
+    }
+
+    #[test]
+    fn of_who_tells_how_far_he_has_come_a_word_is_no_progress() {
+        let patience = Patience::new(Some(3 * SECOND));
+        patience.advanced();
+        assert!(waits(&patience, 1) && patience.heard(SECOND, || true));
+        patience.advanced();
+        assert!(waits(&patience, 2) && !patience.heard(SECOND, || true));
+        assert_eq!(patience.ran_out(), Some(3 * SECOND));
     }
 
     #[test]
