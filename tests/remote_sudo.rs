@@ -1,6 +1,6 @@
 //! `[remotes.NAME] sudo = true` with a real sudo: an ordinary user logs in, and recant is root there; or sudo refuses, asks, or is not there, and
 //! that is said with what would help. Needs root, for an ordinary user's account and a rule in /etc/sudoers.d, which goes with the test and
-//! names one file of the test's own.
+//! names one file of the test's own. How a verb on a terminal ends is told from sudo's own end, with a script in sudo's place, too.
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
 
@@ -83,8 +83,12 @@ impl Scene {
 
     /// What lets the user do it without a password, or with one.
     fn rule(&self, tag: &str) -> Rule {
+        Rule::new(&self.line(tag))
+    }
+
+    fn line(&self, tag: &str) -> String {
         let command = self.host.recant().display().to_string();
-        Rule::new(&format!("{} ALL=(root) {tag}: {command} far, {command} far --request *\n", self.account.name))
+        format!("{} ALL=(root) {tag}: {command} far, {command} far --request *\n", self.account.name)
     }
 
     fn far(&self, words: &[&str]) -> Said {
@@ -192,4 +196,138 @@ fn where_there_is_no_sudo_that_is_said_and_recant_is_not_put_there_once_more() {
     std::fs::write(tools.join("sudo"), "").unwrap();
     let said = scene.far(&["session", "new"]).with(1);
     assert!(said.stderr().contains("web1: there is no sudo there"), "{said}");
+}
+
+/// A machine whose sudo is a script in its PATH, and an ssh that counts its connections.
+struct StandIn {
+    world: World,
+    host: Host,
+}
+
+impl StandIn {
+    fn new(sudo: &str) -> Option<Self> {
+        let mut world = World::new();
+        let net = Net::new(&mut world)?;
+        let host = net.host("web1");
+        host.write("bin/sudo", format!("#!/bin/sh\n{sudo}\n"));
+        std::fs::set_permissions(host.home.join("bin/sudo"), PermissionsExt::from_mode(0o755)).unwrap();
+        host.write(".noise", "PATH=$HOME/bin:$PATH");
+        let (ssh, shown) = (world.root().join("an-ssh"), world.root().display());
+        std::fs::write(&ssh, format!("#!/bin/sh\necho one >> {shown}/calls\nexec ssh -F {shown}/ssh/config \"$@\"\n")).unwrap();
+        std::fs::set_permissions(&ssh, PermissionsExt::from_mode(0o755)).unwrap();
+        world.config(&format!("[remote]\nssh = '{}'\n[remotes.web1]\nsudo = true\n", ssh.display()));
+        Some(Self { world, host })
+    }
+
+    /// A verb on a terminal: its status, what is shown, and the connections that it took.
+    fn on_terminal(&self, words: &str) -> (i32, String, usize) {
+        let at = |name: &str| self.world.root().join(name);
+        let _none = std::fs::remove_file(at("calls"));
+        let call = format!("{} -H web1 {words}", env!("CARGO_BIN_EXE_recant"));
+        std::fs::write(at("call"), format!("{call}\n")).unwrap();
+        let script = format!("script -qec 'sh {}' /dev/null > {}", at("call").display(), at("shown").display());
+        let said = self.world.program("sh", ["-c", &script]).run();
+        let read = |name| std::fs::read_to_string(at(name)).unwrap();
+        (said.status, read("shown"), read("calls").lines().count())
+    }
+}
+
+/// As one with `requiretty` in its sudoers; Ctrl-C is its command's.
+const WANTS_A_TERMINAL: &str = "[ -t 0 ] || { echo sudo: sorry, you must have a tty to run sudo >&2; exit 1; }\n[ \"$1\" = -n ] && shift\ntrap : INT\n\"$@\"; exit $?";
+
+#[test]
+fn how_a_verb_on_a_terminal_ended_is_told_from_what_sudo_refuses_on_that_very_connection() {
+    let Some(far) = StandIn::new(WANTS_A_TERMINAL) else { return };
+    if !common::can_run() {
+        return common::skip("a run by sudo on a terminal: recant run does not work here");
+    }
+    let (status, shown, calls) = far.on_terminal("run -- sh -c 'echo changed > f; exit 1'");
+    assert!(shown.contains("1 change (1 created) held") && !shown.contains("nothing was changed"), "{shown}");
+    assert_eq!((status, calls), (1, 1), "{shown}");
+    for wanted in [0, 1, 2, 126, 127, 214, 254] {
+        let (status, shown, calls) = far.on_terminal(&format!("run -- sh -c 'exit {wanted}'"));
+        assert_eq!((status, calls), (wanted, 1), "{shown}");
+        assert!(!shown.contains("sudo"), "{shown}");
+    }
+    let (status, shown, calls) = far.on_terminal("run -- no-such-command");
+    assert_eq!((status, calls), (127, 1), "{shown}");
+    assert!(!shown.contains("sudo"), "{shown}");
+    let (status, shown, calls) = far.on_terminal("run -- sh -c 'kill -INT $$'");
+    assert_eq!((status, calls), (130, 1), "{shown}");
+    // Those two say of ssh, or of recant there, something else: that is asked for without sudo.
+    for wanted in [213, 255] {
+        let (status, shown, calls) = far.on_terminal(&format!("run -- sh -c 'exit {wanted}'"));
+        assert_eq!((status, calls), (wanted, 2), "{shown}");
+        assert!(!shown.contains("sudo") && !shown.contains("nothing was changed"), "{shown}");
+    }
+}
+
+/// The shell that waits there for sudo gets it, too.
+#[test]
+fn ctrl_c_on_a_terminal_by_sudo_is_the_command_s_and_its_end_is_waited_for() {
+    let Some(far) = StandIn::new(WANTS_A_TERMINAL) else { return };
+    if !common::can_run() {
+        return common::skip("Ctrl-C in a run by sudo: recant run does not work here");
+    }
+    let root = far.world.root().display().to_string();
+    let command = "trap \"sleep 0.5; echo cleaned; exit 5\" INT; echo begun; while :; do sleep 0.1; done";
+    let call = format!("{} -H web1 run -- sh -c '{command}'\n", env!("CARGO_BIN_EXE_recant"));
+    std::fs::write(format!("{root}/call"), call).unwrap();
+    let typed = format!(
+        "cd {root}; : > shown; (until grep -q begun shown; do sleep 0.05; done; printf '\\003'; until [ -e over ]; do sleep 0.05; done) | \
+         {{ script -qefc 'sh call' /dev/null > shown; status=$?; : > over; exit $status; }}"
+    );
+    let said = far.world.program("sh", ["-c", &typed]).run();
+    let shown = std::fs::read_to_string(format!("{root}/shown")).unwrap();
+    assert!(shown.contains("cleaned") && !shown.contains("sudo"), "{shown}");
+    assert_eq!(said.status, 5, "{shown}{said}");
+}
+
+#[test]
+fn what_sudo_refuses_on_a_terminal_is_told_there_and_nothing_is_asked_again() {
+    for (sudo, status, words) in [
+        ("echo sudo: a password is required >&2; exit 1", 1, "sudo -n refused to run recant there"),
+        ("exit 127", 1, "there is no sudo there"),
+        ("kill -TERM $$", 143, ""),
+    ] {
+        let Some(far) = StandIn::new(sudo) else { return };
+        let (ended, shown, calls) = far.on_terminal("run -- true");
+        assert_eq!((ended, calls), (status, 1), "{sudo}: {shown}");
+        assert!(shown.contains(words), "{sudo}: {shown}");
+        assert_eq!(shown.contains("nothing was changed"), status == 1, "{sudo}: {shown}");
+        assert!(!far.host.store().exists(), "{sudo}");
+    }
+}
+
+#[test]
+fn a_recant_that_cannot_tell_that_it_was_started_does_nothing() {
+    let world = World::new();
+    // A shell without a trap, which the signal would end.
+    let call = format!("{} far --request e30 --tells $$; echo ended $?", env!("CARGO_BIN_EXE_recant"));
+    let said = world.program("sh", ["-c", &call]).run().ok();
+    assert_eq!(said.stdout(), "ended 1\n", "{said}");
+    assert!(said.stderr().contains("cannot be told that recant was started"), "{said}");
+    assert!(said.stderr().contains("nothing was changed"), "{said}");
+}
+
+#[test]
+fn a_sudo_that_wants_a_terminal_runs_on_one() {
+    let Some(scene) = Scene::new() else { return };
+    if !common::can_run() {
+        return common::skip("a run by sudo on a terminal: recant run does not work here");
+    }
+    // Of this machine's recant alone: other tests have the same account.
+    let wants = format!("Defaults!{} requiretty\n", scene.host.recant().display());
+    let _rule = Rule::new(&(wants + &scene.line("NOPASSWD")));
+    let said = scene.far(&["session", "new"]).with(1);
+    assert!(said.stderr().contains("sudo -n refused to run recant there"), "{said}");
+    let shown = scene.world.root().join("shown");
+    let call = scene.world.root().join("call");
+    let (recant, srv, conf) = (env!("CARGO_BIN_EXE_recant"), scene.srv.display(), scene.conf());
+    std::fs::write(&call, format!("{recant} -H web1 run --in {srv} -- sh -c 'echo new > {conf}; exit 1'\n")).unwrap();
+    let script = format!("script -qec 'sh {}' /dev/null > {}", call.display(), shown.display());
+    let said = scene.world.program("sh", ["-c", &script]).run().with(1);
+    let text = std::fs::read_to_string(&shown).unwrap();
+    assert!(text.contains("1 change") && !text.contains("refused") && !text.contains("nothing was changed"), "{text}{said}");
+    assert_eq!(std::fs::read_to_string(scene.conf()).unwrap(), "new\n", "{text}");
 }

@@ -22,9 +22,31 @@ pub fn far(args: &args::Far) -> Ended {
     if let Some(protocol) = args.speaks {
         return if protocol == PROTOCOL { Ended::Done } else { Ended::With(Kind::Refused) };
     }
-    match &args.request {
-        Some(word) => on_terminal(word),
-        None => over_connection(),
+    if let Some(status) = args.unstarted {
+        return by_sudo(status);
+    }
+    match (&args.request, args.tells) {
+        (Some(word), Some(shell)) => match far::tell_begun(shell) {
+            Ok(()) => on_terminal(word),
+            // It would take whatever comes of the verb for sudo's own word.
+            Err(error) => {
+                let why = format!("process {shell} cannot be told that recant was started: {}", crate::error::reason(&error));
+                refused(&Problem::refused(why))
+            }
+        },
+        (Some(word), None) => on_terminal(word),
+        (None, _) => over_connection(),
+    }
+}
+
+/// Says why sudo, by which recant was to be started on the terminal that there is, has not done it.
+fn by_sudo(status: u8) -> Ended {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    match status {
+        126 | 127 => refused(&remote::Error::LacksSudo { host }.into()),
+        // Somebody has ended it, and knows.
+        129.. => Ended::Command(status),
+        _ => refused(&remote::Error::NoSudo { host }.into()),
     }
 }
 

@@ -76,6 +76,19 @@ pub fn relay(mut command: Command, cut: Cut, input: Input, silence: Option<Durat
     Ok(())
 }
 
+/// Tells a shell that recant was started: it has a trap for SIGUSR1 by then, and is told before anything is done. Errors: it has none, and would
+/// not know, or die of it; or it is not there.
+pub fn tell_begun(shell: i32) -> io::Result<()> {
+    let status = std::fs::read_to_string(format!("/proc/{shell}/status"))?;
+    // proc(5): a bit a signal, the first for number 1.
+    let caught = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigCgt:")?.trim(), 16).ok());
+    let is_caught = caught.is_some_and(|caught| caught >> (Signal::USR1.as_raw() - 1) & 1 == 1);
+    match Pid::from_raw(shell).filter(|_| is_caught) {
+        Some(shell) => Ok(rustix::process::kill_process(shell, Signal::USR1)?),
+        None => Err(io::Error::other("it does not listen for SIGUSR1")),
+    }
+}
+
 /// What happens, in the order in which it is told.
 enum Event {
     Frame(Up),

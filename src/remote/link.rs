@@ -110,13 +110,6 @@ impl Link<'_> {
             super::install::put(self)?;
             status = once()?;
         }
-        // So does what sudo refuses; a verb may end with the same.
-        if self.target.sudo
-            && matches!(status, 1 | 126 | 127)
-            && let Err(error @ (Error::NoSudo { .. } | Error::LacksSudo { .. })) = self.answers()
-        {
-            return Err(error);
-        }
         // ssh has said why.
         if status == 255 && self.answers().is_err() {
             return Err(Error::Lost { host: self.host() });
@@ -124,9 +117,9 @@ impl Link<'_> {
         Ok(Outcome { status, changes: None })
     }
 
-    /// Whether there is a recant of this protocol.
+    /// Whether there is a recant of this protocol. sudo is not asked: it may allow on a terminal what it refuses here.
     fn answers(&self) -> Result<Answers, Error> {
-        let mut wire = self.open_relay()?;
+        let mut wire = self.open(&relay(false))?;
         wire.ssh_stdin = None;
         let mut nowhere = |_, _: &[u8]| Ok(());
         match wire.hello(&mut nowhere).map_err(|silent| wire.why(silent, &mut nowhere)) {
@@ -260,19 +253,43 @@ enum Answers {
 /// The text that finds the far side's recant and becomes it: safe in sh, bash, zsh, csh and fish (no quote, `!`, backslash or newline
 /// inside the one pair of quotes). The one that was put there goes before that of PATH, which is asked what it speaks: one from
 /// before all this would say that it knows no such verb.
-fn find(then: &str, sudo: bool) -> String {
-    let sudo = if sudo { "sudo -n " } else { "" };
+fn find(then: &str) -> String {
     format!(
         "exec sh -c 'r=$HOME/{PLACE}/{VERSION}/recant; if [ -x \"$r\" ]; then :; \
          elif r=$(command -v recant) && \"$r\" far --speaks {PROTOCOL} >/dev/null 2>&1; then :; \
-         else [ -t 1 ] || echo recant-missing; exit {MISSING}; fi; exec {sudo}\"$r\" far{then}"
+         else [ -t 1 ] || echo recant-missing; exit {MISSING}; fi; {then}'"
     )
 }
 
 fn relay(sudo: bool) -> String {
-    find("'", sudo)
+    find(if sudo { "exec sudo -n \"$r\" far" } else { "exec \"$r\" far" })
 }
 
+/// Where sudo is to start recant the shell stays: by the exit status, which is all that comes from a terminal, what sudo refuses cannot be told
+/// from how a verb ended. recant tells the shell by a signal that it was started; where none came it says there what stood against it.
 fn on_terminal(sudo: bool, word: &str) -> String {
-    find(&format!(" --request \"$1\"' sh {word}"), sudo)
+    let text = if sudo {
+        find(
+            "b=; trap \"b=1\" USR1; trap : INT QUIT; sudo -n \"$r\" far --request \"$1\" --tells $$; s=$?; \
+             [ -n \"$b\" ] || exec \"$r\" far --unstarted $s; exit $s",
+        )
+    } else {
+        find("exec \"$r\" far --request \"$1\"")
+    };
+    format!("{text} sh {word}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_texts_are_ones_that_every_shell_reads_alike() {
+        for sudo in [false, true] {
+            for text in [relay(sudo), on_terminal(sudo, "WORD").replace(" sh WORD", "")] {
+                let inside = text.strip_prefix("exec sh -c '").and_then(|text| text.strip_suffix('\''));
+                assert!(inside.is_some_and(|inside| !inside.contains(['\'', '!', '\\', '\n', '`'])), "{text}");
+            }
+        }
+    }
 }

@@ -254,6 +254,12 @@ pub struct Far {
     /// Carry out this request on the terminal that there is
     #[arg(long, value_name = "BASE64")]
     pub request: Option<String>,
+    /// Tell this shell by SIGUSR1, before anything is done, that recant was started
+    #[arg(long, value_name = "PID", requires = "request")]
+    pub tells: Option<i32>,
+    /// Only say why sudo, which ended with this status, has not started recant
+    #[arg(long, value_name = "STATUS", conflicts_with = "request")]
+    pub unstarted: Option<u8>,
     /// Only tell by the exit status whether this is the protocol
     #[arg(long, value_name = "N")]
     pub speaks: Option<u32>,
