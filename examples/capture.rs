@@ -84,7 +84,7 @@ fn attempt() -> Result<Exit, Error> {
         hide: Vec::new(),
         scratch: Vec::new(),
         program: argv.first().cloned().unwrap_or_default(),
-        known: read::<Place>(&store, "places").into_iter().map(|place| place.path).collect(),
+        known: read::<Place>(&store, "places"),
         tag: "20260101-000000-test".into(),
         since: recant::fs::exact_now(),
     };
@@ -139,5 +139,5 @@ fn read<T: serde::de::DeserializeOwned>(store: &AbsPath, name: &str) -> Vec<T> {
 
 fn facts<'a>(held: &'a Dir, places: &'a [Place], store: &'a AbsPath, started: Time, known: &'a Changes) -> Facts<'a> {
     let route = Route::of(rustix::process::geteuid().as_raw());
-    Facts { held, places, store, started, first: started, known, hides: &[], scratch: &[], route }
+    Facts { held, places, store, started, first: started, known, hides: &[], scratch: &[], cut_off: false, route }
 }

@@ -417,9 +417,13 @@ fn timers_and_jobs_are_given_what_takes_the_commit_back() {
         (
             "systemd",
             "systemd-run",
-            "#!/bin/sh\necho \"$@\" > ../given\nwhile [ \"$1\" != -- ]; do shift; done; shift; \"$@\" &\n",
+            "#!/bin/sh\necho \"$@\" > ../given\nwhile [ \"$1\" != -- ]; do shift; done; shift; \"$@\" > ../said 2>&1 &\n",
         ),
-        ("at", "at", "#!/bin/sh\necho \"$@\" > ../given\ncat > ../job\nsh ../job &\n"),
+        (
+            "at",
+            "at",
+            "#!/bin/sh\npwd >> \"$RECANT_STORE/../given\"\necho \"$@\" >> \"$RECANT_STORE/../given\"\ncd \"$RECANT_STORE\"\ncat > ../job\nsh ../job > ../said 2>&1 &\n",
+        ),
     ] {
         let mut world = World::new();
         let bin = world.root().join("b'in");
@@ -438,10 +442,15 @@ fn timers_and_jobs_are_given_what_takes_the_commit_back() {
         let told = said.json()["confirm"]["by"].as_str().expect("who").to_owned();
         assert!(told.starts_with(by), "{told}");
         let given = std::fs::read_to_string(world.root().join("given")).expect("what it was given");
-        let wanted = if by == "at" { "-t 2" } else { "--on-active=1s" };
+        // at begins a job in the folder that it was called in.
+        let wanted = if by == "at" { "/\n-t 2" } else { "--on-active=1s" };
         assert!(given.contains(wanted), "{given}");
         wait_until("the rollback", || !store.join("unconfirmed").join(&id).exists());
         before.assert_same(&world.manifest(), by);
+        // What goes by mail, or into a journal: that it was rolled back, and nothing else.
+        let said = || std::fs::read_to_string(world.root().join("said")).unwrap_or_default();
+        wait_until("its word", || !said().is_empty());
+        assert!(said().contains("was not confirmed by") && said().lines().count() == 1, "{}", said());
     }
 }
 
@@ -500,4 +509,110 @@ fn a_commit_that_is_done_is_said_to_be_done_though_its_time_cannot_be_noted_once
         assert!(n < 500, "no step failed after the commit");
     }
     assert!(late >= 2, "{late}");
+}
+
+/// What is done is said to be done, and what is left is named, though the log cannot tell of it.
+#[test]
+fn a_watch_whose_note_fails_has_done_its_work_all_the_same() {
+    for conflict in [false, true] {
+        let (world, id, before) = scene();
+        let said = world.call(["commit", &id, "--confirm-within", "3s", "--json"]).run().ok();
+        let pid = watcher(&said);
+        if conflict {
+            world.write("edited", "by somebody");
+        }
+        let log = world.store().join("log.jsonl");
+        std::fs::rename(&log, log.with_extension("kept")).expect("a log");
+        std::fs::create_dir(&log).expect("a folder in its place");
+        wait_until("the watcher's end", || !is_there(pid));
+        let status = world.recant("status --json").ok().json();
+        if conflict {
+            assert_eq!(world.status(&id), "committed");
+            let failed = status["unconfirmed"][0]["failed"].as_array().expect("what was left").clone();
+            assert_eq!(failed.len(), 1, "{status}");
+            assert!(failed[0].as_str().is_some_and(|why| why.contains("tree/edited")), "{status}");
+            world.write("edited", "new");
+        } else {
+            before.assert_same(&world.manifest(), "rolled back by itself");
+            assert_eq!(status["unconfirmed"], Value::Array(Vec::new()), "{status}");
+        }
+        std::fs::remove_dir(&log).expect("the folder");
+        std::fs::rename(log.with_extension("kept"), &log).expect("the log");
+    }
+}
+
+/// So has the next verb, which says what is true.
+#[test]
+fn one_that_is_taken_back_by_the_next_verb_is_said_to_be_so_though_the_log_cannot_be_written() {
+    let (world, id, before) = scene();
+    let said = world.call(["commit", &id, "--confirm-within", "1h", "--json"]).run().ok();
+    kill(watcher(&said));
+    overdue(&world, &id, None);
+    let log = world.store().join("log.jsonl");
+    std::fs::remove_file(&log).expect("a log");
+    std::fs::create_dir(&log).expect("a folder in its place");
+    let said = world.recant("session new");
+    assert!(said.stderr().contains("rolled back, 4 taken back") && !said.stderr().contains("and stays"), "{said}");
+    assert!(said.stderr().contains("the log does not tell of it") && said.stderr().contains("log.jsonl"), "{said}");
+    before.assert_same(&world.manifest(), "rolled back by the next verb");
+}
+
+/// A full disk at any step of a watch: what was not taken back is told by `status`, and goes with the next verb.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_watch_of_which_any_step_fails_leaves_nothing_that_is_not_told() {
+    let waiting = || {
+        let (world, id, before) = scene();
+        world.call(["commit", &id, "--confirm-within", "1h"]).env("RECANT_CONFIRM_BY", "nobody").run().ok();
+        overdue(&world, &id, None);
+        (world, id, before)
+    };
+    let watch = |world: &World, id: &str, steps: &str| world.call(["confirm", "--watch", id]).env("RECANT_STEPS", steps).run();
+    let count = {
+        let (world, id, _) = waiting();
+        let log = world.root().join("steps");
+        watch(&world, &id, &format!("log:{}", log.display())).ok();
+        std::fs::read_to_string(log).expect("steps").lines().count()
+    };
+    let (mut back, mut told) = (0, 0);
+    for n in 1..=count {
+        let (world, id, before) = waiting();
+        let said = watch(&world, &id, &format!("fail:{n}:28"));
+        let what = format!("step {n} of {count} failed: {said}");
+        if world.status(&id) == "rolled_back" {
+            back += 1;
+            before.assert_same(&world.manifest(), &what);
+        } else {
+            let status = world.recant("status --json").json();
+            let row = &status["unconfirmed"][0];
+            assert_eq!((&row["session"], &row["overdue"]), (&id.as_str().into(), &true.into()), "{what}: {status}");
+            told += 1;
+        }
+        world.recant("session new").ok();
+        before.assert_same(&world.manifest(), &what);
+        assert_eq!(world.status(&id), "rolled_back", "{what}");
+        world.assert_tidy(&what);
+        assert!(!record(&world, &id).exists(), "{what}");
+    }
+    assert!(back > 10 && told > 10, "{back} taken back, {told} told, of {count}");
+}
+
+#[test]
+fn what_waits_cannot_be_discarded_and_the_advice_can_be_followed() {
+    let (world, id, before) = scene();
+    world.call(["commit", &id, "--confirm-within", "1h"]).run().ok();
+    let said = world.call(["discard", &id, "-y"]).run().with(1);
+    assert!(said.stderr().contains(&format!("cannot discard {id}: it is committed, and waits to be confirmed until ")), "{said}");
+    assert!(said.stderr().contains(&format!("recant rollback {id} takes it back, then discard it")), "{said}");
+    assert!(!said.stderr().contains("prune"), "{said}");
+    world.call(["rollback", &id]).run().ok();
+    world.call(["discard", &id, "-y"]).run().ok();
+    before.assert_same(&world.manifest(), "taken back by hand");
+    // Confirmed, it is as any other.
+    let (world, id, _) = scene();
+    world.call(["commit", &id, "--confirm-within", "1h"]).run().ok();
+    world.call(["confirm", &id]).run().ok();
+    let said = world.call(["discard", &id, "-y"]).run().with(1);
+    assert!(said.stderr().contains(&format!("recant checkpoint prune {id}")), "{said}");
+    world.call(["checkpoint", "prune", &id, "-y"]).run().ok();
 }

@@ -50,15 +50,22 @@ impl Scene {
         self
     }
 
+    /// The number of the first step of this kind.
     fn step_of(&self, call: &str, name: &str) -> usize {
+        self.steps_of(call, name)[0]
+    }
+
+    fn steps_of(&self, call: &str, name: &str) -> Vec<usize> {
         let log = self.world.root().join("steps");
         self.keep();
         self.world.call([self.verb, &self.id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
         let steps = std::fs::read_to_string(&log).expect("a log of steps");
         std::fs::remove_file(log).expect("the log");
         self.reset();
-        let at = steps.lines().position(|step| step.contains(call) && step.contains(name));
-        at.unwrap_or_else(|| panic!("no {call}{name} in\n{steps}")) + 1
+        let of_it = |(_, step): &(usize, &str)| step.contains(call) && step.contains(name);
+        let found: Vec<_> = steps.lines().enumerate().filter(of_it).map(|(at, _)| at + 1).collect();
+        assert!(!found.is_empty(), "no {call}{name} in\n{steps}");
+        found
     }
 
     /// Tree and store as they are now are what [`Self::reset`] gives back.
@@ -405,7 +412,7 @@ fn what_was_not_done_is_not_finished_and_what_was_tidied_up_is_not_undone() {
     calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "undone");
     // Killed once settling had begun.
     let scene = Scene::new("commit", false);
-    let n = scene.step_of("openat ", "log.jsonl");
+    let n = scene.steps_of("unlinkat ", ".old").pop().expect("the former manifest goes") + 1;
     scene.kill_before(n);
     let on_tree = scene.world.manifest();
     std::fs::write(scene.world.session(&scene.id).join("session.json"), "x").expect("a write");
@@ -415,6 +422,35 @@ fn what_was_not_done_is_not_finished_and_what_was_tidied_up_is_not_undone() {
     on_tree.assert_same(&scene.world.manifest(), "finished");
     scene.world.recant(&format!("rollback {}", scene.id)).ok();
     calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "rolled back");
+}
+
+/// The header's name was lost in a power cut, the manifest's and the line of the log were not.
+#[test]
+fn what_only_the_log_and_the_manifest_say_was_sealed_is_undone_and_the_log_says_so() {
+    for verb in ["commit", "rollback"] {
+        let scene = Scene::new(verb, false);
+        let (header, manifest) = ("session.json", "checkpoint/manifest.jsonl");
+        let read = |name: &str| std::fs::read(scene.world.session(&scene.id).join(name)).ok();
+        let (header_before, manifest_before) = (read(header).expect("a header"), read(manifest));
+        scene.kill_before(scene.step_of("openat ", "log.jsonl") + 2);
+        assert_ne!(read(manifest), manifest_before, "it has its name");
+        std::fs::write(scene.world.session(&scene.id).join(header), header_before).expect("a write");
+        let results = || {
+            let said = scene.world.recant("log --json").ok().json();
+            let of_it = |entry: &serde_json::Value| Some(entry["result"].as_str()?.to_string()).filter(|_| entry["verb"] == verb);
+            said["entries"].as_array().expect("a log").iter().filter_map(of_it).collect::<Vec<_>>()
+        };
+        assert_eq!(results().first().map(String::as_str), Some("done"));
+        let said = scene.world.recant("recover").ok();
+        calm(&scene.before).assert_same(&calm(&scene.world.manifest()), &format!("{said}"));
+        assert_eq!(read(manifest), manifest_before, "the former manifest is back");
+        assert_eq!(results().first().map(String::as_str), Some("undone"), "{said}");
+        scene.assert_over(verb);
+        for verb in if verb == "commit" { ["commit", "rollback"] } else { ["rollback", "redo"] } {
+            scene.world.recant(&format!("{verb} {}", scene.id)).ok();
+        }
+        assert_eq!(results().first().map(String::as_str), Some("done"));
+    }
 }
 
 /// The last of all steps has swapped the names; the original does not lie in the checkpoint yet.

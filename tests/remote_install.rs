@@ -9,6 +9,8 @@ mod ssh;
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use common::{Said, World};
 use ssh::{Host, Net};
@@ -28,6 +30,34 @@ struct Near {
     world: World,
     net: Net,
     binary: PathBuf,
+}
+
+/// A file system of the test's own over the home of a machine, as long as this lives.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn over(host: &Host, options: &str) -> Option<Self> {
+        if !common::is_root(&format!("a home that is mounted {options}")) {
+            return None;
+        }
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("mode=755,{options}"), "tmpfs"]).arg(&host.home);
+        assert!(mount.status().unwrap().success(), "{mount:?}");
+        Some(Self(host.home.clone()))
+    }
+
+    fn now(&self, options: &str) {
+        let mut mount = Command::new("mount");
+        mount.args(["-o", &format!("remount,{options}")]).arg(&self.0);
+        assert!(mount.status().unwrap().success(), "{mount:?}");
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Lazily: a store's process may still be in it.
+        let _gone = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
 }
 
 fn near() -> Option<Near> {
@@ -170,4 +200,86 @@ fn doctor_tells_of_both_sides() {
             .stdout()
             .contains("not static, so that it cannot be put on other machines: make static")
     );
+}
+
+/// The commands that a refusal names, as a person would type them.
+fn remedy(said: &Said) -> String {
+    let text = said.stderr();
+    let at = text.find("scp ").unwrap_or_else(|| panic!("no command: {said}"));
+    text[at..].lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn a_home_where_nothing_may_be_run_is_named_and_what_is_said_to_help_does() {
+    let Some(near) = near() else { return };
+    let host = near.net.bare("web1");
+    let Some(home) = Mounted::over(&host, "noexec") else { return };
+    let said = near.recant("-H web1 session new").with(1);
+    assert!(said.stderr().contains("web1: recant cannot be put there: it does not run below ~/.cache/recant/bin"), "{said}");
+    assert!(said.stderr().contains("mounted noexec") && said.stderr().contains("nothing was changed"), "{said}");
+    assert_eq!(placed(&host), [""; 0]);
+    let wanted = format!("scp {} web1:/tmp/recant && ssh web1 sudo install /tmp/recant /usr/local/bin/", near.binary.display());
+    assert_eq!(remedy(&said), wanted);
+    // Into PATH, as it says; this one is the machine's own.
+    let bin = near.world.root().join("hosts/web1/bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::copy(&near.binary, bin.join("recant")).unwrap();
+    host.write(".noise", format!("PATH={}:$PATH", bin.display()));
+    let id = near.recant("-H web1 session new").ok().stdout().trim().to_owned();
+    // One that was put there before it was mounted so is passed by.
+    home.now("exec");
+    host.write(&format!(".cache/recant/bin/{VERSION}/recant"), std::fs::read(&near.binary).unwrap());
+    std::fs::set_permissions(host.recant(), PermissionsExt::from_mode(0o755)).unwrap();
+    near.recant("-H web1 list").ok();
+    home.now("noexec");
+    assert!(near.recant("-H web1 list").ok().stdout().contains(&id));
+}
+
+#[test]
+fn a_home_that_is_mounted_read_only_is_named() {
+    let Some(near) = near() else { return };
+    let host = near.net.bare("web1");
+    let Some(home) = Mounted::over(&host, "rw") else { return };
+    home.now("ro");
+    let said = near.recant("-H web1 status").with(1);
+    assert!(said.stderr().contains("~/.cache/recant/bin cannot be made or written to"), "{said}");
+    assert!(remedy(&said).ends_with("ssh web1 sudo install /tmp/recant /usr/local/bin/"), "{said}");
+    home.now("rw");
+    near.recant("-H web1 status").ok();
+}
+
+/// This side's buffers take all of it at once, and the line takes long: that is no silence.
+#[test]
+fn a_slow_line_is_no_far_side_that_is_silent() {
+    let Some(near) = near() else { return };
+    let Some(net) = near.net.apart() else { return };
+    let settings = |timeout: &str| {
+        near.world.config(&format!("[remote]\nssh = 'ssh -F {}'\ntimeout = '{timeout}'\n", net.settings().display()));
+    };
+    settings("3s");
+    let host = net.bare("web1");
+    let length = std::fs::metadata(&near.binary).unwrap().len();
+    // About nine seconds.
+    if !host.slow(&format!("{}bit", length * 8 / 9)) {
+        return;
+    }
+    let start = Instant::now();
+    near.world.program(&near.binary, ["-H", "web1", "session", "new"]).run().ok();
+    assert!(start.elapsed() > Duration::from_secs(6), "the line was not slow: {:?}", start.elapsed());
+    assert!(std::fs::read(host.recant()).unwrap() == std::fs::read(&near.binary).unwrap());
+    assert_eq!(placed(&host), [VERSION.to_owned(), format!("{VERSION}/recant")]);
+    // One that goes away meanwhile is.
+    std::fs::remove_dir_all(host.home.join(".cache")).unwrap();
+    let mut call = near.world.program(&near.binary, ["-H", "web1", "list"]).command();
+    let child = call.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let bin = host.home.join(".cache/recant/bin");
+    ssh::until("the copy has begun", || std::fs::read_dir(&bin).is_ok_and(|names| names.count() > 0));
+    host.plug(false);
+    let start = Instant::now();
+    let ended = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "{text}");
+    assert!(text.contains("web1: no answer for 3 s"), "{text}");
+    assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
+    assert!(!host.recant().exists());
 }

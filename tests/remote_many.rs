@@ -7,6 +7,7 @@ mod common;
 mod ssh;
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use common::World;
@@ -140,6 +141,7 @@ fn what_all_of_them_get_is_not_held_in_memory() {
     let mut world = World::new();
     let Some(net) = Net::new(&mut world) else { return };
     let hosts = ["a", "b"].map(|name| net.host(name));
+    let kept = temporary(&mut world);
     const MIB: usize = 1 << 20;
     let id = world.begin();
     world.stage_write(&id, "large", vec![b'x'; 64 * MIB]);
@@ -153,8 +155,74 @@ fn what_all_of_them_get_is_not_held_in_memory() {
     for (row, host) in said.json_lines().iter().zip(&hosts) {
         assert_eq!((&row["host"], &row["documents"][0]["session"]), (&host.name.as_str().into(), &id.as_str().into()), "{said}");
     }
-    let left = std::fs::read_dir(world.store())
-        .expect("the store")
-        .filter(|name| name.as_ref().expect("a name").file_name().to_string_lossy().starts_with(".spool"));
-    assert_eq!(left.count(), 0);
+    assert_eq!(names(&kept), [""; 0]);
+}
+
+/// A folder of the world's own for what is kept in the meantime.
+fn temporary(world: &mut World) -> PathBuf {
+    let folder = world.root().join("temporary");
+    std::fs::create_dir(&folder).expect("a folder");
+    world.set("TMPDIR", &folder);
+    folder
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).expect("a folder");
+    names.map(|name| name.expect("a name").file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// The process has begun to keep what it reads: a file without a name.
+fn keeps(pid: u32, folder: &Path) -> bool {
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    open.into_iter().any(|fd| std::fs::read_link(fd.path()).is_ok_and(|to| to.starts_with(folder)))
+}
+
+#[test]
+fn a_signal_while_standard_input_for_all_is_read_ends_it_and_none_is_begun() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let hosts = ["a", "b"].map(|name| net.host(name));
+    let kept = temporary(&mut world);
+    for (signal, status) in [(Signal::INT, Some(130)), (Signal::TERM, Some(143)), (Signal::KILL, None)] {
+        let mut command = world.call(["-H", "a,b", "session", "import"]).command();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        // It stays open: no end of it comes.
+        let mut stdin = child.stdin.take().expect("a pipe");
+        std::io::Write::write_all(&mut stdin, b"the beginning of what never comes whole").expect("it is taken");
+        ssh::until("it is kept", || keeps(child.id(), &kept));
+        assert_eq!(names(&kept), [""; 0], "{signal:?}: it has a name");
+        rustix::process::kill_process(Pid::from_child(&child), signal).expect("it runs");
+        let output = child.wait_with_output().expect("its end");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), status, "{text}");
+        if status.is_some() {
+            assert_eq!(text.matches("asked to end").count(), 2, "{signal:?}: {text}");
+        }
+        drop(stdin);
+        assert_eq!(names(&kept), [""; 0], "{signal:?}");
+        assert!(hosts.iter().all(|host| !host.store().exists()), "{signal:?}: one was begun");
+    }
+}
+
+/// Killed before any of its own steps, it leaves no name either.
+#[cfg(feature = "crash-points")]
+#[test]
+fn what_is_kept_for_all_leaves_nothing_when_its_process_is_killed_before_any_step() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let _hosts = ["a", "b"].map(|name| net.host(name));
+    let kept = temporary(&mut world);
+    let mut killed = 0;
+    for n in 1.. {
+        let script = "exec \"$0\" -H a,b session import < /dev/null";
+        let call = world.program("sh", ["-c", script, env!("CARGO_BIN_EXE_recant")]);
+        let said = call.env("RECANT_STEPS", format!("kill:{n}")).run();
+        assert_eq!(names(&kept), [""; 0], "before step {n}");
+        if said.status != 137 || said.stdout().contains("137") {
+            break;
+        }
+        killed += 1;
+    }
+    assert!(killed >= 1);
 }

@@ -58,6 +58,10 @@ fn a_commit_on_three_machines_is_on_all_and_on_none_where_the_network_of_one_is_
     let said = all("commit");
     assert_ne!(said.status, 0, "{said}");
     assert!(said.stdout().contains("web2: no answer for 3 s"), "{said}");
+    // Nor was it done there and taken back.
+    for name in ["web1", "web3"] {
+        assert!(said.stdout().contains(&format!("{name}  not begun")), "{said}");
+    }
     for (host, before) in hosts.iter().zip(&before) {
         before.assert_same(&tree(host), &format!("{}, with no way to web2: {said}", host.name));
     }

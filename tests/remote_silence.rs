@@ -214,3 +214,49 @@ fn a_person_who_is_asked_by_ssh_may_take_longer() {
     assert!(text.contains("Enter passphrase") && !text.contains("no answer"), "{text}{said}");
     assert!(world.root().join("hosts/web1/home/.local/share/recant/sessions").exists(), "{text}");
 }
+
+/// As with a shared connection, whose process stays for the next: what it has to say by then is said.
+#[test]
+fn an_ssh_that_stays_after_the_last_word_keeps_nobody_waiting() {
+    let world = World::new();
+    let pid = world.root().join("stays");
+    let recant = env!("CARGO_BIN_EXE_recant");
+    let stays = format!("{recant} far; echo $$ > {}; exec sleep 60", pid.display());
+    script(&world, &stays, "1h");
+    for words in ["-H web1 session new", "-H web1,web1:22 list"] {
+        let start = Instant::now();
+        world.recant(words).ok();
+        assert!(start.elapsed() < Duration::from_secs(30), "{words}: {:?}", start.elapsed());
+        let stayed = std::fs::read_to_string(&pid).expect("it has ended there").trim().parse().expect("a number");
+        // It may be what others go through.
+        assert!(is_there(stayed), "{words}: it was ended");
+        signal(stayed, Signal::KILL);
+    }
+}
+
+#[test]
+fn a_login_that_writes_without_end_is_given_up_and_ends() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let host = net.host("web1");
+    // Not this is what ends it.
+    patient(&world, &net, "30s");
+    for noise in ["while :; do echo babble; done", "exec cat /dev/zero", "while :; do echo >&2 babble; echo babble; done"] {
+        host.write(".noise", noise);
+        for words in ["-H web1 session new", "-H web1, session new"] {
+            let start = Instant::now();
+            let said = world.recant(words).with(1);
+            assert!(said.stderr_lossy().contains("web1: its login writes without end"), "{noise}: {words}");
+            assert!(said.stderr_lossy().contains("nothing is known to have been done on web1"), "{noise}: {words}");
+            assert!(start.elapsed() < Duration::from_secs(60), "{noise}: {:?}", start.elapsed());
+        }
+        let writes = |pid: i32| {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            !stat.contains(") Z ") && !is_sshd(pid) && !stat.is_empty()
+        };
+        ssh::until("it has ended there", || host.connections().into_iter().flat_map(below).all(|pid| !writes(pid)));
+    }
+    assert!(!host.store().exists());
+    host.write(".noise", "");
+    world.recant("-H web1 session new").ok();
+}

@@ -1,9 +1,10 @@
 //! Writes out what a command writes while it still runs: the one sync at the run's end then has little left to do. Nothing rests on it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::plan::Laid;
 use crate::fs;
@@ -19,23 +20,53 @@ const STEP: Used = Used { bytes: 64 << 20, inodes: 10_000 };
 /// The same at the command's end: less is synced in no time.
 const LAST: Used = Used { bytes: 1 << 20, inodes: 100 };
 
-/// What is in use on a file system, bytes that wait for their blocks included.
-#[derive(Debug, Clone, Copy)]
+/// Between two looks through the uppers is so many times the time that one took.
+const REST: u32 = 10;
+
+/// What is in use, bytes that wait for their blocks included.
+#[derive(Debug, Clone, Copy, Default)]
 struct Used {
     bytes: u64,
     inodes: u64,
 }
 
-/// The uppers' file system, and the thread that writes it out.
+impl Used {
+    /// Whether it is as much more than `before` as `step` says, in one of both.
+    fn is_beyond(self, before: Self, step: Self) -> bool {
+        self.bytes >= before.bytes + step.bytes || self.inodes >= before.inodes + step.inodes
+    }
+
+    /// The lesser of both: what was removed counts from where it is now.
+    fn min(self, now: Self) -> Self {
+        Self { bytes: self.bytes.min(now.bytes), inodes: self.inodes.min(now.inodes) }
+    }
+}
+
+/// The uppers, and the thread that writes them out.
+///
+/// What others write to their file system is none of the run's: it would wait for that at its end, though it holds nothing. But the file system's own
+/// count tells for the price of one call that nothing was written at all; the uppers are looked through only where it has grown.
 #[derive(Debug)]
 pub(super) struct Ahead {
     /// Opened for this alone: an error that is told here is told once more to the final sync, which has its own.
     dir: Option<Dir>,
-    /// When the last thread began.
+    uppers: Vec<PathBuf>,
+    /// What was in use on the file system when the last thread began.
     before: Used,
-    writing: Option<JoinHandle<()>>,
+    writing: Option<JoinHandle<Looked>>,
+    /// What the last thread found.
+    looked: Looked,
     /// The thread is to write out once more before it ends.
     again: Arc<AtomicBool>,
+}
+
+/// What a look through the uppers found.
+#[derive(Debug, Clone, Copy, Default)]
+struct Looked {
+    /// What they held when they were last written out.
+    written: Used,
+    /// Not before this is it done again.
+    next: Option<Instant>,
 }
 
 impl Ahead {
@@ -44,14 +75,19 @@ impl Ahead {
         let upper = laid.layers.first().filter(|_| laid.memory.is_none()).map(|layer| &layer.upper);
         // Without it nothing is amiss but time.
         let dir = upper.and_then(|upper| upper.open_below(b"").ok()).filter(Dir::readable);
-        let before = dir.as_ref().and_then(used).unwrap_or(Used { bytes: 0, inodes: 0 });
-        Self { dir, before, writing: None, again: Arc::default() }
+        let before = dir.as_ref().and_then(used).unwrap_or_default();
+        // The copies of mounted files are small, and there before the command is.
+        let uppers = laid.layers.iter().filter(|layer| layer.file.is_none()).map(|layer| layer.upper.path().to_owned()).collect();
+        Self { dir, uppers, before, writing: None, looked: Looked::default(), again: Arc::default() }
     }
 
     /// Begins to write out where enough has been written since the last time, and that has ended.
     pub fn look(&mut self) {
         if self.writing.as_ref().is_none_or(JoinHandle::is_finished) {
-            self.begin_from(STEP);
+            self.end();
+            if self.looked.next.is_none_or(|next| next <= Instant::now()) {
+                self.begin_from(STEP);
+            }
         }
     }
 
@@ -59,35 +95,53 @@ impl Ahead {
     pub fn finish(&mut self) {
         self.again.store(true, Ordering::Relaxed);
         if self.writing.as_ref().is_none_or(JoinHandle::is_finished) {
+            self.end();
             self.begin_from(LAST);
         }
     }
 
     fn begin_from(&mut self, step: Used) {
-        self.end();
         let Some((dir, now)) = self.dir.as_ref().and_then(|dir| Some((dir, used(dir)?))) else { return };
-        if now.bytes < self.before.bytes + step.bytes && now.inodes < self.before.inodes + step.inodes {
-            // What was removed counts from where it is now.
-            self.before = Used { bytes: self.before.bytes.min(now.bytes), inodes: self.before.inodes.min(now.inodes) };
+        if !now.is_beyond(self.before, step) {
+            self.before = self.before.min(now);
             return;
         }
         self.before = now;
         let Ok(own) = dir.open_below(b"") else { return };
         self.again.store(false, Ordering::Relaxed);
         let again = Arc::clone(&self.again);
+        let (uppers, mut looked) = (self.uppers.clone(), self.looked);
         let write_out = move || {
-            fs::write_all_out(&own);
+            looked.write_out(&uppers, step, &own);
             // Asked for a moment too late it is not done: the final sync does it.
             if again.swap(false, Ordering::Relaxed) {
-                fs::write_all_out(&own);
+                looked.write_out(&uppers, LAST, &own);
             }
+            looked
         };
         self.writing = std::thread::Builder::new().spawn(write_out).ok();
     }
 
     fn end(&mut self) {
-        if let Some(writing) = self.writing.take() {
-            let _promised_nothing = writing.join();
+        if let Some(Ok(looked)) = self.writing.take().map(JoinHandle::join) {
+            self.looked = looked;
+        }
+    }
+}
+
+impl Looked {
+    /// Writes out where the uppers hold so much more than the last time.
+    fn write_out(&mut self, uppers: &[PathBuf], step: Used, dir: &Dir) {
+        let begun = Instant::now();
+        // A look costs by the objects that there are: of a million, the next one is due once there are half as many again.
+        let step = Used { inodes: step.inodes.max(self.written.inodes / 2), ..step };
+        let held = held_in(uppers, |held| held.is_beyond(self.written, step));
+        self.next = Some(Instant::now() + begun.elapsed() * REST);
+        if held.is_beyond(self.written, step) {
+            self.written = held;
+            fs::write_all_out(dir);
+        } else {
+            self.written = self.written.min(held);
         }
     }
 }
@@ -97,6 +151,21 @@ impl Drop for Ahead {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// What lies below some folders, as far as it takes to have `enough`. What vanishes meanwhile, or can't be listed, counts as nothing.
+fn held_in(folders: &[PathBuf], enough: impl Fn(Used) -> bool) -> Used {
+    use std::os::unix::fs::MetadataExt;
+    let below = |folder| walkdir::WalkDir::new(folder).min_depth(1).into_iter().filter_map(Result::ok);
+    let mut held = Used::default();
+    for entry in folders.iter().flat_map(below) {
+        let blocks = entry.metadata().map_or(0, |meta| meta.blocks());
+        held = Used { bytes: held.bytes + blocks * 512, inodes: held.inodes + 1 };
+        if enough(held) {
+            break;
+        }
+    }
+    held
 }
 
 fn used(dir: &Dir) -> Option<Used> {

@@ -45,6 +45,12 @@ pub enum Error {
         /// What is private.
         place: &'static str,
     },
+    /// What is mounted there has no name any more, so that the mount can't be moved into an overlay.
+    #[error("cannot capture what lies around the mount {path}: what is mounted there was deleted")]
+    DeletedMount {
+        /// The mount point.
+        path: AbsPath,
+    },
     /// The working folder has an owner or group that a user namespace can't map.
     #[error("cannot capture {path}: it belongs to {belongs}, whose files an ordinary user's capture cannot change")]
     Unmapped {
@@ -115,6 +121,7 @@ impl Failure for Error {
             | Error::NotAsPlanned { .. }
             | Error::WorkingFolder { .. }
             | Error::StoreInPrivate { .. }
+            | Error::DeletedMount { .. }
             | Error::Unmapped { .. }
             | Error::GainsRights { .. }
             | Error::FolderAsDescriptor { .. }
@@ -150,6 +157,7 @@ impl Failure for Error {
             Error::SetUp { remedy, .. } => remedy.clone(),
             Error::WorkingFolder { .. } => Some("change to another folder first".into()),
             Error::StoreInPrivate { .. } => Some("use another store: --store DIR, RECANT_STORE".into()),
+            Error::DeletedMount { path } => Some(format!("take the mount away, nothing can be in it: umount {path}")),
             Error::Unmapped { group: Some(group), .. } => Some(format!("run it with that group: sg {group} -c 'recant run …'")),
             Error::Unmapped { group: None, .. } => Some("run it as that user, or from another folder".into()),
             Error::GainsRights { .. } => Some("put it the other way round: sudo recant run -- …".into()),
@@ -165,7 +173,9 @@ impl Failure for Error {
             Error::SetUp { path, .. } | Error::NotAsPlanned { path, .. } | Error::WorkingFolder { path, .. } => {
                 Some(path.clone())
             }
-            Error::Unmapped { path, .. } | Error::StoreInPrivate { path, .. } => Some(path.to_string()),
+            Error::Unmapped { path, .. } | Error::DeletedMount { path } | Error::StoreInPrivate { path, .. } => {
+                Some(path.to_string())
+            }
             Error::Uncollected { why, .. } => why.path(),
             Error::Io(error) => Some(error.path.clone()),
             _ => None,

@@ -24,7 +24,7 @@ use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Changes, Sort};
 use crate::session::header::{Counts, Sizes};
-use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id, is_this_boot};
+use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id};
 use crate::session::store::{Locked, Store};
 use crate::tree::state::State;
 
@@ -119,11 +119,10 @@ pub fn hold(
 fn begin(fs: &Fs, session: &mut Locked, record: &Run, command: String) -> Result<(), Error> {
     let mut header = session.header.clone();
     (header.uncollected, header.command) = (true, Some(command));
-    let is_noted = session.header.uncollected && session.header.command == header.command;
     if session.header.lines > 0 {
-        session.keep_run(fs, record)?;
-        return if is_noted { Ok(()) } else { Ok(session.save(fs, header)?) };
+        return Ok(session.keep_run(fs, record, header)?);
     }
+    let is_noted = session.header.uncollected && session.header.command == header.command;
     session.note_run(fs, record)?;
     if is_noted { Ok(()) } else { Ok(session.save_later(fs, header)?) }
 }
@@ -183,6 +182,7 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Change
         known,
         hides: &record.hides,
         scratch: &record.scratch,
+        cut_off: record.may_lack(),
         route: Route::of(record.uid),
     }
 }
@@ -197,10 +197,12 @@ pub fn collect_ended(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64
 fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
     let held = session.dir.open_below(b"held").at("open the folder", session.dir.at(b"held"))?;
     let Some(mut record) = session.run()? else {
-        // Killed before the command could start.
+        // Killed before the command could start; or the power went, and the record with it.
+        let at = session.dir.at(b"run.json");
+        fs.unlink_if_there(at).at("remove", at)?;
         return keep_nothing(fs, session);
     };
-    let unsynced = !is_this_boot(&record.boot);
+    let unsynced = record.may_lack();
     let known = session.changes_as_written()?;
     let facts = facts(&held, &record, store, &known);
     let mut collected = collect(&facts, fs)?;

@@ -33,7 +33,7 @@ pub(super) struct Orders<'a> {
     /// Whether it has a network namespace of its own.
     pub network: Network,
     /// The command starts when the clock of files is past this.
-    pub started: Time,
+    pub ready_after: Time,
 }
 
 /// The signals that recant passes on. INT and QUIT of a terminal reach the command by themselves.
@@ -67,7 +67,7 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     if let Ground::Confined(confinement) = orders.ground {
         confinement.enforce().map_err(failed)?;
     }
-    wait_for_tick(orders.started);
+    wait_for_tick(orders.ready_after);
     let mut command = Some(start(orders, recant)?);
     loop {
         loop {
@@ -139,10 +139,10 @@ fn die_with_recant(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word>
 
 /// Files are stamped by a clock that ticks every 1 to 10 ms. Until it has moved on, a change from outside would bear a time at
 /// which the run had not begun. The set-up has taken most of a tick by now.
-fn wait_for_tick(started: Time) {
+fn wait_for_tick(past: Time) {
     // Bounded, should somebody set the clock back.
     for _ in 0..200 {
-        if fs::now() > started {
+        if fs::now() > past {
             return;
         }
         std::thread::sleep(std::time::Duration::from_micros(100));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::fs::StatVfs;
 
-use super::plan::Laid;
+use super::plan::{Laid, Layer};
 use crate::fs::dir::Dir;
 
 /// How often the free space is looked at: a disk that takes 1 GiB/s lets a command write 20 MiB too many.
@@ -51,9 +51,13 @@ impl<'a> Meter<'a> {
         self.max
     }
 
-    /// What the uppers hold, in bytes of blocks.
+    /// What the uppers hold, in bytes of blocks; of a mounted file, by how much it has grown.
     pub fn written(&self) -> u64 {
-        self.laid.layers.iter().map(|layer| blocks(layer.upper.path())).sum()
+        let of_the_command = |layer: &Layer| {
+            let copied = layer.file.as_ref().map_or(0, |(_, bytes)| *bytes);
+            blocks(layer.upper.path()).saturating_sub(copied)
+        };
+        self.laid.layers.iter().map(of_the_command).sum()
     }
 
     fn free_now(&self) -> u64 {

@@ -82,8 +82,7 @@ pub fn carry(fs: &Fs, session: &Session, memory: &Dir, run: &Run, changes: &mut 
         if !is_file || change.in_place() {
             continue;
         }
-        let Some((place, below)) = run.place_of(&change.path) else { continue };
-        let path = [format!("upper/{}/", place.k).as_bytes(), below].concat();
+        let Some(path) = run.upper_of(&change.path) else { continue };
         let file = memory.open_file_below(&path).at("open what is held of", &change.path)?;
         let stat = crate::fs::dir::stat_of(&file).at("look at what is held of", &change.path)?;
         let name = object_name(n);

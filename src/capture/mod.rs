@@ -25,6 +25,7 @@ pub mod collect;
 pub mod confine;
 mod descriptors;
 pub mod error;
+mod file;
 pub mod hold;
 mod init;
 pub mod inside;

@@ -5,6 +5,8 @@
 //! can't (a user namespace locks the mounts below each other): captured are the home folder, the project and the places for
 //! temporary files, each by an overlay in place.
 
+mod files;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
@@ -81,15 +83,29 @@ impl Places {
     pub fn choose(request: &Request, route: Route) -> Result<Self, Error> {
         refuse_private(&request.store, route)?;
         let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
-        let mut making =
-            Making { request, route, mounts: &mounts, places: Places::default(), opened: Vec::new(), looked: RefCell::default() };
+        let mut making = Making {
+            request,
+            route,
+            mounts: &mounts,
+            places: Places::default(),
+            opened: Vec::new(),
+            files: Vec::new(),
+            uncovered: Vec::new(),
+            deleted: None,
+            looked: RefCell::default(),
+        };
         let passes = making.passes();
         making.hide()?;
         let mut wanted = making.wanted();
+        making.add_files(&mut wanted);
         if route == Route::Root {
             making.add_mounts(&mut wanted);
         }
+        making.warn_of_uncovered();
         making.take_all(wanted);
+        if let Some(path) = making.deleted.take() {
+            return Err(Error::DeletedMount { path });
+        }
         making.say_rest();
         request.scratch.iter().for_each(|path| making.say(path, How::Scratch, "asked for", false));
         making.places.targets.retain(|target| !passes.iter().any(|pass| target.path.is_under(pass)));
@@ -135,11 +151,13 @@ struct Wanted {
     need: Need,
     /// It gets an overlay of its own even where another one covers it.
     apart: bool,
+    /// A folder; or a file that is mounted, or was when an earlier run of the session held it.
+    sort: Sort,
 }
 
 impl Wanted {
     fn new(path: AbsPath, why: impl Into<String>) -> Self {
-        Self { path, why: why.into(), need: Need::Must, apart: false }
+        Self { path, why: why.into(), need: Need::Must, apart: false, sort: Sort::Folder }
     }
 }
 
@@ -150,6 +168,12 @@ struct Making<'a> {
     places: Places,
     /// Folders whose folders are captured one by one.
     opened: Vec<AbsPath>,
+    /// The mounted files that are wanted, in path order.
+    files: Vec<AbsPath>,
+    /// Mounts that could be written bare, and are not captured.
+    uncovered: Vec<AbsPath>,
+    /// A mount that would have to be moved into an overlay, and whose folder or file was deleted.
+    deleted: Option<AbsPath>,
     /// What is at mount points, each looked at once, and the folder that the last one lies in: a container host has hundreds
     /// in one folder.
     looked: RefCell<Looked>,
@@ -204,7 +228,10 @@ impl Making<'_> {
         wanted.extend(temporary.map(|path| Wanted::new(path, "temporary files")));
         for also in &self.request.also {
             match real(also) {
-                Some(path) => wanted.push(Wanted::new(path, ALSO)),
+                Some(path) => {
+                    let sort = if self.is_mounted_file(&path) { Sort::File } else { Sort::Folder };
+                    wanted.push(Wanted { sort, ..Wanted::new(path, ALSO) });
+                }
                 None => {
                     if let Ok(path) = AbsPath::parse(also.as_os_str().as_encoded_bytes()) {
                         self.say(&path, How::Uncovered, "capture.also: no such folder", true);
@@ -212,10 +239,13 @@ impl Making<'_> {
                 }
             }
         }
-        for known in self.request.known.iter().filter(|path| stat(path).is_some()) {
+        for known in &self.request.known {
+            let sort = if known.file.is_some() { Sort::File } else { Sort::Folder };
             // Its upper has what the command must see, and the tree's own overlay has not.
             let why = "an earlier run of the session";
-            wanted.push(Wanted { apart: true, ..Wanted::new(known.clone(), why) });
+            if stat(&known.path).is_some_and(|stat| (stat.sort == Sort::File) == (sort == Sort::File)) {
+                wanted.push(Wanted { apart: true, sort, ..Wanted::new(known.path.clone(), why) });
+            }
         }
         wanted
     }
@@ -233,10 +263,10 @@ impl Making<'_> {
         let mut others: Vec<&Mount> = self.mounts.iter().filter(|mount| mount.point != top && !is_own(&mount.point)).collect();
         others.sort_by_key(|mount| mount.point.depth());
         let mut left = MOUNTS;
-        let mut uncovered = Vec::new();
         for mount in others {
             let is_wanted = wanted.iter().any(|place| place.path == mount.point);
-            let Some(stat) = self.point(&mount.point).filter(|stat| stat.mount == mount.id && !is_wanted) else { continue };
+            let seen = self.point(&mount.point).filter(|stat| stat.mount == mount.id && stat.sort != Sort::File && !is_wanted);
+            let Some(stat) = seen else { continue };
             let kernel_s = is_below(&mount.point, "/sys");
             if kernel_s && mount.point.depth() > 1 {
                 continue;
@@ -246,7 +276,7 @@ impl Making<'_> {
             } else if mount.read_only() {
                 (How::ReadOnly, "its file system is mounted read-only")
             } else if stat.sort != Sort::Folder {
-                (How::Uncovered, "a file that is mounted can't be captured")
+                (How::Uncovered, "what is mounted there is neither a folder nor a file")
             } else if left == 0 {
                 (How::Uncovered, "there are many mounts: it is captured where capture.also names it")
             } else {
@@ -254,20 +284,29 @@ impl Making<'_> {
                 wanted.push(Wanted { need: Need::OrReadOnly, ..Wanted::new(mount.point.clone(), "a mount") });
                 continue;
             };
-            if refuse.0 == How::Uncovered {
-                uncovered.push(mount.point.to_string());
-            }
-            self.say(&mount.point, refuse.0, refuse.1, false);
+            self.leave(&mount.point, refuse.0, refuse.1);
         }
-        // There may be hundreds, each of which is in the table.
-        if !uncovered.is_empty() {
-            let more = uncovered.len().saturating_sub(NAMED);
-            uncovered.truncate(NAMED);
-            let and = if more == 0 { String::new() } else { format!(" and {more} more mounts") };
-            let what =
-                format!("{}{and}: not captured, so read-only for the command (recant doctor tells why)", uncovered.join(", "));
-            self.places.warnings.push(what);
+    }
+
+    /// A mount that is not captured.
+    fn leave(&mut self, point: &AbsPath, how: How, why: impl Into<String>) {
+        if how == How::Uncovered {
+            self.uncovered.push(point.clone());
         }
+        self.say(point, how, why, false);
+    }
+
+    /// There may be hundreds, each of which is in the table.
+    fn warn_of_uncovered(&mut self) {
+        if self.uncovered.is_empty() {
+            return;
+        }
+        self.uncovered.sort_by_key(AbsPath::depth);
+        let named: Vec<String> = self.uncovered.iter().take(NAMED).map(ToString::to_string).collect();
+        let more = self.uncovered.len() - named.len();
+        let and = if more == 0 { String::new() } else { format!(" and {more} more mounts") };
+        let what = format!("{}{and}: not captured, so read-only for the command (recant doctor tells why)", named.join(", "));
+        self.places.warnings.push(what);
     }
 
     /// Turns what is wanted into targets, those that another one covers left out.
@@ -275,6 +314,7 @@ impl Making<'_> {
         // Stable: of two reasons for one path the first stays.
         wanted.sort_by(|a, b| a.path.cmp(&b.path));
         wanted.dedup_by(|a, b| a.path == b.path);
+        self.files = wanted.iter().filter(|place| place.sort == Sort::File).map(|place| place.path.clone()).collect();
         let mut kept: Vec<(AbsPath, u64)> = Vec::new();
         for place in wanted {
             let Some(mount) = mounts::containing(self.mounts, &place.path) else { continue };
@@ -310,6 +350,8 @@ impl Making<'_> {
             Some("its files are the kernel's own")
         } else if mount.read_only() {
             Some("its file system is mounted read-only")
+        } else if place.sort == Sort::File {
+            stat(path).and_then(|stat| self.refuse_file(mount, &stat)).map(|(_, why)| why)
         } else if !stat(path).is_some_and(|stat| stat.sort == Sort::Folder) {
             Some("it is no folder")
         } else if self.route == Route::User && !may_write(path) {
@@ -329,6 +371,9 @@ impl Making<'_> {
     fn take(&mut self, place: &Wanted, mount: &Mount) {
         let (path, why) = (&place.path, &*place.why);
         match self.route {
+            _ if place.sort == Sort::File => {
+                self.target(path, mount, Vec::new(), why, place.need);
+            }
             Route::Root => {
                 let nested = self.topmost_below(path);
                 self.target(path, mount, nested, why, place.need);
@@ -347,7 +392,8 @@ impl Making<'_> {
         self.say(path, How::Captured, why, false);
         let has = |option| mounts::has(&mount.options, option);
         let (nosuid, noexec) = (has("nosuid"), has("noexec"));
-        self.places.targets.push(Target { path: path.clone(), nested, nosuid, noexec, need });
+        let sort = if self.files.binary_search(path).is_ok() { Sort::File } else { Sort::Folder };
+        self.places.targets.push(Target { path: path.clone(), sort, nested, nosuid, noexec, need });
     }
 
     /// A user namespace locks inherited mounts in place; the kernel clones no mount whose locked children would be
@@ -374,7 +420,9 @@ impl Making<'_> {
         let says =
             format!("{why}: {first} is a mount below it, {more}so new names directly in it{deep}, and its files, are refused");
         self.say(path, How::ReadOnly, says, warn);
-        for point in points.iter().filter(|point| point.parent().as_ref() == Some(path)) {
+        // Of a file that is wanted more is said.
+        let said = |point: &&AbsPath| point.parent().as_ref() == Some(path) && self.files.binary_search(point).is_err();
+        for point in points.iter().filter(said).collect::<Vec<_>>() {
             self.say(point, How::ReadOnly, format!("a mount below {path}"), false);
         }
         // What cannot be opened, listed or looked at here is not captured: it stays read-only, as is said of the whole.
@@ -406,7 +454,7 @@ impl Making<'_> {
     }
 
     /// The topmost mounts below `path` that can be seen, but for those that the run has of its own.
-    fn topmost_below(&self, path: &AbsPath) -> Vec<AbsPath> {
+    fn topmost_below(&mut self, path: &AbsPath) -> Vec<AbsPath> {
         let below = |p: &AbsPath| p != path && p.is_under(path) && (!is_own(p) || is_own(path));
         let mut points: Vec<_> = self.mounts.iter().map(|m| m.point.clone()).filter(below).collect();
         points.sort();
@@ -414,9 +462,15 @@ impl Making<'_> {
         let mut topmost: Vec<AbsPath> = Vec::new();
         for point in points {
             let covered = topmost.last().is_some_and(|last| point.is_under(last));
-            if !covered && self.point(&point).is_some_and(|stat| stat.mount_root) {
-                topmost.push(point);
+            let Some(stat) = self.point(&point).filter(|stat| stat.mount_root && !covered) else { continue };
+            // The kernel moves none such; over a file a copy is put instead.
+            if self.mounts.iter().any(|mount| mount.id == stat.mount && mount.is_deleted()) {
+                if self.files.binary_search(&point).is_err() {
+                    self.deleted.get_or_insert(point);
+                }
+                continue;
             }
+            topmost.push(point);
         }
         topmost
     }

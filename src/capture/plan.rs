@@ -5,11 +5,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
+use super::file;
 use super::memory::Memory;
 use super::places::{Places, may_write, stat};
-use crate::error::At;
+use crate::error::{At, reason};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Stat, Time};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::run::{Coverage, Place};
 
@@ -33,7 +34,7 @@ pub struct Request {
     /// The program that will be run, to tell at once of one that can't work.
     pub program: OsString,
     /// The places that the session captured in earlier runs.
-    pub known: Vec<AbsPath>,
+    pub known: Vec<Place>,
     /// A word that marks the run's mounts: the session's id. Letters, digits and `-`.
     pub tag: String,
     /// When the run begins to count, [`exact_now`](crate::fs::exact_now): what changes on the tree later is foreign to it. The
@@ -79,10 +80,11 @@ pub struct Plan {
     warnings: Vec<String>,
 }
 
-/// A folder to be captured.
+/// A folder to be captured, or a file that is mounted.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub path: AbsPath,
+    pub sort: Sort,
     /// The topmost mounts below it: moved into it, read-only (root alone: a user's target has none).
     pub nested: Vec<AbsPath>,
     /// Whether its mount is `nosuid`, and `noexec`: the overlay is then too.
@@ -111,6 +113,8 @@ pub struct Laid {
     pub(super) layers: Vec<Layer>,
     /// The tmpfs that the uppers lie on, where they do.
     pub(super) memory: Option<Memory>,
+    /// What could not be made ready, and is read-only for that.
+    pub(super) uncovered: Vec<(AbsPath, String)>,
 }
 
 /// One target with its upper and work folder.
@@ -119,6 +123,8 @@ pub(super) struct Layer {
     pub place: Place,
     pub upper: Dir,
     pub work: Dir,
+    /// Of a file: an empty folder, and what its copy takes in bytes before the command is there.
+    pub file: Option<(Dir, u64)>,
 }
 
 /// Programs that are of no use without the right to change the user.
@@ -188,16 +194,27 @@ impl Plan {
     pub fn lay_out(mut self, fs: &Fs, held: &Dir, known: &[Place]) -> Result<Laid, Error> {
         let (uppers, works) = (folder(fs, held.at(b"upper"))?, folder(fs, held.at(b"work"))?);
         let mut free = known.iter().map(|place| place.k + 1).max().unwrap_or(0);
-        let mut layers = Vec::with_capacity(self.targets.len());
+        let (mut layers, mut uncovered) = (Vec::with_capacity(self.targets.len()), Vec::new());
         for target in std::mem::take(&mut self.targets) {
-            let earlier = known.iter().find(|place| place.path == target.path);
+            let is_file = target.sort == Sort::File;
+            let earlier = known.iter().find(|place| place.path == target.path && place.file.is_some() == is_file);
             let mut place = earlier.cloned().unwrap_or_else(|| {
                 free += 1;
-                Place { path: target.path.clone(), k: free - 1, mtime: None }
+                Place { path: target.path.clone(), k: free - 1, mtime: None, file: None }
             });
             let number = place.k.to_string();
             let (upper, work) = (uppers.at(number.as_bytes()), works.at(number.as_bytes()));
-            if earlier.is_none() {
+            let mut copied = 0;
+            if is_file {
+                match file::lay(fs, &uppers, &mut place, self.route)? {
+                    Ok(bytes) => copied = bytes,
+                    Err(error) if target.need == Need::Must => return Err(error.into()),
+                    Err(error) => {
+                        uncovered.push((target.path, format!("cannot {}: {}", error.act, reason(&error.source))));
+                        continue;
+                    }
+                }
+            } else if earlier.is_none() {
                 fs.mkdir(upper, 0o700).at("make the upper folder", upper)?;
                 match self.dress(fs, upper, &target.path) {
                     // It went, or its disk died, and nobody asked for it: what is there then is read-only.
@@ -213,12 +230,17 @@ impl Plan {
                 fs.remove_all(work).at("clear the work folder", work)?;
             }
             fs.mkdir(work, 0o700).at("make the work folder", work)?;
-            let (upper, work) =
-                (upper.open_dir().at("open the upper folder", upper)?, work.open_dir().at("open the work folder", work)?);
-            layers.push(Layer { place, upper, work });
+            let upper = upper.open_dir().at("open the upper folder", upper)?;
+            let mut work = work.open_dir().at("open the work folder", work)?;
+            let mut file = None;
+            if is_file {
+                file = Some((folder(fs, work.at(b"lower"))?, copied));
+                work = folder(fs, work.at(b"work"))?;
+            }
+            layers.push(Layer { place, upper, work, file });
             self.targets.push(target);
         }
-        Ok(Laid { plan: self, layers, memory: None })
+        Ok(Laid { plan: self, layers, memory: None, uncovered })
     }
 
     /// Gives an upper the looks of the folder that it covers; tells the mtime that it gave.
@@ -301,6 +323,12 @@ impl Laid {
     /// The places whose changes are dropped at the end.
     pub fn scratch(&self) -> &[AbsPath] {
         &self.plan.scratch
+    }
+
+    /// The command starts when the clock of files is past this.
+    pub(super) fn ready_after(&self) -> Time {
+        let copied = file::copied_at(self.layers.iter().map(|layer| &layer.place));
+        copied.map_or(self.plan.since, |copied| copied.max(self.plan.since))
     }
 
     /// From when on a change of the real tree is one during the run.

@@ -29,7 +29,7 @@ pub(super) fn fill(facts: &Facts<'_>, fs: &Fs, warnings: &mut Vec<String>) -> Re
     let room = folder(fs, facts.held.at(b"fill"))?;
     // An object is made under the one name, and stays under the other for its further names.
     let links = folder(fs, room.at(b"links"))?;
-    for place in facts.places {
+    for place in facts.places.iter().filter(|place| place.file.is_none()) {
         let Some((upper, Some(real))) = tops(facts, place)? else { continue };
         let mut filling = Filling { facts, fs, place: &place.path, upper, real, room: &room, links: &links, warnings };
         filling.all()?;

@@ -191,8 +191,11 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
             child_ignored,
             own_pids,
             network: command.network,
-            started,
+            ready_after: ground.laid().map_or(started, Laid::ready_after),
         };
+        for (path, why) in ground.laid().into_iter().flat_map(|laid| &laid.uncovered) {
+            (run.hear)(Event::Uncovered(path.clone(), why.clone()));
+        }
         // A confined command gets no namespace, so no PIDs of its own.
         let first = ground.laid().is_some();
         let ((exit, leaving), own_pids) = match run.attempt(&orders(first))? {

@@ -199,8 +199,7 @@ fn at_path(path: &AbsPath) -> io::Result<OwnedFd> {
 /// Paths go in as /proc/self/fd/N: no escaping, no limit of 255 bytes.
 fn overlay(laid: &Laid, layer: &Layer, target: &Target) -> Result<OwnedFd, IoError> {
     let (plan, path) = (&laid.plan, &target.path);
-    // Opened in here: the mounts of the outer namespace are not this one's.
-    let lower = at_path(path).at("open the folder to capture", path)?;
+    // All are opened in here: the mounts of the outer namespace are not this one's.
     let again = |held: &Dir| -> io::Result<OwnedFd> {
         if laid.memory.is_some() {
             return Ok(rustix::io::fcntl_dupfd_cloexec(held, 0)?);
@@ -210,6 +209,11 @@ fn overlay(laid: &Laid, layer: &Layer, target: &Target) -> Result<OwnedFd, IoErr
         let (a, b) = (held.stat()?, stat_of(&fd)?);
         if (a.dev, a.ino) == (b.dev, b.ino) { Ok(fd) } else { Err(Errno::STALE.into()) }
     };
+    let lower = match &layer.file {
+        None => at_path(path),
+        Some((empty, _)) => again(empty),
+    };
+    let lower = lower.at("open the folder to capture", path)?;
     let upper = again(&layer.upper).at("open the upper folder", layer.upper.path().display())?;
     let work = again(&layer.work).at("open the work folder", layer.work.path().display())?;
 
@@ -235,7 +239,18 @@ fn overlay(laid: &Laid, layer: &Layer, target: &Target) -> Result<OwnedFd, IoErr
     let mut attributes = MountAttrFlags::MOUNT_ATTR_NODEV;
     attributes.set(MountAttrFlags::MOUNT_ATTR_NOSUID, target.nosuid);
     attributes.set(MountAttrFlags::MOUNT_ATTR_NOEXEC, target.noexec);
-    rustix::mount::fsmount(&making, FsMountFlags::FSMOUNT_CLOEXEC, attributes).at("mount the overlay", path)
+    let overlay = rustix::mount::fsmount(&making, FsMountFlags::FSMOUNT_CLOEXEC, attributes).at("mount the overlay", path)?;
+    if layer.file.is_some() { the_file_alone(plan, &overlay, path) } else { Ok(overlay) }
+}
+
+/// The one file of an overlay, to be put over the one that is mounted at `path`. Only what is mounted somewhere can be cloned (before
+/// Linux 6.15): for a moment it is on a folder that will be hidden.
+fn the_file_alone(plan: &Plan, overlay: &OwnedFd, path: &AbsPath) -> Result<OwnedFd, IoError> {
+    let (store, (_, name)) = (plan.hidden.first().unwrap_or(path), path.split().unwrap_or_default());
+    attach(overlay, store).at("put the overlay of the file on", store)?;
+    let clone = store.join(name).map_err(io::Error::other).and_then(|file| clone_at(file.as_path(), false));
+    rustix::mount::unmount(store.as_path(), UnmountFlags::DETACH).at("unmount the overlay of the file from", store)?;
+    clone.at("clone the copy of the mounted file", path)
 }
 
 /// A copy of what is mounted at `path`, all below included, not yet anywhere.

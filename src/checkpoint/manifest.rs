@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Time};
+use crate::fs::dir::{Dir, Entry, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::digest::{Digest, Hasher};
 use crate::tree::json;
@@ -168,7 +168,7 @@ impl Reading {
     }
 
     fn open_in(folder: &Dir) -> Result<Self, Error> {
-        let at = folder.at(b"manifest.jsonl");
+        let at = folder.at(NAME);
         let reader = match at.open_file() {
             Ok(file) => Some(BufReader::with_capacity(64 << 10, file)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -273,6 +273,8 @@ pub struct Writing<'a> {
     hasher: Hasher,
 }
 
+const NAME: &[u8] = b"manifest.jsonl";
+
 /// What is written, until it is whole and durable.
 pub const NEW: &[u8] = b"manifest.jsonl.new";
 
@@ -317,5 +319,74 @@ impl<'a> Writing<'a> {
 
 /// Gives a manifest that was written and synced its name in `folder`; the caller syncs the folder.
 pub fn name_written(fs: &Fs, folder: &Dir) -> Result<(), Error> {
-    Ok(fs.rename_over(folder.at(NEW), folder.at(b"manifest.jsonl")).at("rename", folder.at(NEW))?)
+    Ok(fs.rename_over(folder.at(NEW), folder.at(NAME)).at("rename", folder.at(NEW))?)
+}
+
+/// The manifest of a generation, while that of the next one has its name already and is not known to last.
+///
+/// The generation is in its name, as one that a power cut has brought back must never be taken for a later one.
+pub struct Former<'a> {
+    fs: &'a Fs,
+    folder: &'a Dir,
+    name: Vec<u8>,
+}
+
+impl<'a> Former<'a> {
+    /// That of `generation`, in the folder that holds `manifest.jsonl`.
+    pub fn new(fs: &'a Fs, folder: &'a Dir, generation: u64) -> Self {
+        Self { fs, folder, name: format!("manifest.{generation}.old").into_bytes() }
+    }
+
+    /// Keeps what is `manifest.jsonl` now under a second name; an empty file stands for none. The caller syncs the folder.
+    pub fn keep(&self) -> Result<(), Error> {
+        let (kept, at) = (self.folder.at(&self.name), self.folder.at(NAME));
+        self.fs.unlink_if_there(kept).at("remove", kept)?;
+        match self.fs.link(at, kept) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                self.fs.create(kept, 0o600).at("make", kept)?;
+            }
+            // A file system without second names, or none left.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EOPNOTSUPP | libc::ENOSYS | libc::EMLINK)) => {
+                self.copy(at, kept)?;
+            }
+            linked => linked.at("link", kept)?,
+        }
+        Ok(())
+    }
+
+    fn copy(&self, from: Entry<'_>, to: Entry<'_>) -> Result<(), Error> {
+        let content = from.open_file().at("open", from)?;
+        let file = self.fs.create(to, 0o600).at("make", to)?;
+        self.fs.copy(&content, &file, self.folder.path()).at("copy the content to", to)?;
+        Ok(self.fs.sync(&file, self.folder.path()).at("sync", to)?) // D1
+    }
+
+    /// Whether it is kept.
+    pub fn is_kept(&self) -> Result<bool, Error> {
+        let kept = self.folder.at(&self.name);
+        Ok(kept.stat().at("look at", kept)?.is_some())
+    }
+
+    /// Makes it `manifest.jsonl` again where it is kept, durably.
+    pub fn put_back(&self) -> Result<(), Error> {
+        let (kept, at) = (self.folder.at(&self.name), self.folder.at(NAME));
+        match kept.stat().at("look at", kept)? {
+            None => return Ok(()),
+            Some(stat) if stat.size == 0 => self.fs.unlink_if_there(at).at("remove", at)?,
+            Some(_) => self.fs.rename_over(kept, at).at("rename", kept)?,
+        }
+        // rename(2) leaves both where they are two names of one object.
+        self.fs.unlink_if_there(kept).at("remove", kept)?;
+        Ok(self.fs.sync_dir(self.folder).at("sync", self.folder.path().display())?) // D2
+    }
+
+    /// Lets it go, with any that a power cut has brought back. Nothing waits for that.
+    pub fn let_go(&self) -> Result<(), Error> {
+        for name in self.folder.names().at("list", self.folder.path().display())? {
+            if name.starts_with(b"manifest.") && name.ends_with(b".old") {
+                self.fs.unlink(self.folder.at(&name)).at("remove", self.folder.at(&name))?;
+            }
+        }
+        Ok(())
+    }
 }

@@ -93,6 +93,19 @@ pub fn refuse_more(store: &Store, session: &Locked, verb: Verb) -> Result<(), Pr
     Err(Problem::refused(message).remedy(format!("recant confirm {id} lets it stay, recant rollback {id} takes it back")))
 }
 
+/// What is on the tree cannot be discarded; of what waits for a word the checkpoint cannot be let go either.
+pub fn refuse_discard(store: &Store, header: &Header) -> Result<(), Problem> {
+    let id = &header.id;
+    let until = match Word::of(store, header) {
+        Word::None => return Ok(()),
+        Word::Awaited(record) => format!("until {}", local(record.due)),
+        Word::Unreadable(why) => format!("until when cannot be told ({why})"),
+    };
+    let message = format!("cannot discard {id}: it is {}, and waits to be confirmed {until}", header.status().word());
+    Err(Problem::refused(message)
+        .remedy(format!("recant rollback {id} takes it back, then discard it; recant confirm {id} lets it stay")))
+}
+
 /// What a rollback needs that nobody may be there to ask for does not go.
 pub fn refuse_prune(store: &Store, header: &Header, what: &str) -> Result<(), Problem> {
     let id = &header.id;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::args;
+use super::awaited;
 use super::problem::Problem;
 use super::{Call, Ended, text};
 use crate::session::header::{Header, Status};
@@ -35,6 +36,7 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
         let changes = text::count(before.counts.changes, "held change");
         call.confirm(&format!("Discard {changes} of session {}?", before.id))?;
     }
+    awaited::refuse_discard(store, &before)?;
     prune::discard(&call.fs, &mut session)?;
     call.out.changes.set(Some(before.counts.changes));
     note_in_log(call, store, "discard", &before)?;

@@ -101,14 +101,12 @@ pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>
     let left = match apply::take_back(call, store, &mut session) {
         Ok(report) => {
             let taken = format!("session {id} was not confirmed by {due}: rolled back");
-            let noted = note(call, store, id, session.header.generation, LATE, report.rows.len() as u64);
+            note_or_say(call, store, id, session.header.generation, LATE, report.rows.len());
             if report.left.is_empty() {
                 call.out.warn(format_args!("{taken}, {} taken back", report.rows.len()));
                 settle(call, store, &session.header)?;
-                noted?;
                 return Ok(Taken::Back);
             }
-            noted?;
             call.out.warn(format_args!("{taken} but for {} left; recant status names them", report.left.len()));
             report.left.iter().map(|(path, why)| format!("{path}: {why}")).collect::<Vec<_>>()
         }
@@ -121,10 +119,17 @@ pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>
         }
     };
     if left != record.failed {
-        note(call, store, id, session.header.generation, "left", left.len() as u64)?;
+        note_or_say(call, store, id, session.header.generation, "left", left.len());
         confirm::keep(&call.fs, store, &Record { failed: left, ..record })?;
     }
     Ok(Taken::Not)
+}
+
+/// A line of the log about what is done by now: that there can be none changes nothing of it.
+fn note_or_say(call: &Call, store: &Store, id: &Id, generation: u64, result: &str, paths: usize) {
+    if let Err(problem) = note(call, store, id, generation, result, paths as u64) {
+        call.out.warn(format_args!("session {id}: the log does not tell of it: {}", problem.message));
+    }
 }
 
 /// Notes why one could not even be tried to be taken back: nobody may sit before who tried, so that `status` and the log have to tell. What

@@ -338,7 +338,7 @@ fn plan(call: &Call, store: &Store, session: &Session, args: &args::Run, since: 
         hide,
         scratch,
         program: args.command.first().cloned().unwrap_or_default(),
-        known: session.run()?.map(|run| run.places.into_iter().map(|place| place.path).collect()).unwrap_or_default(),
+        known: session.run()?.map(|run| run.places).unwrap_or_default(),
         tag: session.id().to_string(),
         since,
     };

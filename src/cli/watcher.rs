@@ -108,11 +108,13 @@ fn systemd(store: &AbsPath, id: &Id, seconds: i64, asked: bool) -> Option<Watche
     done.success().then_some(Watcher::Systemd(unit))
 }
 
-/// What becomes the watcher, as text for sh(1) without a `$`, which systemd would read. Where `-H` had put recant on this machine another
+/// What becomes the watcher, as text for sh(1) without a `$`, which systemd would read. Its standard output, by which [`detach`] knows that it
+/// watches, goes nowhere: at sends what a job writes by mail. Where `-H` had put recant on this machine another
 /// version may have come into its place by then (`remote::install`).
 fn job(store: &AbsPath, id: &Id) -> Option<Vec<u8>> {
     let program = std::env::current_exe().ok()?;
-    let watch = [&b" --store "[..], &quoted(store.as_path()), b" confirm --watch ", id.as_str().as_bytes(), b"\n"].concat();
+    let watch =
+        [&b" --store "[..], &quoted(store.as_path()), b" confirm --watch ", id.as_str().as_bytes(), b" > /dev/null\n"].concat();
     let own = quoted(&program);
     let versions = program.ancestors().nth(2).filter(|folder| folder.ends_with(PLACE));
     Some(match versions {
@@ -124,20 +126,31 @@ fn job(store: &AbsPath, id: &Id) -> Option<Vec<u8>> {
     })
 }
 
-/// at knows minutes: the job begins in the one that the time lies in, and waits for the rest.
+/// at knows minutes: the job begins in the one that the time lies in, and waits for the rest. It begins in the folder that at(1) was called in, or
+/// not at all where that is gone by then: in the one that is always there.
 fn at(store: &AbsPath, id: &Id, seconds: i64, asked: bool) -> Option<Watcher> {
-    if !asked && !["/run/atd.pid", "/var/run/atd.pid"].iter().any(|path| Path::new(path).exists()) {
+    if !asked && !atd_runs() {
         return None;
     }
     let when = chrono::Local::now().checked_add_signed(chrono::TimeDelta::try_seconds(seconds)?)?;
     let job = job(store, id)?;
     let mut time = String::new();
     write!(time, "{}", when.format("%Y%m%d%H%M")).ok()?;
-    let mut child =
-        Command::new("at").args(["-t", &time]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+    let mut command = Command::new("at");
+    command.args(["-t", &time]).current_dir("/").env_remove("RECANT_STEPS");
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
     let given = child.stdin.take()?.write_all(&job);
     let done = child.wait().ok()?;
     (given.is_ok() && done.success()).then_some(Watcher::At)
+}
+
+/// Whether there is one who does at's jobs: at(1) takes them where nobody is, too, and what was killed leaves its number behind.
+fn atd_runs() -> bool {
+    ["/run/atd.pid", "/var/run/atd.pid"].iter().any(|path| {
+        let pid = std::fs::read_to_string(path).unwrap_or_default();
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", pid.trim())).unwrap_or_default();
+        !pid.trim().is_empty() && name.trim() == "atd"
+    })
 }
 
 /// A word for sh(1), whatever bytes it has.

@@ -196,7 +196,7 @@ pub struct Config {
     pub store_path: Set<Option<PathBuf>>,
     /// `store.warn_size`: bytes above which `status` warns.
     pub warn_size: Set<u64>,
-    /// `capture.also`: folders that are captured beside the usual ones.
+    /// `capture.also`: folders, and files that are mounted, that are captured beside the usual ones.
     pub also: Set<Vec<PathBuf>>,
     /// `capture.pass`: paths that stay real in a run.
     pub pass: Set<Vec<PathBuf>>,

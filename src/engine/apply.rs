@@ -4,6 +4,7 @@ use std::fs::File;
 
 use super::conflict::Conflict;
 use super::durable::{NEW_HEADER, sync_touched};
+use super::facts::{self, DONE};
 use super::item::Turn;
 use super::job::Verb;
 use super::journal::Journal;
@@ -11,7 +12,8 @@ use super::plan::Told;
 use super::prepare::Intended;
 use super::reach::{Named, Reach};
 use super::step::{Act, Spot, Step};
-use super::{Error, Progress, facts, in_place, meta, undo};
+use super::{Error, Progress, in_place, meta, undo};
+use crate::checkpoint::manifest::{Former, name_written};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Time, leads_nowhere};
@@ -261,15 +263,18 @@ impl Applied {
             drop(reach);
             return Err(undo::after_failure(fs, store, session, &journal, journal.turns.len(), why));
         }
-        make_seal_last(fs, session, &done.journal)?;
+        let noted = make_seal_last(fs, store, session, &done.journal).map_err(|why| unsealed(session, &done.journal, &why))?;
+        done.told.notes.extend(noted);
+        session.set_header(done.journal.head.header.clone());
         Ok(Sealed { done })
     }
 }
 
 /// The manifest and the header that are to be true next, each written whole under another name, and durable with every change.
 fn write_facts(fs: &Fs, session: &Locked, done: &mut Done) -> Result<(), Error> {
-    let folder = session.dir.open_below(b"checkpoint").at("open the folder", session.dir.at(b"checkpoint"))?;
+    let folder = facts::folder(session)?;
     let manifest = facts::write_manifest(fs, session, &done.journal, &folder, Some(&done.put))?;
+    Former::new(fs, &folder, done.journal.head.generation).keep()?;
     facts::write_displaced(fs, &mut done.reach, &done.journal)?;
     let header = write_header(fs, session, &done.journal)?;
     sync_touched(fs, &mut done.reach, &done.journal, &[(manifest, &folder), (header, &session.dir)])
@@ -289,15 +294,24 @@ fn rename_header(fs: &Fs, session: &Locked) -> Result<(), Error> {
     Ok(fs.rename_over(temp, at).at("replace", at)?)
 }
 
+/// The manifest's name and the line of the log wait for the disk together with the header's name: until all of them last the
+/// former manifest is kept, and the journal tells which one counts.
+fn make_seal_last(fs: &Fs, store: &Store, session: &Locked, journal: &Journal) -> Result<Option<String>, Error> {
+    let folder = facts::folder(session)?;
+    name_written(fs, &folder)?;
+    let noted = facts::note(fs, store, journal, DONE);
+    fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?; // D2, I2
+    fs.sync_dir(&folder).at("sync", folder.path().display())?; // D2: before the former one goes, and the journal
+    Ok(noted.err().map(|error| format!("the log could not be written: {error}")))
+}
+
 /// An error behind the commit point is no reason to undo: only that it lasts is in doubt.
-fn make_seal_last(fs: &Fs, session: &mut Locked, journal: &Journal) -> Result<(), Error> {
-    fs.sync_dir(&session.dir).map_err(|why| Error::Stuck {
+fn unsealed(session: &Locked, journal: &Journal, why: &Error) -> Error {
+    Error::Stuck {
         path: session.dir.at(b"session.json").to_string(),
-        why: format!("cannot seal: {}", crate::error::reason(&why)),
+        why: format!("cannot seal: {why}"),
         state: format!("the {} is on the tree, not known to be durable; its journal stays", journal.head.verb.word()),
-    })?; // D2, I2
-    session.set_header(journal.head.header.clone());
-    Ok(())
+    }
 }
 
 impl Verb {

@@ -13,7 +13,7 @@ use super::prepare::Hands;
 use super::reach::{Named, Reach, parent_of};
 use super::step::{Act, Spot, Step};
 use super::undo::{Left, Whose, clean, holds, open, undo_step, whose};
-use super::{Error, in_place, meta};
+use super::{Error, facts, in_place, meta};
 use crate::checkpoint::manifest::{Kept, Original, Reading, Writing, name_written};
 use crate::error::At;
 use crate::fs::Fs;
@@ -508,7 +508,7 @@ fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal, how: Decision)
 fn amend_manifest(fs: &Fs, reach: &mut Reach, session: &Session, header: &Header, journal: &Journal) -> Result<(), Error> {
     let sealed = Session { dir: session.dir.open_below(b"").at("open", session.dir.path().display())?, header: header.clone() };
     let sides = sealed.sides_of_all()?;
-    let folder = session.dir.open_below(b"checkpoint").at("open the folder", session.dir.at(b"checkpoint"))?;
+    let folder = facts::folder(session)?;
     let (mut old, mut new) = (Reading::open(&session.dir)?, Writing::begin(fs, &folder)?);
     while let Some(mut original) = old.next()? {
         if let Ok(i) = journal.items.binary_search_by(|item| item.path.cmp(&original.path)) {

@@ -23,9 +23,10 @@ pub(super) const NEW_HEADER: &[u8] = b"session.json.new";
 
 /// D4, D5: the folders that survivors lie in first, the session's; then the tree's; then what was set in place.
 /// With `facts` first of all (D1, each with the folder that it lies in): a file system with a journal writes all of them at once
-/// then.
+/// then. With them goes the folder of the checkpoint, where the former manifest has got a second name (D2).
 pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts: &[(File, &Dir)]) -> Result<(), Error> {
     let mut held: BTreeSet<Vec<u8>> = BTreeSet::new();
+    held.extend((!facts.is_empty()).then(|| b"checkpoint".to_vec()));
     let mut folders: BTreeSet<AbsPath> = journal.head.times.iter().map(|time| time.path.clone()).collect();
     let mut in_place: Vec<&AbsPath> = Vec::new();
     for step in journal.steps() {

@@ -13,10 +13,16 @@ use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::Shown;
+use crate::session::log;
 use crate::session::sides::Side;
-use crate::session::store::Session;
+use crate::session::store::{Session, Store};
 use crate::tree::look;
 use crate::tree::state::Fingerprint;
+
+/// The folder of a session's checkpoint.
+pub(super) fn folder(session: &Session) -> Result<Dir, Error> {
+    Ok(session.dir.open_below(b"checkpoint").at("open the folder", session.dir.at(b"checkpoint"))?)
+}
 
 /// The old manifest and the journal make the new one: lines of what is in, none of what went back. `put` has the ctime that what
 /// was put had right then, for each item: a later one is somebody else's. The file is whole, and the caller makes it durable
@@ -87,6 +93,31 @@ pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> 
     fs.sync(&file, folder.path()).at("sync", folder.path().display())?; // D1
     name_written(fs, &folder)?;
     Ok(fs.sync_dir(&folder).at("sync", folder.path().display())?) // D2
+}
+
+/// What the log says of an operation that was sealed.
+pub(super) const DONE: &str = "done";
+
+/// The line of the log, durably.
+pub(super) fn note(fs: &Fs, store: &Store, journal: &Journal, result: &str) -> Result<(), Error> {
+    let head = &journal.head;
+    let entry = log::Entry::new(head.verb.word(), &head.session, head.generation + 1, result, journal.items.len() as u64);
+    Ok(log::append(fs, store, &entry)?)
+}
+
+/// The same where the log does not say so already.
+pub(super) fn note_once(fs: &Fs, store: &Store, journal: &Journal, result: &str) -> Result<(), Error> {
+    if last_noted(store, journal)?.as_deref() == Some(result) { Ok(()) } else { note(fs, store, journal, result) }
+}
+
+/// What the log says of the operation, if it does.
+pub(super) fn last_noted(store: &Store, journal: &Journal) -> Result<Option<String>, Error> {
+    let head = &journal.head;
+    let (entries, _) = log::read(store)?;
+    let of_it = |entry: &&log::Entry| {
+        entry.session == head.session && entry.generation == head.generation + 1 && entry.verb == head.verb.word()
+    };
+    Ok(entries.iter().rev().take(16).find(of_it).map(|entry| entry.result.clone()))
 }
 
 /// The fingerprint of what recant put there, which had the ctime `then` right after that.

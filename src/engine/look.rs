@@ -1,27 +1,29 @@
 //! Looking at the moves of a job: what is at each path, what is wanted there, and what that means. Reads only.
 
-use std::fs::File;
-use std::io;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+use self::found::{Found, is_as_wanted, learn_content, look_at_content, not_to_be_written};
+use self::record::{as_recorded, learned, overlay_mark, staying, stays, unlooked};
 use super::conflict::Conflict;
-use super::item::{Item, Planning};
+use super::item::Item;
 use super::job::{Job, Move, OnConflict, Verb};
 use super::reach::{Reach, split};
 use super::step::Act;
 use super::{Error, Progress};
 use crate::checkpoint::manifest::Kept;
 use crate::error::At;
-use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
+use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
 use crate::fs::lease::{Writers, writers};
 use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
 use crate::session::sides::Side;
 use crate::session::store::Session;
-use crate::tree::digest::Digest;
 use crate::tree::look::{self, Seen};
-use crate::tree::state::{Difference, Fingerprint, Identity, Likeness, Meta, Object, State, What, sort_word};
+use crate::tree::state::{Difference, Likeness, Object, State, What, sort_word};
+
+mod found;
+mod record;
 
 /// What looking at one move told.
 pub(super) struct Looked {
@@ -42,6 +44,8 @@ pub(super) enum Verdict {
 
 /// So many moves go to a thread at once, and are worth a second one.
 const BATCH: usize = 64;
+
+const UNREADABLE: &str = "you may not read it, so that no checkpoint can be made of it";
 
 /// Looks at all moves of a job, in two threads where there are many; each comes out by `take`, in path order.
 pub(super) fn look_at_all(
@@ -470,171 +474,4 @@ impl<'r> Eye<'r> {
         looked.item.to = Some(seen);
         Ok(())
     }
-}
-
-/// Why a file cannot be opened for writing, asked before anything is planned on it: nothing is changed by that.
-fn not_to_be_written(at: Entry<'_>) -> Option<String> {
-    let error = at.open_to_write().err()?;
-    Some(match error.raw_os_error() {
-        Some(libc::ETXTBSY) => "it is mounted there, and a program that runs: it can be written once that has ended".into(),
-        Some(libc::EROFS) => "the file that is mounted there lies on a file system that is read-only".into(),
-        _ => format!("it is mounted there, and cannot be opened for writing: {}", crate::error::reason(&error)),
-    })
-}
-
-const UNREADABLE: &str = "you may not read it, so that no checkpoint can be made of it";
-
-/// What is at a path now. A file that is to go is open, so that all that is asked of it is asked of one object.
-struct Found<'a> {
-    at: Entry<'a>,
-    stat: Option<Stat>,
-    file: Option<File>,
-}
-
-impl<'a> Found<'a> {
-    fn open(at: Entry<'a>, stat: Option<Stat>, mv: &Move) -> Result<Self, Error> {
-        let goes = stat.is_some_and(|stat| stat.sort == Sort::File) && !mv.in_place;
-        let file = match goes.then(|| at.open_file()).transpose() {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => None,
-            other => other.at("open", &mv.path)?,
-        };
-        Ok(Self { at, stat, file })
-    }
-
-    fn seen(&self) -> io::Result<Option<Seen>> {
-        match (&self.stat, &self.file) {
-            (None, _) => Ok(None),
-            (Some(stat), Some(file)) => look::seen_open(file, stat).map(Some),
-            (Some(stat), None) => look::seen(self.at, stat).map(Some),
-        }
-    }
-
-    fn read(&self) -> io::Result<(Digest, Stat)> {
-        match (&self.file, &self.stat) {
-            (Some(file), Some(stat)) => look::digest_since(file, *stat),
-            _ => look::digest(self.at),
-        }
-    }
-
-    fn digest(&self) -> io::Result<Digest> {
-        self.read().map(|(digest, _)| digest)
-    }
-}
-
-/// A file in the store, with its digest. Where that is known, only the content that has it passes, whatever was done to the
-/// file while it was read; where it is not, the file has to stand still.
-fn look_at_content(at: Entry<'_>, stat: Stat, known: Option<Digest>) -> io::Result<Seen> {
-    let file = at.open_file()?;
-    let mut seen = look::seen_open(&file, &stat)?;
-    seen.set_digest(match known {
-        Some(_) => Digest::of_file(&file, stat.size)?,
-        None => look::digest_since(&file, stat)?.0,
-    });
-    Ok(seen)
-}
-
-/// Whether the tree holds `to` already.
-fn is_as_wanted(found: &Found<'_>, mv: &Move, seen: Option<&mut Seen>) -> Result<bool, Error> {
-    Ok(match (&mv.to, seen) {
-        (None, None) => true,
-        (Some(to), Some(seen)) => match to.likeness(&seen.state) {
-            Likeness::Same => true,
-            Likeness::ReadToTell if to.digest().is_some() => {
-                seen.set_digest(found.digest().at("read", &mv.path)?);
-                to.likeness(&seen.state) == Likeness::Same
-            }
-            _ => false,
-        },
-        _ => false,
-    })
-}
-
-/// Another content than was expected stays, by `--force`, under other metadata: what it is has to be known.
-fn learn_content(found: &Found<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
-    let seen = looked.item.from.as_mut();
-    if let Some(seen) = seen.filter(|seen| matches!(seen.state.what, What::File { digest: None, .. })) {
-        seen.set_digest(found.digest().at("read", &mv.path)?);
-    }
-    Ok(())
-}
-
-/// A move before it was looked at.
-fn unlooked(mv: &Move) -> Item {
-    let expected = mv.from.as_ref().map(State::sort);
-    Item {
-        index: mv.index,
-        n: mv.n,
-        path: mv.path.clone(),
-        act: Act::Stay,
-        from: None,
-        to: None,
-        held: None,
-        beside: None,
-        placed: None,
-        kept: Kept::Nothing,
-        side: mv.side,
-        forced: false,
-        whole: false,
-        opened: false,
-        fresh: false,
-        parted: false,
-        planning: Planning { expected, ..Planning::default() },
-    }
-}
-
-/// Nothing to do on the tree, but the change is on the other side now. What would have come off the tree is not there any
-/// more: where it had content, that is lost.
-fn stays(mv: Move, item: &mut Item) {
-    let is_file = |object: &Object| matches!(object, Some(State { what: What::File { .. }, .. }));
-    if !mv.in_place && is_file(&mv.from) {
-        item.kept = Kept::Uncovered { why: "it was not there any more when it was put back".into() };
-        if item.side == Side::Out {
-            item.side = Side::Lost;
-        }
-    }
-    if mv.in_place {
-        item.kept = Kept::Metadata;
-    }
-    (item.from, item.to) = (mv.from.map(unmade), mv.to.map(unmade));
-    item.held = mv.to_at;
-}
-
-/// Whether content was read whose digest was not known.
-fn learned(known: &Object, read: Option<&Seen>) -> bool {
-    known.as_ref().is_some_and(|known| matches!(known.what, What::File { digest: None, .. }))
-        && read.is_some_and(|read| read.state.digest().is_some())
-}
-
-/// The one xattr by which what lies in an upper differs from the record, if it is one that overlayfs leaves on copies.
-fn overlay_mark(held: &Meta, recorded: &Meta) -> Option<&'static [u8]> {
-    const MARKS: [&[u8]; 2] = [b"trusted.overlay.origin", b"user.overlay.origin"];
-    let mark = MARKS.into_iter().find(|mark| held.xattr(mark).is_some() && recorded.xattr(mark).is_none())?;
-    let rest = held.xattrs.iter().filter(|(name, _)| **name != *mark);
-    let plain = |meta: &Meta| (meta.mode, meta.uid, meta.gid, meta.mtime);
-    // An owner who may not write takes no user.* xattr off without more ado.
-    (plain(held) == plain(recorded) && recorded.mode & 0o200 != 0 && rest.eq(&recorded.xattrs)).then_some(mark)
-}
-
-/// An inode that stays, and so does its content: that which is found by force, and the digest that was taken of it.
-fn staying(from: &Seen, mut to: State, forced: bool) -> Seen {
-    if forced || to.digest().is_none() {
-        to.what = from.state.what.clone();
-    }
-    Seen { state: to, print: from.print, nlink: from.nlink, blocks: from.blocks }
-}
-
-/// `to` as it is to be: what lies in the store, with the recorded metadata. Prepare makes it so.
-fn as_recorded(to: State, held: Option<Seen>) -> Seen {
-    let Some(held) = held else { return unmade(to) };
-    let mut state = to;
-    if let (What::File { size, digest }, Some(read)) = (&mut state.what, held.state.digest()) {
-        (*size, *digest) = (held.state.size(), Some(read));
-    }
-    Seen { state, ..held }
-}
-
-/// What Prepare is to make from a record, or what is known of nothing on the tree: it has no identity.
-fn unmade(state: State) -> Seen {
-    let print = Fingerprint { identity: Identity { ino: 0, btime: None }, ctime: Default::default(), racy: false };
-    Seen { state, print, nlink: 1, blocks: 0 }
 }

@@ -1,6 +1,7 @@
 //! Recovery: what a journal says of an operation that was cut off is undone or settled, by the journal alone.
 
 use super::decide::{self, Decided};
+use super::facts::{self, DONE};
 use super::item::Turn;
 use super::job::Decision;
 use super::journal::{Journal, names};
@@ -9,7 +10,7 @@ use super::settle::{When, settle};
 use super::step::{Act, Step};
 use super::undo::{self, Left, holds, open, undo};
 use super::{Error, in_place, reserve};
-use crate::checkpoint::manifest;
+use crate::checkpoint::manifest::{self, Former};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -207,14 +208,14 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
     match choice {
         // What is left of an undo was not sealed.
         _ if journal.head.remnant || journal.head.decided.is_some() => Ok(Sealed::No(store.put_header(fs, was)?)),
-        Choice::Undo if settling_begun(&dir, journal)? => Err(Error::NotDecided {
+        Choice::Undo if settling_begun(fs, &dir, journal)? => Err(Error::NotDecided {
             path: dir.path().display().to_string(),
             why: "it was done, and tidied up in part: it cannot be taken back here".into(),
             remedy: format!("recant recover {} --finish", journal.head.session),
         }),
         Choice::Undo => Ok(Sealed::No(store.put_header(fs, was)?)),
         Choice::Finish => {
-            if !settling_begun(&dir, journal)?
+            if !settling_begun(fs, &dir, journal)?
                 && let Some(path) = not_done(&mut Reach::new(&dir)?, journal)?
             {
                 let why = "it was not done here: not all can be kept".into();
@@ -227,9 +228,14 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
     }
 }
 
-/// Whether what was sealed is being settled, or was: the new manifest has its name, which it gets before anything is let go.
+/// Whether what was sealed is being settled, or was: the new manifest has its name, and the former one is not kept any more, which
+/// goes before anything is let go.
 /// It has a line of every path that is in then, and none of what went back.
-fn settling_begun(session: &Dir, journal: &Journal) -> Result<bool, Error> {
+fn settling_begun(fs: &Fs, session: &Dir, journal: &Journal) -> Result<bool, Error> {
+    let folder = session.open_below(b"checkpoint").at("open the folder", session.at(b"checkpoint"))?;
+    if Former::new(fs, &folder, journal.head.generation).is_kept()? {
+        return Ok(false);
+    }
     let Some(item) = journal.items.first() else { return Ok(false) };
     let mut originals = manifest::Reading::open(session)?;
     while let Some(original) = originals.next()? {
@@ -294,9 +300,12 @@ fn take_back(
         return Ok(Outcome::Decided(decide::decide(fs, store, session, journal, asked.unwrap_or(decided))?));
     }
     let left = undo(fs, store, session, &journal)?;
-    let lost = journal.head.lost;
+    let lost = journal.head.lost.clone();
     match (asked, left.is_empty()) {
         (_, true) => {
+            if let Err(error) = note_undone(fs, store, &journal) {
+                notes.push(format!("the log could not be written: {error}"));
+            }
             // A rollback had freed it. Without room for it now, what was recovered is recovered all the same.
             if let Err(error) = reserve::keep_again(fs, session) {
                 notes.push(format!("no room could be kept for the rollback of what is still in: {error}"));
@@ -311,6 +320,14 @@ fn take_back(
             Ok(Outcome::Decided(decide::decide(fs, store, session, rest, how)?))
         }
     }
+}
+
+/// The line of the log is written before the seal is known to last: after a power cut it may be there alone.
+fn note_undone(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
+    if facts::last_noted(store, journal)?.as_deref() == Some(DONE) {
+        facts::note(fs, store, journal, "undone")?;
+    }
+    Ok(())
 }
 
 /// Behind the commit point: nothing is undone any more.

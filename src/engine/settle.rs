@@ -1,23 +1,23 @@
-//! Settle: the manifest gets its name, everything that was only on the way goes, the log gets its line; last the journal
-//! goes. Done again by recovery it does the same (docs/ARCHITECTURE.md, phase 6).
+//! Settle: everything that was only on the way goes, and last the journal. A recovery does before what the seal would have made
+//! last; done again it does the same (docs/ARCHITECTURE.md, phase 6).
 
 use std::collections::BTreeSet;
 
+use super::Error;
 use super::apply::{Done, Sealed};
 use super::durable::{MANY, sync_folder};
+use super::facts::{self, DONE};
 use super::journal::Journal;
 use super::reach::{Reach, split};
 use super::report::Report;
 use super::step::Spot;
 use super::undo::open;
-use super::{Error, facts};
-use crate::checkpoint::manifest::name_written;
+use crate::checkpoint::manifest::{Former, name_written};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::leads_nowhere;
+use crate::fs::dir::{Dir, leads_nowhere};
 use crate::fs::path::Shown;
 use crate::session::header::Origin;
-use crate::session::log;
 use crate::session::store::{Locked, Session, Store};
 use crate::tree::look;
 
@@ -48,10 +48,10 @@ impl Sealed {
     }
 }
 
-/// Settles a sealed journal: names the manifest, lets go what is not needed any more, and takes the journal away.
+/// Settles a sealed journal: lets go what is not needed any more, and takes the journal away.
 ///
-/// It was sealed with the objects at their homes and the manifest written. Only a recovery, which knows neither whether that
-/// manifest has its name already nor what was on the tree then, writes it anew.
+/// It was sealed with the objects at their homes, and the manifest under its name. Only a recovery, which knows neither whether that
+/// name has lasted nor what was on the tree then, writes the manifest anew.
 pub fn settle(
     fs: &Fs,
     store: &Store,
@@ -60,22 +60,16 @@ pub fn settle(
     journal: &Journal,
     when: When,
 ) -> Result<Vec<String>, Error> {
-    let folder = session.dir.open_below(b"checkpoint").at("open the folder", session.dir.at(b"checkpoint"))?;
-    if when == When::Recovering {
-        let manifest = facts::write_manifest(fs, session, journal, &folder, None)?;
-        fs.sync(&manifest, folder.path()).at("sync", folder.path().display())?; // D1
-        facts::write_displaced(fs, reach, journal)?;
-    }
-    name_written(fs, &folder)?;
+    let folder = facts::folder(session)?;
     let mut notes = Vec::new();
+    if when == When::Recovering {
+        notes.extend(write_again(fs, store, session, reach, journal, &folder)?);
+    }
+    Former::new(fs, &folder, journal.head.generation).let_go()?;
     let gone = let_go(fs, reach, journal, &mut notes)?;
     facts::write_forced_befores(fs, session, journal)?;
     forget_uppers(fs, session)?;
-    if let Err(error) = note(fs, store, session, journal, when) {
-        notes.push(format!("the log could not be written: {error}"));
-    }
-    // D2: the manifest has its name, and the other names are gone, before the journal, which alone knows of them.
-    fs.sync_dir(&folder).at("sync", folder.path().display())?;
+    // D2: the other names are gone before the journal, which alone knows of them.
     sync_let_go(fs, reach, journal, &gone)?;
     if gone.is_empty() {
         Journal::let_go(fs, store, session.id())?;
@@ -83,6 +77,24 @@ pub fn settle(
         Journal::remove(fs, store, session.id())?;
     }
     Ok(notes)
+}
+
+/// What the seal would have made last: the manifest, and the line of the log.
+fn write_again(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    reach: &mut Reach,
+    journal: &Journal,
+    folder: &Dir,
+) -> Result<Option<String>, Error> {
+    let manifest = facts::write_manifest(fs, session, journal, folder, None)?;
+    fs.sync(&manifest, folder.path()).at("sync", folder.path().display())?; // D1
+    facts::write_displaced(fs, reach, journal)?;
+    name_written(fs, folder)?;
+    let noted = facts::note_once(fs, store, journal, DONE);
+    fs.sync_dir(folder).at("sync", folder.path().display())?; // D2
+    Ok(noted.err().map(|error| format!("the log could not be written: {error}")))
 }
 
 /// Only now that nothing is undone any more (I7): what came out and was copied to its home before, or is not kept by policy; and
@@ -180,17 +192,4 @@ fn forget_uppers(fs: &Fs, session: &Session) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn note(fs: &Fs, store: &Store, session: &Session, journal: &Journal, when: When) -> Result<(), Error> {
-    let generation = journal.head.generation + 1;
-    if when == When::Recovering {
-        let (entries, _) = log::read(store)?;
-        let noted = |entry: &log::Entry| entry.session == *session.id() && entry.generation == generation;
-        if entries.iter().rev().take(16).any(noted) {
-            return Ok(());
-        }
-    }
-    let entry = log::Entry::new(journal.head.verb.word(), session.id(), generation, "done", journal.items.len() as u64);
-    Ok(log::append(fs, store, &entry)?)
 }

@@ -6,8 +6,8 @@ use super::item::{Turn, number};
 use super::journal::{Draft, Head, Journal, made_for};
 use super::reach::{Named, Reach};
 use super::step::{Act, FolderTime, Spot, Step};
-use super::{Error, in_place, meta, reserve};
-use crate::checkpoint::manifest;
+use super::{Error, facts, in_place, meta, reserve};
+use crate::checkpoint::manifest::{self, Former};
 use crate::error::{At, Failure, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Sort, leads_nowhere};
@@ -77,6 +77,9 @@ fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begu
     }
     left.reverse();
     restore_times(fs, &mut reach, journal)?;
+    // The next manifest gets its name beside the header's, and after a cut may have it alone.
+    let checkpoint = facts::folder(session)?;
+    Former::new(fs, &checkpoint, journal.head.generation).put_back()?;
     sync_touched(fs, &mut reach, journal, &[])?;
     if left.is_empty() {
         clean(fs, session, &journal.made(), &journal.head.times)?;
@@ -160,7 +163,7 @@ pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTi
     for name in [NEW_HEADER, b"changes.jsonl.new"] {
         fs.unlink_if_there(session.dir.at(name)).at("remove", session.dir.at(name))?;
     }
-    let checkpoint = session.dir.open_below(b"checkpoint").at("open the folder", session.dir.at(b"checkpoint"))?;
+    let checkpoint = facts::folder(session)?;
     fs.unlink_if_there(checkpoint.at(manifest::NEW)).at("remove", checkpoint.at(manifest::NEW))?;
     if session.header.counts.inside == 0 {
         reserve::drop_all(fs, session)?;

@@ -207,6 +207,14 @@ impl Fs {
         Ok(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode))?.into())
     }
 
+    /// Makes a file without a name in the folder `at`, open for reading and writing, which goes with its last descriptor: O_TMPFILE. Errors:
+    /// EOPNOTSUPP, EISDIR or ENOENT where the file system or the kernel has none (open(2)).
+    pub fn create_unnamed(&self, at: Entry<'_>, mode: u32) -> io::Result<File> {
+        self.before("openat TMPFILE", On::One(at))?;
+        let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode))?.into())
+    }
+
     /// Opens one of recant's own files to append to it; makes it with mode 0600 where it is missing.
     pub fn append(&self, at: Entry<'_>) -> io::Result<File> {
         self.before("openat APPEND", On::One(at))?;

@@ -36,6 +36,11 @@ impl Mount {
     pub fn read_only(&self) -> bool {
         has(&self.options, "ro") || has(&self.super_options, "ro")
     }
+
+    /// Whether what is mounted has no name any more. No name has a `/` in it, so that the kernel's mark for that is none.
+    pub fn is_deleted(&self) -> bool {
+        self.root.ends_with(b"//deleted")
+    }
 }
 
 /// Whether a list of options has `option`.

@@ -1,9 +1,13 @@
 //! Puts this very binary where a far side has none of this protocol: `~/.cache/recant/bin/<version>/recant`.
 //!
 //! It is whole or not there: copied beside its place, compared by SHA-256 there, run once, and renamed. Other versions go.
+//!
+//! However slow the line is, the far side tells that it is there while it takes the copy: this side's buffers and the network's take all of
+//! it long before, so that what was sent says nothing.
 
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
@@ -75,7 +79,7 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
     let bytes =
         std::fs::read(OWN).map_err(|error| not(format!("{OWN}: {}", crate::error::reason(&error)), by_hand(&host, None)))?;
     let digest: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    let mut wire = link.open(&text(&digest))?;
+    let mut wire = link.open(&text(&digest, beat(link.timeout)))?;
     let (mut system, mut machine) = (String::new(), String::new());
     // What a login script wrote comes first.
     while system.is_empty() {
@@ -99,18 +103,14 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
             format!("it runs {system} on {machine}, and {} is built for Linux on {}", own_name().display(), program.machine);
         return Err(not(why, format!("build it for that machine, then: {}", by_hand(&host, Some("recant")))));
     }
-    let (to, patience) = (wire.ssh_stdin.take(), wire.patience.clone());
+    let to = wire.ssh_stdin.take();
     // The far side may take none of it any more: this side has to be there to see that.
     std::thread::spawn(move || {
         let Some(mut to) = to else { return };
         // What stands against it is told by the other end.
-        let _refused = to.write_all(b"go\n").and_then(|()| {
-            bytes.chunks(64 << 10).try_for_each(|part| {
-                patience.renew();
-                to.write_all(part)
-            })
-        });
+        let _refused = to.write_all(b"go\n").and_then(|()| to.write_all(&bytes));
     });
+    wire.patience.answered();
     loop {
         let line = wire.line();
         let text = String::from_utf8_lossy(&line);
@@ -118,6 +118,8 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
             return Ok(());
         }
         if let Some(word) = text.strip_prefix("recant-refused ") {
+            // What is on the way to it is read by nobody.
+            wire.is_told = true;
             let (why, remedy) = refused(word.trim(), &host);
             return Err(not(why, remedy));
         }
@@ -130,19 +132,31 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
     }
 }
 
-/// What the far side does: nothing before it is told to go on; then a copy beside the place, its digest, a first run, the rename.
-fn text(digest: &str) -> String {
+/// Seconds between two signs that the far side is there, in the words of sleep(1): a quarter of the time that it may be silent, at most one.
+fn beat(timeout: Option<Duration>) -> &'static str {
+    match timeout {
+        Some(timeout) if timeout < Duration::from_secs(4) => "0.25",
+        _ => "1",
+    }
+}
+
+/// What the far side does: nothing before it is told to go on; then a copy beside the place, its digest, a first run, the rename. Meanwhile
+/// somebody tells that it is there, who holds nothing that the connection waits for when he has ended.
+fn text(digest: &str, beat: &str) -> String {
     format!(
         "exec sh -c 'umask 077; echo recant-install $(uname -s) $(uname -m); read go || exit 1; \
          d=$HOME/{PLACE}; t=$d/.new-$$; \
-         no() {{ rm -rf \"$t\"; cat >/dev/null; echo recant-refused $1; exit 1; }}; \
+         end() {{ kill $(cat \"$t/beat\") 2>/dev/null; rm -rf \"$t\"; }}; \
+         no() {{ end; echo recant-refused $1; exit 1; }}; \
          mkdir -p \"$t\" 2>/dev/null || no folder; \
+         (while sleep {beat} >/dev/null && [ -d \"$t\" ]; do echo recant-there; done) </dev/null 2>/dev/null & \
+         jobs -p >\"$t/beat\"; \
          {{ cat >\"$t/recant\"; }} 2>/dev/null || no room; \
          s=$({{ sha256sum \"$t/recant\" || sha256 -r \"$t/recant\" || shasum -a 256 \"$t/recant\"; }} 2>/dev/null); s=${{s%% *}}; \
          [ -n \"$s\" ] || no digest; [ \"$s\" = {digest} ] || no copy; \
          chmod 755 \"$t/recant\" && sync \"$t/recant\" 2>/dev/null; \
          \"$t/recant\" far --speaks {PROTOCOL} >/dev/null 2>&1 || no run; \
-         mkdir -p \"$d/{VERSION}\" && mv -f \"$t/recant\" \"$d/{VERSION}/recant\" || no folder; rmdir \"$t\"; \
+         mkdir -p \"$d/{VERSION}\" && mv -f \"$t/recant\" \"$d/{VERSION}/recant\" || no folder; end; \
          for o in \"$d\"/*; do [ \"$o\" = \"$d/{VERSION}\" ] || rm -rf \"$o\"; done; \
          find \"$d\" -maxdepth 1 -name \".new-*\" -mmin +60 -exec rm -rf {{}} + 2>/dev/null; \
          echo recant-installed'"
@@ -232,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_text_is_one_that_every_shell_reads_alike() {
-        let text = text("00ff");
+        let text = text("00ff", "1");
         let inside = text.strip_prefix("exec sh -c '").unwrap().strip_suffix('\'').unwrap();
         assert!(!inside.contains(['\'', '!', '\\', '\n', '`']), "{text}");
     }

@@ -14,8 +14,11 @@ pub mod frame;
 pub mod host;
 pub mod install;
 pub mod link;
+mod opened;
 pub mod request;
+pub mod signals;
 mod silence;
+mod upwards;
 
 use std::io;
 use std::time::Duration;
@@ -103,6 +106,12 @@ pub enum Error {
         /// The host.
         host: String,
     },
+    /// recant is to be run by sudo there, and there is none.
+    #[error("{host}: there is no sudo there, by which recant is to be run")]
+    LacksSudo {
+        /// The host.
+        host: String,
+    },
     /// It could not be put there.
     #[error("{host}: recant cannot be put there: {why}")]
     NotInstalled {
@@ -181,6 +190,9 @@ impl Failure for Error {
             Error::NoSudo { host } => {
                 Some(format!("allow it without a password in sudoers on {host}, or take sudo out of [remotes] in the settings"))
             }
+            Error::LacksSudo { host } => Some(format!(
+                "install it on {host}, or take sudo out of [remotes] in the settings: who logs in as root needs none"
+            )),
             Error::NotInstalled { remedy, .. } => Some(remedy.clone()),
             Error::TooLong { most: request::ON_COMMAND_LINE, .. } => {
                 Some("give it from a pipe: recant … < /dev/null, or put the words into a script there".into())

@@ -60,11 +60,6 @@ impl Patience {
         (state.phase, state.silent) = (Phase::Answered, Duration::ZERO);
     }
 
-    /// Something went forward: the silence begins anew.
-    pub fn renew(&self) {
-        self.state().silent = Duration::ZERO;
-    }
-
     /// Ends the reading.
     pub fn give_up(&self) {
         self.state().ended.get_or_insert(End::GivenUp);
@@ -83,7 +78,7 @@ impl Patience {
     /// Something came, after so long. Whether to read on.
     fn heard(&self, time: Duration, asks: impl FnOnce() -> bool) -> bool {
         if self.state().phase == Phase::Answered {
-            self.renew();
+            self.state().silent = Duration::ZERO;
             return !self.is_over();
         }
         // Of a login that writes and writes it is none of its words.

@@ -27,7 +27,7 @@ pub struct Entry {
     pub session: Id,
     /// What was sealed, for commit, rollback and redo.
     pub generation: u64,
-    /// done, left, failed, forced, finished, not confirmed, record unreadable.
+    /// done, undone, left, failed, forced, finished, not confirmed, record unreadable.
     pub result: String,
     /// How many paths.
     pub paths: u64,

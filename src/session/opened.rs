@@ -5,10 +5,10 @@ use std::path::Path;
 
 use super::Error;
 use super::change::{Change, object_name};
-use super::header::Header;
+use super::header::{Header, Origin};
 use super::id::Id;
 use super::lines::Written;
-use super::run::{Run, is_this_boot};
+use super::run::Run;
 use super::sides::{self, Side};
 use crate::error::At;
 use crate::fs::Fs;
@@ -100,13 +100,17 @@ impl Session {
     pub fn run(&self) -> Result<Option<Run>, Error> {
         let at = self.dir.at(b"run.json");
         let Some(bytes) = read_small(at, 16 << 20)? else { return Ok(None) };
+        if !is_json(&bytes) && self.header.uncollected && is_uncollected(&self.dir)? {
+            // It went with the power: where the run wrote is not known any more.
+            return Ok(None);
+        }
         let run = serde_json::from_slice(&bytes);
         run.map(Some).map_err(|error| Error::Damaged { path: at.to_string(), why: error.to_string() })
     }
 
     /// Whether a run of another boot was never collected: what it wrote may not have reached the disk.
     pub fn of_another_boot(&self) -> Result<bool, Error> {
-        Ok(self.run()?.is_some_and(|run| !is_this_boot(&run.boot)))
+        Ok(self.run()?.is_some_and(|run| run.may_lack()))
     }
 
     /// Where the content of a change's `after` lies, below the session's folder: in its upper or among the held objects.
@@ -116,10 +120,7 @@ impl Session {
         match (side, run) {
             (Side::In | Side::Lost, _) => None,
             _ if change.after.is_none() || change.in_place() => None,
-            (Side::Never, Some(run)) if !run.in_memory => run.place_of(&change.path).map(|(place, below)| {
-                let upper = format!("held/upper/{}", place.k).into_bytes();
-                if below.is_empty() { upper } else { [&*upper, b"/", below].concat() }
-            }),
+            (Side::Never, Some(run)) if !run.in_memory => run.upper_of(&change.path).map(|upper| [b"held/", &*upper].concat()),
             (Side::Never, _) if change.after.as_ref().is_some_and(|state| !matches!(state.what, What::File { .. })) => None,
             _ => Some(object_name(change.n)),
         }
@@ -175,8 +176,9 @@ impl Locked {
         Ok(())
     }
 
-    /// Replaces lines, `run.json` and header, durably, once everything on the store's file system is durable that was written since the
-    /// session was opened: what they speak of, and they themselves before they get their names (D1, D3, D7).
+    /// Replaces lines, `run.json` and header, once everything on the store's file system is durable that was written since the session was
+    /// opened: what they speak of, and they themselves before they get their names (D1, D3, D7). The header's own name is not waited for: without
+    /// it `run.json` tells that the run had ended, which is written nowhere before all is durable ([`Run::may_lack`]).
     pub fn save_after_all(&mut self, fs: &Fs, lines: Written, run: &Run, mut header: Header) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let (run_at, at) = (self.dir.at(b"run.json"), self.dir.at(b"session.json"));
@@ -185,18 +187,24 @@ impl Locked {
         fs.sync_fs(&self.dir).at("sync", self.dir.path().display())?; // D1, D2, D7: one call for all of them
         lines.name(fs, &self.dir)?;
         fs.name_beside(run_at).at("write", run_at)?;
+        // D2, D5: a header that counts lines must not be there without them.
+        fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?;
         // The last name: a cut before it leaves a session that is still to be collected, whose files are all whole.
         fs.name_beside(at).at("write", at)?;
-        fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?; // D2
         self.session.header = header;
         Ok(())
     }
 
-    /// Replaces `run.json`, durably.
-    pub fn keep_run(&self, fs: &Fs, run: &Run) -> Result<(), Error> {
+    /// Replaces `run.json` and header of a session that goes on, durably.
+    pub fn keep_run(&mut self, fs: &Fs, run: &Run, header: Header) -> Result<(), Error> {
         let at = self.dir.at(b"run.json");
-        fs.replace(at, &json::text(run)).at("write", at)?;
-        Ok(())
+        let beside = self.dir.at(b"run.json.new");
+        fs.write_beside(at, &json::text(run)).at("write", at)?;
+        // D1: where the session's content lies stands in the one that it replaces.
+        fs.sync_at(beside).at("sync", beside)?;
+        fs.name_beside(at).at("write", at)?;
+        // The name lasts with the header's: until then the command is not there (D2).
+        self.save(fs, header)
     }
 
     /// Writes `run.json` without waiting for the disk.
@@ -229,11 +237,32 @@ pub(super) fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
     let at = dir.at(b"session.json");
     let garbled = |why: String| Error::Garbled { path: at.to_string(), why, id: id.to_string() };
     let bytes = match read_small(at, HEADER_MAX) {
-        Ok(bytes) => bytes.ok_or_else(|| garbled("it is missing".into()))?,
+        Ok(bytes) => bytes,
         Err(Error::Damaged { why, .. }) => return Err(garbled(why)),
         Err(error) => return Err(error),
     };
-    parse_header(&bytes, id).map_err(garbled)
+    if !bytes.as_deref().is_some_and(is_json) && is_uncollected(dir)? {
+        return cut_off_header(dir, id);
+    }
+    parse_header(&bytes.ok_or_else(|| garbled("it is missing".into()))?, id).map_err(garbled)
+}
+
+/// Files of recant's own are written whole, and but for those of a run under way are durable before they get their names.
+fn is_json(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
+}
+
+/// Whether nothing was ever collected or staged in a session.
+fn is_uncollected(dir: &Dir) -> Result<bool, Error> {
+    Ok(dir.at(b"changes.jsonl").stat().at("look at", dir.at(b"changes.jsonl"))?.is_none())
+}
+
+/// The header of a run that the machine went down in before anything of it was synced: with the power went what its own one said.
+/// It is still to be collected, and whatever is found may not be all of it.
+fn cut_off_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
+    let changed = dir.stat().at("look at", dir.path().display())?.mtime;
+    let header = Header::new(id.clone(), 0, Origin::Captured, changed);
+    Ok(Header { uncollected: true, unsynced: true, ..header })
 }
 
 pub(super) fn parse_header(bytes: &[u8], id: &Id) -> Result<Header, String> {

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::fs::dir::Time;
 use crate::fs::path::{self, AbsPath};
+use crate::tree::state::Fingerprint;
 use crate::tree::time;
 
 /// Bytes of an argument.
@@ -21,6 +22,31 @@ pub struct Place {
     /// The mtime that the folder had when its upper was made, and that the upper was given.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     pub mtime: Option<Time>,
+    /// It is a file that is itself mounted: a copy of it lies in the upper, under its own last name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileCopy>,
+}
+
+/// The copy of a mounted file that a command gets in its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileCopy {
+    /// The original, when it was copied.
+    pub original: Fingerprint,
+    /// The copy, before the command was there: one that is still so was not changed in the run.
+    pub copy: Fingerprint,
+}
+
+impl Place {
+    /// Where what is captured at `below` the place's path lies, below the session's folder `held`. `None` where the place has none such.
+    pub fn upper(&self, below: &[u8]) -> Option<Vec<u8>> {
+        let upper = format!("upper/{}", self.k).into_bytes();
+        let below = match &self.file {
+            None => below,
+            Some(_) if below.is_empty() => self.path.split()?.1,
+            Some(_) => return None,
+        };
+        Some(if below.is_empty() { upper } else { [&*upper, b"/", below].concat() })
+    }
 }
 
 /// What a run could do with a place.
@@ -110,11 +136,20 @@ pub struct Run {
 }
 
 impl Run {
-    /// The place whose upper holds `path`, and what of the path lies below it.
-    pub fn place_of<'p>(&self, path: &'p AbsPath) -> Option<(&Place, &'p [u8])> {
-        let places = self.places.iter().filter_map(|place| path.below(&place.path).map(|below| (place, below)));
+    /// Whether what it wrote may be there in part: it is of another boot, and had not ended when that did. Its end is noted where all of it is
+    /// durable.
+    pub fn may_lack(&self) -> bool {
+        self.ending.is_none() && !is_this_boot(&self.boot)
+    }
+
+    /// Where what was captured at `path` lies, below the session's folder `held`.
+    pub fn upper_of(&self, path: &AbsPath) -> Option<Vec<u8>> {
+        let places = self.places.iter().filter_map(|place| {
+            let below = path.below(&place.path)?;
+            Some((below.len(), place.upper(below)?))
+        });
         // The innermost one: a mount below a captured place has an upper of its own.
-        places.min_by_key(|(_, below)| below.len())
+        places.min_by_key(|(length, _)| *length).map(|(_, upper)| upper)
     }
 }
 

@@ -284,6 +284,18 @@ impl Host {
         assert!(ip(&format!("-n {namespace} link set eth0 {}", if up { "up" } else { "down" })));
     }
 
+    /// Makes the way to this machine slow: so many bytes a second, as tc(8) has them. False, said as a skip, where the kernel cannot.
+    pub fn slow(&self, rate: &str) -> bool {
+        let link = &self.wire.as_ref().unwrap().link;
+        let words = format!("qdisc add dev {link} root tbf rate {rate} burst 32kb latency 400ms");
+        let mut tc = Command::new("tc");
+        let made = tc.args(words.split(' ')).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+        if !made {
+            println!("skipped: a slow line: tc has no token bucket filter here (iproute2, sch_tbf)");
+        }
+        made
+    }
+
     /// Puts recant where one lies that was put there.
     pub fn give_recant(&self, binary: &Path) {
         let place = self.recant();

@@ -15,6 +15,7 @@ mod imported;
 mod model;
 mod rebuild;
 mod record;
+mod run;
 mod snapshots;
 
 use std::cell::Cell;

@@ -249,14 +249,14 @@ impl Found<'_> {
     }
 }
 
-fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>, marks: Marks) -> Change {
+pub(super) fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>, marks: Marks) -> Change {
     let (object, print) = before.map_or((None, None), |seen| (Some(seen.state), Some(seen.print)));
     Change { n: 0, path: path.clone(), before: Before { object, print }, after, marks, extra: Map::new() }
 }
 
 /// A fingerprint whose ctime is too young proves nothing: then the content is read. A file that can't be read keeps the
 /// doubt, which is a conflict at commit.
-fn with_digest(mut seen: Seen, at: Option<(Entry<'_>, &Stat)>) -> io::Result<Seen> {
+pub(super) fn with_digest(mut seen: Seen, at: Option<(Entry<'_>, &Stat)>) -> io::Result<Seen> {
     if let (true, Sort::File, Some((at, _))) = (seen.print.racy, seen.state.sort(), at)
         && let Some(digest) = digest(at)?
     {

@@ -6,9 +6,10 @@
 //! an upper holds files that are equal to their originals (opened for writing, chmod and back), and `opaque` says no more
 //! than that a folder was renamed. Its notes are used for what has no other sign: whiteouts, opaque folders, and `origin`.
 //!
-//! Files: `walk` goes through an upper; `judge` tells what became of one name; `foreign` tells what somebody else changed
+//! Files: `walk` goes through an upper; `judge` tells what became of one name, `file` of a file that is mounted; `foreign` tells what somebody else changed
 //! meanwhile; `notes` knows overlayfs' notes; `same` compares content.
 
+mod file;
 mod foreign;
 mod judge;
 mod notes;
@@ -52,6 +53,8 @@ pub struct Facts<'a> {
     pub hides: &'a [AbsPath],
     /// Places whose changes are dropped.
     pub scratch: &'a [AbsPath],
+    /// The machine went down before the run was collected: what it wrote may be lost in part.
+    pub cut_off: bool,
     /// How it was captured: overlayfs keeps its notes in `trusted.` or `user.` xattrs.
     pub route: Route,
 }
@@ -146,7 +149,9 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
         redirected: Cell::new(false),
     };
     for place in facts.places {
-        if let Some((upper, real)) = tops(facts, place)? {
+        if place.file.is_some() {
+            found.file(place)?;
+        } else if let Some((upper, real)) = tops(facts, place)? {
             found.place(place, &upper, real.as_ref())?;
         }
     }
@@ -157,15 +162,7 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
 #[expect(clippy::type_complexity, reason = "a pair of folders, each with its own way to be missing")]
 pub(super) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, Option<Rc<Dir>>)>, Error> {
     let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
-    let number = place.k.to_string();
-    let uppers = match facts.held.at(b"upper").open_dir() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        uppers => uppers.at("open the folder of", "the uppers")?,
-    };
-    let upper = match uppers.open_below(number.as_bytes()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        upper => Rc::new(upper.at("open the upper folder", &place.path)?),
-    };
+    let Some(upper) = upper_of(facts, place)?.map(Rc::new) else { return Ok(None) };
     let real = match root.open_across(&place.path.as_bytes()[1..]) {
         Ok(real) => Some(Rc::new(real)),
         Err(error) if is_absent(&error) => None,
@@ -174,6 +171,14 @@ pub(super) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, 
         Err(error) => Err(error).at("open the folder", &place.path)?,
     };
     Ok(Some((upper, real)))
+}
+
+fn upper_of(facts: &Facts<'_>, place: &Place) -> Result<Option<Dir>, Error> {
+    let path = format!("upper/{}", place.k);
+    match facts.held.open_below(path.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        upper => Ok(Some(upper.at("open the upper folder of", &place.path)?)),
+    }
 }
 
 /// No such path, or something on the way is no folder.

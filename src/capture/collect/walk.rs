@@ -132,7 +132,7 @@ impl Found<'_> {
 
     /// A file or folder of the upper that its owner may not read gets a mode that lets it be, for a while: its xattrs and
     /// content could not be read, nor its names. The mode to give back. Root needs none of this.
-    fn make_readable(&self, at: Entry<'_>, stat: Option<&Stat>) -> Result<Option<u32>, Error> {
+    pub(super) fn make_readable(&self, at: Entry<'_>, stat: Option<&Stat>) -> Result<Option<u32>, Error> {
         let needed = match stat.map(|stat| stat.sort) {
             Some(Sort::Folder) => 0o700,
             Some(Sort::File) => 0o400,

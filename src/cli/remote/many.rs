@@ -162,6 +162,7 @@ impl Answer {
             Err(Error::Mute { .. } | Error::Noise { .. } | Error::Stalled { .. }) => "no answer".into(),
             Err(Error::Missing { .. } | Error::NotInstalled { .. }) => "no recant".into(),
             Err(Error::Asked { .. }) => "asked to end".into(),
+            Err(Error::NoSudo { .. } | Error::LacksSudo { .. }) => "no sudo".into(),
             Err(_) => "refused".into(),
             Ok(outcome) => match outcome.status {
                 0 => "done".into(),

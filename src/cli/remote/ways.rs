@@ -11,8 +11,9 @@ use crate::error::At;
 use crate::fs::signals;
 use crate::remote::PROTOCOL;
 use crate::remote::host::Target;
-use crate::remote::link::{Install, Link, Signals, Ssh, SshSays};
+use crate::remote::link::{Install, Link, Ssh, SshSays};
 use crate::remote::request::{Request, Word};
+use crate::remote::signals::Signals;
 
 /// Whether a verb takes what comes from standard input.
 pub fn takes_content(verb: &Verb) -> bool {

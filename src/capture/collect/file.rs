@@ -1,0 +1,65 @@
+//! What became of a file that is itself mounted: its copy against the original.
+
+use super::judge::{change, with_digest};
+use super::same::same_content;
+use super::{Found, is_absent, upper_of};
+use crate::capture::error::Error;
+use crate::capture::file::is;
+use crate::error::At;
+use crate::fs::dir::{Dir, Sort, Stat};
+use crate::session::change::Marks;
+use crate::session::run::{FileCopy, Place};
+use crate::tree::look;
+
+impl Found<'_> {
+    /// Reads the copy of a mounted file, which nobody but the command could reach.
+    pub(super) fn file(&mut self, place: &Place) -> Result<(), Error> {
+        let (Some(file), Some((folder, name))) = (&place.file, place.path.split()) else { return Ok(()) };
+        let path = &place.path;
+        let Some(upper) = upper_of(self.facts, place)? else { return Ok(()) };
+        let at = upper.at(name);
+        // Cleared with a scratch place, or lost before it was ever synced.
+        let Some(new) = at.stat().at("look at the upper of", path)? else { return Ok(()) };
+        if self.is_as_copied(file, &new) {
+            return Ok(());
+        }
+        let mode = self.make_readable(at, Some(&new))?;
+        let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
+        let parent = match root.open_across(&folder[1..]) {
+            Err(error) if is_absent(&error) => None,
+            parent => Some(parent.at("open the folder of", path)?),
+        };
+        let old = match &parent {
+            Some(parent) => parent.at(name).stat().at("look at", path)?.map(|stat| (parent.at(name), stat)),
+            None => None,
+        };
+        let after = self.upper_state(look::seen(at, &new).at("look at the upper of", path)?.state);
+        // Another file at the path, or this one written to, while the command had its copy.
+        let foreign = old.is_none_or(|(_, stat)| !is(&file.original, &stat) || self.is_foreign(path, &stat, Some(&new)));
+        let mut marks = Marks { foreign, ..Marks::default() };
+        let mut equal = false;
+        let before = match old {
+            None => None,
+            Some((real, stat)) => {
+                let before = self.real(real, &stat).at("look at", path)?;
+                marks.same_content = stat.sort == Sort::File && same_content(&before.state, &after, real, at);
+                equal = marks.same_content
+                    && before.state.meta_difference(&after).is_none()
+                    && before.state.meta.mtime == after.meta.mtime;
+                Some(with_digest(before, Some((real, &stat))).at("read", path)?)
+            }
+        };
+        if let Some(mode) = mode {
+            self.fs.set_mode(at, mode).at("set the mode", at)?;
+        }
+        if !equal {
+            self.list.push(change(path, before, Some(after), marks));
+        }
+        Ok(())
+    }
+
+    /// Whether the command left the copy alone. Where the machine went down, an older state of it than the one that was noted may be there.
+    fn is_as_copied(&self, file: &FileCopy, new: &Stat) -> bool {
+        is(&file.copy, new) || self.facts.cut_off && new.ctime <= file.copy.ctime
+    }
+}

@@ -1,0 +1,86 @@
+//! The copy of a file that is itself mounted, which the command gets in its place (`places::files` chooses them). It lies in an upper folder of
+//! its own, alone, and is bound from an overlay of that: so nothing of the store's own file system can be written through it, not even by
+//! who may open files by their handles (open_by_handle_at(2)), or resize file systems.
+
+use super::error::Error;
+use super::plan::{Route, folder, is_overlay_xattr};
+use crate::error::{At, IoError};
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, Stat, Time, stat_of};
+use crate::fs::path::AbsPath;
+use crate::session::run::{FileCopy, Place};
+use crate::tree::look::{self, Seen};
+use crate::tree::state::Fingerprint;
+
+/// Lays the copy in the place's upper, and notes in the place what it is a copy of. One that an earlier run of the session wrote to stays as
+/// that left it. Gives what the copy takes, in bytes.
+///
+/// Errors: the outer one is of the store; the inner one of the original, which the command can do without.
+pub(super) fn lay(fs: &Fs, uppers: &Dir, place: &mut Place, route: Route) -> Result<Result<u64, IoError>, Error> {
+    let number = place.k.to_string();
+    let upper = folder(fs, uppers.at(number.as_bytes()))?;
+    let original = match Original::open(&place.path) {
+        Ok(original) => original,
+        Err(error) => return Ok(Err(error)),
+    };
+    let Some((_, name)) = place.path.split() else { return Ok(Ok(0)) };
+    let at = upper.at(name);
+    if let (Some(file), Some(stat)) = (&place.file, at.stat().at("look at", at)?) {
+        if !is(&file.copy, &stat) || is(&file.original, &original.stat) {
+            return Ok(Ok(original.stat.blocks * 512));
+        }
+        fs.unlink(at).at("remove", at)?;
+    }
+    let to = fs.create(at, 0o600).at("make", at)?;
+    fs.copy(&original.file, &to, upper.path()).at("copy the mounted file", &place.path)?;
+    if let Err(error) = original.dress(fs, &to, &upper, route).at("give its metadata to a copy of", &place.path) {
+        fs.unlink(at).at("remove", at)?;
+        return Ok(Err(error));
+    }
+    let stat = stat_of(&to).at("look at", at)?;
+    place.mtime = Some(original.stat.mtime);
+    place.file = Some(FileCopy { original: original.seen.print, copy: look::fingerprint(&stat) });
+    Ok(Ok(stat.blocks * 512))
+}
+
+/// Whether a stat is of the object in the state that a fingerprint was taken of. It is not asked whether that was too young to tell: the
+/// command starts when the clock of files is past all copies.
+pub(super) fn is(print: &Fingerprint, stat: &Stat) -> bool {
+    look::identity(stat) == print.identity && stat.ctime == print.ctime
+}
+
+/// The time that the clock of files has to be past for a change of a copy to be seen.
+pub(super) fn copied_at<'a>(places: impl Iterator<Item = &'a Place>) -> Option<Time> {
+    places.filter_map(|place| Some(place.file.as_ref()?.copy.ctime)).max()
+}
+
+struct Original {
+    file: std::fs::File,
+    stat: Stat,
+    seen: Seen,
+}
+
+impl Original {
+    fn open(path: &AbsPath) -> Result<Self, IoError> {
+        let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
+        let (parent, name) = path.split().unwrap_or((b"/", b"."));
+        let parent = root.open_across(&parent[1..]).at("open the folder of", path)?;
+        let file = parent.at(name).open_file().at("open the mounted file", path)?;
+        let stat = stat_of(&file).at("look at", path)?;
+        let seen = look::seen_open(&file, &stat).at("look at", path)?;
+        Ok(Self { file, stat, seen })
+    }
+
+    /// Content first: it would clear what is set here.
+    fn dress(&self, fs: &Fs, copy: &std::fs::File, upper: &Dir, route: Route) -> std::io::Result<()> {
+        let (path, meta) = (upper.path(), &self.seen.state.meta);
+        if route == Route::Root {
+            fs.set_owner_of(copy, meta.uid, meta.gid, path)?;
+        }
+        for (name, value) in meta.xattrs.iter().filter(|(name, _)| !is_overlay_xattr(name)) {
+            fs.set_xattr_of(copy, name, value, path)?;
+        }
+        fs.set_mode_of(copy, meta.mode, path)?;
+        fs.set_mtime_of(copy, meta.mtime, path)
+    }
+}

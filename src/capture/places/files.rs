@@ -1,0 +1,90 @@
+//! Files that are themselves mounted, as /etc/hosts is in a container: an overlay takes folders alone, so that the command gets a copy
+//! in their place. That takes time and room before it starts, hence the limits.
+
+use super::{Making, PSEUDO, Wanted, is_below, is_own};
+use crate::capture::plan::{Need, Route};
+use crate::fs::dir::{Sort, Stat};
+use crate::fs::mounts::Mount;
+use crate::fs::path::AbsPath;
+use crate::session::run::How;
+
+/// So many are held unasked, those next to `/` first.
+const FILES: usize = 16;
+
+/// Each of them has so many bytes of data at most: they are copied while the command waits.
+const SIZE: u64 = 16 << 20;
+
+impl Making<'_> {
+    /// Whether a path is that of a file that is mounted there.
+    pub(super) fn is_mounted_file(&self, path: &AbsPath) -> bool {
+        self.point(path).is_some_and(|stat| stat.sort == Sort::File && stat.mount_root)
+    }
+
+    /// Adds the mounted files that the caller can write.
+    pub(super) fn add_files(&mut self, wanted: &mut Vec<Wanted>) {
+        // The root of a whole file system is a folder.
+        let is_part = |mount: &&Mount| mount.root != b"/" && !is_own(&mount.point) && !is_below(&mount.point, "/sys");
+        let mut mounts: Vec<&Mount> = self.mounts.iter().filter(is_part).collect();
+        mounts.sort_by_key(|mount| mount.point.depth());
+        let mut left = FILES;
+        for mount in mounts {
+            let point = &mount.point;
+            let is_wanted = wanted.iter().any(|place| place.path == *point);
+            let seen = self.point(point).filter(|stat| stat.mount == mount.id && stat.sort == Sort::File && !is_wanted);
+            let Some(stat) = seen else { continue };
+            if let Some((how, why)) = self.refuse_mount(mount, &stat, left) {
+                // What a user could not write anyway is among all that is read-only.
+                if self.route == Route::Root || how == How::Uncovered {
+                    self.leave(point, how, why);
+                }
+                continue;
+            }
+            left -= 1;
+            let place = Wanted::new(point.clone(), "a file that is mounted");
+            wanted.push(Wanted { need: Need::OrReadOnly, apart: true, sort: Sort::File, ..place });
+        }
+    }
+
+    /// Why a file that nobody asked for is not held, if it is not.
+    fn refuse_mount(&self, mount: &Mount, stat: &Stat, left: usize) -> Option<(How, String)> {
+        let said = |how, why: &str| Some((how, why.to_owned()));
+        if PSEUDO.contains(&mount.fs_type.as_str()) {
+            return said(How::ReadOnly, "its files are the kernel's own");
+        }
+        if mount.read_only() {
+            return said(How::ReadOnly, "its file system is mounted read-only");
+        }
+        if let Some((how, why)) = self.refuse_file(mount, stat) {
+            let may_write = || rustix::fs::access(mount.point.as_path(), rustix::fs::Access::WRITE_OK).is_ok();
+            return said(if may_write() { how } else { How::ReadOnly }, why);
+        }
+        if stat.blocks * 512 > SIZE {
+            let mib = SIZE >> 20;
+            let why = format!(
+                "a mounted file of more than {mib} MiB, which would have to be copied: it is held where capture.also names it"
+            );
+            return Some((How::Uncovered, why));
+        }
+        if left == 0 {
+            return said(How::Uncovered, "there are many mounted files: it is held where capture.also names it");
+        }
+        None
+    }
+
+    /// Why a mounted file can't be held, whoever asks for it.
+    pub(super) fn refuse_file(&self, mount: &Mount, stat: &Stat) -> Option<(How, &'static str)> {
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        if stat.locked {
+            return Some((How::Uncovered, "chattr +i or +a is set on the file that is mounted there"));
+        }
+        // Root's copy is put into the overlay of what lies around; a user's would have to be put over the file.
+        if self.route == Route::User && mount.is_deleted() {
+            return Some((How::Uncovered, "the file that is mounted there was deleted: it is held once it is mounted again"));
+        }
+        if self.route == Route::User && (stat.uid, stat.gid) != (uid, gid) {
+            let why = "a mounted file of another user or group, which an ordinary user's capture cannot change";
+            return Some((How::Uncovered, why));
+        }
+        None
+    }
+}

@@ -1,0 +1,98 @@
+//! What is at a path, and in the store: reads only, and digests what has to be told by its content.
+
+use std::fs::File;
+use std::io;
+
+use super::Looked;
+use crate::engine::Error;
+use crate::engine::job::Move;
+use crate::error::At;
+use crate::fs::dir::{Entry, Sort, Stat};
+use crate::tree::digest::Digest;
+use crate::tree::look::{self, Seen};
+use crate::tree::state::{Likeness, What};
+
+/// Why a file cannot be opened for writing, asked before anything is planned on it: nothing is changed by that.
+pub(super) fn not_to_be_written(at: Entry<'_>) -> Option<String> {
+    let error = at.open_to_write().err()?;
+    Some(match error.raw_os_error() {
+        Some(libc::ETXTBSY) => "it is mounted there, and a program that runs: it can be written once that has ended".into(),
+        Some(libc::EROFS) => "the file that is mounted there lies on a file system that is read-only".into(),
+        _ => format!("it is mounted there, and cannot be opened for writing: {}", crate::error::reason(&error)),
+    })
+}
+
+/// What is at a path now. A file that is to go is open, so that all that is asked of it is asked of one object.
+pub(super) struct Found<'a> {
+    at: Entry<'a>,
+    stat: Option<Stat>,
+    /// None where it is no file that goes, and where it may not be read.
+    pub(super) file: Option<File>,
+}
+
+impl<'a> Found<'a> {
+    pub(super) fn open(at: Entry<'a>, stat: Option<Stat>, mv: &Move) -> Result<Self, Error> {
+        let goes = stat.is_some_and(|stat| stat.sort == Sort::File) && !mv.in_place;
+        let file = match goes.then(|| at.open_file()).transpose() {
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) => None,
+            other => other.at("open", &mv.path)?,
+        };
+        Ok(Self { at, stat, file })
+    }
+
+    pub(super) fn seen(&self) -> io::Result<Option<Seen>> {
+        match (&self.stat, &self.file) {
+            (None, _) => Ok(None),
+            (Some(stat), Some(file)) => look::seen_open(file, stat).map(Some),
+            (Some(stat), None) => look::seen(self.at, stat).map(Some),
+        }
+    }
+
+    pub(super) fn read(&self) -> io::Result<(Digest, Stat)> {
+        match (&self.file, &self.stat) {
+            (Some(file), Some(stat)) => look::digest_since(file, *stat),
+            _ => look::digest(self.at),
+        }
+    }
+
+    pub(super) fn digest(&self) -> io::Result<Digest> {
+        self.read().map(|(digest, _)| digest)
+    }
+}
+
+/// A file in the store, with its digest. Where that is known, only the content that has it passes, whatever was done to the
+/// file while it was read; where it is not, the file has to stand still.
+pub(super) fn look_at_content(at: Entry<'_>, stat: Stat, known: Option<Digest>) -> io::Result<Seen> {
+    let file = at.open_file()?;
+    let mut seen = look::seen_open(&file, &stat)?;
+    seen.set_digest(match known {
+        Some(_) => Digest::of_file(&file, stat.size)?,
+        None => look::digest_since(&file, stat)?.0,
+    });
+    Ok(seen)
+}
+
+/// Whether the tree holds `to` already.
+pub(super) fn is_as_wanted(found: &Found<'_>, mv: &Move, seen: Option<&mut Seen>) -> Result<bool, Error> {
+    Ok(match (&mv.to, seen) {
+        (None, None) => true,
+        (Some(to), Some(seen)) => match to.likeness(&seen.state) {
+            Likeness::Same => true,
+            Likeness::ReadToTell if to.digest().is_some() => {
+                seen.set_digest(found.digest().at("read", &mv.path)?);
+                to.likeness(&seen.state) == Likeness::Same
+            }
+            _ => false,
+        },
+        _ => false,
+    })
+}
+
+/// Another content than was expected stays, by `--force`, under other metadata: what it is has to be known.
+pub(super) fn learn_content(found: &Found<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
+    let seen = looked.item.from.as_mut();
+    if let Some(seen) = seen.filter(|seen| matches!(seen.state.what, What::File { digest: None, .. })) {
+        seen.set_digest(found.digest().at("read", &mv.path)?);
+    }
+    Ok(())
+}

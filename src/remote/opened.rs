@@ -1,0 +1,212 @@
+//! A connection: ssh as it was started, from the far side's hello to its last word.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStderr, ChildStdin};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+use super::frame::LIMIT;
+use super::link::{Sink, Stream};
+use super::request::Line;
+use super::silence::{Patience, Patient};
+use super::{Error, PROTOCOL, far};
+
+/// What came in the place of a hello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Silent {
+    /// The far side's word that there is no recant of this protocol.
+    Missing,
+    /// The end.
+    Ended,
+    /// More than any login script says.
+    Noisy,
+}
+
+/// A connection whose far side is about to say who it is.
+pub(super) struct Opened {
+    ssh: Child,
+    /// To the far side.
+    pub(super) ssh_stdin: Option<ChildStdin>,
+    /// From the far side.
+    pub(super) from: Box<dyn BufRead + Send>,
+    pub(super) patience: Arc<Patience>,
+    said: Option<Said>,
+    host: String,
+    asked: Option<Arc<AtomicU8>>,
+    /// The far side's recant is run by sudo.
+    pub(super) by_sudo: bool,
+    /// The far side has said its last word: ssh, which others may share the connection of, is left to itself where it stays.
+    pub(super) is_told: bool,
+}
+
+impl Opened {
+    /// Takes over an ssh that was started with pipes, to a `host` that may be silent for so long. `shown` gets what ssh says by itself; else it
+    /// is gathered. `asked` becomes the number of a signal that asks this side to end.
+    pub(super) fn over(
+        mut ssh: Child,
+        host: String,
+        timeout: Option<Duration>,
+        shown: Option<fn(&[u8])>,
+        asked: Option<Arc<AtomicU8>>,
+    ) -> Self {
+        let patience = Patience::new(timeout);
+        // The caller has asked for a pipe, and nothing has taken it yet.
+        let stdout = ssh.stdout.take().expect("a pipe was asked for");
+        let from = BufReader::with_capacity(64 << 10, Patient { stdout, patience: patience.clone(), ssh: ssh.id() });
+        Self {
+            ssh_stdin: ssh.stdin.take(),
+            from: Box::new(from),
+            patience,
+            said: ssh.stderr.take().map(|stderr| Said::by(stderr, shown)),
+            ssh,
+            host,
+            asked,
+            by_sudo: false,
+            is_told: false,
+        }
+    }
+
+    pub(super) fn pid(&self) -> Option<Pid> {
+        Pid::from_raw(i32::try_from(self.ssh.id()).unwrap_or_default())
+    }
+
+    /// Reads up to the far side's hello; what a login script wrote before it goes to standard error.
+    pub(super) fn hello(&mut self, sink: &mut Sink<'_>) -> Result<(), Silent> {
+        let mut noise = 0;
+        loop {
+            let line = self.line();
+            noise += line.len();
+            if noise > LIMIT {
+                return Err(Silent::Noisy);
+            }
+            match Line::of(&line) {
+                Line::Hello { protocol: PROTOCOL, noise } => {
+                    let _unread = (!noise.is_empty()).then(|| sink(Stream::Errors, noise));
+                    return Ok(());
+                }
+                Line::Hello { .. } => return Err(Silent::Missing),
+                Line::Noise if line.is_empty() => return Err(Silent::Ended),
+                Line::Noise if line == b"recant-missing\n" => return Err(Silent::Missing),
+                Line::Noise => {
+                    let _unread = sink(Stream::Errors, &line);
+                }
+            }
+        }
+    }
+
+    pub(super) fn why(&mut self, silent: Silent, sink: &mut Sink<'_>) -> Error {
+        match silent {
+            Silent::Missing => Error::Missing { host: self.host.clone() },
+            Silent::Ended => self.unanswered(sink),
+            Silent::Noisy => {
+                self.patience.give_up();
+                Error::Noise { host: self.host.clone() }
+            }
+        }
+    }
+
+    /// The next line, or as much of it as a line may have; empty at the end.
+    pub(super) fn line(&mut self) -> Vec<u8> {
+        let mut line = Vec::new();
+        let _cut = (&mut self.from).take(64 << 10).read_until(b'\n', &mut line);
+        line
+    }
+
+    /// Why there was no answer.
+    pub(super) fn unanswered(&mut self, sink: &mut Sink<'_>) -> Error {
+        let status = self.end();
+        self.gather(sink);
+        if let Some(silence) = self.patience.ran_out() {
+            return Error::Mute { host: self.host.clone(), silence };
+        }
+        let asked = self.asked.as_ref().map_or(0, |asked| asked.load(Ordering::SeqCst));
+        let host = self.host.clone();
+        // As a shell has it: what it was to become is not there, or cannot be run.
+        const NO_PROGRAM: [u8; 2] = [126, 127];
+        match status {
+            _ if asked != 0 => Error::Asked { host, signal: asked },
+            // What sudo(8) ends with where it asks for a password, or lets nobody do it. It has said which.
+            1 if self.by_sudo => Error::NoSudo { host },
+            _ if self.by_sudo && NO_PROGRAM.contains(&status) => Error::LacksSudo { host },
+            // Anything else is the far side's own: what answered was no recant of this protocol.
+            255 => Error::Unreached { host, status },
+            signal if signal > 128 && signal < 160 => Error::Unreached { host, status },
+            _ => Error::Missing { host },
+        }
+    }
+
+    /// ssh ends by itself once its input has, and the far side with it; one that is not to be waited for is told to, and then made to: it may
+    /// wait for the other end of its connection, too. Its exit status.
+    fn end(&mut self) -> u8 {
+        self.ssh_stdin = None;
+        // Only one that is there yet: its number may be another's by now.
+        if self.patience.is_over() && matches!(self.ssh.try_wait(), Ok(None)) {
+            let _ended = self.pid().map(|ssh| rustix::process::kill_process(ssh, Signal::TERM));
+            self.wait_a_little();
+            let _ended = self.ssh.kill();
+        }
+        if self.is_told {
+            self.wait_a_little();
+            return 0;
+        }
+        self.ssh.wait().map_or(255, far::status)
+    }
+
+    fn wait_a_little(&mut self) {
+        const TO_END: Duration = Duration::from_secs(1);
+        let since = Instant::now();
+        while since.elapsed() < TO_END && matches!(self.ssh.try_wait(), Ok(None)) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Hands on what ssh said, once it has ended.
+    pub(super) fn gather(&mut self, sink: &mut Sink<'_>) {
+        self.end();
+        if let Some(said) = self.said.take().map(Said::all).filter(|said| !said.is_empty()) {
+            let _unread = sink(Stream::Errors, &said);
+        }
+    }
+}
+
+impl Drop for Opened {
+    /// Waited for, so that nothing of it stays.
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What ssh says, as it comes.
+struct Said {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    ended: Receiver<()>,
+}
+
+impl Said {
+    fn by(mut stderr: ChildStderr, shown: Option<fn(&[u8])>) -> Self {
+        let (end, ended) = channel();
+        let bytes = Arc::<Mutex<Vec<u8>>>::default();
+        let said = bytes.clone();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(n @ 1..) = stderr.read(&mut buffer) {
+                match shown {
+                    Some(show) => show(&buffer[..n]),
+                    None => said.lock().unwrap_or_else(PoisonError::into_inner).extend(&buffer[..n]),
+                }
+            }
+            let _unheard = end.send(());
+        });
+        Self { bytes, ended }
+    }
+
+    /// All that was not shown, once ssh has ended: who shares its connection may keep the stream open for longer, and says nothing on it.
+    fn all(self) -> Vec<u8> {
+        let _late = self.ended.recv_timeout(Duration::from_secs(1));
+        std::mem::take(&mut *self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

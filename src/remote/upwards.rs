@@ -1,0 +1,93 @@
+//! What goes to the far side: frames in the order in which they are told, and standard input as far as there is credit for it.
+
+use std::io::{self, Read};
+use std::process::ChildStdin;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::frame::Up;
+use super::link::Input;
+
+/// What goes to the far side, in the order in which it is told, by a thread that may wait for ssh to take it.
+pub(super) struct Upwards {
+    /// Takes them from whatever thread has some.
+    pub(super) tell: Sender<Up>,
+}
+
+impl Upwards {
+    /// To ssh, by a thread of its own.
+    pub(super) fn to(stdin: Option<ChildStdin>) -> Self {
+        let (tell, told): (Sender<Up>, Receiver<Up>) = channel();
+        std::thread::spawn(move || {
+            let Some(mut stdin) = stdin else { return };
+            // A connection that is gone is told by its other half.
+            for frame in told {
+                if frame.write(&mut stdin).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { tell }
+    }
+
+    /// Sends one.
+    pub(super) fn send(&self, frame: Up) {
+        let _gone = self.tell.send(frame);
+    }
+}
+
+/// Reads standard input as far as there is credit for it. Errors: it cannot be read.
+pub(super) fn feed(mut input: Input, tell: &Sender<Up>, credit: &Credit) -> io::Result<()> {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        let n = match input.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if !credit.take(n) || tell.send(Up::Input(buffer[..n].to_vec())).is_err() {
+            return Ok(());
+        }
+    }
+    let _gone = tell.send(Up::InputEnds);
+    Ok(())
+}
+
+/// Bytes that may be sent before the far side has taken some.
+pub(super) struct Credit {
+    left: Mutex<Option<usize>>,
+    more: Condvar,
+}
+
+impl Credit {
+    /// As many bytes as may be on the way.
+    pub(super) fn new(bytes: usize) -> Self {
+        Self { left: Mutex::new(Some(bytes)), more: Condvar::new() }
+    }
+
+    fn left(&self) -> MutexGuard<'_, Option<usize>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until `bytes` may be sent. False where the link has ended.
+    pub(super) fn take(&self, bytes: usize) -> bool {
+        let enough = |left: &mut Option<usize>| left.is_some_and(|left| left < bytes);
+        let mut left = self.more.wait_while(self.left(), enough).unwrap_or_else(PoisonError::into_inner);
+        *left = left.map(|left| left - bytes);
+        left.is_some()
+    }
+
+    /// The far side has taken some.
+    pub(super) fn give(&self, bytes: usize) {
+        let mut left = self.left();
+        *left = left.map(|left| left + bytes);
+        self.more.notify_all();
+    }
+
+    /// The link has ended: nobody waits any more.
+    pub(super) fn close(&self) {
+        *self.left() = None;
+        self.more.notify_all();
+    }
+}

@@ -1,0 +1,353 @@
+//! A file that is itself mounted, as /etc/hosts is in a container, and that a command writes to: what it writes is held, committed in place,
+//! and comes off exactly. As root and as an ordinary user; the mounts need root, and are this test's alone.
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+#![expect(clippy::unwrap_used, reason = "tests set up real files")]
+
+mod common;
+#[path = "common/desk.rs"]
+mod desk;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use desk::{Desk, USER, Who, has, is_root, until};
+
+/// Gives this thread, and what it starts, mounts of its own.
+fn own_mounts() {
+    use rustix::mount::MountPropagationFlags;
+    #[expect(unsafe_code, reason = "no descriptor table is unshared")]
+    // SAFETY: unshare(2) with CLONE_NEWNS alone takes nothing away from this thread but its sharing of working folder and root.
+    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }.unwrap();
+    rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+}
+
+fn sh(script: &str) {
+    assert!(Command::new("sh").args(["-ec", script]).status().unwrap().success(), "{script}");
+}
+
+/// The file beside the tree that is mounted at a name in it.
+fn source(desk: &Desk, name: &str) -> PathBuf {
+    desk.world.root().join(format!("source-of-{name}"))
+}
+
+/// Mounts a file of its own at `name` of the tree; both are the desk's user's.
+fn mounted(desk: &Desk, name: &str) {
+    let (point, from) = (desk.world.path(name), source(desk, name));
+    let script = "printf 'first\\nlast\\n' > \"$1\"; chmod 640 \"$1\"; setfattr -n user.kept -v 1 \"$1\"; touch -d 2001-02-03 \"$1\"; echo below > \"$2\"";
+    let made = Command::new("sh").args(["-ec", script, "sh"]).arg(&from).arg(&point).status().unwrap();
+    assert!(made.success());
+    if desk.other() {
+        std::os::unix::fs::chown(&from, Some(USER), Some(USER)).unwrap();
+    }
+    bind(&from, &point);
+}
+
+fn bind(from: &Path, to: &Path) {
+    rustix::mount::mount_bind(from, to).unwrap();
+}
+
+/// A file that is mounted at `hosts`, for root and for a user.
+fn each(test: impl Fn(&Desk)) {
+    if !is_root() || !has("setfattr") {
+        return println!("skipped: a mounted file that a command writes to: mounting needs root");
+    }
+    own_mounts();
+    for who in [Who::Root, Who::User] {
+        let desk = Desk::new(who);
+        mounted(&desk, "hosts");
+        // In a folder with a mount a user can make nothing.
+        desk.bare(&desk.world.tree(), "mkdir beside");
+        test(&desk);
+    }
+}
+
+fn id_of(desk: &Desk) -> String {
+    desk.ids().last().unwrap().clone()
+}
+
+#[test]
+fn what_a_command_writes_into_it_is_held_committed_in_place_and_comes_off_exactly() {
+    for change in [
+        "echo more >> hosts",
+        "echo new > hosts; chmod 600 hosts",
+        ": > hosts",
+        "head -c 300000 /dev/zero | tr '\\0' x > hosts; touch -d 2005-05-05 hosts",
+        "chmod 604 hosts; setfattr -n user.new -v 2 hosts; setfattr -x user.kept hosts",
+        "touch -d 2005-05-05 hosts",
+    ] {
+        each(|desk| {
+            let before = desk.world.manifest();
+            let script =
+                "mv hosts away; rm -f hosts; cp hosts beside/t; mv -f beside/t hosts; rm -f beside/t; touch -d 2002-02-02 beside";
+            let said = desk.run(&format!("{change}; {script}")).ok();
+            // A user's folder with a mount in it takes no names at all.
+            let why = if desk.who == Who::Root { "Device or resource busy" } else { "Read-only file system" };
+            assert_eq!(said.stderr().matches(why).count(), 3, "{said}");
+            before.assert_same(&desk.world.manifest(), "held");
+            let id = desk.id();
+            // A time alone is held and not listed.
+            let listed: &[&str] = if change.starts_with("touch") { &[] } else { &["hosts"] };
+            assert_eq!(desk.paths(&id), listed, "{change}: {said}");
+            desk.recant(&format!("commit {id}")).ok();
+            let done = desk.world.manifest();
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&before, "rolled back");
+            desk.recant(&format!("redo {id}")).ok();
+            desk.world.manifest().assert_same(&done, "redone");
+            desk.recant(&format!("rollback {id}")).ok();
+            let listed = |desk: &Desk| {
+                let script = "stat -c '%a %u %s' hosts; sha256sum hosts; getfattr -d hosts; [ \"$1\" ] || stat -c %y hosts";
+                let timed = if change.contains("touch") { "" } else { "-" };
+                desk.world.program("sh", ["-c", script, "sh", timed]).cwd(desk.world.tree()).run().ok().stdout()
+            };
+            desk.bare(&desk.world.tree(), change);
+            let bare = listed(desk);
+            desk.recant(&format!("redo {id} --force")).ok();
+            assert_eq!(listed(desk), bare, "{change}");
+        });
+    }
+}
+
+#[test]
+fn a_command_that_leaves_it_alone_or_as_it_was_holds_nothing() {
+    each(|desk| {
+        for script in [
+            "cat hosts",
+            "exec 3<> hosts",
+            "touch -d 2001-02-03 hosts",
+            "cp -p hosts beside/h; echo x > hosts; cat beside/h > hosts; touch -r beside/h hosts; rm beside/h",
+        ] {
+            let said = desk.run(script).ok();
+            assert!(said.stderr().ends_with("no file change\n"), "{script}: {said}");
+        }
+        assert_eq!(desk.ids(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn what_somebody_else_does_to_it_meanwhile_is_a_conflict_and_where_the_command_left_it_alone_no_change() {
+    each(|desk| {
+        let id = desk.meanwhile("echo mine >> hosts", "echo theirs >> hosts");
+        let said = desk.recant(&format!("commit {id}")).with(3);
+        assert!(said.stderr().contains("hosts") && desk.world.read("hosts") == "first\nlast\ntheirs\n", "{said}");
+        desk.recant(&format!("discard {id}")).ok();
+        let id = desk.meanwhile("echo mine > beside/it", "echo theirs > hosts");
+        assert_eq!(desk.paths(&id), ["beside/it"], "{:?}", desk.who);
+    });
+}
+
+#[test]
+fn another_file_that_is_mounted_there_meanwhile_is_a_conflict() {
+    each(|desk| {
+        let waiting = desk.start("", "echo mine >> hosts; echo ready; read go");
+        rustix::mount::unmount(desk.world.path("hosts"), rustix::mount::UnmountFlags::empty()).unwrap();
+        waiting.go();
+        let said = desk.recant(&format!("commit {}", desk.id())).with(3);
+        assert!(said.stderr().contains("hosts") && desk.world.read("hosts") == "below\n", "{said}");
+    });
+}
+
+#[test]
+fn a_further_run_of_the_session_goes_on_from_what_is_held() {
+    each(|desk| {
+        let before = desk.world.manifest();
+        desk.run("echo one >> hosts").ok();
+        let id = desk.id();
+        let said = desk.held(&format!("--session {id}"), "cat hosts; echo two >> hosts").run().ok();
+        assert_eq!(said.stdout(), "first\nlast\none\n", "{said}");
+        // What the first one left alone is what it is now in the second.
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!(desk.world.read("hosts"), "first\nlast\none\ntwo\n");
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+        desk.run("echo x > beside/it").ok();
+        let id = id_of(desk);
+        desk.bare(&desk.world.tree(), "echo theirs >> hosts");
+        let said = desk.held(&format!("--session {id}"), "cat hosts; echo mine >> hosts").run().ok();
+        assert_eq!(said.stdout(), "first\nlast\ntheirs\n", "{said}");
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!(desk.world.read("hosts"), "first\nlast\ntheirs\nmine\n");
+        // What somebody writes between two runs that both write to it is a conflict.
+        desk.run("echo a >> hosts").ok();
+        let id = id_of(desk);
+        desk.bare(&desk.world.tree(), "echo b >> hosts");
+        let said = desk.held(&format!("--session {id}"), "cat hosts; echo c >> hosts").run().ok();
+        assert_eq!(said.stdout(), "first\nlast\ntheirs\nmine\na\n", "{said}");
+        desk.recant(&format!("commit {id}")).with(3);
+    });
+}
+
+#[test]
+fn what_was_written_when_recant_was_killed_is_kept() {
+    each(|desk| {
+        let before = desk.world.manifest();
+        let waiting = desk.start("", "echo mine >> hosts; echo ready; sleep 1000");
+        waiting.kill();
+        until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+        let id = desk.id();
+        desk.recant(&format!("diff {id}")).ok();
+        assert_eq!(desk.paths(&id), ["hosts"]);
+        before.assert_same(&desk.world.manifest(), "held");
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!(desk.world.read("hosts"), "first\nlast\nmine\n");
+        desk.recant(&format!("rollback {id}")).ok();
+        before.assert_same(&desk.world.manifest(), "rolled back");
+    });
+}
+
+#[test]
+fn one_that_is_not_held_is_read_only_and_named_before_the_command_starts() {
+    each(|desk| {
+        let reason = |desk: &Desk, name: &str| {
+            let said = desk.run(&format!("cat {name} > /dev/null; echo x >> {name} || echo kept >&2; ")).ok().stderr();
+            let rows = desk.recant("doctor --json").ok().json()["coverage"].clone();
+            let path = desk.world.path(name).display().to_string();
+            let row = rows.as_array().unwrap().iter().find(|row| row["path"] == *path).map(|row| row.to_string());
+            (
+                said.contains("not captured, so read-only for the command") && said.contains(&path),
+                said.contains("kept"),
+                row.unwrap_or_default(),
+            )
+        };
+        mounted(desk, "large");
+        sh(&format!(
+            "truncate -s 1G {0}; head -c 20000000 /dev/zero | dd of={0} conv=notrunc status=none",
+            source(desk, "large").display()
+        ));
+        let (named, kept, row) = reason(desk, "large");
+        assert!(named && kept && row.contains("more than 16 MiB"), "{row}");
+        // Asked for, it is held.
+        let id = {
+            desk.world.config(&format!("capture.also = [\"{}\"]", desk.world.path("large").display()));
+            desk.run("echo x >> large").ok();
+            id_of(desk)
+        };
+        assert_eq!(desk.paths(&id), ["large"]);
+        desk.world.config("");
+        rustix::mount::unmount(desk.world.path("large"), rustix::mount::UnmountFlags::DETACH).unwrap();
+        if desk.who == Who::User {
+            std::os::unix::fs::chown(source(desk, "hosts"), Some(0), Some(0)).unwrap();
+            sh(&format!("chmod 666 {}", source(desk, "hosts").display()));
+            let (named, kept, row) = reason(desk, "hosts");
+            assert!(named && kept && row.contains("of another user or group"), "{row}");
+        }
+        for i in 0..17 {
+            mounted(desk, &format!("m{i}"));
+        }
+        let said = desk.run("true").ok().stderr();
+        assert!(said.contains("not captured, so read-only for the command"), "{said}");
+    });
+}
+
+#[test]
+fn a_copy_counts_for_max_size_by_what_it_grows() {
+    each(|desk| {
+        sh(&format!("head -c 3000000 /dev/zero >> {}", source(desk, "hosts").display()));
+        desk.held("--max-size 1M --discard", "echo x >> hosts").run().ok();
+        let said = desk.held("--max-size 1M", "head -c 5000000 /dev/zero >> hosts; sleep 100").run();
+        assert!(said.status != 0 && said.stderr().contains("more than --max-size"), "{said}");
+    });
+}
+
+/// A mounted file that were one of the store's own file system would lead root to every other of that: open_by_handle_at(2).
+#[test]
+fn no_other_file_is_opened_through_it_by_its_handle() {
+    if !has("python3") {
+        return println!("skipped: a file's handle: python3 is needed");
+    }
+    each(|desk| {
+        desk.bare(&desk.world.tree(), "echo real > beside/victim");
+        let script = "
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+class Handle(ctypes.Structure):
+    _fields_ = [('bytes', ctypes.c_uint), ('type', ctypes.c_int), ('data', ctypes.c_ubyte * 128)]
+if sys.argv[1] == 'take':
+    handle, mount = Handle(128), ctypes.c_int()
+    assert libc.name_to_handle_at(-100, b'beside/victim', ctypes.byref(handle), ctypes.byref(mount), 0) == 0
+    print(handle.bytes, handle.type, bytes(handle.data[:handle.bytes]).hex())
+else:
+    handle = Handle(int(sys.argv[2]), int(sys.argv[3]))
+    data = bytes.fromhex(sys.argv[4])
+    ctypes.memmove(handle.data, data, len(data))
+    mount = os.open('hosts', os.O_RDWR)
+    fd = libc.open_by_handle_at(mount, ctypes.byref(handle), os.O_RDWR)
+    if fd < 0:
+        print('refused', ctypes.get_errno())
+    else:
+        os.write(fd, b'ESCAPED'); print('opened')
+";
+        let tree = desk.world.tree();
+        let python =
+            |words: &[&str]| desk.world.program("python3", [&["-c", script], words].concat()).cwd(&tree).run().ok().stdout();
+        let handle = python(&["take"]);
+        let handle: Vec<&str> = handle.split_whitespace().collect();
+        let bare = python(&[&["open"], &handle[..]].concat());
+        assert_eq!(bare, "opened\n", "root can do it bare");
+        desk.bare(&tree, "echo real > beside/victim");
+        let words = [&["run", "--", "python3", "-c", script, "open"], &handle[..]].concat();
+        let said = desk.call(words).run().ok();
+        assert!(said.stdout().starts_with("refused"), "{said}");
+        assert_eq!(desk.world.read("beside/victim"), "real\n");
+    });
+}
+
+/// A container's own disk holds no upper, and it is there that files are mounted.
+#[test]
+fn from_memory_it_is_carried_over_as_all_else() {
+    if !is_root() || !has("setfattr") {
+        return println!("skipped: a mounted file held in memory: mounting needs root");
+    }
+    own_mounts();
+    let desk = Desk::new(Who::Root);
+    mounted(&desk, "hosts");
+    let store = desk.world.store();
+    sh(&format!(
+        "S={}; mkdir -p \"$S\" \"$S.low\" \"$S.up\"; mount -t tmpfs up \"$S.up\"; mkdir \"$S.up/u\" \"$S.up/w\"; chmod 700 \"$S.up/u\"; \
+         mount -t overlay -o \"lowerdir=$S.low,upperdir=$S.up/u,workdir=$S.up/w\" store \"$S\"",
+        store.display()
+    ));
+    let before = desk.world.manifest();
+    let said = desk.run("echo more >> hosts; chmod 600 hosts").ok();
+    assert!(said.stderr().contains("lies in memory until it has ended"), "{said}");
+    let id = desk.id();
+    desk.recant(&format!("commit {id}")).ok();
+    assert_eq!(desk.world.read("hosts"), "first\nlast\nmore\n");
+    desk.recant(&format!("rollback {id}")).ok();
+    desk.world.manifest().assert_same(&before, "rolled back");
+}
+
+/// As when somebody replaced /etc/resolv.conf outside of the container that it is mounted in.
+#[test]
+fn one_whose_own_name_was_deleted_is_held_and_a_folder_of_that_kind_is_named_with_what_to_do() {
+    each(|desk| {
+        sh(&format!("rm {}", source(desk, "hosts").display()));
+        let before = desk.world.manifest();
+        let said = desk.run("cat hosts; echo more >> hosts || true").ok();
+        before.assert_same(&desk.world.manifest(), "held");
+        if desk.who == Who::Root {
+            let id = desk.id();
+            desk.recant(&format!("commit {id}")).ok();
+            assert_eq!(desk.world.read("hosts"), "first\nlast\nmore\n");
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&before, "rolled back");
+        } else {
+            // No copy can be put over it in a user's namespace.
+            let named = format!("{}: not captured, so read-only", desk.world.path("hosts").display());
+            assert!(said.stdout() == "first\nlast\n" && said.stderr().contains(&named), "{said}");
+        }
+        let (from, point) = (source(desk, "folder"), desk.world.path("folder"));
+        desk.bare(desk.world.root(), "mkdir source-of-folder tree/folder");
+        bind(&from, &point);
+        sh(&format!("rmdir {}", from.display()));
+        let said = desk.run("echo x > beside/x");
+        if desk.who == Who::Root {
+            assert_eq!(said.status, 125, "{said}");
+            let remedy = format!("umount {}", point.display());
+            assert!(said.stderr().contains("what is mounted there was deleted") && said.stderr().contains(&remedy), "{said}");
+            sh(&remedy);
+        }
+        let said = if desk.who == Who::Root { desk.run("echo x > beside/x") } else { said };
+        assert!(said.ok().stderr().contains("held in session"));
+    });
+}

@@ -1,0 +1,195 @@
+//! `[remotes.NAME] sudo = true` with a real sudo: an ordinary user logs in, and recant is root there; or sudo refuses, asks, or is not there, and
+//! that is said with what would help. Needs root, for an ordinary user's account and a rule in /etc/sudoers.d, which goes with the test and
+//! names one file of the test's own.
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
+
+mod common;
+#[path = "common/ssh.rs"]
+mod ssh;
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use common::{Said, World, manifest};
+use ssh::{Account, Host, Net};
+
+/// A rule of sudo's, as long as this lives.
+struct Rule(PathBuf);
+
+impl Rule {
+    fn new(text: &str) -> Self {
+        let path = PathBuf::from(
+            format!("/etc/sudoers.d/recant-test-{}-{:?}", std::process::id(), std::thread::current().id())
+                .replace(['(', ')'], "-"),
+        );
+        let whole = path.with_file_name(format!(".{}.new", path.file_name().unwrap().to_string_lossy()));
+        // sudo leaves out names with a dot: it sees all of it or nothing.
+        std::fs::write(&whole, text).unwrap();
+        std::fs::set_permissions(&whole, PermissionsExt::from_mode(0o440)).unwrap();
+        std::fs::rename(&whole, &path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Rule {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A machine that an ordinary user logs in to, where what lies in `srv` and the store are root's.
+struct Scene {
+    world: World,
+    host: Host,
+    account: Account,
+    srv: PathBuf,
+    store: PathBuf,
+}
+
+impl Scene {
+    fn new() -> Option<Self> {
+        let mut world = World::new();
+        let account = ssh::ordinary()?;
+        if !Path::new("/etc/sudoers.d").is_dir() || !Path::new("/usr/bin/sudo").exists() {
+            common::skip("recant by sudo on another machine: sudo is not installed");
+            return None;
+        }
+        let net = Net::new(&mut world)?;
+        let host = net.host_of("web1", &account);
+        let (srv, store) = (world.root().join("srv"), world.root().join("root's store"));
+        std::fs::create_dir(&srv).unwrap();
+        std::fs::write(srv.join("conf"), "old").unwrap();
+        std::fs::set_permissions(srv.join("conf"), PermissionsExt::from_mode(0o600)).unwrap();
+        let scene = Self { world, host, account, srv, store };
+        scene.settings(&net, "sudo = true");
+        Some(scene)
+    }
+
+    fn settings(&self, net: &Net, more: &str) {
+        let (ssh, store) = (net.settings(), &self.store);
+        let text =
+            format!("[remote]\nssh = 'ssh -F {}'\n[remotes.web1]\nstore = \"{}\"\n{more}\n", ssh.display(), store.display());
+        self.world.config(&text);
+    }
+
+    fn without_sudo(&self) {
+        let path = self.world.root().join("config/recant/config.toml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(path, text.replace("sudo = true", "")).unwrap();
+    }
+
+    /// What lets the user do it without a password, or with one.
+    fn rule(&self, tag: &str) -> Rule {
+        let command = self.host.recant().display().to_string();
+        Rule::new(&format!("{} ALL=(root) {tag}: {command} far, {command} far --request *\n", self.account.name))
+    }
+
+    fn far(&self, words: &[&str]) -> Said {
+        self.world.call(["-H", "web1"].iter().chain(words)).stdin("new").run()
+    }
+
+    fn conf(&self) -> String {
+        self.srv.join("conf").display().to_string()
+    }
+}
+
+#[test]
+fn an_ordinary_user_s_login_commits_and_rolls_back_what_is_root_s() {
+    let Some(scene) = Scene::new() else { return };
+    let _rule = scene.rule("NOPASSWD");
+    let before = manifest(&scene.srv);
+    let id = scene.far(&["session", "new"]).ok().stdout().trim().to_owned();
+    let made = scene.srv.join("made/new").display().to_string();
+    scene.far(&["session", "write", &id, &scene.conf()]).ok();
+    scene.far(&["session", "write", "-p", &id, &made]).ok();
+    assert_eq!(scene.store.metadata().unwrap().uid(), 0);
+    scene.far(&["commit", &id]).ok();
+    let conf = scene.srv.join("conf");
+    let meta = conf.metadata().unwrap();
+    assert_eq!((std::fs::read_to_string(&conf).unwrap().as_str(), meta.uid(), meta.mode() & 0o7777), ("new", 0, 0o600));
+    assert_eq!(Path::new(&made).metadata().unwrap().uid(), 0);
+    // Without sudo neither the store nor the file can be had: that is refused, and nothing is done.
+    scene.without_sudo();
+    let committed = manifest(&scene.srv);
+    let said = scene.far(&["rollback", &id]).with(1);
+    assert!(said.stderr().contains(&scene.store.display().to_string()), "{said}");
+    committed.assert_same(&manifest(&scene.srv), "as the user himself");
+    let path = scene.world.root().join("config/recant/config.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(path, text + "sudo = true\n").unwrap();
+    scene.far(&["rollback", &id]).ok();
+    before.assert_same(&manifest(&scene.srv), "rolled back");
+}
+
+#[test]
+fn a_run_by_sudo_is_root_s_and_ends_by_a_signal_sent_here() {
+    let Some(scene) = Scene::new() else { return };
+    let _rule = scene.rule("NOPASSWD");
+    let said = scene
+        .far(&["run", "--in", &scene.srv.display().to_string(), "--", "sh", "-c", "id -u; echo new > \"$0\"", &scene.conf()])
+        .ok();
+    assert_eq!(said.stdout(), "0\n");
+    assert_eq!(std::fs::read_to_string(scene.conf()).unwrap(), "new\n");
+    scene.far(&["rollback", "last"]).ok();
+    assert_eq!(std::fs::read_to_string(scene.conf()).unwrap(), "old");
+    if !common::can_run() {
+        return common::skip("a signal to a run by sudo: recant run does not work here");
+    }
+    let mut command = scene.world.call(["-H", "web1", "run", "--", "sh", "-c", "echo begun; exec sleep 600"]).command();
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut first = [0; 6];
+    std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+    let worker = scene.host.writer();
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    ssh::until("the run has ended there", || !Path::new(&format!("/proc/{worker}")).exists());
+}
+
+#[test]
+fn sudo_that_wants_a_password_or_lets_nobody_is_named_with_what_would_allow_it() {
+    let Some(scene) = Scene::new() else { return };
+    for tag in [Some("PASSWD"), None] {
+        let _rule = tag.map(|tag| scene.rule(tag));
+        let start = Instant::now();
+        let said = scene.far(&["session", "new"]).with(1);
+        assert!(said.stderr().contains("sudo: a password is required"), "{tag:?}: {said}");
+        assert!(said.stderr().contains("web1: sudo -n refused to run recant there"), "{tag:?}: {said}");
+        assert!(said.stderr().contains("nothing was changed"), "{tag:?}: {said}");
+        assert!(said.stderr().contains("allow it without a password in sudoers on web1"), "{tag:?}: {said}");
+        let said = scene.far(&["session", "new", "--json"]).with(1).stderr();
+        let json: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+        assert!(json["remedy"].as_str().is_some_and(|remedy| remedy.contains("sudoers")), "{json}");
+        // On a terminal it could ask, and does not.
+        let recant = env!("CARGO_BIN_EXE_recant");
+        let shown = scene.world.root().join("shown");
+        let script = format!("script -qec '{recant} -H web1 run -- true' /dev/null > {}; :", shown.display());
+        scene.world.program("sh", ["-c", &script]).run().ok();
+        let text = std::fs::read_to_string(&shown).unwrap();
+        assert!(text.contains("a password is required") && text.contains("allow it without a password"), "{tag:?}: {text}");
+        let table = scene.world.recant("-H web1, list").with(1);
+        assert!(table.stdout().contains("no sudo"), "{table}");
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+        assert!(!scene.store.exists());
+    }
+}
+
+#[test]
+fn where_there_is_no_sudo_that_is_said_and_recant_is_not_put_there_once_more() {
+    let Some(scene) = Scene::new() else { return };
+    // A PATH with a shell and no sudo.
+    let tools = scene.host.home.join("tools");
+    std::fs::create_dir(&tools).unwrap();
+    symlink("/bin/sh", tools.join("sh")).unwrap();
+    scene.host.write(".noise", "PATH=$HOME/tools");
+    let said = scene.far(&["session", "new"]).with(1);
+    assert!(said.stderr().contains("web1: there is no sudo there"), "{said}");
+    assert!(said.stderr().contains("install it on web1, or take sudo out of [remotes]"), "{said}");
+    assert!(!said.stderr().contains("cannot be put there"), "{said}");
+    // Nor one that may be run.
+    std::fs::write(tools.join("sudo"), "").unwrap();
+    let said = scene.far(&["session", "new"]).with(1);
+    assert!(said.stderr().contains("web1: there is no sudo there"), "{said}");
+}
