@@ -1,7 +1,12 @@
-"""Other machines: recant -H against ssh alone, over one shared connection, to an sshd of the bench's own on a loopback port."""
+"""Other machines: recant -H against ssh alone, over one shared connection, to an sshd of the bench's own on a loopback port.
+
+Here both sides are one machine, so that 50 hosts cost its processors what in earnest 51 machines share. What ssh alone takes for as many
+(xargs -P10 ssh host true) is printed beside it: no tool that goes by ssh can be faster.
+"""
 
 import os
 import pwd
+import resource
 import shutil
 import socket
 import subprocess
@@ -10,6 +15,8 @@ import time
 from measuring import clock, do, median_ms, say, spread
 
 HOSTS = 50
+FORKS = 10
+FILES = 10_000
 
 
 class Machine:
@@ -28,18 +35,15 @@ class Machine:
             self.port = free.getsockname()[1]
         self.write("login", f'#!/bin/sh\nHOME={self.home}; cd {self.home}; export HOME; exec sh -c "$SSH_ORIGINAL_COMMAND"\n')
         os.chmod(f"{top}/login", 0o755)
+        # HOME: or bash, begun by sshd, reads the real one's ~/.bashrc first.
         self.write("sshd", f"ListenAddress 127.0.0.1:{self.port}\nHostKey {top}/host\nAuthorizedKeysFile {top}/authorized\nStrictModes no\n"
                    "UsePAM no\nPidFile none\nPermitRootLogin yes\nMaxStartups 500\nMaxSessions 200\nUseDNS no\n"
-                   f"ForceCommand {top}/login\n")
+                   f"ForceCommand {top}/login\nSetEnv HOME={self.home}\n")
         user = pwd.getpwuid(os.geteuid()).pw_name
         shared = f"ControlMaster auto\n  ControlPath {top}/%n\n  ControlPersist 600\n"
         self.write("ssh", f"Host *\n  HostName 127.0.0.1\n  Port {self.port}\n  User {user}\n  IdentityFile {top}/user\n  IdentitiesOnly yes\n"
                    f"  IdentityAgent none\n  UserKnownHostsFile {top}/known\n  StrictHostKeyChecking no\n  LogLevel ERROR\n  BatchMode yes\n  {shared}")
-        self.sshd = subprocess.Popen([shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-f", f"{top}/sshd"])
-        end = time.time() + 20
-        while socket.socket().connect_ex(("127.0.0.1", self.port)):
-            assert time.time() < end, "sshd does not start"
-            time.sleep(0.01)
+        self.start()
         version = do(recant, "--version").split()[-1]
         place = f"{self.home}/.cache/recant/bin/{version}"
         os.makedirs(place)
@@ -52,12 +56,45 @@ class Machine:
         with open(f"{self.top}/{name}", "w") as file:
             file.write(text)
 
-    def end(self):
+    def start(self):
+        self.sshd = subprocess.Popen([shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-f", f"{self.top}/sshd"])
+        end = time.time() + 20
+        while socket.socket().connect_ex(("127.0.0.1", self.port)):
+            assert time.time() < end, "sshd does not start"
+            time.sleep(0.01)
+
+    def stop(self):
+        """Whoever shares a connection goes first, so that sshd has waited for all that it started."""
         for name in os.listdir(self.top):
             subprocess.run(["ssh", "-F", f"{self.top}/ssh", "-O", "exit", name], capture_output=True)
         self.sshd.terminate()
         self.sshd.wait()
+
+    def processor_ms(self, *command):
+        """Milliseconds of the processors that a command takes, with all that sshd starts for it: median of three times twenty."""
+        self.stop()
+        taken = sorted(self.spell(command, 20) - self.spell(command, 0) for _ in range(3))
+        self.start()
+        return taken[1] / 20 * 1000
+
+    def spell(self, command, times):
+        """Seconds of the processors from the start of an sshd to its end."""
+        before = spent()
+        self.start()
+        for _ in range(times):
+            do(*command, env=self.env)
+        self.stop()
+        return spent() - before
+
+    def end(self):
+        self.stop()
         shutil.rmtree(self.top)
+
+
+def spent():
+    """Seconds of the processors that all took that this process has waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def measure(recant, folder, rounds):
@@ -86,16 +123,8 @@ def compare(recant, machine, rounds):
     aim = f"at most {1.3 * sorted(bare)[len(bare) // 2] * 1000 + 10:.1f}"
     yield ("remote", "other", "recant -H host status, ms"), f"{median_ms(status)}, aim {aim}"
     yield ("remote", "ratio", "recant -H host status / ssh host true"), spread([a / b for a, b in zip(status, bare)], None)
-    # 50 machines that are one: each has a connection of its own.
-    names = ",".join(f"h{n}" for n in range(HOSTS))
-    for n in range(HOSTS):
-        do(*ssh, f"h{n}", "true")
-    one, many = [], []
-    for _ in range(rounds):
-        one.append(far("h1", "list"))
-        many.append(far(names, "--forks", "10", "list"))
-    yield ("remote", "ms", f"{HOSTS} hosts, --forks 10"), median_ms(many)
-    yield ("remote", "ratio", f"{HOSTS} hosts with --forks 10 / 5 x one host"), spread([a / (5 * b) for a, b in zip(many, one)], 1.3)
+    yield from many(recant, machine, rounds)
+    yield from moved(recant, machine, rounds)
     tree(recant, machine)
     here, there = [], []
     env = dict(machine.env, HOME=machine.home, XDG_CONFIG_HOME=f"{machine.home}/none")
@@ -109,6 +138,61 @@ def compare(recant, machine, rounds):
     trip = sorted(bare)[len(bare) // 2]
     yield ("remote", "ratio", "commit of 1,000 files there / (the same on that machine + ssh host true)"), spread(
         [a / (b + trip) for a, b in zip(there, here)], 1.1)
+
+
+def many(recant, machine, rounds):
+    """50 machines that are one: each has a connection of its own."""
+    ssh = ["ssh", "-F", f"{machine.top}/ssh"]
+    far = lambda *words: clock(recant, "-H", *words, env=machine.env)
+    names = [f"h{n}" for n in range(HOSTS)]
+    bare = f"printf '%s\\n' {' '.join(names)} | xargs -P{FORKS} -I HOST {' '.join(ssh)} HOST true"
+    for name in names:
+        do(*ssh, name, "true")
+    one, all, alone = [], [], []
+    for _ in range(rounds):
+        one.append(far("h1", "list"))
+        all.append(far(",".join(names), "--forks", str(FORKS), "list"))
+        alone.append(clock("sh", "-c", bare))
+    yield ("remote", "ms", f"{HOSTS} hosts, --forks {FORKS}"), median_ms(all)
+    yield ("remote", "ms", f"xargs -P{FORKS} ssh host true, {HOSTS} hosts"), median_ms(alone)
+    yield ("remote", "ratio", f"{HOSTS} hosts with --forks {FORKS} / 5 x one host"), spread([a / (5 * b) for a, b in zip(all, one)], 1.3)
+    yield ("remote", "ratio", f"{HOSTS} hosts with --forks {FORKS} / xargs -P{FORKS} ssh host true"), spread([a / b for a, b in zip(all, alone)], None)
+    # What the processors have to do, whoever waits for whom.
+    cores = len(os.sched_getaffinity(0))
+    fresh = machine.processor_ms(*ssh, "-o", "ControlMaster=no", "-o", "ControlPath=none", "h1", "true")
+    shared = machine.processor_ms(*ssh, "h1", "true")
+    verb = machine.processor_ms(recant, "-H", "h1", "list")
+    yield ("remote", "ms", "processors for ssh host true, a connection of its own"), f"{fresh:.1f}"
+    yield ("remote", "ms", "processors for ssh host true, shared connection"), f"{shared:.1f}"
+    yield ("remote", "ms", "processors for recant -H host list, shared connection"), f"{verb:.1f}"
+    yield ("remote", "other", f"the least that {HOSTS} connections of ssh alone take on {cores} cores, ms"), f"{HOSTS * fresh / cores:.0f} new, {HOSTS * shared / cores:.0f} shared"
+
+
+def moved(recant, machine, rounds):
+    """10,000 small files to another machine: a session's export and import, and tar, which is told to be durable as an import is."""
+    near = f"{machine.top}/source"
+    os.makedirs(near)
+    env = dict(machine.env, RECANT_STORE=f"{machine.top}/near-store")
+    for n in range(FILES):
+        if n % 100 == 0:
+            os.makedirs(f"{near}/d{n // 100}")
+        with open(f"{near}/d{n // 100}/f{n}", "wb") as file:
+            file.write(os.urandom(1024 + n % 3072))
+    command = [recant, "run", "-q", "-n", "moved", "--", "cp", "-r", near, f"{machine.top}/copy"]
+    subprocess.run(command, env=env, check=True)
+    ssh = f"ssh -F {machine.top}/ssh h1"
+    by_recant, by_tar, by_tar_durable = [], [], []
+    for n in range(rounds):
+        by_recant.append(clock("sh", "-c", f"{recant} session export moved | {recant} -H h1 session import", env=env))
+        do(recant, "-H", "h1", "session", "prune", "moved", "-y", env=env)
+        by_tar.append(clock("sh", "-c", f"tar -C {near} -cf - . | {ssh} 'mkdir to && tar -C to -xf -'"))
+        shutil.rmtree(f"{machine.home}/to")
+        by_tar_durable.append(clock("sh", "-c", f"tar -C {near} -cf - . | {ssh} 'mkdir to && tar -C to -xf - && sync -f to'"))
+        shutil.rmtree(f"{machine.home}/to")
+    files = f"{FILES:,} small files"
+    yield ("remote", "ms", f"export and import of {files}"), median_ms(by_recant)
+    yield ("remote", "ratio", f"export | import of {files} / tar | ssh tar, sync -f"), spread([a / b for a, b in zip(by_recant, by_tar_durable)], 1.2)
+    yield ("remote", "ratio", f"export | import of {files} / tar | ssh tar, nothing synced"), spread([a / b for a, b in zip(by_recant, by_tar)], None)
 
 
 def tree(recant, machine):

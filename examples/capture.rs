@@ -70,7 +70,7 @@ fn attempt() -> Result<Exit, Error> {
     let argv: Vec<OsString> = words.collect();
     if !dirs.is_empty() {
         let passes: Vec<PathBuf> = passes.into_iter().map(|pass| pass.path).collect();
-        let confinement = Confinement::make(&dirs, &passes)?;
+        let confinement = Confinement::make(&dirs, &passes, Network::Open)?;
         eprintln!("not denied: {}", confinement.not_denied().join("; "));
         let command = Command { argv, env: Vec::new(), linger, network: Network::Open, max_size: None };
         return Ok(run_on(Ground::Confined(&confinement), &command, &mut |_| {})?.exit);

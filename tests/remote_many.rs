@@ -226,3 +226,35 @@ fn what_is_kept_for_all_leaves_nothing_when_its_process_is_killed_before_any_ste
     }
     assert!(killed >= 1);
 }
+
+/// What a machine costs: one ssh, over which that machine's shell becomes recant; the verb is this one's only child.
+#[test]
+fn each_machine_costs_one_ssh_and_one_look_for_recant() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let hosts = ["a", "b"].map(|name| net.host(name));
+    let (started, script) = (world.root().join("started"), world.root().join("an-ssh"));
+    let text = format!("#!/bin/sh\necho ssh >> {}\nexec ssh -F {} \"$@\"\n", started.display(), net.settings().display());
+    std::fs::write(&script, text).expect("a script");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("its mode");
+    world.config(&format!("[remote]\nssh = '{}'\n", script.display()));
+    for host in &hosts {
+        // In the place of recant, who counts and becomes it.
+        let real = std::fs::read_link(host.recant()).expect("a link");
+        std::fs::remove_file(host.recant()).expect("the link");
+        let name = host.recant().strip_prefix(&host.home).expect("below the home").display().to_string();
+        host.write(&name, format!("#!/bin/sh\necho recant >> {}\nexec {} \"$@\"\n", started.display(), real.display()));
+        std::fs::set_permissions(host.recant(), std::fs::Permissions::from_mode(0o755)).expect("its mode");
+    }
+    let id = world.begin();
+    world.stage_write(&id, "made", "new");
+    // One that has to be sent: the verb that lacks it, its import, and the verb.
+    for (words, each) in [("-H a,b list", 2), ("-H a,b session new", 2), (&*format!("-H a, commit {id}"), 3)] {
+        std::fs::write(&started, "").expect("an empty list");
+        world.recant(words).ok();
+        let all = std::fs::read_to_string(&started).expect("a list");
+        let count = |what: &str| all.lines().filter(|line| *line == what).count();
+        // The verb is started by its own file, past the script.
+        assert_eq!((count("ssh"), count("recant")), (each, each), "{words}: {all}");
+    }
+}

@@ -218,12 +218,37 @@ fn of_many_that_take_a_name_at_once_one_gets_it_and_no_two_sessions_have_a_numbe
 fn a_run_whose_record_is_garbled_hides_no_other_session() {
     let world = World::new();
     let (good, bad) = (world.begin(), world.begin());
+    world.stage_write(&bad, "f", "x");
     let header = std::fs::read_to_string(world.session(&bad).join("session.json")).unwrap();
     let header = header.replace("\"staged\"", "\"captured\"").replace("\"lines\"", "\"uncollected\":true,\"lines\"");
     world.write(world.session(&bad).join("session.json"), header).write(world.session(&bad).join("run.json"), "{");
     let listed = world.recant("list --json").with(4).json();
     assert_eq!((&listed["sessions"][0]["id"], &listed["damaged"][0]["id"]), (&good.into(), &bad.into()), "{listed}");
     world.recant("status").ok();
+}
+
+/// What a power cut leaves of a run: nothing of it was synced yet.
+#[test]
+fn a_run_whose_header_and_record_are_empty_was_cut_off_and_is_no_damage() {
+    if !common::can_run() {
+        return println!("skipped: what a cut leaves of a run: no run works here");
+    }
+    let world = World::new();
+    let good = world.begin();
+    world.recant("run -- touch made").ok();
+    let id = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().unwrap().to_owned();
+    world.write(world.session(&id).join("session.json"), "").write(world.session(&id).join("run.json"), "");
+    world.remove(world.session(&id).join("changes.jsonl"));
+    let listed = world.recant("list --json").ok().json();
+    let rows = listed["sessions"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["id"] == *id).unwrap();
+    assert!(rows.len() == 2 && row["unsynced"] == true && row["ended"] == true, "{listed}");
+    let said = world.call(["diff", &id]).run().ok();
+    assert!(said.stderr().contains("and its record with it") && said.stderr().contains("held/upper"), "{said}");
+    assert!(world.session(&id).join("run.json.lost").exists());
+    assert!(!world.call(["commit", &id]).run().stderr().contains("damaged"));
+    world.call(["discard", &id]).run().ok();
+    world.call(["show", &good]).run().ok();
 }
 
 #[test]

@@ -3,6 +3,8 @@
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 
 mod common;
+#[path = "common/desk.rs"]
+mod desk;
 
 use std::path::Path;
 
@@ -151,5 +153,47 @@ fn killed_before_any_step_it_leaves_a_committed_session_or_none_and_a_way_back()
             assert!(step > 30 && sessions.len() == 1, "{what}: {said}");
             return;
         }
+    }
+}
+
+#[test]
+fn without_network_no_connection_leads_out_and_what_stays_open_is_said() {
+    desk::each(|desk| {
+        if !can_confine(&World::new()) || !desk::has("bash") {
+            return;
+        }
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let ask = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached; echo x > made");
+        let run = |options: &[&str]| desk.call([&["run", "--in", "."], options, &["--", "bash", "-c", &ask]].concat()).run().ok();
+        assert!(run(&[]).stdout().contains("reached"), "it is there");
+        let said = run(&["--no-network"]);
+        assert!(!said.stdout().contains("reached") && said.stderr().contains("which is committed"), "{said}");
+        let scope =
+            if desk.who == desk::Who::Root { "no network but a loopback of its own" } else { "no TCP; UDP, other protocols" };
+        assert!(said.stderr().contains(scope), "{said}");
+        let said = run(&["--no-network", "--json"]);
+        let errors = said.stderr();
+        let document: serde_json::Value = serde_json::from_str(errors.lines().last().expect("a line")).expect("JSON");
+        assert_eq!(document["beyond_files"]["network"], desk.who == desk::Who::User, "{said}");
+    });
+}
+
+#[test]
+fn what_a_run_on_the_real_tree_cannot_do_is_refused_with_the_reason_and_what_can() {
+    let world = World::new();
+    for (options, why, remedy) in [
+        ("--max-size 1M", "no one place whose growth", "ulimit -f"),
+        ("--hide tree", "hides nothing", "without --in"),
+        ("--scratch x", "on the tree at once", "--pass PATH"),
+        ("--session last", "nothing is held", "of its own"),
+        ("--commit", "on the tree at once", "committed already"),
+        ("--discard", "on the tree at once", "rollback last"),
+        ("--id-file id", "no session before", "list --json"),
+    ] {
+        let said = world.recant(&format!("run --in . {options} -- touch made")).with(2);
+        let lines = said.stderr();
+        assert!(lines.contains(why) && lines.contains(remedy), "{options}: {said}");
+        assert!(!world.exists("made"), "{options}");
     }
 }

@@ -7,12 +7,13 @@
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    ABI, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
     RulesetStatus,
 };
 
 use super::error::Error;
 use super::plan::Route;
+use super::run::Network;
 use super::space;
 use super::sys;
 use crate::error::{At, IoError};
@@ -32,11 +33,27 @@ const KNOWN: ABI = ABI::V5;
 pub struct Confinement {
     writable: Vec<AbsPath>,
     version: i32,
+    network: Reach,
 }
 
+/// What of the network a confined command has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// That of everybody.
+    All,
+    /// All but TCP: landlock(7) knows no more of it.
+    NoTcp,
+    /// A loopback of its own.
+    Loopback,
+}
+
+/// The version of Landlock that can deny TCP.
+const DENIES_TCP: i32 = 4;
+
 impl Confinement {
-    /// Below `dirs`, /tmp, the harmless nodes of /dev, and `passes`. Errors: what is not there, and a kernel without Landlock.
-    pub fn make(dirs: &[PathBuf], passes: &[PathBuf]) -> Result<Self, Error> {
+    /// Below `dirs`, /tmp, the harmless nodes of /dev, and `passes`. Errors: what is not there, and a kernel without Landlock, or with one
+    /// that can't deny what is asked for.
+    pub fn make(dirs: &[PathBuf], passes: &[PathBuf], network: Network) -> Result<Self, Error> {
         let version = sys::landlock_version().map_err(|source| {
             let remedy = "it needs Linux 5.13 or newer, built with Landlock and started with it (lsm=landlock,…)";
             Error::SetUp { path: "Landlock".into(), act: "ask for its version".into(), source, remedy: Some(remedy.into()) }
@@ -50,7 +67,32 @@ impl Confinement {
         writable.extend(usual.filter_map(|path| real(&path).ok()));
         writable.sort();
         writable.dedup();
-        Ok(Self { writable, version })
+        let network = match network {
+            Network::Open => Reach::All,
+            Network::None if Route::here() == Route::Root => Reach::Loopback,
+            Network::None if version >= DENIES_TCP => Reach::NoTcp,
+            Network::None => {
+                let source = std::io::Error::from_raw_os_error(libc::ENOSYS);
+                let remedy = "it needs Linux 6.7 or newer, or root; or leave --no-network away";
+                let (path, act) = ("Landlock".into(), "deny the network".into());
+                return Err(Error::SetUp { path, act, source, remedy: Some(remedy.into()) });
+            }
+        };
+        Ok(Self { writable, version, network })
+    }
+
+    /// What became of the network, where it was to be closed.
+    pub fn network(&self) -> Option<&'static str> {
+        match self.network {
+            Reach::All => None,
+            Reach::NoTcp => Some("no TCP; UDP, other protocols and abstract sockets stay open to it"),
+            Reach::Loopback => Some("no network but a loopback of its own"),
+        }
+    }
+
+    /// Whether it has none that leads out of it.
+    pub fn has_no_network(&self) -> bool {
+        self.network == Reach::Loopback
     }
 
     /// What this kernel can't deny, for people: a part of a sentence each.
@@ -64,6 +106,15 @@ impl Confinement {
         since.into_iter().filter(|(version, _)| self.version < *version).map(|(_, what)| what).collect()
     }
 
+    /// Gives this process a network of its own, if it is to have one.
+    pub(super) fn leave_network(&self) -> Result<(), IoError> {
+        if self.network != Reach::Loopback {
+            return Ok(());
+        }
+        sys::unshare_network().at("make a network namespace", "unshare")?;
+        sys::loopback_up().at("switch the loopback on", "lo")
+    }
+
     /// Confines this process and all that it will start. An ordinary user can gain no rights any more (sudo); root keeps those that do not
     /// lead out.
     pub(super) fn enforce(&self) -> Result<(), IoError> {
@@ -73,6 +124,10 @@ impl Confinement {
         let rules = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessFs::from_write(KNOWN))
+            .and_then(|rules| match self.network {
+                Reach::NoTcp => rules.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp),
+                Reach::All | Reach::Loopback => Ok(rules),
+            })
             .and_then(Ruleset::create)
             .map_err(|error| denied(&error))
             .at("make the rules", "Landlock")?;

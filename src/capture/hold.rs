@@ -199,7 +199,9 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     let Some(mut record) = session.run()? else {
         // Killed before the command could start; or the power went, and the record with it.
         let at = session.dir.at(b"run.json");
-        fs.unlink_if_there(at).at("remove", at)?;
+        if at.stat().at("look at", at)?.is_some() {
+            fs.rename_over(at, session.dir.at(LOST)).at("set aside", at)?;
+        }
         return keep_nothing(fs, session);
     };
     let unsynced = record.may_lack();
@@ -215,6 +217,9 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
         changes => Ok(changes),
     }
 }
+
+/// A record that cannot be read.
+const LOST: &[u8] = b"run.json.lost";
 
 fn keep_nothing(fs: &Fs, session: &mut Locked) -> Result<u64, Error> {
     session.complete(fs)?;

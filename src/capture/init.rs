@@ -53,7 +53,9 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     let _before = Signals::all().block();
     let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD]].concat());
     let signals = signals.descriptor().at("listen to signals", "signalfd").map_err(failed)?;
-    if orders.network == Network::None {
+    if let Ground::Confined(confinement) = orders.ground {
+        confinement.leave_network().map_err(failed)?;
+    } else if orders.network == Network::None {
         sys::loopback_up().at("switch the loopback on", "lo").map_err(failed)?;
     }
     if let Ground::Captured(laid) = orders.ground {

@@ -25,6 +25,14 @@ pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem>
 pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Problem> {
     let changes = collect_into(&call.fs, store, locked)?;
     let id = locked.id();
+    if locked.header.unsynced && locked.run()?.is_none() {
+        let held = locked.dir.path().join("held/upper");
+        call.out.warn(format_args!(
+            "the machine went down in the run of session {id}, and its record with it: what it had changed lies unread in {}",
+            held.display()
+        ));
+        return Ok(());
+    }
     call.out.note(format_args!(
         "the run of session {id} was cut off; what it had changed is collected: {}",
         text::count(changes, "change")

@@ -45,8 +45,8 @@ pub struct RunDocument<'a> {
 
 impl<'a> RunDocument<'a> {
     /// Of a run on the real tree.
-    pub fn confined(session: Option<&'a Id>, result: &'static str, ending: Ending, changes: u64) -> Self {
-        let beyond_files = Beyond { network: true, passed: Vec::new() };
+    pub fn confined(session: Option<&'a Id>, result: &'static str, ending: Ending, changes: u64, network: bool) -> Self {
+        let beyond_files = Beyond { network, passed: Vec::new() };
         Self { session, result, ending, changes, beyond_files, warnings: &[], refused: &[], dropped: 0, too_much: None }
     }
 }

@@ -13,6 +13,7 @@ use crate::capture::confine::Confinement;
 use crate::capture::error::Error as NotRun;
 use crate::capture::hold::start_of;
 use crate::capture::run::{Command, Event, Exit, Ground, Linger, Network, run_on};
+use crate::error::Kind;
 use crate::fs::path::AbsPath;
 use crate::session::run::Ending;
 use crate::session::store::{Locked, Store};
@@ -30,6 +31,7 @@ struct Watched {
 
 /// Runs the command, and exits as it does.
 pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
+    refuse_what_holds(args)?;
     let begun = begin(call, args);
     let (store, watched, confinement) = match begun {
         Ok(begun) => begun,
@@ -39,7 +41,7 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
         argv: args.command.clone(),
         env: Vec::new(),
         linger: if args.no_wait { Linger::Kill } else { Linger::Wait },
-        network: Network::Open,
+        network: network(args),
         max_size: None,
     };
     let mut hear = |event| {
@@ -75,9 +77,45 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
         }
     } else {
         let result = if id.is_some() { "committed" } else { "nothing" };
-        call.out.document(&RunDocument::confined(id, result, ending, changes));
+        call.out.document(&RunDocument::confined(id, result, ending, changes, !confinement.has_no_network()));
     }
     Ok(Ended::Command(status))
+}
+
+/// What a run that holds its changes can do and one on the real tree cannot: with the reason, and what does it there.
+fn refuse_what_holds(args: &Run) -> Result<(), Problem> {
+    let refused = [
+        (args.session.is_some(), "--session", "nothing is held that it could go on from", "it makes a session of its own"),
+        (args.commit, "--commit", "what it changes is on the tree at once", "leave it away: its session is committed already"),
+        (args.discard, "--discard", "what it changes is on the tree at once", "recant rollback last takes it back"),
+        (args.id_file.is_some(), "--id-file", "there is no session before it has ended", "recant list --json names it"),
+        (!args.hide.is_empty(), "--hide", "Landlock denies writing here, and hides nothing", "run without --in hides"),
+        (
+            !args.scratch.is_empty(),
+            "--scratch",
+            "what it changes is on the tree at once",
+            "--pass PATH leaves a place out of the session",
+        ),
+        (
+            args.max_size.is_some(),
+            "--max-size",
+            "there is no one place whose growth tells what it wrote",
+            "a limit for each single file is ulimit -f",
+        ),
+    ];
+    match refused.into_iter().find(|(is_asked, ..)| *is_asked) {
+        None => Ok(()),
+        Some((_, option, why, remedy)) => {
+            let mut problem = Problem::new(Kind::Usage, format!("{option} cannot be had with --in: {why}"));
+            problem.state = Some("the command was not started; nothing was changed".into());
+            problem.remedy = Some(remedy.into());
+            Err(problem)
+        }
+    }
+}
+
+fn network(args: &Run) -> Network {
+    if args.no_network { Network::None } else { Network::Open }
 }
 
 /// What was there before is in a snapshot, whatever became of the rest.
@@ -93,7 +131,7 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     // What lies in another one is in its snapshots.
     folders.dedup_by(|later, kept| later.is_under(kept));
     let dirs: Vec<_> = folders.iter().map(|folder| folder.as_path().to_path_buf()).collect();
-    let confinement = Confinement::make(&dirs, &args.pass)?;
+    let confinement = Confinement::make(&dirs, &args.pass, network(args))?;
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
     let mut watched = Vec::new();
@@ -111,6 +149,9 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
         "on the real tree: it may write to {}, /tmp{beyond}, and nowhere else; /tmp is not in the snapshots",
         folders.join(", ")
     ));
+    if let Some(what) = confinement.network() {
+        call.out.note(format_args!("--no-network: {what}"));
+    }
     for what in confinement.not_denied() {
         call.out.detail(format_args!("not denied: {what}"));
     }

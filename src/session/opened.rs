@@ -14,6 +14,7 @@ use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::lock::Lock;
+use crate::fs::path::Shown;
 use crate::tree::json;
 use crate::tree::state::What;
 
@@ -252,9 +253,17 @@ fn is_json(bytes: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
 }
 
-/// Whether nothing was ever collected or staged in a session.
+/// Whether a session is of a run of which nothing was ever collected. One that changes are staged in by hand is durable, with all its
+/// folders, before anybody knows of it.
 fn is_uncollected(dir: &Dir) -> Result<bool, Error> {
-    Ok(dir.at(b"changes.jsonl").stat().at("look at", dir.at(b"changes.jsonl"))?.is_none())
+    let there = |path: &[u8]| -> Result<bool, Error> {
+        let shown = || format!("{}/{}", dir.path().display(), Shown(path));
+        match split(dir, path) {
+            Ok((parent, name)) => Ok(parent.at(name).stat().at("look at", shown())?.is_some()),
+            Err(_) => Ok(false),
+        }
+    };
+    Ok(!there(b"changes.jsonl")? && (!there(b"checkpoint")? || there(b"run.json")? || there(b"held/upper/0")?))
 }
 
 /// The header of a run that the machine went down in before anything of it was synced: with the power went what its own one said.

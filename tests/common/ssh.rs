@@ -236,8 +236,10 @@ impl Host {
             let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
             let settings = format!(
                 "ListenAddress {address}:{port}\nHostKey {ssh}/host\nAuthorizedKeysFile {ssh}/authorized\nStrictModes no\nUsePAM {pam}\n\
-                 PidFile none\nPermitRootLogin yes\nPasswordAuthentication no\nMaxStartups 200\nMaxSessions 100\nUseDNS no\nPrintMotd no\nForceCommand {}\n",
+                 PidFile none\nPermitRootLogin yes\nPasswordAuthentication no\nMaxStartups 200\nMaxSessions 100\nUseDNS no\nPrintMotd no\nForceCommand {}\nSetEnv HOME={}\n",
                 self.folder.join("login").display(),
+                // bash, begun by sshd, reads ~/.bashrc, which is the account's own else.
+                self.home.display(),
                 ssh = ssh.display(),
                 pam = if Some(&self.account) == own().as_ref() { "no" } else { "yes" },
             );

@@ -29,12 +29,7 @@ pub struct Run {
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
     /// Run on the real tree, writing to DIR, --pass and /tmp alone; what changes in DIR is a committed session
-    #[arg(
-        long = "in",
-        value_name = "DIR",
-        value_hint = clap::ValueHint::DirPath,
-        conflicts_with_all = ["session", "discard", "commit", "id_file", "hide", "scratch", "max_size", "no_network"],
-    )]
+    #[arg(long = "in", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub inside: Vec<PathBuf>,
     /// Commit if the command exits with 0
     #[arg(long, conflicts_with = "discard")]
@@ -66,7 +61,7 @@ pub struct Run {
     /// End background processes with the command, instead of waiting for them
     #[arg(long)]
     pub no_wait: bool,
-    /// Give the command no network but a loopback of its own, and no abstract sockets
+    /// Give the command no network but a loopback of its own, and no abstract sockets; with --in as a user, no TCP
     #[arg(long)]
     pub no_network: bool,
     /// The command and its arguments
