@@ -467,6 +467,8 @@ fn content_that_is_damaged_stops_a_restore_before_anything_is_changed() {
             }
             let said = restore(&world, "0");
             assert_eq!(said.status, 5, "{}: {said}", file.display());
+            let told = said.stderr();
+            assert!(!told.contains("commit") && told.contains("snapshot") && told.contains("prune"), "{told}");
             after.assert_same(&world.manifest(), "nothing is changed");
         }
         std::fs::write(&file, &whole).unwrap();
