@@ -200,6 +200,11 @@ fn large_files_of_a_snapshot_share_blocks_with_the_tree_where_that_can_be_had_an
         for (name, byte) in [("still", 1), ("written", 2), ("young", 3)] {
             world.write(name, vec![byte; 5 << 20]);
         }
+        // Some that are digested ahead.
+        let more: Vec<String> = (0..9).map(|i| format!("more/{i}")).collect();
+        for (name, byte) in more.iter().zip(10..) {
+            world.write(name, vec![byte; 1 << 20]);
+        }
         // One that somebody has open for writing is not believed, and one that is as young as the clock is coarse is not either.
         let open = std::fs::File::options().write(true).open(world.path("written")).expect("a file");
         // Until the times of the first can be believed.
@@ -211,7 +216,7 @@ fn large_files_of_a_snapshot_share_blocks_with_the_tree_where_that_can_be_had_an
         let before = world.manifest();
         world.recant("snapshot create").ok();
         drop(open);
-        for name in ["still", "written", "young"] {
+        for name in ["still", "written", "young"].into_iter().chain(more.iter().map(String::as_str)) {
             world.write(name, "something else");
         }
         world.recant("snapshot restore 0").ok();

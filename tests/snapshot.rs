@@ -467,6 +467,8 @@ fn content_that_is_damaged_stops_a_restore_before_anything_is_changed() {
             }
             let said = restore(&world, "0");
             assert_eq!(said.status, 5, "{}: {said}", file.display());
+            let told = said.stderr();
+            assert!(!told.contains("commit") && told.contains("snapshot") && told.contains("prune"), "{told}");
             after.assert_same(&world.manifest(), "nothing is changed");
         }
         std::fs::write(&file, &whole).unwrap();
@@ -763,4 +765,32 @@ fn few_descriptors_are_enough_for_a_restore_or_nothing_is_changed() {
     changed();
     limited("ulimit -S -n 20").ok();
     then.assert_same(&world.manifest(), "as many as it may have");
+}
+
+#[test]
+fn names_of_a_file_of_which_one_cannot_be_looked_at_stay_one_file() {
+    let (world, uid) = (World::new(), 65534);
+    let root = rustix::process::geteuid().is_root();
+    world.write("a/one", "1").write("b/x", "x").link("a/one", "b/two");
+    if root {
+        // Nothing is closed to root.
+        world.program("chown", [std::ffi::OsStr::new("-R"), "65534:65534".as_ref(), world.root().as_os_str()]).run().ok();
+        if world.call(["--version"]).user(uid, uid).cwd("/").run().status != 0 {
+            println!("skipped: a name that cannot be looked at: user {uid} cannot run {}", env!("CARGO_BIN_EXE_recant"));
+            return;
+        }
+    }
+    let call = |words: &str| {
+        let call = world.call(words.split(' '));
+        if root { call.user(uid, uid) } else { call }.run()
+    };
+    call("snapshot create").ok();
+    world.write("b/x", "other").chmod("a", 0);
+    call("snapshot create").with(4);
+    let differs = call("snapshot diff 0 1").stdout();
+    assert!(differs.contains("b/x") && !differs.contains("b/two"), "{differs}");
+    call("snapshot restore 0").with(4);
+    world.chmod("a", 0o755);
+    let inode = |name: &str| world.path(name).metadata().expect("a file").ino();
+    assert_eq!((world.read("b/x"), inode("a/one")), ("x".into(), inode("b/two")));
 }

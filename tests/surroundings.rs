@@ -82,6 +82,28 @@ fn few_descriptors_a_small_stack_and_little_memory_are_enough_or_it_is_undone() 
     }
 }
 
+/// Root may have any number of processes: for it a user without an account does the work.
+#[test]
+fn where_no_thread_can_be_had_one_does_all() {
+    let world = World::new();
+    std::fs::copy(env!("CARGO_BIN_EXE_recant"), world.root().join("recant")).expect("a copy of recant");
+    let by_user = if rustix::process::geteuid().is_root() {
+        world.program("chown", ["-R".as_ref(), "65534:65534".as_ref(), world.root().as_os_str()]).run().ok();
+        "setpriv --reuid 65534 --regid 65534 --clear-groups sh -c"
+    } else {
+        "sh -c"
+    };
+    let run = |script: &str| world.program("/bin/sh", ["-c", &format!("exec {by_user} '{script}'")]).run().ok();
+    let made = run("for i in $(seq 140); do echo old > $i; done; id=$(../recant session new) && \
+                    for i in $(seq 140); do echo new | ../recant session write $id $i || exit; done; echo $id");
+    let before = world.manifest();
+    let id = made.stdout().lines().last().expect("an id").to_string();
+    run(&format!("ulimit -u 1; exec ../recant commit {id}"));
+    (1..=140).for_each(|i| assert_eq!(world.read(i.to_string()), "new\n"));
+    run(&format!("ulimit -u 1; exec ../recant rollback {id}"));
+    before.assert_same(&world.manifest(), "rolled back");
+}
+
 #[test]
 fn a_write_cut_short_by_a_limit_on_file_sizes_is_undone_or_recovered() {
     // Blocks of 512 bytes; with the signal ignored the write ends with EFBIG, else it kills.

@@ -345,20 +345,23 @@ impl<'a> Former<'a> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 self.fs.create(kept, 0o600).at("make", kept)?;
             }
-            // A file system without second names, or none left.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EOPNOTSUPP | libc::ENOSYS | libc::EMLINK)) => {
-                self.copy(at, kept)?;
-            }
-            linked => linked.at("link", kept)?,
+            // A file system without second names, or one where they are forbidden: what is wrong with it otherwise a copy meets too.
+            Err(_) => self.copy(at, kept)?,
+            Ok(()) => {}
         }
         Ok(())
     }
 
+    /// It gets its name once it is whole: a part of it would be put back for all of it.
     fn copy(&self, from: Entry<'_>, to: Entry<'_>) -> Result<(), Error> {
+        let part = [&self.name[..], b".new"].concat();
+        let part = self.folder.at(&part);
         let content = from.open_file().at("open", from)?;
-        let file = self.fs.create(to, 0o600).at("make", to)?;
-        self.fs.copy(&content, &file, self.folder.path()).at("copy the content to", to)?;
-        Ok(self.fs.sync(&file, self.folder.path()).at("sync", to)?) // D1
+        self.fs.unlink_if_there(part).at("remove", part)?;
+        let file = self.fs.create(part, 0o600).at("make", part)?;
+        self.fs.copy(&content, &file, self.folder.path()).at("copy the content to", part)?;
+        self.fs.sync(&file, self.folder.path()).at("sync", part)?; // D1
+        Ok(self.fs.rename_over(part, to).at("rename", part)?)
     }
 
     /// Whether it is kept.
@@ -375,15 +378,15 @@ impl<'a> Former<'a> {
             Some(stat) if stat.size == 0 => self.fs.unlink_if_there(at).at("remove", at)?,
             Some(_) => self.fs.rename_over(kept, at).at("rename", kept)?,
         }
-        // rename(2) leaves both where they are two names of one object.
-        self.fs.unlink_if_there(kept).at("remove", kept)?;
-        Ok(self.fs.sync_dir(self.folder).at("sync", self.folder.path().display())?) // D2
+        self.fs.sync_dir(self.folder).at("sync", self.folder.path().display())?; // D2: before it goes, and before the journal
+        // rename(2) leaves both where they are two names of one object. One that comes back is that of its generation still.
+        Ok(self.fs.unlink_if_there(kept).at("remove", kept)?)
     }
 
     /// Lets it go, with any that a power cut has brought back. Nothing waits for that.
     pub fn let_go(&self) -> Result<(), Error> {
         for name in self.folder.names().at("list", self.folder.path().display())? {
-            if name.starts_with(b"manifest.") && name.ends_with(b".old") {
+            if name.starts_with(b"manifest.") && (name.ends_with(b".old") || name.ends_with(b".old.new")) {
                 self.fs.unlink(self.folder.at(&name)).at("remove", self.folder.at(&name))?;
             }
         }

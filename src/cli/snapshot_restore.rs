@@ -77,7 +77,10 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     note_in_log(call, store, log::Restore { folder: series.folder.clone(), snapshot: n, only }, &session, &done)?;
     let (report, _) = match done {
         Ok(done) => done,
-        Err(problem) => {
+        Err(mut problem) => {
+            if matches!(problem.kind, Kind::Damaged) {
+                say_whose_content(&mut problem, &series, n);
+            }
             // Nothing was changed: what it would have put is in the snapshot still. Where the engine is stuck the session stays.
             if !matches!(problem.kind, Kind::Stuck) {
                 take_away(call, store, session);
@@ -93,6 +96,13 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     report.notes.iter().for_each(|note| call.out.warn(note));
     say(call, args, &series, n, Some(&id), &rows, &left);
     Ok(ended(&left))
+}
+
+/// The content of large files is digested by the engine alone: it speaks of a session that is gone by then.
+fn say_whose_content(problem: &mut Problem, series: &Series, n: u64) {
+    let path = problem.path.clone().unwrap_or_else(|| series.folder.to_string());
+    problem.message = format!("cannot restore snapshot {n}: the content that it keeps of {path} is damaged");
+    problem.remedy = Some("the other snapshots are not touched by this; recant snapshot prune can drop this one".into());
 }
 
 /// Every restore that was begun stands in the log, also one that came to nothing.

@@ -117,7 +117,7 @@ pub(super) fn last_noted(store: &Store, journal: &Journal) -> Result<Option<Stri
     let of_it = |entry: &&log::Entry| {
         entry.session == head.session && entry.generation == head.generation + 1 && entry.verb == head.verb.word()
     };
-    Ok(entries.iter().rev().take(16).find(of_it).map(|entry| entry.result.clone()))
+    Ok(entries.iter().rev().find(of_it).map(|entry| entry.result.clone()))
 }
 
 /// The fingerprint of what recant put there, which had the ctime `then` right after that.

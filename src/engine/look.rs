@@ -1,7 +1,8 @@
 //! Looking at the moves of a job: what is at each path, what is wanted there, and what that means. Reads only.
 
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
+use std::thread::Builder;
 
 use self::found::{Found, is_as_wanted, learn_content, look_at_content, not_to_be_written};
 use self::record::{as_recorded, learned, overlay_mark, staying, stays, unlooked};
@@ -66,12 +67,16 @@ pub(super) fn look_at_all(
         // Each batch is looked at by the other thread if it is free, else here, so that neither waits.
         let (to_other, from_here) = sync_channel::<Vec<Move>>(1);
         let (to_here, from_other) = sync_channel::<Result<Vec<Looked>, Error>>(1);
-        let other = scope.spawn(move || elsewhere(session, rules, &from_here, &to_here));
+        // Where no thread can be had (RLIMIT_NPROC), this one looks at all of them.
+        let spawned = Builder::new().spawn_scoped(scope, move || elsewhere(session, rules, &from_here, &to_here));
         let mut done = 0;
         let mut ours = Some(first);
         while let Some(moves) = ours.take() {
-            let theirs = batch(job)?;
-            let given = theirs.is_some_and(|moves| to_other.send(moves).is_ok());
+            let (given, not_given) = match batch(job)?.map(|moves| to_other.send(moves)) {
+                None => (false, None),
+                Some(Ok(())) => (true, None),
+                Some(Err(SendError(moves))) => (false, Some(moves)),
+            };
             let looked = own.look_at(moves)?;
             done += looked.len();
             looked.into_iter().try_for_each(&mut *take)?;
@@ -83,10 +88,12 @@ pub(super) fn look_at_all(
                 looked.into_iter().try_for_each(&mut *take)?;
             }
             progress.at("looking", done, of);
-            ours = batch(job)?;
+            ours = if not_given.is_some() { not_given } else { batch(job)? };
         }
         drop(to_other);
-        other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        if let Ok(other) = spawned {
+            other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
         Ok(())
     })
 }

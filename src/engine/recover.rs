@@ -299,13 +299,14 @@ fn take_back(
     if let Some(decided) = journal.head.decided {
         return Ok(Outcome::Decided(decide::decide(fs, store, session, journal, asked.unwrap_or(decided))?));
     }
+    // First, as the journal alone tells of it: what is not sealed comes to this, at once or after a decision.
+    if let Err(error) = note_undone(fs, store, &journal) {
+        notes.push(format!("the log could not be written: {error}"));
+    }
     let left = undo(fs, store, session, &journal)?;
     let lost = journal.head.lost.clone();
     match (asked, left.is_empty()) {
         (_, true) => {
-            if let Err(error) = note_undone(fs, store, &journal) {
-                notes.push(format!("the log could not be written: {error}"));
-            }
             // A rollback had freed it. Without room for it now, what was recovered is recovered all the same.
             if let Err(error) = reserve::keep_again(fs, session) {
                 notes.push(format!("no room could be kept for the rollback of what is still in: {error}"));

@@ -1,5 +1,6 @@
 //! The store: the folder that holds sessions, and what is read and written there as a whole.
 
+use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Duration;
 
 use super::Error;
@@ -147,9 +148,11 @@ impl Store {
         let names = self.sessions.names().at("list the sessions", self.sessions.path().display())?;
         let (first, second) = names.split_at(if names.len() < WORTH_A_THREAD { names.len() } else { names.len() / 2 });
         let (mut headers, mut broken) = std::thread::scope(|scope| {
-            let other = (!second.is_empty()).then(|| scope.spawn(|| self.headers_of(second)));
-            let (mut headers, mut broken) = self.headers_of(first);
-            match other.map(std::thread::ScopedJoinHandle::join) {
+            let spawned = (!second.is_empty()).then(|| Builder::new().spawn_scoped(scope, || self.headers_of(second)));
+            // Where no thread can be had (RLIMIT_NPROC), this one reads all of them.
+            let other = spawned.and_then(Result::ok);
+            let (mut headers, mut broken) = self.headers_of(if other.is_some() { first } else { &names });
+            match other.map(ScopedJoinHandle::join) {
                 Some(Ok((more_headers, more_broken))) => {
                     headers.extend(more_headers);
                     broken.extend(more_broken);

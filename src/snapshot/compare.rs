@@ -348,6 +348,10 @@ impl Comparing<'_> {
         for (first, others) in &self.groups {
             let inode = now_of.get(first);
             let members = || others.iter().chain([first]);
+            if members().any(|path| is_left(&self.done.left, path)) {
+                // What its names are now is not known.
+                continue;
+            }
             let as_was = inode.is_some_and(|inode| {
                 members().all(|path| now_of.get(path) == Some(inode))
                     && self.inodes.get(inode).is_some_and(|paths| paths.len() == others.len() + 1)
@@ -421,7 +425,16 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
             (Some(a), Some(b)) if a.mark() == b.mark() => continue,
             _ => {}
         }
-        let regrouped = there.as_ref().zip(here.as_ref()).is_some_and(|(a, b)| a.link != b.link);
+        let regrouped = match (&there, &here) {
+            (Some(a), Some(b)) if a.link != b.link => {
+                let is_known = [&a.link, &b.link].into_iter().flatten().all(|first| !is_left(&done.left, first));
+                if !is_known && are_same(a, b) {
+                    continue;
+                }
+                is_known
+            }
+            _ => false,
+        };
         let (now_at, now) = here.map_or((None, None), |entry| (entry.at, entry.state));
         done.differences.push(Difference { now, now_at, regrouped, ..difference(path, there, None) });
     }
@@ -429,6 +442,11 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
         done.left.push((root(), "the two snapshots left out by different rules: some of this may be that".into()));
     }
     Ok(done)
+}
+
+/// Whether a path is not known on one side.
+fn is_left(left: &[(AbsPath, String)], path: &AbsPath) -> bool {
+    left.iter().any(|(left, _)| path.is_under(left))
 }
 
 fn are_same(a: &Entry, b: &Entry) -> bool {

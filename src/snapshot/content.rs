@@ -51,13 +51,36 @@ pub struct Keeping<'a> {
     new_blobs: Vec<File>,
     /// Bytes of content that were stored.
     pub stored: u64,
+    /// The last large file shared its blocks.
+    pub shares: bool,
+}
+
+/// A file that stands still: what it was seen as, and its digest then if that is known already.
+#[derive(Clone, Copy)]
+pub struct Still<'s> {
+    /// As it was seen.
+    pub stat: &'s Stat,
+    /// Taken since then.
+    pub digest: Option<Digest>,
 }
 
 impl<'a> Keeping<'a> {
     /// For snapshot `n` of the series in `dir`.
     pub fn begin(fs: &'a Fs, dir: &'a Dir, n: u64) -> Self {
         let known = HashMap::new();
-        Self { fs, dir, n, blobs: None, pack: None, buffer: Vec::new(), offset: 0, known, new_blobs: Vec::new(), stored: 0 }
+        Self {
+            fs,
+            dir,
+            n,
+            blobs: None,
+            pack: None,
+            buffer: Vec::new(),
+            offset: 0,
+            known,
+            new_blobs: Vec::new(),
+            stored: 0,
+            shares: false,
+        }
     }
 
     /// Content that a complete manifest names.
@@ -104,14 +127,22 @@ impl<'a> Keeping<'a> {
     /// Keeps a large file. What is hashed is what is kept: the bytes as they were written, or a clone; the file itself in its place where
     /// it was `still`, as it was seen before, and has not changed since ([`digest_of_still`]). The inner error is one of reading it; `path`,
     /// its own, is for messages.
-    pub fn keep_file(&mut self, from: &File, still: Option<&Stat>, path: &AbsPath) -> Result<io::Result<(Digest, At)>, Error> {
+    pub fn keep_file(
+        &mut self,
+        from: &File,
+        still: Option<Still<'_>>,
+        path: &AbsPath,
+    ) -> Result<io::Result<(Digest, At)>, Error> {
         let blobs = match self.blobs.take() {
             Some(blobs) => blobs,
             None => self.dir.at(BLOBS).open_dir().at("open", self.dir.at(BLOBS))?,
         };
         let taken = take_in(self.fs, from, still, &blobs, path);
         let kept = match taken {
-            Ok(Ok((digest, to))) => self.name(digest, to, &blobs).map(Ok),
+            Ok(Ok(Taken { digest, to, shares })) => {
+                self.shares = shares;
+                self.name(digest, to, &blobs).map(Ok)
+            }
             Ok(Err(unread)) => {
                 self.fs.unlink(blobs.at(HALF_MADE)).at("remove", blobs.at(HALF_MADE)).map(|()| Err(unread)).map_err(Error::from)
             }
@@ -178,20 +209,20 @@ impl<'a> Keeping<'a> {
 /// The digest of a file that was `still` before its clone was made: old enough for its times to tell, and nobody had it open for writing.
 /// `None` where it has changed since: it is not what was cloned then. The kernel has the file in memory most times, and never the
 /// clone, whose pages are its own: reading that is reading the disk.
-fn digest_of_still(file: &File, still: &Stat) -> io::Result<Option<Digest>> {
-    let of = |stat: &Stat| (stat.dev, stat.ino, stat.size, stat.mtime, stat.ctime);
+pub(super) fn digest_of_still(file: &File, still: &Stat) -> io::Result<Option<Digest>> {
     let digest = Digest::of_file(file, still.size)?;
-    Ok((of(&stat_of(file)?) == of(still)).then_some(digest))
+    Ok(is_same(&stat_of(file)?, still).then_some(digest))
 }
 
 /// Takes the content of `from` into a new file without a name that counts, and digests it. The inner error is one of reading `from`.
-fn take_in(fs: &Fs, from: &File, still: Option<&Stat>, blobs: &Dir, path: &AbsPath) -> Result<io::Result<(Digest, File)>, Error> {
+fn take_in(fs: &Fs, from: &File, still: Option<Still<'_>>, blobs: &Dir, path: &AbsPath) -> Result<io::Result<Taken>, Error> {
     let temp = blobs.at(HALF_MADE);
     let both = format!("{temp}, for the content of {path}");
     fs.unlink_if_there(temp).at("remove", temp)?;
     let to = fs.create(temp, 0o600).at("make", &both)?;
-    let digest = if fs.reflink(from, &to, blobs.path()).at("share the blocks of", &both)? {
-        match still.map(|still| digest_of_still(from, still)).transpose() {
+    let shares = fs.reflink(from, &to, blobs.path()).at("share the blocks of", &both)?;
+    let digest = if shares {
+        match still.map(|still| still.digest_of(from)).transpose() {
             Ok(Some(Some(digest))) => digest,
             Err(unread) => return Ok(Err(unread)),
             Ok(_) => {
@@ -206,7 +237,30 @@ fn take_in(fs: &Fs, from: &File, still: Option<&Stat>, blobs: &Dir, path: &AbsPa
             Err(Stopped::Writing(error)) => return Err(error).at("copy to", &both).map_err(Error::from),
         }
     };
-    Ok(Ok((digest, to)))
+    Ok(Ok(Taken { digest, to, shares }))
+}
+
+/// Content in a new file, and whether that shares the blocks that it came from.
+struct Taken {
+    digest: Digest,
+    to: File,
+    shares: bool,
+}
+
+impl Still<'_> {
+    /// As [`digest_of_still`].
+    fn digest_of(&self, file: &File) -> io::Result<Option<Digest>> {
+        match self.digest {
+            Some(_) if !is_same(&stat_of(file)?, self.stat) => Ok(None),
+            Some(digest) => Ok(Some(digest)),
+            None => digest_of_still(file, self.stat),
+        }
+    }
+}
+
+pub(super) fn is_same(a: &Stat, b: &Stat) -> bool {
+    let of = |stat: &Stat| (stat.dev, stat.ino, stat.size, stat.mtime, stat.ctime);
+    of(a) == of(b)
 }
 
 /// What stood against a copy.

@@ -1,10 +1,11 @@
 //! Create: walk → compare with the index → read and digest what is new → store → one sync → the manifest gets its name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use super::before::{self, Peeked};
 use super::compare::whole;
-use super::content::{Keeping, PACKED};
+use super::content::{Keeping, PACKED, Still, is_same};
+use super::digesting::Digesting;
 use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, At, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
 use super::place;
@@ -14,7 +15,7 @@ use super::walk::{Met, Object, Walk, Why};
 use super::{Error, of_ours};
 use crate::error::{At as _, reason};
 use crate::fs::Fs;
-use crate::fs::dir::{Dev, Stat, stat_of, xattrs_of};
+use crate::fs::dir::{Dev, Sort, Stat, Time, stat_of, xattrs_of};
 use crate::fs::lease::{Writers, writers};
 use crate::fs::path::AbsPath;
 use crate::tree::digest::Digest;
@@ -88,6 +89,9 @@ pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: 
     taken
 }
 
+/// So many objects are known before they are looked at. Each may keep a folder open.
+const COMING: usize = 8;
+
 fn temp_name(n: u64) -> Vec<u8> {
     format!("{n}.new").into_bytes()
 }
@@ -139,6 +143,8 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         writing: Writing::begin(fs, &series.dir, &temp_name(n), &head)?,
         making: Making::begin(started),
         keeping: Keeping::begin(fs, &series.dir, n),
+        digesting: Digesting::default(),
+        read_before: last.map(|last| last.head.time),
         learned: false,
         has_base: base.is_some(),
         links: HashMap::new(),
@@ -149,7 +155,15 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         buffer: Vec::new(),
     };
     let mut walk = Walk::new(&series.folder, store, &asked.rules)?;
-    while let Some(met) = walk.next()? {
+    let mut coming = VecDeque::with_capacity(COMING);
+    loop {
+        while coming.len() < COMING
+            && let Some(met) = walk.next()?
+        {
+            taking.foresee(&met);
+            coming.push_back(met);
+        }
+        let Some(met) = coming.pop_front() else { break };
         taking.meet(met)?;
         if asked.limit.is_some_and(|limit| taking.counts.entries > limit) {
             let limit = asked.limit.unwrap_or_default();
@@ -181,6 +195,9 @@ struct Taking<'a> {
     writing: Writing<'a>,
     making: Making,
     keeping: Keeping<'a>,
+    digesting: Digesting,
+    /// When the snapshot before began: most of what is older is known by it.
+    read_before: Option<Time>,
     learned: bool,
     has_base: bool,
     /// The first name of each inode that has several.
@@ -212,6 +229,16 @@ enum Seen {
 }
 
 impl Taking<'_> {
+    /// Has a file that will be met digested meanwhile: a large one that is new, where blocks are shared, so that it is only read.
+    fn foresee(&mut self, met: &Met) {
+        let Met::Object(object) = met else { return };
+        let stat = &object.stat;
+        let is_new = self.read_before.is_none_or(|then| stat.ctime >= then);
+        if self.keeping.shares && is_new && stat.sort == Sort::File && stat.nlink == 1 && stat.size >= PACKED {
+            self.digesting.offer(object);
+        }
+    }
+
     fn meet(&mut self, met: Met) -> Result<(), Error> {
         match met {
             Met::Object(object) => self.object(&object),
@@ -355,7 +382,7 @@ impl Taking<'_> {
     fn look(&mut self, object: &Object, old: Option<&Known>) -> Result<Seen, Error> {
         let first = self.links.get(&(object.stat.dev, object.stat.ino)).filter(|_| object.stat.nlink > 1).cloned();
         match object.stat.sort {
-            crate::fs::dir::Sort::File => self.look_at_file(object, first, old),
+            Sort::File => self.look_at_file(object, first, old),
             _ => match look::seen(object.at(), &object.stat) {
                 Ok(seen) => {
                     let link = link(first, object, &object.stat);
@@ -389,14 +416,14 @@ impl Taking<'_> {
             };
             let kept = match &first {
                 Some(first) => Ok((first.digest, first.at)),
-                None => self.keep(&file, &object.path, (&before, is_still), old)?,
+                None => self.keep(&file, object, (&before, is_still), old)?,
             };
             let (digest, at) = match kept {
                 Ok((digest, at)) => (digest, at),
                 Err(error) => return self.failed(object, &error),
             };
             let after = stat_of(&file).at("look at", &object.path)?;
-            if same(&before, &after) {
+            if is_same(&before, &after) {
                 let what = What::File { size: after.size, digest };
                 let state = State { what, meta: Meta::of(&after, xattrs) };
                 let link = link(first, object, &after);
@@ -429,7 +456,7 @@ impl Taking<'_> {
     fn keep(
         &mut self,
         file: &std::fs::File,
-        path: &AbsPath,
+        object: &Object,
         (stat, is_still): (&Stat, bool),
         old: Option<&Known>,
     ) -> Result<Result<(Option<Digest>, Option<At>), std::io::Error>, Error> {
@@ -450,16 +477,19 @@ impl Taking<'_> {
             self.buffer = buffer;
             return Ok(kept);
         }
+        // Taken of what the walk saw.
+        let digest = self.digesting.take(&object.path).filter(|_| is_same(stat, &object.stat));
         if let Some(old) = old.filter(|old| old.size == stat.size && old.at.is_some()) {
-            match Digest::of_file(file, stat.size) {
+            match digest.map_or_else(|| Digest::of_file(file, stat.size), Ok) {
                 Ok(digest) if Some(digest) == old.digest => return Ok(Ok((old.digest, old.at))),
                 Ok(_) => {}
                 Err(error) => return Ok(Err(error)),
             }
         }
         self.learn()?;
-        let path = whole(&self.series.folder, path)?;
-        let kept = self.keeping.keep_file(file, is_still.then_some(stat), &path)?;
+        let path = whole(&self.series.folder, &object.path)?;
+        let still = is_still.then_some(Still { stat, digest });
+        let kept = self.keeping.keep_file(file, still, &path)?;
         Ok(kept.map(|(digest, at)| (Some(digest), Some(at))))
     }
 
@@ -524,7 +554,7 @@ impl Taking<'_> {
 
 /// The first name of what has several.
 fn link(first: Option<First>, object: &Object, stat: &Stat) -> Option<AbsPath> {
-    let has_several = stat.nlink > 1 && stat.sort != crate::fs::dir::Sort::Folder;
+    let has_several = stat.nlink > 1 && stat.sort != Sort::Folder;
     has_several.then(|| first.map_or_else(|| object.path.clone(), |first| first.path))
 }
 
@@ -543,14 +573,9 @@ fn read_all(file: &std::fs::File, buffer: &mut [u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-fn same(a: &Stat, b: &Stat) -> bool {
-    let of = |stat: &Stat| (stat.dev, stat.ino, stat.size, stat.mtime, stat.ctime);
-    of(a) == of(b)
-}
-
 fn nothing() -> Stat {
     Stat {
-        sort: crate::fs::dir::Sort::Folder,
+        sort: Sort::Folder,
         mode: 0,
         uid: 0,
         gid: 0,

@@ -17,6 +17,7 @@ pub mod committed;
 pub mod compare;
 pub mod content;
 pub mod create;
+mod digesting;
 pub mod index;
 pub mod manifest;
 pub mod place;

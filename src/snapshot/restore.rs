@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::JoinHandle;
+use std::thread::{Builder, JoinHandle};
 
 use super::Error;
 use super::compare::{Compared, Difference, whole};
@@ -76,7 +76,7 @@ impl WritingOut {
     /// by the descriptor through which the session was opened.
     fn of(dir: &Dir) -> Option<Self> {
         let own = dir.open_below(b"").ok()?;
-        let thread = std::thread::Builder::new().name("write out".into()).spawn(move || write_all_out(&own));
+        let thread = Builder::new().name("write out".into()).spawn(move || write_all_out(&own));
         Some(Self(Some(thread.ok()?)))
     }
 }
@@ -118,22 +118,28 @@ struct Held {
 }
 
 impl Held {
-    /// Holds all of it, in two threads where it is much: each file's content is compared with its digest on the way.
+    /// Holds all of it, in two threads where it is much. What lies in a pack is compared with its digest on the way, a large file by the
+    /// engine, before it puts anything.
     fn of(fs: &Fs, series: &Series, objects: &Dir, wanted: &[Wanted<'_>]) -> Result<Self, Error> {
         // Names of one file are held by one hand, which knows the first of them.
         let (linked, single): (Vec<&Wanted>, Vec<&Wanted>) = wanted.iter().partition(|wanted| wanted.difference.link.is_some());
         let next = AtomicUsize::new(0);
+        // What one of them meets ends both.
+        let leave_the_rest = || next.store(single.len(), Ordering::Relaxed);
         let hand = || Holding { fs, kept: Kept::of(&series.dir), objects, firsts: HashMap::new(), held: Held::default() };
         let hold = |mut hand: Holding<'_>| {
             while let Some(rest) = single.get(next.fetch_add(BATCH, Ordering::Relaxed)..).filter(|rest| !rest.is_empty()) {
-                rest.iter().take(BATCH).try_for_each(|wanted| hand.hold(wanted))?;
+                rest.iter().take(BATCH).try_for_each(|wanted| hand.hold(wanted)).inspect_err(|_| leave_the_rest())?;
             }
             Ok::<Held, Error>(hand.held)
         };
         std::thread::scope(|scope| {
-            let other = (single.len() > 2 * BATCH).then(|| scope.spawn(|| hold(hand())));
+            // Where no second one can be had (RLIMIT_NPROC), this one holds all.
+            let spawned = (single.len() > 2 * BATCH).then(|| Builder::new().spawn_scoped(scope, || hold(hand())));
+            let other = spawned.and_then(Result::ok);
             let mut own = hand();
-            let held = linked.iter().try_for_each(|wanted| own.hold(wanted)).and_then(|()| hold(own));
+            let first = linked.iter().try_for_each(|wanted| own.hold(wanted)).inspect_err(|_| leave_the_rest());
+            let held = first.and_then(|()| hold(own));
             let other = other.map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             Ok(held?.and(other.transpose()?.unwrap_or_default()))
         })

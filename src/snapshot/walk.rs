@@ -35,6 +35,7 @@ pub enum Met {
 }
 
 /// An object on the way.
+#[derive(Clone)]
 pub struct Object {
     /// Where.
     pub path: AbsPath,

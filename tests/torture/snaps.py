@@ -1,6 +1,7 @@
 """Snapshots under the same faults as calls.py: each system call of create, prune and restore that changes something is the last one,
 or fails. Afterwards every snapshot that is listed gives back exactly what it was taken of, what was said to be done is there, the tree is
-as before or as wanted, and the same command again is done."""
+as before or as wanted, and the same command again is done. So for a run on the real tree, between two snapshots: wherever that ends, what was
+there before comes back."""
 
 import json
 import os
@@ -14,6 +15,7 @@ WORDS = {
     "create": ["snapshot", "create"],
     "prune": ["snapshot", "prune", "--keep", "1"],
     "restore": ["snapshot", "restore", "1"],
+    "run": ["run", "--in", ".", "--", "sh", "-ec", "echo more >> edit/1; rm -r gone; mkdir come; echo come > come/file"],
 }
 
 
@@ -68,12 +70,36 @@ class Scene:
             if differs:
                 raise Found("lost", f"snapshot {n} gave something else back:\n" + "\n".join(differs))
 
+    def judge_run(self, said, text):
+        """Its session takes back what the command did; where there is none, the snapshot from before does; where there is none of these the
+        command was not started."""
+        self.must("recover", kind="mixed")
+        if said.returncode == 0 and os.path.exists(os.path.join(self.world.tree, "gone")):
+            raise Found("mixed", f"exit 0, but the command did not come to its end; {text}")
+        listed, held = self.listed(), self.must("list").strip()
+        if said.returncode == 0 and not held:
+            raise Found("mixed", "exit 0, but there is no session")
+        if held:
+            self.must("rollback", "last")
+        elif 3 in listed:
+            self.must("snapshot", "restore", "3")
+        differs = difference(self.wanted[3], manifest(self.world.tree))
+        if differs:
+            raise Found("lost", f"exit {said.returncode}, {'a session' if held else listed}:\n" + "\n".join(differs) + f"\n{text}")
+        left = self.world.leftovers()
+        if left:
+            raise Found("mixed", f"exit {said.returncode}, left: {left}; {text}")
+        self.give_back([n for n in listed if n <= 3])
+        return "after" if held else "before"
+
     def judge(self, verb, said, kind):
         text = said.stderr.decode(errors="backslashreplace").strip()
         if kind != "KILL" and said.returncode != 0 and not text:
             raise Found("mixed", f"exit {said.returncode} without a word")
         if kind != "KILL" and said.returncode < 0:
             raise Found("mixed", f"ended by signal {-said.returncode}: {text}")
+        if verb == "run":
+            return self.judge_run(said, text)
         outcome = self.judge_restore(said, text) if verb == "restore" else None
         listed = self.listed()
         kept = [2] if verb == "prune" else [0, 1, 2]

@@ -1,0 +1,154 @@
+//! Digests taken ahead: where blocks are shared, a first snapshot of large files is nothing but reading them, so a second thread reads some.
+//! Nothing rests on it: what it does not give is read where it is needed.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use super::content::{digest_of_still, is_same};
+use super::walk::Object;
+use crate::fs::dir::stat_of;
+use crate::fs::lease::{Writers, writers};
+use crate::fs::path::AbsPath;
+use crate::tree::digest::Digest;
+use crate::tree::look;
+
+/// A thread that digests files which will be asked for. It ends with this.
+#[derive(Default)]
+pub struct Digesting {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// In the order in which they will be asked for.
+    wanted: VecDeque<Object>,
+    /// What the thread is at, and what it has done.
+    busy: Option<AbsPath>,
+    done: Vec<(AbsPath, Option<Digest>)>,
+    ended: bool,
+}
+
+impl Digesting {
+    /// This file will be asked for, after those that were offered before.
+    pub fn offer(&mut self, object: &Object) {
+        if self.thread.is_none() {
+            let shared = self.shared.clone();
+            self.thread = std::thread::Builder::new().name("digest".into()).spawn(move || shared.work()).ok();
+        }
+        self.shared.lock().wanted.push_back(object.clone());
+        self.shared.changed.notify_all();
+    }
+
+    /// The digest of a file that was offered, as it was then, if the thread has it or is at it; else it is the caller's.
+    pub fn take(&self, path: &AbsPath) -> Option<Digest> {
+        let mut state = self.shared.lock();
+        state.wanted.retain(|object| object.path != *path);
+        while state.busy.as_ref() == Some(path) {
+            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let at = state.done.iter().position(|(done, _)| done == path)?;
+        state.done.swap_remove(at).1
+    }
+}
+
+impl Drop for Digesting {
+    fn drop(&mut self) {
+        self.shared.lock().ended = true;
+        self.shared.changed.notify_all();
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
+            && !std::thread::panicking()
+        {
+            std::panic::resume_unwind(panic);
+        }
+    }
+}
+
+impl Shared {
+    /// What is locked is whole between any two statements: a panic elsewhere leaves it so.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self) {
+        let mut state = self.lock();
+        while !state.ended {
+            // The first one is asked for next, by a thread that has nothing else to do.
+            let Some(object) = state.wanted.remove(1) else {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            };
+            state.busy = Some(object.path.clone());
+            drop(state);
+            let digest = digest(&object);
+            state = self.lock();
+            state.busy = None;
+            state.done.push((object.path, digest));
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// Of what stands still: nobody writes to it (N5). What stands against that is found once more by who asks.
+fn digest(object: &Object) -> Option<Digest> {
+    let file = object.at().open_file().ok()?;
+    let is_still = is_same(&stat_of(&file).ok()?, &object.stat)
+        && writers(&file).ok()? == Writers::None
+        && !look::fingerprint(&object.stat).racy;
+    if is_still { digest_of_still(&file, &object.stat).ok()? } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rules::Rules;
+    use super::super::walk::{Met, Walk};
+    use super::*;
+
+    #[test]
+    fn the_second_of_those_to_come_is_digested_and_counts_as_long_as_it_stands_still() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = AbsPath::parse(std::os::unix::ffi::OsStrExt::as_bytes(folder.path().as_os_str())).unwrap();
+        let fs = crate::fs::Fs::new();
+        let dir = crate::fs::dir::Dir::open(folder.path()).unwrap();
+        for name in [b"a", b"b", b"c"] {
+            let file = fs.append(dir.at(name)).unwrap();
+            fs.write(&file, name, folder.path()).unwrap();
+        }
+        let nowhere = AbsPath::parse("/nowhere").unwrap();
+        let files = || {
+            let mut walk = Walk::new(&top, &nowhere, &Rules::default()).unwrap();
+            let mut files = Vec::new();
+            while let Some(met) = walk.next().unwrap() {
+                files.extend(if let Met::Object(object) = met { Some(object) } else { None });
+            }
+            files.split_off(1)
+        };
+        // Times prove nothing before the clock of files has gone on.
+        while look::fingerprint(&files()[2].stat).racy {
+            std::thread::yield_now();
+        }
+        let files = files();
+        assert_eq!(digest(&files[1]), Some(Digest::of(b"b")));
+        let mut digesting = Digesting::default();
+        files.iter().for_each(|object| digesting.offer(object));
+        let mut state = digesting.shared.lock();
+        while state.done.len() < 2 {
+            state = digesting.shared.changed.wait(state).unwrap();
+        }
+        drop(state);
+        let taken: Vec<_> = files.iter().map(|object| digesting.take(&object.path)).collect();
+        assert_eq!(taken, [None, Some(Digest::of(b"b")), Some(Digest::of(b"c"))], "the first is the caller's");
+        let file = fs.append(dir.at(b"b")).unwrap();
+        assert_eq!(digest(&files[1]), None, "somebody may write to it");
+        fs.write(&file, b"b", folder.path()).unwrap();
+        drop(file);
+        assert_eq!(digest(&files[1]), None, "it is another one than was offered");
+    }
+}
