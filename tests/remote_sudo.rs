@@ -331,3 +331,22 @@ fn a_sudo_that_wants_a_terminal_runs_on_one() {
     assert!(text.contains("1 change") && !text.contains("refused") && !text.contains("nothing was changed"), "{text}{said}");
     assert_eq!(std::fs::read_to_string(scene.conf()).unwrap(), "new\n", "{text}");
 }
+
+#[test]
+fn a_run_by_sudo_on_a_terminal_ends_with_its_connection() {
+    let Some(scene) = Scene::new() else { return };
+    if !common::can_run() {
+        return common::skip("a run by sudo on a terminal that is cut: recant run does not work here");
+    }
+    let _rule = scene.rule("NOPASSWD");
+    let at = |name: &str| scene.world.root().join(name);
+    let call = format!("{} -H web1 run -- sh -c 'echo begun; exec sleep 600'\n", env!("CARGO_BIN_EXE_recant"));
+    std::fs::write(at("call"), call).unwrap();
+    let script = format!("exec script -qefc 'sh {}' /dev/null > {}", at("call").display(), at("shown").display());
+    let mut near = scene.world.program("sh", ["-c", &script]).command().stdin(Stdio::null()).spawn().unwrap();
+    ssh::until("it has begun", || std::fs::read_to_string(at("shown")).is_ok_and(|shown| shown.contains("begun")));
+    let worker = scene.host.writer();
+    scene.host.cut();
+    assert!(!near.wait().unwrap().success());
+    ssh::until("the run has ended there", || !Path::new(&format!("/proc/{worker}")).exists());
+}
