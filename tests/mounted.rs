@@ -292,6 +292,55 @@ else:
     });
 }
 
+/// Gives a desk a store that can hold no upper.
+fn store_on_overlay(desk: &Desk) {
+    sh(&format!(
+        "S={}; mkdir -p \"$S\" \"$S.low\" \"$S.up\"; mount -t tmpfs up \"$S.up\"; mkdir \"$S.up/u\" \"$S.up/w\"; chmod 700 \"$S.up/u\"; \
+         mount -t overlay -o \"lowerdir=$S.low,upperdir=$S.up/u,workdir=$S.up/w\" store \"$S\"",
+        desk.world.store().display()
+    ));
+}
+
+/// What a power cut leaves is what a kill leaves here: the memory is gone.
+#[cfg(feature = "crash-points")]
+#[test]
+fn from_memory_nothing_is_lost_when_the_end_is_cut_off_before_the_header_has_its_name() {
+    if !is_root() {
+        return println!("skipped: a run in memory that is cut off: mounting needs root");
+    }
+    own_mounts();
+    let desk = Desk::new(Who::Root);
+    store_on_overlay(&desk);
+    let log = desk.world.root().join("log");
+    let run = |steps: String| desk.held("", "echo new > new; mkdir d; echo x > d/x").env("RECANT_STEPS", steps).run();
+    run("log:/dev/null".to_owned()).ok();
+    run(format!("log:{}", log.display())).ok();
+    let steps = std::fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = steps.lines().collect();
+    let last = |what: &str| lines.iter().rposition(|line| line.contains(what)).unwrap();
+    let (record, header) = (last("run.json.new"), last("session.json.new"));
+    // Where the header has its name, that lasts too.
+    assert!(lines[header..].iter().any(|line| line.contains("fsync")), "{steps}");
+    let mut ended = 0;
+    for n in record..=header + 2 {
+        let killed = run(format!("kill:{n}"));
+        assert_eq!(killed.status, 137, "{n}: {killed}");
+        let id = id_of(&desk);
+        let noted = std::fs::read_to_string(desk.world.session(&id).join("run.json")).unwrap().contains("\"ending\"");
+        let said = desk.recant(&format!("diff {id}")).ok();
+        if noted {
+            ended += 1;
+            assert_eq!(desk.paths(&id), ["d", "d/x", "new"], "{n}: {said}");
+            desk.recant(&format!("commit {id}")).ok();
+            assert_eq!(desk.world.read("d/x"), "x\n");
+            desk.recant(&format!("rollback {id}")).ok();
+        } else {
+            assert!(said.stderr().contains("lay in memory and is lost"), "{n}: {said}");
+        }
+    }
+    assert!(ended >= 2, "{ended}: {steps}");
+}
+
 /// A container's own disk holds no upper, and it is there that files are mounted.
 #[test]
 fn from_memory_it_is_carried_over_as_all_else() {
@@ -301,12 +350,7 @@ fn from_memory_it_is_carried_over_as_all_else() {
     own_mounts();
     let desk = Desk::new(Who::Root);
     mounted(&desk, "hosts");
-    let store = desk.world.store();
-    sh(&format!(
-        "S={}; mkdir -p \"$S\" \"$S.low\" \"$S.up\"; mount -t tmpfs up \"$S.up\"; mkdir \"$S.up/u\" \"$S.up/w\"; chmod 700 \"$S.up/u\"; \
-         mount -t overlay -o \"lowerdir=$S.low,upperdir=$S.up/u,workdir=$S.up/w\" store \"$S\"",
-        store.display()
-    ));
+    store_on_overlay(&desk);
     let before = desk.world.manifest();
     let said = desk.run("echo more >> hosts; chmod 600 hosts").ok();
     assert!(said.stderr().contains("lies in memory until it has ended"), "{said}");

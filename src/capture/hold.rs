@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use super::collect::{Collected, Facts, clear_scratch, clear_work, collect, finish};
+use super::collect::{Facts, clear_scratch, clear_work, collect, finish};
 use super::error::Error;
 use super::memory::{self, Memory};
 use super::plan::{Plan, Route};
@@ -163,7 +163,7 @@ fn collect_ran(
     let dropped = collected.dropped;
     let mut sorts = BTreeMap::new();
     collected.changes.list.iter().for_each(|change| *sorts.entry(change.sort()).or_insert(0) += 1);
-    keep(fs, session, record, collected, false)?;
+    keep(fs, session, record, &collected.changes, false)?;
     Ok((sorts, dropped))
 }
 
@@ -204,6 +204,9 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
         }
         return keep_nothing(fs, session);
     };
+    if record.was_carried() {
+        return keep_carried(fs, session, &record);
+    }
     let unsynced = record.may_lack();
     let known = session.changes_as_written()?;
     let facts = facts(&held, &record, store, &known);
@@ -212,10 +215,22 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     clear_work(fs, &held, &record.places)?;
     record.notes.append(&mut collected.warnings);
     record.hides = std::mem::take(&mut collected.hides);
-    match keep(fs, session, &record, collected, unsynced)? {
+    match keep(fs, session, &record, &collected.changes, unsynced)? {
         0 if session.header.uncollected => keep_nothing(fs, session),
         changes => Ok(changes),
     }
+}
+
+/// A run in memory whose recant was killed, or the machine with it, right before the header got its name: what the uppers held is in the
+/// session, they themselves are gone.
+fn keep_carried(fs: &Fs, session: &mut Locked, record: &Run) -> Result<u64, Error> {
+    let at = session.dir.at(b"changes.jsonl");
+    if at.stat().at("look at", at)?.is_none() {
+        let why = "it is missing; what the run held lies in held/objects".into();
+        return Err(crate::session::Error::Damaged { path: at.to_string(), why }.into());
+    }
+    let changes = session.changes_as_written()?;
+    keep(fs, session, record, &changes, false)
 }
 
 /// A record that cannot be read.
@@ -232,15 +247,14 @@ fn keep_nothing(fs: &Fs, session: &mut Locked) -> Result<u64, Error> {
 /// Writes what was collected into the session: lines, run.json, and last, durably, the header that makes it pending. The overlays were
 /// volatile, so nothing of the uppers was synced until then: one sync of the store's file system makes all of it durable before the header gets
 /// its name. The session's folder was opened before the command began, so that no error of its writes is missed (docs/ARCHITECTURE.md, D7).
-fn keep(fs: &Fs, session: &mut Locked, record: &Run, collected: Collected, unsynced: bool) -> Result<u64, Error> {
-    let changes = collected.changes;
+fn keep(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, unsynced: bool) -> Result<u64, Error> {
     let count = changes.list.len() as u64;
     if count == 0 && session.header.lines == 0 {
         return Ok(0);
     }
     session.complete(fs)?;
     let lines = count + changes.folder_times.len() as u64;
-    let written = session.write_anew(fs, &changes, lines)?;
+    let written = session.write_anew(fs, changes, lines)?;
     let mut header = session.header.clone();
     header.uncollected = false;
     header.unsynced = unsynced;

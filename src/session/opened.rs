@@ -179,7 +179,8 @@ impl Locked {
 
     /// Replaces lines, `run.json` and header, once everything on the store's file system is durable that was written since the session was
     /// opened: what they speak of, and they themselves before they get their names (D1, D3, D7). The header's own name is not waited for: without
-    /// it `run.json` tells that the run had ended, which is written nowhere before all is durable ([`Run::may_lack`]).
+    /// it `run.json` tells that the run had ended, which is written nowhere before all is durable ([`Run::may_lack`]), and the uppers are read
+    /// once more. Those of a run in memory are gone by then: its header's name lasts.
     pub fn save_after_all(&mut self, fs: &Fs, lines: Written, run: &Run, mut header: Header) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let (run_at, at) = (self.dir.at(b"run.json"), self.dir.at(b"session.json"));
@@ -192,6 +193,9 @@ impl Locked {
         fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?;
         // The last name: a cut before it leaves a session that is still to be collected, whose files are all whole.
         fs.name_beside(at).at("write", at)?;
+        if run.in_memory {
+            fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?; // D2
+        }
         self.session.header = header;
         Ok(())
     }
