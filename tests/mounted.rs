@@ -292,6 +292,42 @@ else:
     });
 }
 
+/// A folder cannot go as long as something is mounted in it; in the run it can.
+#[test]
+fn what_is_written_into_a_mount_whose_folder_is_renamed_is_named_with_where_it_lies_and_spoils_no_other_change() {
+    if !is_root() {
+        return println!("skipped: a mount whose folder is renamed: mounting needs root");
+    }
+    own_mounts();
+    let desk = Desk::new(Who::Root);
+    desk.made(
+        "mkdir sub sub/d top top/d; echo z > sub/z; echo other > other; touch sub/x; echo f > ../source; mkdir ../folder; echo y > ../folder/y",
+    );
+    bind(&desk.world.root().join("source"), &desk.world.path("sub/x"));
+    bind(&desk.world.root().join("folder"), &desk.world.path("top/d"));
+    for (script, mount, below) in [
+        ("echo X > sub/x; mv sub sub2; cat sub2/x", "sub/x", ""),
+        ("echo X > top/d/y; mkdir top/d/e; echo more > top/d/e/f; mv top top2; cat top2/d/y", "top/d", "/y"),
+    ] {
+        let said = desk.run(&format!("echo new > other; {script}")).ok();
+        assert_eq!(said.stdout(), "X\n", "{said}");
+        let id = id_of(&desk);
+        let warned = said.stderr();
+        let start = format!("{}: the command renamed or removed a folder", desk.world.path(mount).display());
+        let line = warned.lines().find(|line| line.contains(&start)).unwrap_or_else(|| panic!("{said}"));
+        let lies = format!("{}{below}", line.rsplit_once("it lies in ").unwrap().1);
+        assert_eq!(std::fs::read_to_string(&lies).unwrap(), "X\n", "{said}");
+        let paths = desk.paths(&id);
+        assert!(paths.contains(&"other".into()) && !paths.iter().any(|path| path.starts_with(mount)), "{paths:?}");
+        assert!(desk.recant(&format!("diff {id}")).ok().stdout().contains("other"));
+        desk.recant(&format!("commit {id} other")).ok();
+        assert_eq!(desk.world.read("other"), "new\n");
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.recant(&format!("discard {id}")).ok();
+    }
+    sh(&format!("umount {} {}", desk.world.path("sub/x").display(), desk.world.path("top/d").display()));
+}
+
 /// Gives a desk a store that can hold no upper.
 fn store_on_overlay(desk: &Desk) {
     sh(&format!(

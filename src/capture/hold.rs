@@ -182,6 +182,7 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Change
         known,
         hides: &record.hides,
         scratch: &record.scratch,
+        in_memory: record.in_memory,
         cut_off: record.may_lack(),
         route: Route::of(record.uid),
     }
