@@ -325,6 +325,12 @@ fn what_is_written_into_a_mount_whose_folder_is_renamed_is_named_with_where_it_l
         desk.recant(&format!("rollback {id}")).ok();
         desk.recant(&format!("discard {id}")).ok();
     }
+    let said = desk.run("mv sub sub2; mkdir sub; echo mine > sub/x").ok();
+    let named = format!(
+        "{}: something is mounted there: what the command put in its place is not held",
+        desk.world.path("sub/x").display()
+    );
+    assert!(said.stderr().contains(&named), "{said}");
     sh(&format!("umount {} {}", desk.world.path("sub/x").display(), desk.world.path("top/d").display()));
 }
 

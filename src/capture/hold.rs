@@ -203,7 +203,9 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
         if at.stat().at("look at", at)?.is_some() {
             fs.rename_over(at, session.dir.at(LOST)).at("set aside", at)?;
         }
-        return keep_nothing(fs, session);
+        // Set aside now, or before this was cut off the last time.
+        let is_lost = session.dir.at(LOST).stat().at("look at", at)?.is_some();
+        return keep_nothing(fs, session, is_lost);
     };
     if record.was_carried() {
         return keep_carried(fs, session, &record);
@@ -217,7 +219,7 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     record.notes.append(&mut collected.warnings);
     record.hides = std::mem::take(&mut collected.hides);
     match keep(fs, session, &record, &collected.changes, unsynced)? {
-        0 if session.header.uncollected => keep_nothing(fs, session),
+        0 if session.header.uncollected => keep_nothing(fs, session, unsynced),
         changes => Ok(changes),
     }
 }
@@ -237,10 +239,11 @@ fn keep_carried(fs: &Fs, session: &mut Locked, record: &Run) -> Result<u64, Erro
 /// A record that cannot be read.
 const LOST: &[u8] = b"run.json.lost";
 
-fn keep_nothing(fs: &Fs, session: &mut Locked) -> Result<u64, Error> {
+fn keep_nothing(fs: &Fs, session: &mut Locked, unsynced: bool) -> Result<u64, Error> {
     session.complete(fs)?;
     let mut header = session.header.clone();
     header.uncollected = false;
+    header.unsynced |= unsynced;
     session.save(fs, header)?;
     Ok(0)
 }
