@@ -274,6 +274,21 @@ fn a_run_that_lost_its_record_alone_is_not_said_to_have_changed_nothing() {
     }
 }
 
+/// A header made up for it would be of the generation before the operation, which would take back what may be sealed.
+#[test]
+fn a_session_with_a_journal_is_no_run_that_was_cut_off() {
+    let world = World::new();
+    let id = world.begin();
+    let folder = world.session(&id);
+    world.write(folder.join("session.json"), "").write(folder.join("run.json"), "");
+    assert_eq!(world.recant("list --json").ok().json()["damaged"], serde_json::json!([]));
+    world.write(world.store().join("journals").join(&id), "");
+    assert_eq!(world.recant("list --json").with(4).json()["damaged"][0]["id"], *id);
+    world.remove(world.store().join("journals").join(&id)).remove(folder.join("run.json"));
+    // Nor is one without the mark of a run, whatever else of it is missing.
+    assert_eq!(world.recant("list --json").with(4).json()["damaged"][0]["id"], *id);
+}
+
 #[test]
 fn fewer_lines_than_the_header_counts_are_damage() {
     let world = World::new();

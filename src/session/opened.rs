@@ -235,10 +235,10 @@ pub(super) fn write_header(fs: &Fs, dir: &Dir, header: &Header) -> Result<(), Er
 /// them, and with what a later recant adds.
 const HEADER_MAX: u64 = 4 << 20;
 
-/// The header of the session whose folder is `dir`.
+/// The header of the session whose folder is `dir`; `is_journaled` tells whether an operation of it was begun.
 ///
 /// Errors: [`Error::Garbled`] for one that is missing or makes no sense.
-pub(super) fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
+pub(super) fn read_header(dir: &Dir, id: &Id, is_journaled: impl FnOnce() -> Result<bool, Error>) -> Result<Header, Error> {
     let at = dir.at(b"session.json");
     let garbled = |why: String| Error::Garbled { path: at.to_string(), why, id: id.to_string() };
     let bytes = match read_small(at, HEADER_MAX) {
@@ -246,7 +246,8 @@ pub(super) fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
         Err(Error::Damaged { why, .. }) => return Err(garbled(why)),
         Err(error) => return Err(error),
     };
-    if !bytes.as_deref().is_some_and(is_json) && is_uncollected(dir)? {
+    // Of what has a journal all was durable: a header made up here would be of the generation of one that never was sealed.
+    if !bytes.as_deref().is_some_and(is_json) && is_uncollected(dir)? && !is_journaled()? {
         return cut_off_header(dir, id);
     }
     parse_header(&bytes.ok_or_else(|| garbled("it is missing".into()))?, id).map_err(garbled)
@@ -267,7 +268,7 @@ fn is_uncollected(dir: &Dir) -> Result<bool, Error> {
             Err(_) => Ok(false),
         }
     };
-    Ok(!there(b"changes.jsonl")? && (!there(b"checkpoint")? || there(b"run.json")? || there(b"held/upper/0")?))
+    Ok(!there(b"changes.jsonl")? && (there(b"run.json")? || !there(b"checkpoint")?))
 }
 
 /// The header of a run that the machine went down in before anything of it was synced: with the power went what its own one said.
