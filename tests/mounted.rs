@@ -334,6 +334,19 @@ fn what_is_written_into_a_mount_whose_folder_is_renamed_is_named_with_where_it_l
     sh(&format!("umount {} {}", desk.world.path("sub/x").display(), desk.world.path("top/d").display()));
 }
 
+#[test]
+fn a_run_that_left_it_alone_after_somebody_else_wrote_it_makes_no_conflict_of_what_the_next_one_writes() {
+    each(|desk| {
+        desk.run("echo 1 > beside/it").ok();
+        let id = desk.id();
+        desk.bare(&desk.world.tree(), "echo theirs >> hosts");
+        desk.held(&format!("--session {id}"), "echo 2 > beside/it").run().ok();
+        desk.held(&format!("--session {id}"), "echo mine >> hosts").run().ok();
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!(desk.world.read("hosts"), "first\nlast\ntheirs\nmine\n");
+    });
+}
+
 /// Gives a desk a store that can hold no upper.
 fn store_on_overlay(desk: &Desk) {
     sh(&format!(
