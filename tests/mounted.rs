@@ -445,6 +445,16 @@ fn one_whose_own_name_was_deleted_is_held_and_a_folder_of_that_kind_is_named_wit
             let remedy = format!("umount {}", point.display());
             assert!(said.stderr().contains("what is mounted there was deleted") && said.stderr().contains(&remedy), "{said}");
             sh(&remedy);
+            // Of a file the content goes with the mount.
+            mounted(desk, "large");
+            let large = source(desk, "large").display().to_string();
+            sh(&format!("head -c 20000000 /dev/zero >> {large}; rm {large}"));
+            let said = desk.run("true").with(125).stderr();
+            assert!(
+                said.contains("copy") && said.contains("elsewhere first") && !said.contains("nothing can be in it"),
+                "{said}"
+            );
+            sh(&format!("umount {}", desk.world.path("large").display()));
         }
         let said = if desk.who == Who::Root { desk.run("echo x > beside/x") } else { said };
         assert!(said.ok().stderr().contains("held in session"));

@@ -50,6 +50,8 @@ pub enum Error {
     DeletedMount {
         /// The mount point.
         path: AbsPath,
+        /// A deleted folder is empty; a file's content goes with the mount.
+        is_folder: bool,
     },
     /// The working folder has an owner or group that a user namespace can't map.
     #[error("cannot capture {path}: it belongs to {belongs}, whose files an ordinary user's capture cannot change")]
@@ -157,7 +159,12 @@ impl Failure for Error {
             Error::SetUp { remedy, .. } => remedy.clone(),
             Error::WorkingFolder { .. } => Some("change to another folder first".into()),
             Error::StoreInPrivate { .. } => Some("use another store: --store DIR, RECANT_STORE".into()),
-            Error::DeletedMount { path } => Some(format!("take the mount away, nothing can be in it: umount {path}")),
+            Error::DeletedMount { path, is_folder: true } => {
+                Some(format!("take the mount away, nothing can be in it: umount {path}"))
+            }
+            Error::DeletedMount { path, is_folder: false } => {
+                Some(format!("copy {path} elsewhere first, its content goes with the mount; then umount {path}"))
+            }
             Error::Unmapped { group: Some(group), .. } => Some(format!("run it with that group: sg {group} -c 'recant run …'")),
             Error::Unmapped { group: None, .. } => Some("run it as that user, or from another folder".into()),
             Error::GainsRights { .. } => Some("put it the other way round: sudo recant run -- …".into()),
@@ -173,7 +180,7 @@ impl Failure for Error {
             Error::SetUp { path, .. } | Error::NotAsPlanned { path, .. } | Error::WorkingFolder { path, .. } => {
                 Some(path.clone())
             }
-            Error::Unmapped { path, .. } | Error::DeletedMount { path } | Error::StoreInPrivate { path, .. } => {
+            Error::Unmapped { path, .. } | Error::DeletedMount { path, .. } | Error::StoreInPrivate { path, .. } => {
                 Some(path.to_string())
             }
             Error::Uncollected { why, .. } => why.path(),
