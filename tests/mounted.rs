@@ -335,6 +335,23 @@ fn what_is_written_into_a_mount_whose_folder_is_renamed_is_named_with_where_it_l
 }
 
 #[test]
+fn one_that_cannot_be_read_is_read_only_and_named() {
+    if !has("strace") {
+        return println!("skipped: a mounted file that cannot be read: strace is needed");
+    }
+    each(|desk| {
+        let words = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=copy_file_range", "-e", "inject=copy_file_range:error=EIO"];
+        let script = ["run", "--", "sh", "-c", "echo x >> hosts || echo kept; echo y > beside/y"];
+        let words = [&words[..], &[desk.binary.to_str().unwrap()], &script].concat();
+        let said = desk.give(desk.world.program("strace", words)).cwd(desk.world.tree()).run().ok();
+        let named = format!("{}: ", desk.world.path("hosts").display());
+        assert!(said.stdout() == "kept\n" && said.stderr().contains(&named), "{said}");
+        assert!(said.stderr().contains("cannot copy the mounted file: input/output error"), "{said}");
+        assert_eq!(desk.paths(&id_of(desk)), ["beside/y"]);
+    });
+}
+
+#[test]
 fn a_run_that_left_it_alone_after_somebody_else_wrote_it_makes_no_conflict_of_what_the_next_one_writes() {
     each(|desk| {
         desk.run("echo 1 > beside/it").ok();
