@@ -335,6 +335,19 @@ fn what_is_written_into_a_mount_whose_folder_is_renamed_is_named_with_where_it_l
 }
 
 #[test]
+fn one_that_is_hidden_gets_no_copy() {
+    each(|desk| {
+        for hidden in ["hosts", "."] {
+            let path = desk.world.path("hosts").display().to_string();
+            let root = desk.world.root().display().to_string();
+            let hide = format!("--hide {}", desk.world.path(hidden).display());
+            let said = desk.held(&hide, &format!("cat {path} 2>/dev/null")).cwd(&root).run();
+            assert!(said.status != 125 && !said.stdout().contains("first"), "{hidden}: {said}");
+        }
+    });
+}
+
+#[test]
 fn one_that_cannot_be_read_is_read_only_and_named() {
     if !has("strace") {
         return println!("skipped: a mounted file that cannot be read: strace is needed");

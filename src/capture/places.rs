@@ -389,10 +389,14 @@ impl Making<'_> {
         if self.places.targets.iter().any(|target| target.path == *path) {
             return;
         }
+        let sort = if self.files.binary_search(path).is_ok() { Sort::File } else { Sort::Folder };
+        // Both are mounted at their paths, which can't be seen by then. Root's folders lie in one overlay.
+        if self.is_hidden(path) && (self.route == Route::User || sort == Sort::File) {
+            return;
+        }
         self.say(path, How::Captured, why, false);
         let has = |option| mounts::has(&mount.options, option);
         let (nosuid, noexec) = (has("nosuid"), has("noexec"));
-        let sort = if self.files.binary_search(path).is_ok() { Sort::File } else { Sort::Folder };
         self.places.targets.push(Target { path: path.clone(), sort, nested, nosuid, noexec, need });
     }
 

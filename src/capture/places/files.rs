@@ -20,6 +20,11 @@ impl Making<'_> {
         self.point(path).is_some_and(|stat| stat.sort == Sort::File && stat.mount_root)
     }
 
+    /// Whether nothing at a path can be seen in the run: no copy can be put there, nor need there be one.
+    pub(super) fn is_hidden(&self, path: &AbsPath) -> bool {
+        self.places.hidden.iter().any(|hidden| path.is_under(hidden))
+    }
+
     /// Adds the mounted files that the caller can write.
     pub(super) fn add_files(&mut self, wanted: &mut Vec<Wanted>) {
         // The root of a whole file system is a folder.
@@ -29,7 +34,7 @@ impl Making<'_> {
         let mut left = FILES;
         for mount in mounts {
             let point = &mount.point;
-            let is_wanted = wanted.iter().any(|place| place.path == *point);
+            let is_wanted = self.is_hidden(point) || wanted.iter().any(|place| place.path == *point);
             let seen = self.point(point).filter(|stat| stat.mount == mount.id && stat.sort == Sort::File && !is_wanted);
             let Some(stat) = seen else { continue };
             if let Some((how, why)) = self.refuse_mount(mount, &stat, left) {
