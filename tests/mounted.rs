@@ -377,6 +377,32 @@ fn a_run_that_left_it_alone_after_somebody_else_wrote_it_makes_no_conflict_of_wh
     });
 }
 
+#[test]
+fn a_further_run_that_could_not_see_what_the_session_holds_is_refused() {
+    each(|desk| {
+        let (hosts, plain) = (desk.world.path("hosts"), desk.world.path("beside/plain"));
+        desk.run("echo one >> hosts; echo plain > beside/plain").ok();
+        let id = desk.id();
+        let go_on = || desk.held(&format!("--session {id} --discard"), "cat hosts beside/plain").run();
+        let refused = |path: &Path, remedy: &str| {
+            let said = go_on();
+            let named = format!("{}: it holds a change there that the command could not see", path.display());
+            assert!(said.status == 125 && said.stderr().contains(&named) && said.stderr().contains(remedy), "{said}");
+        };
+        sh(&format!("mount -o remount,bind,ro {}", hosts.display()));
+        refused(&hosts, "commit the session first");
+        sh(&format!("mount -o remount,bind,rw {}", hosts.display()));
+        sh(&format!("echo > {}", plain.display()));
+        bind(&source(desk, "hosts"), &plain);
+        refused(&plain, &format!("umount {}", plain.display()));
+        sh(&format!("umount {0}; rm {0}", plain.display()));
+        let said = desk.held(&format!("--session {id}"), "cat hosts beside/plain").run().ok();
+        assert_eq!(said.stdout(), "first\nlast\none\nplain\n", "{said}");
+        let said = desk.held(&format!("--session {id} --hide {}", hosts.display()), "true").run().ok();
+        assert!(said.stderr().contains("held in session") && desk.paths(&id).contains(&"hosts".into()), "{said}");
+    });
+}
+
 /// Gives a desk a store that can hold no upper.
 fn store_on_overlay(desk: &Desk) {
     sh(&format!(

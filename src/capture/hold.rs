@@ -64,6 +64,7 @@ pub fn hold(
     let earlier = session.run()?;
     let first = earlier.as_ref().map(|run| run.first.unwrap_or(run.started));
     let (known, hides) = earlier.map(|run| (run.places, run.hides)).unwrap_or_default();
+    plan.refuse_unseen(&known, &session.changes_as_written()?)?;
     let memory = memory_for(&held, plan.route(), command, session.id().as_str(), hear)?;
     let laid = plan.lay_out(fs, memory.as_ref().map_or(&held, |memory| &memory.root), &known)?;
     let held = match &memory {
