@@ -334,6 +334,59 @@ fn what_is_written_into_a_mount_whose_folder_is_renamed_is_named_with_where_it_l
     sh(&format!("umount {} {}", desk.world.path("sub/x").display(), desk.world.path("top/d").display()));
 }
 
+/// Serves a file system whose root is a file (fuse(4)), at the path that it is given.
+const SERVE: &str = "
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+fuse = os.open('/dev/fuse', os.O_RDWR)
+options = f'fd={fuse},rootmode=100644,user_id=0,group_id=0,allow_other'
+assert libc.mount(b'served', sys.argv[1].encode(), b'fuse', 0, options.encode()) == 0, ctypes.get_errno()
+print('ready', flush=True)
+while True:
+    request = os.read(fuse, 1 << 20)
+    _, code, unique, node = struct.unpack_from('<IIQQ', request)
+    if code in (2, 36, 42):
+        continue
+    error, answer = 0, b''
+    if code == 26:
+        answer = struct.pack('<IIIIHHIIHH8I', 7, 31, 65536, 0, 8, 4, 65536, 1, 0, 0, *[0] * 8)
+    elif code == 3:
+        answer = struct.pack('<QII6Q10I', 0, 0, 0, 1, 5, 8, 0, 0, 0, 0, 0, 0, 0o100666, 1, int(sys.argv[2]), int(sys.argv[2]), 0, 4096, 0)
+    elif code == 14:
+        answer = struct.pack('<QII', 0, 0, 0)
+    elif code == 15:
+        answer = b'fuse\\n'
+    elif code not in (18, 25):
+        error = -38
+    os.write(fuse, struct.pack('<IiQ', 16 + len(answer), error, unique) + answer)
+";
+
+#[test]
+fn one_that_is_a_whole_file_system_is_read_only_and_named() {
+    if !has("python3") || !Path::new("/dev/fuse").exists() {
+        return println!("skipped: a file that is a file system: python3 and /dev/fuse are needed");
+    }
+    each(|desk| {
+        let point = desk.world.path("served");
+        desk.bare(&desk.world.tree(), "touch served");
+        let owner = if desk.other() { USER } else { 0 };
+        let mut server = Command::new("python3");
+        server.args(["-c", SERVE]).arg(&point).arg(owner.to_string()).stdout(std::process::Stdio::piped());
+        // It is told that the mount is gone by an error.
+        server.stderr(std::process::Stdio::null());
+        let mut server = server.spawn().unwrap();
+        let mut ready = [0; 6];
+        std::io::Read::read_exact(server.stdout.as_mut().unwrap(), &mut ready).unwrap();
+        let said = desk.run("cat served; echo x > served || echo kept");
+        sh(&format!("umount {}", point.display()));
+        server.kill().unwrap();
+        server.wait().unwrap();
+        let said = said.ok();
+        let named = format!("{}: not captured, so read-only for the command", point.display());
+        assert!(said.stdout() == "fuse\nkept\n" && said.stderr().contains(&named), "{said}");
+    });
+}
+
 #[test]
 fn one_that_is_hidden_gets_no_copy() {
     each(|desk| {
