@@ -139,5 +139,6 @@ fn read<T: serde::de::DeserializeOwned>(store: &AbsPath, name: &str) -> Vec<T> {
 
 fn facts<'a>(held: &'a Dir, places: &'a [Place], store: &'a AbsPath, started: Time, known: &'a Changes) -> Facts<'a> {
     let route = Route::of(rustix::process::geteuid().as_raw());
-    Facts { held, places, store, started, first: started, known, hides: &[], scratch: &[], cut_off: false, route }
+    let first = started;
+    Facts { held, places, store, started, first, known, hides: &[], scratch: &[], in_memory: false, cut_off: false, route }
 }

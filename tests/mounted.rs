@@ -292,6 +292,219 @@ else:
     });
 }
 
+/// A folder cannot go as long as something is mounted in it; in the run it can.
+#[test]
+fn what_is_written_into_a_mount_whose_folder_is_renamed_is_named_with_where_it_lies_and_spoils_no_other_change() {
+    if !is_root() {
+        return println!("skipped: a mount whose folder is renamed: mounting needs root");
+    }
+    own_mounts();
+    let desk = Desk::new(Who::Root);
+    desk.made(
+        "mkdir sub sub/d top top/d; echo z > sub/z; echo other > other; touch sub/x; echo f > ../source; mkdir ../folder; echo y > ../folder/y",
+    );
+    bind(&desk.world.root().join("source"), &desk.world.path("sub/x"));
+    bind(&desk.world.root().join("folder"), &desk.world.path("top/d"));
+    for (script, mount, below) in [
+        ("echo X > sub/x; mv sub sub2; cat sub2/x", "sub/x", ""),
+        ("echo X > top/d/y; mkdir top/d/e; echo more > top/d/e/f; mv top top2; cat top2/d/y", "top/d", "/y"),
+    ] {
+        let said = desk.run(&format!("echo new > other; {script}")).ok();
+        assert_eq!(said.stdout(), "X\n", "{said}");
+        let id = id_of(&desk);
+        let warned = said.stderr();
+        let start = format!("{}: the command renamed or removed a folder", desk.world.path(mount).display());
+        let line = warned.lines().find(|line| line.contains(&start)).unwrap_or_else(|| panic!("{said}"));
+        let lies = format!("{}{below}", line.rsplit_once("it lies in ").unwrap().1);
+        assert_eq!(std::fs::read_to_string(&lies).unwrap(), "X\n", "{said}");
+        let paths = desk.paths(&id);
+        assert!(paths.contains(&"other".into()) && !paths.iter().any(|path| path.starts_with(mount)), "{paths:?}");
+        assert!(desk.recant(&format!("diff {id}")).ok().stdout().contains("other"));
+        desk.recant(&format!("commit {id} other")).ok();
+        assert_eq!(desk.world.read("other"), "new\n");
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.recant(&format!("discard {id}")).ok();
+    }
+    let said = desk.run("mv sub sub2; mkdir sub; echo mine > sub/x").ok();
+    let named = format!(
+        "{}: something is mounted there: what the command put in its place is not held",
+        desk.world.path("sub/x").display()
+    );
+    assert!(said.stderr().contains(&named), "{said}");
+    sh(&format!("umount {} {}", desk.world.path("sub/x").display(), desk.world.path("top/d").display()));
+}
+
+/// Serves a file system whose root is a file (fuse(4)), at the path that it is given.
+const SERVE: &str = "
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+fuse = os.open('/dev/fuse', os.O_RDWR)
+options = f'fd={fuse},rootmode=100644,user_id=0,group_id=0,allow_other'
+assert libc.mount(b'served', sys.argv[1].encode(), b'fuse', 0, options.encode()) == 0, ctypes.get_errno()
+print('ready', flush=True)
+while True:
+    request = os.read(fuse, 1 << 20)
+    _, code, unique, node = struct.unpack_from('<IIQQ', request)
+    if code in (2, 36, 42):
+        continue
+    error, answer = 0, b''
+    if code == 26:
+        answer = struct.pack('<IIIIHHIIHH8I', 7, 31, 65536, 0, 8, 4, 65536, 1, 0, 0, *[0] * 8)
+    elif code == 3:
+        answer = struct.pack('<QII6Q10I', 0, 0, 0, 1, 5, 8, 0, 0, 0, 0, 0, 0, 0o100666, 1, int(sys.argv[2]), int(sys.argv[2]), 0, 4096, 0)
+    elif code == 14:
+        answer = struct.pack('<QII', 0, 0, 0)
+    elif code == 15:
+        answer = b'fuse\\n'
+    elif code not in (18, 25):
+        error = -38
+    os.write(fuse, struct.pack('<IiQ', 16 + len(answer), error, unique) + answer)
+";
+
+#[test]
+fn one_that_is_a_whole_file_system_is_read_only_and_named() {
+    if !has("python3") || !Path::new("/dev/fuse").exists() {
+        return println!("skipped: a file that is a file system: python3 and /dev/fuse are needed");
+    }
+    each(|desk| {
+        let point = desk.world.path("served");
+        desk.bare(&desk.world.tree(), "touch served");
+        let owner = if desk.other() { USER } else { 0 };
+        let mut server = Command::new("python3");
+        server.args(["-c", SERVE]).arg(&point).arg(owner.to_string()).stdout(std::process::Stdio::piped());
+        // It is told that the mount is gone by an error.
+        server.stderr(std::process::Stdio::null());
+        let mut server = server.spawn().unwrap();
+        let mut ready = [0; 6];
+        std::io::Read::read_exact(server.stdout.as_mut().unwrap(), &mut ready).unwrap();
+        let said = desk.run("cat served; echo x > served || echo kept");
+        sh(&format!("umount {}", point.display()));
+        server.kill().unwrap();
+        server.wait().unwrap();
+        let said = said.ok();
+        let named = format!("{}: not captured, so read-only for the command", point.display());
+        assert!(said.stdout() == "fuse\nkept\n" && said.stderr().contains(&named), "{said}");
+    });
+}
+
+#[test]
+fn one_that_is_hidden_gets_no_copy() {
+    each(|desk| {
+        for hidden in ["hosts", "."] {
+            let path = desk.world.path("hosts").display().to_string();
+            let root = desk.world.root().display().to_string();
+            let hide = format!("--hide {}", desk.world.path(hidden).display());
+            let said = desk.held(&hide, &format!("cat {path} 2>/dev/null")).cwd(&root).run();
+            assert!(said.status != 125 && !said.stdout().contains("first"), "{hidden}: {said}");
+        }
+    });
+}
+
+#[test]
+fn one_that_cannot_be_read_is_read_only_and_named() {
+    if !has("strace") {
+        return println!("skipped: a mounted file that cannot be read: strace is needed");
+    }
+    each(|desk| {
+        let words = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=copy_file_range", "-e", "inject=copy_file_range:error=EIO"];
+        let script = ["run", "--", "sh", "-c", "echo x >> hosts || echo kept; echo y > beside/y"];
+        let words = [&words[..], &[desk.binary.to_str().unwrap()], &script].concat();
+        let said = desk.give(desk.world.program("strace", words)).cwd(desk.world.tree()).run().ok();
+        let named = format!("{}: ", desk.world.path("hosts").display());
+        assert!(said.stdout() == "kept\n" && said.stderr().contains(&named), "{said}");
+        assert!(said.stderr().contains("cannot copy the mounted file: input/output error"), "{said}");
+        assert_eq!(desk.paths(&id_of(desk)), ["beside/y"]);
+    });
+}
+
+#[test]
+fn a_run_that_left_it_alone_after_somebody_else_wrote_it_makes_no_conflict_of_what_the_next_one_writes() {
+    each(|desk| {
+        desk.run("echo 1 > beside/it").ok();
+        let id = desk.id();
+        desk.bare(&desk.world.tree(), "echo theirs >> hosts");
+        desk.held(&format!("--session {id}"), "echo 2 > beside/it").run().ok();
+        desk.held(&format!("--session {id}"), "echo mine >> hosts").run().ok();
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!(desk.world.read("hosts"), "first\nlast\ntheirs\nmine\n");
+    });
+}
+
+#[test]
+fn a_further_run_that_could_not_see_what_the_session_holds_is_refused() {
+    each(|desk| {
+        let (hosts, plain) = (desk.world.path("hosts"), desk.world.path("beside/plain"));
+        desk.run("echo one >> hosts; echo plain > beside/plain").ok();
+        let id = desk.id();
+        let go_on = || desk.held(&format!("--session {id} --discard"), "cat hosts beside/plain").run();
+        let refused = |path: &Path, remedy: &str| {
+            let said = go_on();
+            let named = format!("{}: it holds a change there that the command could not see", path.display());
+            assert!(said.status == 125 && said.stderr().contains(&named) && said.stderr().contains(remedy), "{said}");
+        };
+        sh(&format!("mount -o remount,bind,ro {}", hosts.display()));
+        refused(&hosts, "commit the session first");
+        sh(&format!("mount -o remount,bind,rw {}", hosts.display()));
+        sh(&format!("echo > {}", plain.display()));
+        bind(&source(desk, "hosts"), &plain);
+        refused(&plain, &format!("umount {}", plain.display()));
+        sh(&format!("umount {0}; rm {0}", plain.display()));
+        let said = desk.held(&format!("--session {id}"), "cat hosts beside/plain").run().ok();
+        assert_eq!(said.stdout(), "first\nlast\none\nplain\n", "{said}");
+        let said = desk.held(&format!("--session {id} --hide {}", hosts.display()), "true").run().ok();
+        assert!(said.stderr().contains("held in session") && desk.paths(&id).contains(&"hosts".into()), "{said}");
+    });
+}
+
+/// Gives a desk a store that can hold no upper.
+fn store_on_overlay(desk: &Desk) {
+    sh(&format!(
+        "S={}; mkdir -p \"$S\" \"$S.low\" \"$S.up\"; mount -t tmpfs up \"$S.up\"; mkdir \"$S.up/u\" \"$S.up/w\"; chmod 700 \"$S.up/u\"; \
+         mount -t overlay -o \"lowerdir=$S.low,upperdir=$S.up/u,workdir=$S.up/w\" store \"$S\"",
+        desk.world.store().display()
+    ));
+}
+
+/// What a power cut leaves is what a kill leaves here: the memory is gone.
+#[cfg(feature = "crash-points")]
+#[test]
+fn from_memory_nothing_is_lost_when_the_end_is_cut_off_before_the_header_has_its_name() {
+    if !is_root() {
+        return println!("skipped: a run in memory that is cut off: mounting needs root");
+    }
+    own_mounts();
+    let desk = Desk::new(Who::Root);
+    store_on_overlay(&desk);
+    let log = desk.world.root().join("log");
+    let run = |steps: String| desk.held("", "echo new > new; mkdir d; echo x > d/x").env("RECANT_STEPS", steps).run();
+    run("log:/dev/null".to_owned()).ok();
+    run(format!("log:{}", log.display())).ok();
+    let steps = std::fs::read_to_string(&log).unwrap();
+    let lines: Vec<&str> = steps.lines().collect();
+    let last = |what: &str| lines.iter().rposition(|line| line.contains(what)).unwrap();
+    let (record, header) = (last("run.json.new"), last("session.json.new"));
+    // Where the header has its name, that lasts too.
+    assert!(lines[header..].iter().any(|line| line.contains("fsync")), "{steps}");
+    let mut ended = 0;
+    for n in record..=header + 2 {
+        let killed = run(format!("kill:{n}"));
+        assert_eq!(killed.status, 137, "{n}: {killed}");
+        let id = id_of(&desk);
+        let noted = std::fs::read_to_string(desk.world.session(&id).join("run.json")).unwrap().contains("\"ending\"");
+        let said = desk.recant(&format!("diff {id}")).ok();
+        if noted {
+            ended += 1;
+            assert_eq!(desk.paths(&id), ["d", "d/x", "new"], "{n}: {said}");
+            desk.recant(&format!("commit {id}")).ok();
+            assert_eq!(desk.world.read("d/x"), "x\n");
+            desk.recant(&format!("rollback {id}")).ok();
+        } else {
+            assert!(said.stderr().contains("lay in memory and is lost"), "{n}: {said}");
+        }
+    }
+    assert!(ended >= 2, "{ended}: {steps}");
+}
+
 /// A container's own disk holds no upper, and it is there that files are mounted.
 #[test]
 fn from_memory_it_is_carried_over_as_all_else() {
@@ -301,12 +514,7 @@ fn from_memory_it_is_carried_over_as_all_else() {
     own_mounts();
     let desk = Desk::new(Who::Root);
     mounted(&desk, "hosts");
-    let store = desk.world.store();
-    sh(&format!(
-        "S={}; mkdir -p \"$S\" \"$S.low\" \"$S.up\"; mount -t tmpfs up \"$S.up\"; mkdir \"$S.up/u\" \"$S.up/w\"; chmod 700 \"$S.up/u\"; \
-         mount -t overlay -o \"lowerdir=$S.low,upperdir=$S.up/u,workdir=$S.up/w\" store \"$S\"",
-        store.display()
-    ));
+    store_on_overlay(&desk);
     let before = desk.world.manifest();
     let said = desk.run("echo more >> hosts; chmod 600 hosts").ok();
     assert!(said.stderr().contains("lies in memory until it has ended"), "{said}");
@@ -346,6 +554,16 @@ fn one_whose_own_name_was_deleted_is_held_and_a_folder_of_that_kind_is_named_wit
             let remedy = format!("umount {}", point.display());
             assert!(said.stderr().contains("what is mounted there was deleted") && said.stderr().contains(&remedy), "{said}");
             sh(&remedy);
+            // Of a file the content goes with the mount.
+            mounted(desk, "large");
+            let large = source(desk, "large").display().to_string();
+            sh(&format!("head -c 20000000 /dev/zero >> {large}; rm {large}"));
+            let said = desk.run("true").with(125).stderr();
+            assert!(
+                said.contains("copy") && said.contains("elsewhere first") && !said.contains("nothing can be in it"),
+                "{said}"
+            );
+            sh(&format!("umount {}", desk.world.path("large").display()));
         }
         let said = if desk.who == Who::Root { desk.run("echo x > beside/x") } else { said };
         assert!(said.ok().stderr().contains("held in session"));

@@ -251,6 +251,44 @@ fn a_run_whose_header_and_record_are_empty_was_cut_off_and_is_no_damage() {
     world.call(["show", &good]).run().ok();
 }
 
+/// The header was durable already, or the power went after a few seconds; the verb that sets the record aside is cut off, too.
+#[test]
+fn a_run_that_lost_its_record_alone_is_not_said_to_have_changed_nothing() {
+    if !common::can_run() {
+        return println!("skipped: what a cut leaves of a run: no run works here");
+    }
+    for record in ["run.json", "run.json.lost"] {
+        let world = World::new();
+        world.recant("run -- touch made").ok();
+        let id = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().unwrap().to_owned();
+        let folder = world.session(&id);
+        let header = std::fs::read_to_string(folder.join("session.json")).unwrap();
+        let mut header: serde_json::Value = serde_json::from_str(&header).unwrap();
+        header["uncollected"] = true.into();
+        (header["lines"], header["counts"]["changes"]) = (0.into(), 0.into());
+        world.write(folder.join("session.json"), header.to_string()).remove(folder.join("changes.jsonl"));
+        world.remove(folder.join("run.json")).write(folder.join(record), "");
+        let said = world.call(["diff", &id]).run().ok();
+        assert!(said.stderr().contains("and its record with it") && !said.stderr().contains("is collected"), "{said}");
+        assert_eq!(world.recant("list --json").ok().json()["sessions"][0]["unsynced"], true);
+    }
+}
+
+/// A header made up for it would be of the generation before the operation, which would take back what may be sealed.
+#[test]
+fn a_session_with_a_journal_is_no_run_that_was_cut_off() {
+    let world = World::new();
+    let id = world.begin();
+    let folder = world.session(&id);
+    world.write(folder.join("session.json"), "").write(folder.join("run.json"), "");
+    assert_eq!(world.recant("list --json").ok().json()["damaged"], serde_json::json!([]));
+    world.write(world.store().join("journals").join(&id), "");
+    assert_eq!(world.recant("list --json").with(4).json()["damaged"][0]["id"], *id);
+    world.remove(world.store().join("journals").join(&id)).remove(folder.join("run.json"));
+    // Nor is one without the mark of a run, whatever else of it is missing.
+    assert_eq!(world.recant("list --json").with(4).json()["damaged"][0]["id"], *id);
+}
+
 #[test]
 fn fewer_lines_than_the_header_counts_are_damage() {
     let world = World::new();

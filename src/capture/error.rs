@@ -50,6 +50,18 @@ pub enum Error {
     DeletedMount {
         /// The mount point.
         path: AbsPath,
+        /// A deleted folder is empty; a file's content goes with the mount.
+        is_folder: bool,
+    },
+    /// The session holds a change that the command could not see.
+    #[error("cannot go on in the session: {path}: it holds a change there that the command could not see: {why}")]
+    NotShown {
+        /// Of what.
+        path: AbsPath,
+        /// What stands against it.
+        why: String,
+        /// What is mounted over it since then.
+        over: Option<AbsPath>,
     },
     /// The working folder has an owner or group that a user namespace can't map.
     #[error("cannot capture {path}: it belongs to {belongs}, whose files an ordinary user's capture cannot change")]
@@ -122,6 +134,7 @@ impl Failure for Error {
             | Error::WorkingFolder { .. }
             | Error::StoreInPrivate { .. }
             | Error::DeletedMount { .. }
+            | Error::NotShown { .. }
             | Error::Unmapped { .. }
             | Error::GainsRights { .. }
             | Error::FolderAsDescriptor { .. }
@@ -157,7 +170,14 @@ impl Failure for Error {
             Error::SetUp { remedy, .. } => remedy.clone(),
             Error::WorkingFolder { .. } => Some("change to another folder first".into()),
             Error::StoreInPrivate { .. } => Some("use another store: --store DIR, RECANT_STORE".into()),
-            Error::DeletedMount { path } => Some(format!("take the mount away, nothing can be in it: umount {path}")),
+            Error::DeletedMount { path, is_folder: true } => {
+                Some(format!("take the mount away, nothing can be in it: umount {path}"))
+            }
+            Error::DeletedMount { path, is_folder: false } => {
+                Some(format!("copy {path} elsewhere first, its content goes with the mount; then umount {path}"))
+            }
+            Error::NotShown { over: Some(point), .. } => Some(format!("umount {point}, or commit the session first")),
+            Error::NotShown { over: None, .. } => Some("take the cause away, or commit the session first".into()),
             Error::Unmapped { group: Some(group), .. } => Some(format!("run it with that group: sg {group} -c 'recant run …'")),
             Error::Unmapped { group: None, .. } => Some("run it as that user, or from another folder".into()),
             Error::GainsRights { .. } => Some("put it the other way round: sudo recant run -- …".into()),
@@ -173,9 +193,10 @@ impl Failure for Error {
             Error::SetUp { path, .. } | Error::NotAsPlanned { path, .. } | Error::WorkingFolder { path, .. } => {
                 Some(path.clone())
             }
-            Error::Unmapped { path, .. } | Error::DeletedMount { path } | Error::StoreInPrivate { path, .. } => {
-                Some(path.to_string())
-            }
+            Error::Unmapped { path, .. }
+            | Error::NotShown { path, .. }
+            | Error::DeletedMount { path, .. }
+            | Error::StoreInPrivate { path, .. } => Some(path.to_string()),
             Error::Uncollected { why, .. } => why.path(),
             Error::Io(error) => Some(error.path.clone()),
             _ => None,

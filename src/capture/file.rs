@@ -15,7 +15,7 @@ use crate::tree::state::Fingerprint;
 /// Lays the copy in the place's upper, and notes in the place what it is a copy of. One that an earlier run of the session wrote to stays as
 /// that left it. Gives what the copy takes, in bytes.
 ///
-/// Errors: the outer one is of the store; the inner one of the original, which the command can do without.
+/// Errors: the outer one is of the store, a full one among them; the inner one of the original, which the command can do without.
 pub(super) fn lay(fs: &Fs, uppers: &Dir, place: &mut Place, route: Route) -> Result<Result<u64, IoError>, Error> {
     let number = place.k.to_string();
     let upper = folder(fs, uppers.at(number.as_bytes()))?;
@@ -32,8 +32,14 @@ pub(super) fn lay(fs: &Fs, uppers: &Dir, place: &mut Place, route: Route) -> Res
         fs.unlink(at).at("remove", at)?;
     }
     let to = fs.create(at, 0o600).at("make", at)?;
-    fs.copy(&original.file, &to, upper.path()).at("copy the mounted file", &place.path)?;
-    if let Err(error) = original.dress(fs, &to, &upper, route).at("give its metadata to a copy of", &place.path) {
+    let copied = fs.copy(&original.file, &to, upper.path()).at("copy the mounted file", &place.path);
+    let dressed = match copied {
+        // Where the store is full, it is for the run as a whole, which will write there.
+        Err(error) if is_full(&error) => return Err(error.into()),
+        Err(error) => Err(error),
+        Ok(_) => original.dress(fs, &to, &upper, route).at("give its metadata to a copy of", &place.path),
+    };
+    if let Err(error) = dressed {
         fs.unlink(at).at("remove", at)?;
         return Ok(Err(error));
     }
@@ -41,6 +47,10 @@ pub(super) fn lay(fs: &Fs, uppers: &Dir, place: &mut Place, route: Route) -> Res
     place.mtime = Some(original.stat.mtime);
     place.file = Some(FileCopy { original: original.seen.print, copy: look::fingerprint(&stat) });
     Ok(Ok(stat.blocks * 512))
+}
+
+fn is_full(error: &IoError) -> bool {
+    matches!(error.source.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
 }
 
 /// Whether a stat is of the object in the state that a fingerprint was taken of. It is not asked whether that was too young to tell: the

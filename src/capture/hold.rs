@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use super::collect::{Collected, Facts, clear_scratch, clear_work, collect, finish};
+use super::collect::{Facts, clear_scratch, clear_work, collect, finish};
 use super::error::Error;
 use super::memory::{self, Memory};
 use super::plan::{Plan, Route};
@@ -64,6 +64,7 @@ pub fn hold(
     let earlier = session.run()?;
     let first = earlier.as_ref().map(|run| run.first.unwrap_or(run.started));
     let (known, hides) = earlier.map(|run| (run.places, run.hides)).unwrap_or_default();
+    plan.refuse_unseen(&known, &session.changes_as_written()?)?;
     let memory = memory_for(&held, plan.route(), command, session.id().as_str(), hear)?;
     let laid = plan.lay_out(fs, memory.as_ref().map_or(&held, |memory| &memory.root), &known)?;
     let held = match &memory {
@@ -163,7 +164,7 @@ fn collect_ran(
     let dropped = collected.dropped;
     let mut sorts = BTreeMap::new();
     collected.changes.list.iter().for_each(|change| *sorts.entry(change.sort()).or_insert(0) += 1);
-    keep(fs, session, record, collected, false)?;
+    keep(fs, session, record, &collected.changes, false)?;
     Ok((sorts, dropped))
 }
 
@@ -182,6 +183,7 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Change
         known,
         hides: &record.hides,
         scratch: &record.scratch,
+        in_memory: record.in_memory,
         cut_off: record.may_lack(),
         route: Route::of(record.uid),
     }
@@ -202,8 +204,13 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
         if at.stat().at("look at", at)?.is_some() {
             fs.rename_over(at, session.dir.at(LOST)).at("set aside", at)?;
         }
-        return keep_nothing(fs, session);
+        // Set aside now, or before this was cut off the last time.
+        let is_lost = session.dir.at(LOST).stat().at("look at", at)?.is_some();
+        return keep_nothing(fs, session, is_lost);
     };
+    if record.was_carried() {
+        return keep_carried(fs, session, &record);
+    }
     let unsynced = record.may_lack();
     let known = session.changes_as_written()?;
     let facts = facts(&held, &record, store, &known);
@@ -212,19 +219,32 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     clear_work(fs, &held, &record.places)?;
     record.notes.append(&mut collected.warnings);
     record.hides = std::mem::take(&mut collected.hides);
-    match keep(fs, session, &record, collected, unsynced)? {
-        0 if session.header.uncollected => keep_nothing(fs, session),
+    match keep(fs, session, &record, &collected.changes, unsynced)? {
+        0 if session.header.uncollected => keep_nothing(fs, session, unsynced),
         changes => Ok(changes),
     }
+}
+
+/// A run in memory whose recant was killed, or the machine with it, right before the header got its name: what the uppers held is in the
+/// session, they themselves are gone.
+fn keep_carried(fs: &Fs, session: &mut Locked, record: &Run) -> Result<u64, Error> {
+    let at = session.dir.at(b"changes.jsonl");
+    if at.stat().at("look at", at)?.is_none() {
+        let why = "it is missing; what the run held lies in held/objects".into();
+        return Err(crate::session::Error::Damaged { path: at.to_string(), why }.into());
+    }
+    let changes = session.changes_as_written()?;
+    keep(fs, session, record, &changes, false)
 }
 
 /// A record that cannot be read.
 const LOST: &[u8] = b"run.json.lost";
 
-fn keep_nothing(fs: &Fs, session: &mut Locked) -> Result<u64, Error> {
+fn keep_nothing(fs: &Fs, session: &mut Locked, unsynced: bool) -> Result<u64, Error> {
     session.complete(fs)?;
     let mut header = session.header.clone();
     header.uncollected = false;
+    header.unsynced |= unsynced;
     session.save(fs, header)?;
     Ok(0)
 }
@@ -232,15 +252,14 @@ fn keep_nothing(fs: &Fs, session: &mut Locked) -> Result<u64, Error> {
 /// Writes what was collected into the session: lines, run.json, and last, durably, the header that makes it pending. The overlays were
 /// volatile, so nothing of the uppers was synced until then: one sync of the store's file system makes all of it durable before the header gets
 /// its name. The session's folder was opened before the command began, so that no error of its writes is missed (docs/ARCHITECTURE.md, D7).
-fn keep(fs: &Fs, session: &mut Locked, record: &Run, collected: Collected, unsynced: bool) -> Result<u64, Error> {
-    let changes = collected.changes;
+fn keep(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, unsynced: bool) -> Result<u64, Error> {
     let count = changes.list.len() as u64;
     if count == 0 && session.header.lines == 0 {
         return Ok(0);
     }
     session.complete(fs)?;
     let lines = count + changes.folder_times.len() as u64;
-    let written = session.write_anew(fs, &changes, lines)?;
+    let written = session.write_anew(fs, changes, lines)?;
     let mut header = session.header.clone();
     header.uncollected = false;
     header.unsynced = unsynced;

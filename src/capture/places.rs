@@ -103,8 +103,8 @@ impl Places {
         }
         making.warn_of_uncovered();
         making.take_all(wanted);
-        if let Some(path) = making.deleted.take() {
-            return Err(Error::DeletedMount { path });
+        if let Some((path, sort)) = making.deleted.take() {
+            return Err(Error::DeletedMount { path, is_folder: sort == Sort::Folder });
         }
         making.say_rest();
         request.scratch.iter().for_each(|path| making.say(path, How::Scratch, "asked for", false));
@@ -173,7 +173,7 @@ struct Making<'a> {
     /// Mounts that could be written bare, and are not captured.
     uncovered: Vec<AbsPath>,
     /// A mount that would have to be moved into an overlay, and whose folder or file was deleted.
-    deleted: Option<AbsPath>,
+    deleted: Option<(AbsPath, Sort)>,
     /// What is at mount points, each looked at once, and the folder that the last one lies in: a container host has hundreds
     /// in one folder.
     looked: RefCell<Looked>,
@@ -389,10 +389,14 @@ impl Making<'_> {
         if self.places.targets.iter().any(|target| target.path == *path) {
             return;
         }
+        let sort = if self.files.binary_search(path).is_ok() { Sort::File } else { Sort::Folder };
+        // Both are mounted at their paths, which can't be seen by then. Root's folders lie in one overlay.
+        if self.is_hidden(path) && (self.route == Route::User || sort == Sort::File) {
+            return;
+        }
         self.say(path, How::Captured, why, false);
         let has = |option| mounts::has(&mount.options, option);
         let (nosuid, noexec) = (has("nosuid"), has("noexec"));
-        let sort = if self.files.binary_search(path).is_ok() { Sort::File } else { Sort::Folder };
         self.places.targets.push(Target { path: path.clone(), sort, nested, nosuid, noexec, need });
     }
 
@@ -466,7 +470,7 @@ impl Making<'_> {
             // The kernel moves none such; over a file a copy is put instead.
             if self.mounts.iter().any(|mount| mount.id == stat.mount && mount.is_deleted()) {
                 if self.files.binary_search(&point).is_err() {
-                    self.deleted.get_or_insert(point);
+                    self.deleted.get_or_insert((point, stat.sort));
                 }
                 continue;
             }

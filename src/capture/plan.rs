@@ -11,7 +11,9 @@ use super::places::{Places, may_write, stat};
 use crate::error::{At, reason};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
+use crate::fs::mounts;
 use crate::fs::path::{AbsPath, Shown};
+use crate::session::change::Changes;
 use crate::session::run::{Coverage, Place};
 
 /// What a run is asked for.
@@ -186,6 +188,32 @@ impl Plan {
     /// The folders that are captured.
     pub fn captured(&self) -> impl Iterator<Item = &AbsPath> {
         self.targets.iter().map(|target| &target.path)
+    }
+
+    /// Refuses to go on where the command could not see what the session holds: at a mounted file that gets no copy this time, or below
+    /// what was mounted since.
+    pub fn refuse_unseen(&self, known: &[Place], changes: &Changes) -> Result<(), Error> {
+        if changes.list.is_empty() {
+            return Ok(());
+        }
+        let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
+        for change in &changes.list {
+            let path = &change.path;
+            let place = known.iter().filter(|place| path.is_under(&place.path)).max_by_key(|place| place.path.depth());
+            let Some(place) = place.filter(|_| !self.hidden.iter().any(|hidden| path.is_under(hidden))) else { continue };
+            let is_copied = |target: &Target| target.path == place.path && target.sort == Sort::File;
+            if place.file.is_some() && !self.targets.iter().any(is_copied) {
+                let row = self.coverage.iter().find(|row| row.path == place.path);
+                let why = row.and_then(|row| row.why.clone()).unwrap_or_else(|| "there is no file any more".into());
+                return Err(Error::NotShown { path: path.clone(), why, over: None });
+            }
+            let over = mounts::containing(&mounts, path).map(|mount| &mount.point);
+            if let Some(over) = over.filter(|over| **over != place.path && over.is_under(&place.path)) {
+                let why = "something was mounted over it since".into();
+                return Err(Error::NotShown { path: path.clone(), why, over: Some(over.clone()) });
+            }
+        }
+        Ok(())
     }
 
     /// Makes the upper and work folders below `held`. A place of `known` keeps its upper, with what is in it; its work

@@ -25,6 +25,10 @@ pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem>
 pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Problem> {
     let changes = collect_into(&call.fs, store, locked)?;
     let id = locked.id();
+    if locked.run()?.is_some_and(|run| run.is_lost()) {
+        call.out.warn(format_args!("the run of session {id} was cut off; what it had changed lay in memory and is lost"));
+        return Ok(());
+    }
     if locked.header.unsynced && locked.run()?.is_none() {
         let held = locked.dir.path().join("held/upper");
         call.out.warn(format_args!(

@@ -179,7 +179,8 @@ impl Locked {
 
     /// Replaces lines, `run.json` and header, once everything on the store's file system is durable that was written since the session was
     /// opened: what they speak of, and they themselves before they get their names (D1, D3, D7). The header's own name is not waited for: without
-    /// it `run.json` tells that the run had ended, which is written nowhere before all is durable ([`Run::may_lack`]).
+    /// it `run.json` tells that the run had ended, which is written nowhere before all is durable ([`Run::may_lack`]), and the uppers are read
+    /// once more. Those of a run in memory are gone by then: its header's name lasts.
     pub fn save_after_all(&mut self, fs: &Fs, lines: Written, run: &Run, mut header: Header) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let (run_at, at) = (self.dir.at(b"run.json"), self.dir.at(b"session.json"));
@@ -192,6 +193,9 @@ impl Locked {
         fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?;
         // The last name: a cut before it leaves a session that is still to be collected, whose files are all whole.
         fs.name_beside(at).at("write", at)?;
+        if run.in_memory {
+            fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?; // D2
+        }
         self.session.header = header;
         Ok(())
     }
@@ -231,10 +235,10 @@ pub(super) fn write_header(fs: &Fs, dir: &Dir, header: &Header) -> Result<(), Er
 /// them, and with what a later recant adds.
 const HEADER_MAX: u64 = 4 << 20;
 
-/// The header of the session whose folder is `dir`.
+/// The header of the session whose folder is `dir`; `is_journaled` tells whether an operation of it was begun.
 ///
 /// Errors: [`Error::Garbled`] for one that is missing or makes no sense.
-pub(super) fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
+pub(super) fn read_header(dir: &Dir, id: &Id, is_journaled: impl FnOnce() -> Result<bool, Error>) -> Result<Header, Error> {
     let at = dir.at(b"session.json");
     let garbled = |why: String| Error::Garbled { path: at.to_string(), why, id: id.to_string() };
     let bytes = match read_small(at, HEADER_MAX) {
@@ -242,7 +246,8 @@ pub(super) fn read_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
         Err(Error::Damaged { why, .. }) => return Err(garbled(why)),
         Err(error) => return Err(error),
     };
-    if !bytes.as_deref().is_some_and(is_json) && is_uncollected(dir)? {
+    // Of what has a journal all was durable: a header made up here would be of the generation of one that never was sealed.
+    if !bytes.as_deref().is_some_and(is_json) && is_uncollected(dir)? && !is_journaled()? {
         return cut_off_header(dir, id);
     }
     parse_header(&bytes.ok_or_else(|| garbled("it is missing".into()))?, id).map_err(garbled)
@@ -263,7 +268,7 @@ fn is_uncollected(dir: &Dir) -> Result<bool, Error> {
             Err(_) => Ok(false),
         }
     };
-    Ok(!there(b"changes.jsonl")? && (!there(b"checkpoint")? || there(b"run.json")? || there(b"held/upper/0")?))
+    Ok(!there(b"changes.jsonl")? && (there(b"run.json")? || !there(b"checkpoint")?))
 }
 
 /// The header of a run that the machine went down in before anything of it was synced: with the power went what its own one said.

@@ -4,7 +4,6 @@ use super::Error;
 use super::change::Changes;
 use super::header::{Header, Origin};
 use super::id::Id;
-use super::opened::read_header;
 use super::store::{Session, Store};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
@@ -29,7 +28,7 @@ impl Store {
             Err(Error::Unknown { .. }) => return Ok(None),
             dir => dir?,
         };
-        match read_header(&dir, id) {
+        match self.header_in(&dir, id) {
             Ok(_) => Ok(None),
             Err(Error::Garbled { why, .. }) => Ok(Some(Remains { id: id.clone(), dir, why })),
             Err(error) => Err(error),

@@ -142,6 +142,17 @@ impl Run {
         self.ending.is_none() && !is_this_boot(&self.boot)
     }
 
+    /// Whether its uppers are gone, and what they held is in the session: they lay in memory, and its end is noted, which is done where all
+    /// was carried over.
+    pub fn was_carried(&self) -> bool {
+        self.in_memory && self.ending.is_some()
+    }
+
+    /// Whether its uppers are gone, and what they held with them.
+    pub fn is_lost(&self) -> bool {
+        self.in_memory && self.ending.is_none()
+    }
+
     /// Where what was captured at `path` lies, below the session's folder `held`.
     pub fn upper_of(&self, path: &AbsPath) -> Option<Vec<u8>> {
         let places = self.places.iter().filter_map(|place| {

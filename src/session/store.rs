@@ -262,8 +262,14 @@ impl Store {
     /// Opens a session for reading.
     pub fn session(&self, id: &Id) -> Result<Session, Error> {
         let dir = self.session_dir(id)?;
-        let header = read_header(&dir, id)?;
+        let header = self.header_in(&dir, id)?;
         Ok(Session { dir, header })
+    }
+
+    /// The header of a session's folder.
+    pub(super) fn header_in(&self, dir: &Dir, id: &Id) -> Result<Header, Error> {
+        let journal = self.journals.at(id.as_str().as_bytes());
+        read_header(dir, id, || Ok(journal.stat().at("look at", journal)?.is_some()))
     }
 
     /// Puts a header in place of one that cannot be read, durably, as a journal has it. Under the store's lock.
@@ -279,7 +285,7 @@ impl Store {
         let lock = Lock::take_unless_held(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
         let lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
         // Read under the lock: what was read before it may be old.
-        let header = read_header(&dir, id)?;
+        let header = self.header_in(&dir, id)?;
         Ok(Locked::new(Session { dir, header }, lock))
     }
 

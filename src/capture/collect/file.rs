@@ -34,8 +34,8 @@ impl Found<'_> {
             None => None,
         };
         let after = self.upper_state(look::seen(at, &new).at("look at the upper of", path)?.state);
-        // Another file at the path, or this one written to, while the command had its copy.
-        let foreign = old.is_none_or(|(_, stat)| !is(&file.original, &stat) || self.is_foreign(path, &stat, Some(&new)));
+        // Another file at the path, or this one written to, since the copy was made: which may be one run of the session after the first.
+        let foreign = old.is_none_or(|(_, stat)| !is(&file.original, &stat));
         let mut marks = Marks { foreign, ..Marks::default() };
         let mut equal = false;
         let before = match old {

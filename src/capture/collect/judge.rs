@@ -87,8 +87,12 @@ impl Found<'_> {
             Some(dir) => dir.at(at.name).stat().at("look at", path)?,
             None => None,
         };
-        // A mount in a captured place: read-only in the run, so nothing of it is in the upper.
+        // A mount in a captured place has a place of its own, or was read-only in the run.
         if old.is_some_and(|stat| stat.mount_root) {
+            if new.is_some() {
+                let text = format!("{path}: something is mounted there: what the command put in its place is not held");
+                self.warnings.push(text);
+            }
             return Ok(None);
         }
         let old = old.and_then(|stat| Some((real?, stat)));

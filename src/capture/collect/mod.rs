@@ -6,11 +6,13 @@
 //! an upper holds files that are equal to their originals (opened for writing, chmod and back), and `opaque` says no more
 //! than that a folder was renamed. Its notes are used for what has no other sign: whiteouts, opaque folders, and `origin`.
 //!
-//! Files: `walk` goes through an upper; `judge` tells what became of one name, `file` of a file that is mounted; `foreign` tells what somebody else changed
+//! Files: `walk` goes through an upper; `judge` tells what became of one name, `file` of a file that is mounted, `gone` of mounts whose folder the command
+//! took away; `foreign` tells what somebody else changed
 //! meanwhile; `notes` knows overlayfs' notes; `same` compares content.
 
 mod file;
 mod foreign;
+mod gone;
 mod judge;
 mod notes;
 mod same;
@@ -53,6 +55,8 @@ pub struct Facts<'a> {
     pub hides: &'a [AbsPath],
     /// Places whose changes are dropped.
     pub scratch: &'a [AbsPath],
+    /// The uppers lie in memory, and go with the run.
+    pub in_memory: bool,
     /// The machine went down before the run was collected: what it wrote may be lost in part.
     pub cut_off: bool,
     /// How it was captured: overlayfs keeps its notes in `trusted.` or `user.` xattrs.
@@ -233,6 +237,7 @@ impl Found<'_> {
         self.settle_links();
         self.mark_removed();
         self.keep_known();
+        self.drop_below_gone();
         for (change, n) in self.list.iter_mut().zip(1..) {
             change.n = n;
         }

@@ -14,22 +14,33 @@ const FILES: usize = 16;
 /// Each of them has so many bytes of data at most: they are copied while the command waits.
 const SIZE: u64 = 16 << 20;
 
+/// Whether the root of a whole file system may be a file: with FUSE it may, else it is a folder.
+fn may_be_file(mount: &Mount) -> bool {
+    mount.fs_type.starts_with("fuse")
+}
+
 impl Making<'_> {
     /// Whether a path is that of a file that is mounted there.
     pub(super) fn is_mounted_file(&self, path: &AbsPath) -> bool {
         self.point(path).is_some_and(|stat| stat.sort == Sort::File && stat.mount_root)
     }
 
+    /// Whether nothing at a path can be seen in the run: no copy can be put there, nor need there be one.
+    pub(super) fn is_hidden(&self, path: &AbsPath) -> bool {
+        self.places.hidden.iter().any(|hidden| path.is_under(hidden))
+    }
+
     /// Adds the mounted files that the caller can write.
     pub(super) fn add_files(&mut self, wanted: &mut Vec<Wanted>) {
-        // The root of a whole file system is a folder.
-        let is_part = |mount: &&Mount| mount.root != b"/" && !is_own(&mount.point) && !is_below(&mount.point, "/sys");
+        let is_part = |mount: &&Mount| {
+            (mount.root != b"/" || may_be_file(mount)) && !is_own(&mount.point) && !is_below(&mount.point, "/sys")
+        };
         let mut mounts: Vec<&Mount> = self.mounts.iter().filter(is_part).collect();
         mounts.sort_by_key(|mount| mount.point.depth());
         let mut left = FILES;
         for mount in mounts {
             let point = &mount.point;
-            let is_wanted = wanted.iter().any(|place| place.path == *point);
+            let is_wanted = self.is_hidden(point) || wanted.iter().any(|place| place.path == *point);
             let seen = self.point(point).filter(|stat| stat.mount == mount.id && stat.sort == Sort::File && !is_wanted);
             let Some(stat) = seen else { continue };
             if let Some((how, why)) = self.refuse_mount(mount, &stat, left) {
@@ -57,6 +68,9 @@ impl Making<'_> {
         if let Some((how, why)) = self.refuse_file(mount, stat) {
             let may_write = || rustix::fs::access(mount.point.as_path(), rustix::fs::Access::WRITE_OK).is_ok();
             return said(if may_write() { how } else { How::ReadOnly }, why);
+        }
+        if mount.root == b"/" {
+            return said(How::Uncovered, "the file is a file system of its own (FUSE)");
         }
         if stat.blocks * 512 > SIZE {
             let mib = SIZE >> 20;

@@ -1,0 +1,48 @@
+//! Mounts in a folder that the command renamed or removed. On the real tree that folder cannot go as long as something is mounted in it, so that
+//! what was changed in the mount has no path that is true together with the folder's own change.
+
+use super::Found;
+use crate::fs::path::{AbsPath, Shown};
+use crate::session::change::fits_under;
+use crate::session::run::Place;
+
+impl Found<'_> {
+    /// Takes out the changes in such mounts, and says where what was written there lies.
+    pub(super) fn drop_below_gone(&mut self) {
+        let mut above = Vec::new();
+        let mut mounts: Vec<&Place> = Vec::new();
+        let places = self.facts.places;
+        self.list.retain(|change| {
+            // Within one place, the names of one overlay: they fit.
+            let mount = innermost(places, &change.path).filter(|place| place.path.depth() > 0);
+            let fits = fits_under(&mut above, change).is_ok();
+            let Some(mount) = mount.filter(|_| !fits) else { return true };
+            if mounts.last().is_none_or(|last| last.k != mount.k) {
+                mounts.push(mount);
+            }
+            false
+        });
+        self.times.retain(|time| !mounts.iter().any(|mount| time.path.is_under(&mount.path)));
+        let said = mounts.iter().map(|mount| {
+            format!(
+                "{}: the command renamed or removed a folder that it is mounted in: what it changed there is not held; {}",
+                mount.path,
+                self.where_it_lies(mount)
+            )
+        });
+        let said: Vec<String> = said.collect();
+        self.warnings.extend(said);
+    }
+
+    fn where_it_lies(&self, mount: &Place) -> String {
+        let upper = mount.upper(b"");
+        match upper.filter(|_| !self.facts.in_memory) {
+            Some(upper) => format!("it lies in {}/{}", self.facts.held.path().display(), Shown(&upper)),
+            None => "it lay in memory and is lost".into(),
+        }
+    }
+}
+
+fn innermost<'p>(places: &'p [Place], path: &AbsPath) -> Option<&'p Place> {
+    places.iter().filter(|place| path.is_under(&place.path)).max_by_key(|place| place.path.depth())
+}
