@@ -6,6 +6,7 @@
 //! temporary files, each by an overlay in place.
 
 mod files;
+mod sockets;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,7 +18,7 @@ use rustix::fs::Access;
 use super::error::Error;
 use super::plan::{Need, Request, Route, Target};
 use crate::error::At;
-use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
+use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::mounts::{self, Mount};
 use crate::fs::path::AbsPath;
 use crate::session::run::{Coverage, How};
@@ -535,26 +536,6 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// Whoever listens at a socket with a path could be asked to do what the command may not, and a read-only mount does not
-    /// stop connect(2).
-    fn sockets(&mut self) -> Result<(), Error> {
-        let places = &self.places;
-        let apart = |path: &AbsPath| places.passes.iter().chain(&places.hidden).any(|top| path.is_under(top));
-        let mut sockets = Vec::new();
-        for path in listening()?.into_iter().filter(|path| !apart(path)) {
-            if is_socket(&path)? {
-                sockets.push(path);
-            }
-        }
-        for socket in &sockets {
-            if !self.is_captured(socket) && !is_own(socket) {
-                self.say(socket, How::Masked, "a socket of a process outside", false);
-            }
-        }
-        self.places.sockets = sockets;
-        Ok(())
-    }
-
     /// Whether a path lies in an overlay, no mount in between.
     fn is_captured(&self, path: &AbsPath) -> bool {
         let Some(mount) = mounts::containing(self.mounts, path) else { return false };
@@ -572,41 +553,6 @@ fn is_own(path: &AbsPath) -> bool {
 
 fn is_below(path: &AbsPath, top: &str) -> bool {
     AbsPath::parse(top).is_ok_and(|top| path.is_under(&top))
-}
-
-/// The paths that sockets are bound to, from /proc/net/unix: proc_pid_net(5). One bound by a relative path can't be found.
-///
-/// Errors: without the list nothing could be masked, and the command must not be started (H1).
-fn listening() -> Result<Vec<AbsPath>, Error> {
-    const LIST: &str = "/proc/net/unix";
-    let text = std::fs::read(LIST).at("list the sockets that are bound from", LIST)?;
-    let mut paths: Vec<AbsPath> = text.split(|b| *b == b'\n').filter_map(bound_path).collect();
-    paths.sort();
-    paths.dedup();
-    Ok(paths)
-}
-
-/// "Num RefCount Protocol Flags Type St Inode Path"; an abstract name begins with `@`.
-fn bound_path(line: &[u8]) -> Option<AbsPath> {
-    let start = line.iter().position(|b| *b == b'/')?;
-    let before = line[..start].split(|b| *b == b' ').filter(|word| !word.is_empty()).count();
-    if before == 7 { AbsPath::parse(&line[start..]).ok() } else { None }
-}
-
-/// What is out of the caller's reach cannot be connected to either: the command has the caller's rights.
-///
-/// Errors: that it cannot be looked at for another reason (no descriptor left, a disk that fails) must not leave it unmasked.
-fn is_socket(path: &AbsPath) -> Result<bool, Error> {
-    let found = within_reach(stat_at(path)).at("look at the socket", path)?;
-    Ok(found.is_some_and(|stat| stat.sort == Sort::Socket))
-}
-
-/// `None` for what is not there, and for what the caller may not come near: path_resolution(7).
-fn within_reach(found: io::Result<Option<Stat>>) -> io::Result<Option<Stat>> {
-    match found {
-        Err(error) if leads_nowhere(&error) || error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
-        found => found,
-    }
 }
 
 /// Whether the caller may write in a folder, the mount's being read-only included: access(2).
@@ -630,20 +576,5 @@ fn stat_at(path: &AbsPath) -> io::Result<Option<Stat>> {
     match path.parent().zip(path.split()) {
         Some((parent, (_, name))) => Dir::open(parent.as_path())?.at(name).stat(),
         None => Dir::open(path.as_path())?.stat().map(Some),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bound_socket_s_path_is_found_whatever_bytes_it_has() {
-        let line = |rest: &str| format!("0000000000000000: 00000002 00000000 00010000 0001 01 12345{rest}");
-        for (rest, want) in [(" /run/a b", Some("/run/a b")), (" @/abstract", None), ("", None), (" relative/s", None)] {
-            let found = bound_path(line(rest).as_bytes());
-            assert_eq!(found, want.map(|path| AbsPath::parse(path).unwrap()), "{rest}");
-        }
-        assert_eq!(bound_path(b"Num       RefCount Protocol Flags    Type St Inode Path"), None);
     }
 }
