@@ -451,6 +451,21 @@ fn metadata_of_files_with_several_names_is_committed_and_comes_off() {
 }
 
 #[test]
+fn metadata_of_a_file_made_right_before_the_run_comes_off_whatever_its_ctime_is_by_then() {
+    each(|desk| {
+        for n in 0..10 {
+            // So young that its fingerprint proves nothing, its content is read when it is held, and not again at commit.
+            desk.made(&format!("echo a > f{n}"));
+            desk.held("--commit", &format!("chmod 600 f{n}")).run().ok();
+            // Its metadata is what was put, its ctime is not: only the content tells that nobody wrote to it.
+            desk.made(&format!("chmod 600 f{n}"));
+            desk.recant("rollback last").ok();
+            assert_eq!(std::fs::metadata(desk.world.path(format!("f{n}"))).unwrap().mode() & 0o777, 0o644);
+        }
+    });
+}
+
+#[test]
 fn a_command_without_network_has_a_loopback_alone() {
     if !has("python3") {
         return;
