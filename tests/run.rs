@@ -343,6 +343,28 @@ fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the
 }
 
 #[test]
+fn last_is_a_run_that_was_cut_off_and_no_run_that_is_under_way_or_left_nothing() {
+    each(|desk| {
+        desk.run("echo older > older").ok();
+        let waiting = desk.start("", "echo newer > newer; echo ready; sleep 1000");
+        let (older, newer) = (desk.ids()[0].clone(), desk.ids()[1].clone());
+        let said = desk.recant("diff last --name-only").ok();
+        assert!(
+            said.stdout().ends_with("/older\n") && said.stderr().contains(&format!("session {newer} is under way")),
+            "{said}"
+        );
+        waiting.kill();
+        until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
+        desk.start("", "echo ready; sleep 1000").kill();
+        until("that one, too", || desk.recant("list").ok().stdout().matches("ended").count() == 2);
+        let said = desk.recant("commit last").ok();
+        assert!(said.stderr().contains(&format!("last is {newer}")), "{said}");
+        assert!(desk.world.exists("newer") && !desk.world.exists("older"), "{said}");
+        assert_eq!((desk.status(&older), desk.status(&newer)), ("pending".into(), "committed".into()));
+    });
+}
+
+#[test]
 fn a_killed_second_run_keeps_what_the_first_one_held() {
     each(|desk| {
         let before = desk.made("echo one > one; echo two > two");

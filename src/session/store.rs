@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Error;
 pub use super::arrive::Arriving;
-use super::header::{Header, Origin, Status};
+use super::header::{Header, Origin};
 use super::id::{self, Id};
 pub use super::opened::{Locked, Session, header_bytes, read_small};
 use super::opened::{RUN_FOLDERS, SESSION_FOLDERS, mkdir_if_missing, parse_header, read_header, split, write_header};
@@ -223,7 +223,18 @@ impl Store {
         }
     }
 
-    /// The session that `key` names: `last`, a whole id, a name, an id's last part, a unique prefix, in this order.
+    /// The newest session that has a change, or may have one: of a run that was not collected. Not one of `but`.
+    pub fn newest(&self, but: &[Id]) -> Result<Header, Error> {
+        let of_use = |h: &Header| (h.counts.changes > 0 || h.uncollected) && h.discarded.is_none() && !but.contains(&h.id);
+        let (headers, _) = self.headers()?;
+        headers.into_iter().rev().find(of_use).ok_or_else(|| Error::NotNow {
+            id: "last".into(),
+            why: "there is no session that has a change".into(),
+            remedy: Some("recant list shows all sessions".into()),
+        })
+    }
+
+    /// The session that `key` names: a whole id, a name, an id's last part, a unique prefix, in this order.
     pub fn find(&self, key: &str) -> Result<Id, Error> {
         if key.is_empty() || key.contains(['/', '\0']) || key.starts_with('.') {
             return Err(Error::BadKey { key: key.into(), why: "it is empty, starts with '.' or holds '/'" });
@@ -234,15 +245,6 @@ impl Store {
             return Ok(id);
         }
         let (headers, broken) = self.headers()?;
-        if key == "last" {
-            let usable = |h: &&Header| h.counts.changes > 0 && !matches!(h.status(), Status::Discarded | Status::Capturing);
-            let none = || Error::NotNow {
-                id: "last".into(),
-                why: "there is no session that has a change".into(),
-                remedy: Some("recant list shows all sessions".into()),
-            };
-            return headers.iter().rev().find(usable).map(|h| h.id.clone()).ok_or_else(none);
-        }
         if let Some(header) = headers.iter().find(|h| h.name.as_deref() == Some(key)) {
             return Ok(header.id.clone());
         }

@@ -65,10 +65,11 @@ pub fn carry_out(call: &Call, cli: &Cli, ways: &Ways, targets: &[Target], blank:
 /// The session of this side, where it is here, and whether it could be sent.
 fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<(Id, bool)>, Problem> {
     let Some(store) = call.store()? else { return Ok(None) };
-    let id = match store.find(key) {
+    let found = if key == "last" { Ok(call.newest(store)?) } else { store.find(key) };
+    let id = match found {
         Ok(id) => id,
         // The machines know it, or say that they do not.
-        Err(crate::session::Error::Unknown { .. } | crate::session::Error::NotNow { .. }) if key != "last" => return Ok(None),
+        Err(crate::session::Error::Unknown { .. } | crate::session::Error::NotNow { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     let pending = matches!(store.session(&id)?.header.status(), Status::Pending | Status::RolledBack);
