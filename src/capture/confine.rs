@@ -11,10 +11,10 @@ use landlock::{
     RulesetStatus,
 };
 
+use super::command::Network;
 use super::error::Error;
-use super::plan::Route;
-use super::run::Network;
-use super::space;
+use super::layout::Route;
+use super::rights::drop_lead_out;
 use super::sys;
 use crate::error::{At, IoError};
 use crate::fs::path::AbsPath;
@@ -142,7 +142,7 @@ impl Confinement {
         if status.ruleset == RulesetStatus::NotEnforced {
             return Err(std::io::Error::from_raw_os_error(libc::ENOSYS)).at("confine", "the command");
         }
-        if root { space::drop_lead_out().at("drop the capabilities", "capset") } else { Ok(()) }
+        if root { drop_lead_out().at("drop the capabilities", "capset") } else { Ok(()) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::run::Exit;
+use super::command::Exit;
 use crate::error::{Failure, IoError, Kind, reason};
 use crate::fs::path::AbsPath;
 

@@ -3,7 +3,7 @@
 //! who may open files by their handles (open_by_handle_at(2)), or resize file systems.
 
 use super::error::Error;
-use super::plan::{Route, folder, is_overlay_xattr};
+use super::layout::{Route, folder, is_overlay_xattr};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Stat, Time, stat_of};

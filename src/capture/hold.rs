@@ -12,12 +12,15 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use super::collect::{Facts, clear_scratch, clear_work, collect, finish};
+use super::collect::facts::Facts;
+use super::collect::{clear_scratch, clear_work, collect, finish};
+use super::command::{Command, Exit};
 use super::error::Error;
+use super::layout::Route;
 use super::memory::{self, Memory};
-use super::plan::{Plan, Route};
+use super::plan::Plan;
 use super::refused;
-use super::run::{Command, Event, Exit, Leaving, run};
+use super::run::{Event, Leaving, run};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;

@@ -7,9 +7,10 @@ use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
+use super::command::Network;
 use super::descriptors::{self, Inherited};
 use super::error::Error;
-use super::run::{Ground, Network};
+use super::ground::Ground;
 use super::space;
 use super::sys::{self, Signals, Waited};
 use super::words::{Failed, Word, say};

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use rustix::fs::StatVfs;
 
-use super::plan::{Laid, Layer};
+use super::layout::Layer;
+use super::plan::Laid;
 use crate::fs::dir::Dir;
 
 /// How often the free space is looked at: a disk that takes 1 GiB/s lets a command write 20 MiB too many.

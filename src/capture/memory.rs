@@ -10,7 +10,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 
 use super::error::Error;
 use super::inside::MARK;
-use super::plan::folder;
+use super::layout::folder;
 use super::sys;
 use crate::error::At;
 use crate::fs::Fs;

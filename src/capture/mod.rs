@@ -13,7 +13,8 @@
 //!   mounts are gone once [`run::Leaving::wait`] returns, and a run is not over before.
 //! - **H4** Folders on the tree are never touched here: all that is made lies in the store or in a mount of the run's own.
 //!
-//! Files: `plan` is the checked list of mounts, `places` chooses what is on it; `space` builds them inside the namespace; `init` is the small pid 1;
+//! Files: `layout` is what is asked for and laid out, as data; `plan` is the checked list of mounts, `places` chooses what is on it; `space` builds them
+//! inside the namespace; `command` is what is run and how it ended, `ground` what it runs on; `rights` are given up before it is there; `init` is the small pid 1;
 //! `run` forks and waits; `collect` reads the uppers, once
 //! `redirect` has filled in the folders that were renamed; `sys` holds the unsafe calls; `probe` looks
 //! at the machine's switches; `refused` guesses what a command that failed was refused;
@@ -22,13 +23,16 @@
 
 mod ahead;
 pub mod collect;
+pub mod command;
 pub mod confine;
 mod descriptors;
 pub mod error;
 mod file;
+pub mod ground;
 pub mod hold;
 mod init;
 pub mod inside;
+pub mod layout;
 mod limit;
 mod memory;
 pub mod places;
@@ -36,6 +40,7 @@ pub mod plan;
 pub mod probe;
 mod redirect;
 mod refused;
+mod rights;
 pub mod run;
 mod scratch;
 mod space;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Access;
 
 use super::error::Error;
-use super::plan::{Need, Request, Route, Target};
+use super::layout::{Need, Request, Route, Target};
 use crate::error::At;
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::mounts::{self, Mount};

@@ -2,10 +2,11 @@
 //! anything is mounted, from mountinfo and the folders as they are; it decides, `space` only does.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::error::Error;
 use super::file;
+use super::layout::{Layer, Need, Request, Route, Target, folder, is_overlay_xattr};
 use super::memory::Memory;
 use super::places::{Places, may_write, stat};
 use crate::error::{At, reason};
@@ -15,52 +16,6 @@ use crate::fs::mounts;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::Changes;
 use crate::session::run::{Coverage, Place};
-
-/// What a run is asked for.
-#[derive(Debug, Clone)]
-pub struct Request {
-    /// The working folder, as [`working_folder`] gives it.
-    pub cwd: AbsPath,
-    /// recant's store: hidden in the run.
-    pub store: AbsPath,
-    /// The home folder, where there is one.
-    pub home: Option<PathBuf>,
-    /// Further folders to capture: `capture.also`.
-    pub also: Vec<PathBuf>,
-    /// What stays real.
-    pub passes: Vec<Pass>,
-    /// Further places that are not to be seen.
-    pub hide: Vec<PathBuf>,
-    /// Places whose changes are dropped at the end; they need not be there.
-    pub scratch: Vec<AbsPath>,
-    /// The program that will be run, to tell at once of one that can't work.
-    pub program: OsString,
-    /// The places that the session captured in earlier runs.
-    pub known: Vec<Place>,
-    /// A word that marks the run's mounts: the session's id. Letters, digits and `-`.
-    pub tag: String,
-    /// When the run begins to count, [`exact_now`](crate::fs::exact_now): what changes on the tree later is foreign to it. The
-    /// earlier the better, as the command waits for the clock that files are stamped with to pass it.
-    pub since: Time,
-}
-
-/// A path that stays real in a run: a socket, a file, or a folder with all in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pass {
-    /// Where it is.
-    pub path: PathBuf,
-    /// Who asked for it: `--pass`, `$SSH_AUTH_SOCK`.
-    pub why: String,
-}
-
-/// Who sets up the namespace, and so which calls there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Route {
-    /// With CAP_SYS_ADMIN on the whole machine.
-    Root,
-    /// In a user namespace.
-    User,
-}
 
 /// What will be mounted.
 #[derive(Debug)]
@@ -82,32 +37,6 @@ pub struct Plan {
     warnings: Vec<String>,
 }
 
-/// A folder to be captured, or a file that is mounted.
-#[derive(Debug, Clone)]
-pub(super) struct Target {
-    pub path: AbsPath,
-    pub sort: Sort,
-    /// The topmost mounts below it: moved into it, read-only (root alone: a user's target has none).
-    pub nested: Vec<AbsPath>,
-    /// Whether its mount is `nosuid`, and `noexec`: the overlay is then too.
-    pub nosuid: bool,
-    /// See `nosuid`.
-    pub noexec: bool,
-    /// What its failing means.
-    pub need: Need,
-}
-
-/// What it means that a place can't be captured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
-    /// The command is not started.
-    Must,
-    /// One of many folders of a place that is captured by its folders: it may vanish meanwhile, and the run does without.
-    WhileThere,
-    /// A mount that nobody asked for: it stays read-only, which is said.
-    OrReadOnly,
-}
-
 /// A plan whose uppers are there.
 #[derive(Debug)]
 pub struct Laid {
@@ -117,16 +46,6 @@ pub struct Laid {
     pub(super) memory: Option<Memory>,
     /// What could not be made ready, and is read-only for that.
     pub(super) uncovered: Vec<(AbsPath, String)>,
-}
-
-/// One target with its upper and work folder.
-#[derive(Debug)]
-pub(super) struct Layer {
-    pub place: Place,
-    pub upper: Dir,
-    pub work: Dir,
-    /// Of a file: an empty folder, and what its copy takes in bytes before the command is there.
-    pub file: Option<(Dir, u64)>,
 }
 
 /// Programs that are of no use without the right to change the user.
@@ -148,7 +67,7 @@ pub fn working_folder() -> Result<AbsPath, Error> {
 impl Plan {
     /// Decides what is mounted where. Errors: what would let the command write past the capture, or can't work.
     pub fn make(request: &Request) -> Result<Self, Error> {
-        let route = route();
+        let route = Route::here();
         refuse_gainer(route, &request.program)?;
         let places = Places::choose(request, route)?;
         let plan = Self {
@@ -370,52 +289,10 @@ impl Laid {
     }
 }
 
-/// An xattr that overlayfs keeps its own notes in.
-pub(super) fn is_overlay_xattr(name: &[u8]) -> bool {
-    name.starts_with(b"trusted.overlay.") || name.starts_with(b"user.overlay.")
-}
-
-impl Route {
-    /// The route of this process's runs.
-    pub fn here() -> Self {
-        route()
-    }
-
-    /// The route that a run of the user `uid` takes, or took, on this machine.
-    pub fn of(uid: u32) -> Self {
-        if uid == 0 { route() } else { Self::User }
-    }
-}
-
-fn route() -> Route {
-    let may_mount =
-        rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(rustix::thread::CapabilitySet::SYS_ADMIN));
-    if may_mount && rustix::process::geteuid().is_root() && is_first_namespace() { Route::Root } else { Route::User }
-}
-
-/// Whether this is the machine's own user namespace. Root of another one (a container without root, `unshare -r`) has
-/// CAP_SYS_ADMIN, and yet the kernel refuses it what root's overlays need: trusted xattrs and `redirect_dir`.
-fn is_first_namespace() -> bool {
-    /// PROC_USER_INIT_INO, the kernel's include/linux/proc_ns.h.
-    const FIRST: u64 = 0xEFFF_FFFD;
-    use std::os::unix::fs::MetadataExt;
-    // Without /proc nothing tells; no run can be set up then.
-    std::fs::metadata("/proc/self/ns/user").is_ok_and(|namespace| namespace.ino() == FIRST)
-}
-
 fn refuse_gainer(route: Route, program: &OsString) -> Result<(), Error> {
     let name = Path::new(program).file_name().unwrap_or_default().as_encoded_bytes();
     if route == Route::User && GAINERS.contains(&name) {
         return Err(Error::GainsRights { program: Shown(name).to_string() });
     }
     Ok(())
-}
-
-/// A folder of the store's, made where it is missing.
-pub(super) fn folder(fs: &Fs, at: Entry<'_>) -> Result<Dir, Error> {
-    match fs.mkdir(at, 0o700) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        other => other.at("make the folder", at)?,
-    }
-    Ok(at.open_dir().at("open the folder", at)?)
 }

@@ -10,7 +10,7 @@
 
 use std::rc::Rc;
 
-use super::collect::{Facts, full_path, tops};
+use super::collect::facts::{Facts, full_path, tops};
 use super::error::Error;
 use crate::error::At;
 use crate::fs::Fs;

@@ -5,8 +5,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use super::layout::Route;
 use super::places::{may_write, stat};
-use super::plan::Route;
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::path::AbsPath;
 use crate::session::run::{Coverage, How};

@@ -15,12 +15,13 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 use super::ahead::{self, Ahead};
-use super::confine::Confinement;
+use super::command::{Command, Exit, Linger, Network};
 use super::descriptors;
 use super::error::{Error, remedy};
+use super::ground::Ground;
 use super::init::{self, Orders};
 use super::limit::{self, Meter};
-use super::plan::{Laid, Route};
+use super::plan::Laid;
 use super::sys::{self, New, Signals};
 use super::terminal::Terminal;
 use super::words::{Failed, Word, Words};
@@ -29,48 +30,6 @@ use crate::fs;
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::run::Place;
-
-/// What to run.
-#[derive(Debug, Clone)]
-pub struct Command {
-    /// Program and arguments; the program is looked up in PATH.
-    pub argv: Vec<OsString>,
-    /// Variables to set beside those that recant has.
-    pub env: Vec<(OsString, OsString)>,
-    /// What happens to background children when the command has ended.
-    pub linger: Linger,
-    /// What of the network it has.
-    pub network: Network,
-    /// So many bytes may be written; then it is ended.
-    pub max_size: Option<u64>,
-}
-
-/// What of the network a command has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Network {
-    /// That of everybody.
-    Open,
-    /// A loopback of its own, and no abstract sockets of others.
-    None,
-}
-
-/// What happens to background children when the command has ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Linger {
-    /// The run lasts until they have ended.
-    Wait,
-    /// They are killed.
-    Kill,
-}
-
-/// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// With this status.
-    Code(u8),
-    /// By this signal.
-    Signal(i32),
-}
 
 /// A run whose command and all that it left running have ended.
 #[derive(Debug)]
@@ -131,29 +90,6 @@ pub enum Event {
 
 /// When background children are spoken of.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// What a command runs on.
-#[derive(Debug, Clone, Copy)]
-pub enum Ground<'a> {
-    /// Overlays: what it changes is held.
-    Captured(&'a Laid),
-    /// The real tree, of which it may write to some folders: nothing is held.
-    Confined(&'a Confinement),
-}
-
-impl<'a> Ground<'a> {
-    fn laid(self) -> Option<&'a Laid> {
-        match self {
-            Ground::Captured(laid) => Some(laid),
-            Ground::Confined(_) => None,
-        }
-    }
-
-    /// Whether it takes a user namespace.
-    fn is_user_s(self) -> bool {
-        self.laid().is_some_and(|laid| laid.plan.route == Route::User)
-    }
-}
 
 /// Runs the command with what it changes held, and comes back when its init alone is left (H3): [`run_on`].
 pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {

@@ -1,82 +1,38 @@
 //! Builds the mounts of a plan, inside the run's own namespace: called by the init before the command is there.
 //!
+//! Files: `mounting` is a mount on its way to its place, `devices` the run's own /dev, `check` reads back what was mounted.
+//!
 //! The order matters. The overlays come first, detached: an overlay keeps its own writable clone of the mount that its
 //! upper lies on, and an upper on a mount that is read-only already is refused. Then everything becomes read-only. Then
 //! the overlays take their places, root's of `/` by pivot_root(2), with the other mounts moved into it. What the kernel made of it all is read back at the end (H1).
 
+mod check;
+mod devices;
+mod mounting;
+
 use std::collections::HashSet;
-use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
-use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
-};
-use rustix::thread::{CapabilitySet, CapabilitySets};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags};
+use rustix::thread::CapabilitySet;
 
 use super::inside::MARK;
-use super::plan::{Laid, Layer, Need, Plan, Route, Target};
+use super::layout::{Layer, Need, Route, Target};
+use super::plan::{Laid, Plan};
+use super::rights::{drop_lead_out, drop_rights};
 use super::sys;
-use super::words::{Failed, Word};
 use crate::error::{At, IoError, reason};
 use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};
-use crate::fs::mounts::{self, Mount, has};
 use crate::fs::path::AbsPath;
-
-/// Why the namespace could not be built.
-pub(super) enum Unbuilt {
-    /// A call failed.
-    Call(IoError),
-    /// What is mounted is not what was planned.
-    NotAsPlanned(AbsPath, String),
-    /// The kernel gives this user no /proc for a PID namespace, since parts of the one that is there are covered.
-    NoProc,
-}
-
-impl From<IoError> for Unbuilt {
-    fn from(error: IoError) -> Self {
-        Self::Call(error)
-    }
-}
-
-impl From<Unbuilt> for Word {
-    fn from(unbuilt: Unbuilt) -> Self {
-        match unbuilt {
-            Unbuilt::Call(error) => Word::Failed(error.into()),
-            Unbuilt::NotAsPlanned(path, text) => {
-                Word::Failed(Failed { path: path.to_string(), act: String::new(), errno: 0, text })
-            }
-            Unbuilt::NoProc => Word::NoProc,
-        }
-    }
-}
+use check::verify;
+use devices::{Devices, user_devices};
+use mounting::{Unbuilt, at_path, attach, attach_to, clone_at, clone_of};
 
 /// What /proc has that leads out of a run of root: made read-only there.
 const PROC_CLOSED: &[&str] = &["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr"];
-
-/// The nodes of root's private /dev.
-const NODES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
-
-/// The links of root's private /dev: name and target.
-const LINKS: &[(&str, &str)] = &[
-    ("ptmx", "pts/ptmx"),
-    ("fd", "/proc/self/fd"),
-    ("stdin", "/proc/self/fd/0"),
-    ("stdout", "/proc/self/fd/1"),
-    ("stderr", "/proc/self/fd/2"),
-];
-
-/// What leads a root out of its run; the rest stays, for chown, mknod, chroot, network and the like.
-const DROPPED: CapabilitySet = CapabilitySet::SYS_ADMIN
-    .union(CapabilitySet::SYS_PTRACE)
-    .union(CapabilitySet::SYS_MODULE)
-    .union(CapabilitySet::SYS_RAWIO)
-    .union(CapabilitySet::SYS_BOOT)
-    .union(CapabilitySet::BPF)
-    .union(CapabilitySet::PERFMON)
-    .union(CapabilitySet::CHECKPOINT_RESTORE);
 
 /// Builds it all; afterwards this process has the rights that the command will have, and stands in its working folder.
 /// Gives the places that could not be captured and are read-only, with the reason.
@@ -188,13 +144,6 @@ fn tell(path: &str, text: &str) -> io::Result<()> {
     }
 }
 
-/// Opens what is at `path` to mount on it; no link on the way is followed.
-fn at_path(path: &AbsPath) -> io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), resolve)?)
-}
-
 /// The overlay of one target, not yet anywhere. Options are written out, since their defaults are the distribution's.
 /// Paths go in as /proc/self/fd/N: no escaping, no limit of 255 bytes.
 fn overlay(laid: &Laid, layer: &Layer, target: &Target) -> Result<OwnedFd, IoError> {
@@ -251,32 +200,6 @@ fn the_file_alone(plan: &Plan, overlay: &OwnedFd, path: &AbsPath) -> Result<Owne
     let clone = store.join(name).map_err(io::Error::other).and_then(|file| clone_at(file.as_path(), false));
     rustix::mount::unmount(store.as_path(), UnmountFlags::DETACH).at("unmount the overlay of the file from", store)?;
     clone.at("clone the copy of the mounted file", path)
-}
-
-/// A copy of what is mounted at `path`, all below included, not yet anywhere.
-fn clone_of(path: &AbsPath) -> Result<OwnedFd, IoError> {
-    clone_at(path.as_path(), true).at("clone the mount", path)
-}
-
-fn clone_at(path: &std::path::Path, recursive: bool) -> io::Result<OwnedFd> {
-    let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
-        | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_NO_AUTOMOUNT
-        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
-    flags.set(OpenTreeFlags::AT_RECURSIVE, recursive);
-    Ok(rustix::mount::open_tree(CWD, path, flags)?)
-}
-
-/// Puts a mount at `path`.
-fn attach(mount: &OwnedFd, path: &AbsPath) -> io::Result<()> {
-    let target = at_path(path)?;
-    let both = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    Ok(rustix::mount::move_mount(mount, "", &target, "", both)?)
-}
-
-fn attach_to(mount: &OwnedFd, path: &str) -> Result<(), IoError> {
-    let parsed = AbsPath::parse(path).map_err(|_| Errno::INVAL).at("put a mount", path)?;
-    attach(mount, &parsed).at("put a mount", path)
 }
 
 /// Puts an overlay over its folder, and the mounts below it into it. These were made read-only with all the rest.
@@ -406,95 +329,6 @@ fn processes(route: Route, proc: Option<OwnedFd>) -> Result<(), IoError> {
     Ok(())
 }
 
-/// The nodes and mounts of the real /dev that a private one gets.
-struct Devices {
-    nodes: Vec<(String, OwnedFd)>,
-    terminals: Option<OwnedFd>,
-}
-
-impl Devices {
-    /// Takes them from the real /dev, before all devices are switched off.
-    fn take() -> Result<Self, IoError> {
-        let mut nodes = Vec::new();
-        for name in NODES.iter().map(ToString::to_string).chain(own_terminals()) {
-            let path = format!("/dev/{name}");
-            match clone_at(path.as_ref(), false) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                clone => {
-                    let clone = clone.at("clone the device node", &path)?;
-                    sys::set_read_only_held(clone.as_fd()).at("make it read-only", &path)?;
-                    nodes.push((name, clone));
-                }
-            }
-        }
-        let terminals = match clone_at("/dev/pts".as_ref(), true) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            clone => Some(clone.at("clone the mount", "/dev/pts")?),
-        };
-        Ok(Self { nodes, terminals })
-    }
-
-    /// Mounts the private /dev and fills it. Nothing here is a file of the user's: it is a tmpfs of the run's own.
-    fn attach(self) -> Result<(), IoError> {
-        mount_tmpfs("/dev", "mode=755,size=64k", MountFlags::NOSUID)?;
-        for name in ["pts", "shm", "mqueue"] {
-            let path = format!("/dev/{name}");
-            rustix::fs::mkdir(&path, Mode::from_raw_mode(0o755)).at("make the mount point", &path)?;
-        }
-        for (name, target) in LINKS {
-            let path = format!("/dev/{name}");
-            rustix::fs::symlink(*target, &path).at("make the link", &path)?;
-        }
-        for (name, clone) in self.nodes {
-            let path = format!("/dev/{name}");
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            let made = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600)).at("make the mount point", &path)?;
-            drop(made);
-            attach_to(&clone, &path)?;
-        }
-        if let Some(terminals) = self.terminals {
-            attach_to(&terminals, "/dev/pts")?;
-        }
-        mount_shm()?;
-        sys::set_read_only(c"/dev", true).at("make it read-only", "/dev")
-    }
-}
-
-/// The terminals on 0, 1 and 2 that lie in /dev itself (a console), so that ttyname(3) finds them.
-fn own_terminals() -> impl Iterator<Item = String> {
-    let mut names: Vec<String> = (0..3)
-        .filter_map(|fd| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok())
-        .filter_map(|path| Some(path.to_str()?.strip_prefix("/dev/")?.to_owned()))
-        .filter(|name| !name.contains('/') && !NODES.contains(&name.as_str()))
-        .filter(|name| name.starts_with("tty") || name == "console" || name.starts_with("hvc"))
-        .collect();
-    names.sort();
-    names.dedup();
-    names.into_iter()
-}
-
-/// A user's /dev stays as it is, guarded by its modes; terminals can be chmod-ed as bare, shared memory is the run's own.
-fn user_devices() -> Result<(), IoError> {
-    if is_mount("/dev/pts") {
-        // A mount that was read-only or locked before can't be changed: then it was so outside, too.
-        let _kept = sys::set_read_only(c"/dev/pts", false);
-    }
-    if Dir::open("/dev/shm".as_ref()).is_ok() { mount_shm() } else { Ok(()) }
-}
-
-fn is_mount(path: &str) -> bool {
-    Dir::open(path.as_ref()).and_then(|dir| dir.stat()).is_ok_and(|stat| stat.mount_root)
-}
-
-fn mount_shm() -> Result<(), IoError> {
-    mount_tmpfs("/dev/shm", "mode=1777", MountFlags::NOSUID | MountFlags::NODEV)
-}
-
-fn mount_tmpfs(path: &str, options: &str, flags: MountFlags) -> Result<(), IoError> {
-    let options = CString::new(options).map_err(|_| Errno::INVAL).at("mount a tmpfs", path)?;
-    rustix::mount::mount("recant", path, "tmpfs", flags, options.as_c_str()).at("mount a tmpfs", path)
-}
-
 /// Puts /dev/null over sockets that are not dead by lying in an overlay: connect(2) then answers ECONNREFUSED. One that this
 /// user can't get at needs nothing.
 fn mask(sockets: &[AbsPath], attached: &[&Target]) -> Result<(), IoError> {
@@ -540,104 +374,4 @@ fn hide(path: &AbsPath, tag: &str) -> Result<(), IoError> {
     let empty = MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     let tmpfs = rustix::mount::fsmount(&making, FsMountFlags::FSMOUNT_CLOEXEC, empty).at("mount a tmpfs", path)?;
     attach(&tmpfs, path).at("hide the folder", path)
-}
-
-/// H1: reads back what is mounted. Each captured place is our overlay with our options, each hidden one our tmpfs, and
-/// nothing else is writable.
-fn verify(plan: &Plan, attached: &[&Target]) -> Result<(), Unbuilt> {
-    let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
-    let at = |path: &AbsPath| -> Result<&Mount, Unbuilt> {
-        let id = stat_of(at_path(path).at("find the mount", path)?).at("find the mount", path)?.mount;
-        mounts.iter().find(|m| m.id == id).ok_or_else(|| Unbuilt::NotAsPlanned(path.clone(), "its mount is not listed".into()))
-    };
-    let mut writable = HashSet::new();
-    let source = format!("{MARK}{}", plan.tag).into_bytes();
-    for target in attached {
-        let mount = at(&target.path)?;
-        if let Some(wrong) = wrong_overlay(mount, &source, plan.route) {
-            return Err(Unbuilt::NotAsPlanned(target.path.clone(), wrong));
-        }
-        writable.insert(mount.id);
-    }
-    for path in &plan.passes {
-        writable.insert(at(path)?.id);
-    }
-    for own in ["/dev/pts", "/dev/shm", "/proc"].into_iter().filter_map(|path| AbsPath::parse(path).ok()) {
-        // Only where it is a mount of its own: else this is the one that it lies in.
-        if let Some(mount) = at(&own).ok().filter(|mount| mount.point == own) {
-            writable.insert(mount.id);
-        }
-    }
-    for path in &plan.hidden {
-        let mount = at(path)?;
-        if mount.point != *path || !has(&mount.options, "ro") {
-            return Err(Unbuilt::NotAsPlanned(path.clone(), "it could not be hidden".into()));
-        }
-    }
-    let passed = |m: &Mount| plan.passes.iter().any(|path| m.point.is_under(path));
-    // A read-only file system whose mount is not so counts as writable here: it can be remounted from outside.
-    match mounts.iter().find(|m| !has(&m.options, "ro") && !writable.contains(&m.id) && !passed(m)) {
-        Some(open) => Err(Unbuilt::NotAsPlanned(open.point.clone(), "its mount is still writable".into())),
-        None => Ok(()),
-    }
-}
-
-/// What is wrong with a mount that should be our overlay. The kernel shows only options that differ from its defaults, and
-/// silently falls back where the upper's file system lacks something.
-fn wrong_overlay(mount: &Mount, source: &[u8], route: Route) -> Option<String> {
-    let shown = &mount.super_options;
-    let value = |key: &str| shown.split(',').find_map(|o| o.strip_prefix(key)?.strip_prefix('='));
-    let wrong = if mount.fs_type != "overlay" || mount.source != source {
-        "no overlay is there"
-    } else if mount.read_only() {
-        "its overlay is read-only"
-    // Newer kernels write it as one of three kinds of fsync.
-    } else if !has(shown, "volatile") && value("fsync") != Some("volatile") {
-        "its overlay is not volatile"
-    } else if (route == Route::User) != has(shown, "userxattr") {
-        "its overlay has the wrong kind of extended attributes"
-    } else if value("uuid") == Some("null") {
-        "the store's file system can hold no extended attributes for an overlay: put it elsewhere with --store DIR"
-    } else if value("index").is_some_and(|v| v != "off") || value("metacopy").is_some_and(|v| v != "off") {
-        "its overlay has index or metacopy on"
-    } else if route == Route::User && value("redirect_dir").is_some_and(|v| v != "nofollow") {
-        "its overlay follows redirects"
-    } else if route == Route::Root && value("redirect_dir") != Some("on") && !redirects_by_default() {
-        "its overlay can't rename folders"
-    } else {
-        return None;
-    };
-    Some(wrong.into())
-}
-
-/// Whether this kernel's overlays have `redirect_dir=on` unasked: then they do not show it.
-fn redirects_by_default() -> bool {
-    std::fs::read("/sys/module/overlay/parameters/redirect_dir").is_ok_and(|value| value.starts_with(b"Y"))
-}
-
-/// Gives up what leads a root out of its run.
-pub(super) fn drop_lead_out() -> io::Result<()> {
-    drop_rights(DROPPED)
-}
-
-/// Gives up capabilities for good: also what a program with file capabilities or setuid root could get back.
-fn drop_rights(dropped: CapabilitySet) -> io::Result<()> {
-    let sets = rustix::thread::capabilities(None)?;
-    for bit in 0..u64::BITS {
-        let one = CapabilitySet::from_bits_retain(1 << bit);
-        if dropped.intersects(one) {
-            match rustix::thread::remove_capability_from_bounding_set(one) {
-                Ok(()) => {}
-                // Above the last that this kernel has.
-                Err(Errno::INVAL) => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-    rustix::thread::clear_ambient_capability_set()?;
-    let keep = |set: CapabilitySet| set.difference(dropped);
-    Ok(rustix::thread::set_capabilities(
-        None,
-        CapabilitySets { effective: keep(sets.effective), permitted: keep(sets.permitted), inheritable: keep(sets.inheritable) },
-    )?)
 }

@@ -5,9 +5,9 @@ use std::ffi::{OsStr, OsString};
 
 use super::sides::{OnTree, Sources};
 use super::{Call, text};
+use crate::capture::command::Network;
 use crate::capture::hold::Held;
 use crate::capture::places::project_of;
-use crate::capture::run::Network;
 use crate::cli::problem::Problem;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Origin, Status};

@@ -8,9 +8,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 use super::conflict::Conflict;
-use super::reach::{Named, Reach};
+use super::reach::{Named, Reach, open};
 use super::step::{Spot, Step};
-use super::undo::{foreign_meta, open};
 use super::{Error, meta};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
@@ -59,7 +58,7 @@ pub(super) fn undo(fs: &Fs, reach: &mut Reach, target: Option<&Named<'_>>, step:
         let is_put = found.state.digest() == to.state.digest() && to.state.digest() != from.state.digest();
         return Ok(is_put.then(|| "the copy of what it held before is missing from the session".into()));
     };
-    if let Some(why) = foreign_meta(from, to, &found) {
+    if let Some(why) = meta::foreign_meta(from, to, &found) {
         return Ok(Some(why));
     }
     if found.state.digest() == from.state.digest() {
@@ -72,7 +71,7 @@ pub(super) fn undo(fs: &Fs, reach: &mut Reach, target: Option<&Named<'_>>, step:
         Opened::File(file) => file,
         other => return Ok(other.why_left()),
     };
-    if let Some(why) = foreign_meta(from, to, &seen(&file, step)?) {
+    if let Some(why) = meta::foreign_meta(from, to, &seen(&file, step)?) {
         return Ok(Some(why));
     }
     let new = copy(reach, step.at.spare.as_ref())?;
@@ -122,7 +121,7 @@ pub(super) fn force(
     let is_copy = found.state.digest() == copied.seen.state.digest() && copied.seen.state.meta == found.state.meta;
     let is_left = || -> Result<bool, Error> {
         Ok(copied.begun
-            && foreign_meta(from, copied.seen, &found).is_none()
+            && meta::foreign_meta(from, copied.seen, &found).is_none()
             && is_between(&file, &old, &kept).at("read", step.path)?)
     };
     if !is_copy && !is_left()? {

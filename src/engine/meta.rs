@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::fs::Fs;
 use crate::fs::dir::{Entry, Sort, Time};
+use crate::tree::look::Seen;
 use crate::tree::state::Meta;
 
 /// What metadata is set on.
@@ -101,4 +102,20 @@ pub fn bring<'a>(fs: &Fs, on: impl Into<On<'a>>, sort: Sort, have: &Meta, want: 
         on.set_mode(fs, want.mode)?;
     }
     if have.mtime == want.mtime { Ok(()) } else { on.set_mtime(fs, want.mtime) }
+}
+
+/// What of an object's metadata is neither old nor new, nor what setting the one after the other leaves.
+pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<String> {
+    let (old, new, now) = (&from.state.meta, &to.state.meta, &found.state.meta);
+    let interim = [old.mode, new.mode, old.mode & (new.mode | 0o700)];
+    let cleared = |mode: u32| interim.iter().any(|known| mode == *known || mode == known & 0o1777);
+    if !cleared(now.mode) || (now.uid, now.gid) != (old.uid, old.gid) && (now.uid, now.gid) != (new.uid, new.gid) {
+        return Some("somebody changed its mode or owner".into());
+    }
+    let known = |name: &[u8], value: &[u8]| {
+        let shaken = name == b"system.posix_acl_access" && (old.xattr(name).is_some() || new.xattr(name).is_some());
+        shaken || old.xattr(name) == Some(value) || new.xattr(name) == Some(value)
+    };
+    let foreign = now.xattrs.iter().any(|(name, value)| !known(name, value));
+    foreign.then(|| "somebody changed its extended attributes".into())
 }

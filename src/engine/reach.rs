@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::journal::Journal;
 use super::step::Spot;
 use crate::error::{At, IoError};
-use crate::fs::dir::{Dir, Entry};
+use crate::fs::dir::{Dir, Entry, leads_nowhere};
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::roots::Roots;
 
@@ -116,5 +116,18 @@ impl std::fmt::Display for Spot {
             Spot::Session(below) => write!(f, "{} in the session", Shown(below)),
             Spot::Tree(path) => path.fmt(f),
         }
+    }
+}
+
+/// A name that cannot be reached because a folder on the way is missing holds nothing.
+pub(super) fn open<'p>(
+    opened: std::io::Result<Named<'p>>,
+    act: &'static str,
+    path: impl std::fmt::Display,
+) -> Result<Option<Named<'p>>, IoError> {
+    match opened {
+        Ok(named) => Ok(Some(named)),
+        Err(error) if leads_nowhere(&error) => Ok(None),
+        Err(error) => Err(error).at(act, path),
     }
 }

@@ -4,7 +4,7 @@
 use super::durable::{NEW_HEADER, sync_touched};
 use super::item::{Turn, number};
 use super::journal::{Draft, Head, Journal, made_for};
-use super::reach::{Named, Reach};
+use super::reach::{Named, Reach, open};
 use super::step::{Act, FolderTime, Spot, Step};
 use super::{Error, facts, in_place, meta, reserve};
 use crate::checkpoint::manifest::{self, Former};
@@ -395,19 +395,6 @@ fn undo_remove(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Name
     }
 }
 
-/// A name that cannot be reached because a folder on the way is missing holds nothing.
-pub(super) fn open<'p>(
-    opened: std::io::Result<Named<'p>>,
-    act: &'static str,
-    path: impl std::fmt::Display,
-) -> Result<Option<Named<'p>>, IoError> {
-    match opened {
-        Ok(named) => Ok(Some(named)),
-        Err(error) if leads_nowhere(&error) => Ok(None),
-        Err(error) => Err(error).at(act, path),
-    }
-}
-
 /// Whether the object of that identity lies there.
 pub(super) fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<bool, IoError> {
     let (Some(named), Some(object)) = (named, object) else { return Ok(false) };
@@ -468,7 +455,7 @@ fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<Stri
     if found.print.identity != from.print.identity {
         return Ok(Some("somebody put something else there".into()));
     }
-    if let Some(why) = foreign_meta(from, to, &found) {
+    if let Some(why) = meta::foreign_meta(from, to, &found) {
         return Ok(Some(why));
     }
     let (old, now) = (&from.state.meta, &found.state.meta);
@@ -483,20 +470,4 @@ fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<Stri
         ignore_not_mine(fs.set_mtime(target.at(), old.mtime)).at("set the time of", step.path)?;
     }
     Ok(None)
-}
-
-/// What of an object's metadata is neither old nor new, nor what setting the one after the other leaves.
-pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<String> {
-    let (old, new, now) = (&from.state.meta, &to.state.meta, &found.state.meta);
-    let interim = [old.mode, new.mode, old.mode & (new.mode | 0o700)];
-    let cleared = |mode: u32| interim.iter().any(|known| mode == *known || mode == known & 0o1777);
-    if !cleared(now.mode) || (now.uid, now.gid) != (old.uid, old.gid) && (now.uid, now.gid) != (new.uid, new.gid) {
-        return Some("somebody changed its mode or owner".into());
-    }
-    let known = |name: &[u8], value: &[u8]| {
-        let shaken = name == b"system.posix_acl_access" && (old.xattr(name).is_some() || new.xattr(name).is_some());
-        shaken || old.xattr(name) == Some(value) || new.xattr(name) == Some(value)
-    };
-    let foreign = now.xattrs.iter().any(|(name, value)| !known(name, value));
-    foreign.then(|| "somebody changed its extended attributes".into())
 }

@@ -1,8 +1,9 @@
 //! What became of a file that is itself mounted: its copy against the original.
 
+use super::Found;
+use super::facts::{is_absent, upper_of};
 use super::judge::{change, with_digest};
 use super::same::same_content;
-use super::{Found, is_absent, upper_of};
 use crate::capture::error::Error;
 use crate::capture::file::is;
 use crate::error::At;

@@ -5,11 +5,12 @@ use std::rc::Rc;
 
 use serde_json::Map;
 
+use super::facts::full_path;
 use super::foreign::Gone;
 use super::same::same_content;
-use super::{Found, Linked, full_path};
+use super::{Found, Linked};
 use crate::capture::error::Error;
-use crate::capture::plan::Route;
+use crate::capture::layout::Route;
 use crate::error::At;
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::path::AbsPath;

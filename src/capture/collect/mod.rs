@@ -6,10 +6,11 @@
 //! an upper holds files that are equal to their originals (opened for writing, chmod and back), and `opaque` says no more
 //! than that a folder was renamed. Its notes are used for what has no other sign: whiteouts, opaque folders, and `origin`.
 //!
-//! Files: `walk` goes through an upper; `judge` tells what became of one name, `file` of a file that is mounted, `gone` of mounts whose folder the command
+//! Files: `facts` is what is known of the run; `walk` goes through an upper; `judge` tells what became of one name, `file` of a file that is mounted, `gone` of mounts whose folder the command
 //! took away; `foreign` tells what somebody else changed
 //! meanwhile; `notes` knows overlayfs' notes; `same` compares content.
 
+pub mod facts;
 mod file;
 mod foreign;
 mod gone;
@@ -20,48 +21,19 @@ mod walk;
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
-use std::io;
-use std::rc::Rc;
 
 use super::error::Error;
-use super::plan::Route;
 use super::redirect;
 use super::run::Leaving;
 use super::scratch;
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dev, Dir, Time};
+use crate::fs::dir::{Dev, Dir};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, FolderTime};
 use crate::session::run::Place;
+use facts::{Facts, tops};
 use foreign::Gone;
-
-/// What is known of a run: from `run.json`, or from the run that just ended.
-#[derive(Debug, Clone, Copy)]
-pub struct Facts<'a> {
-    /// The session's `held` folder, with `upper/<k>` in it.
-    pub held: &'a Dir,
-    /// The captured places.
-    pub places: &'a [Place],
-    /// recant's store: nothing in it is ever a change.
-    pub store: &'a AbsPath,
-    /// When the command started: what has a later ctime on the tree changed during the run.
-    pub started: Time,
-    /// When the session's first command started; the same in a session of one run.
-    pub first: Time,
-    /// What earlier runs of the session left: their paths keep the `before` that they had then.
-    pub known: &'a Changes,
-    /// What else of the uppers of earlier runs hides the tree, in path order: [`Collected::hides`].
-    pub hides: &'a [AbsPath],
-    /// Places whose changes are dropped.
-    pub scratch: &'a [AbsPath],
-    /// The uppers lie in memory, and go with the run.
-    pub in_memory: bool,
-    /// The machine went down before the run was collected: what it wrote may be lost in part.
-    pub cut_off: bool,
-    /// How it was captured: overlayfs keeps its notes in `trusted.` or `user.` xattrs.
-    pub route: Route,
-}
 
 /// What a run left.
 #[derive(Debug, Default)]
@@ -160,34 +132,6 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
         }
     }
     Ok(found)
-}
-
-/// The upper of a place, and the real folder, each where it is there.
-#[expect(clippy::type_complexity, reason = "a pair of folders, each with its own way to be missing")]
-pub(super) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, Option<Rc<Dir>>)>, Error> {
-    let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
-    let Some(upper) = upper_of(facts, place)?.map(Rc::new) else { return Ok(None) };
-    let real = match root.open_across(&place.path.as_bytes()[1..]) {
-        Ok(real) => Some(Rc::new(real)),
-        Err(error) if is_absent(&error) => None,
-        // A disk that is gone: without a change of it there is nothing to compare.
-        Err(_) if upper.is_empty().at("list", upper.path().display())? => return Ok(None),
-        Err(error) => Err(error).at("open the folder", &place.path)?,
-    };
-    Ok(Some((upper, real)))
-}
-
-fn upper_of(facts: &Facts<'_>, place: &Place) -> Result<Option<Dir>, Error> {
-    let path = format!("upper/{}", place.k);
-    match facts.held.open_below(path.as_bytes()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        upper => Ok(Some(upper.at("open the upper folder of", &place.path)?)),
-    }
-}
-
-/// No such path, or something on the way is no folder.
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
 }
 
 /// What was found so far.
@@ -297,15 +241,4 @@ impl Found<'_> {
             }
         }
     }
-}
-
-/// The path of what lies below a place.
-pub(super) fn full_path(place: &AbsPath, below: &[u8]) -> AbsPath {
-    if below.is_empty() {
-        return place.clone();
-    }
-    let place = if place.depth() == 0 { b"" } else { place.as_bytes() };
-    // `below` is made of names from a listing, none of which is empty, `.`, `..`, or holds a `/` or NUL, or of a note that was
-    // found to be made of such names.
-    AbsPath::parse([place, b"/", below].concat()).expect("names that the kernel gave are good names")
 }

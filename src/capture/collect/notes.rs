@@ -3,7 +3,7 @@
 use std::io;
 
 use super::Found;
-use crate::capture::plan::Route;
+use crate::capture::layout::Route;
 use crate::capture::redirect;
 use crate::fs::dir::{Dev, Entry, Sort, Stat};
 use crate::fs::path::AbsPath;

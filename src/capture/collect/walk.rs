@@ -3,9 +3,10 @@
 use std::io;
 use std::rc::Rc;
 
+use super::Found;
+use super::facts::{full_path, is_absent};
 use super::judge::{Down, Hiding};
 use super::notes::is_whiteout;
-use super::{Found, full_path, is_absent};
 use crate::capture::error::Error;
 use crate::error::At;
 use crate::fs::dir::{Dir, Entry, Sort, Stat};

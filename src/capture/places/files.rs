@@ -2,7 +2,7 @@
 //! in their place. That takes time and room before it starts, hence the limits.
 
 use super::{Making, PSEUDO, Wanted, is_below, is_own};
-use crate::capture::plan::{Need, Route};
+use crate::capture::layout::{Need, Route};
 use crate::fs::dir::{Sort, Stat};
 use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;

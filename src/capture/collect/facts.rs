@@ -1,0 +1,78 @@
+//! What is known of a run, and where its uppers and what they cover lie.
+
+use std::io;
+use std::rc::Rc;
+
+use crate::capture::error::Error;
+use crate::capture::layout::Route;
+use crate::error::At;
+use crate::fs::dir::{Dir, Time};
+use crate::fs::path::AbsPath;
+use crate::session::change::Changes;
+use crate::session::run::Place;
+
+/// What is known of a run: from `run.json`, or from the run that just ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The session's `held` folder, with `upper/<k>` in it.
+    pub held: &'a Dir,
+    /// The captured places.
+    pub places: &'a [Place],
+    /// recant's store: nothing in it is ever a change.
+    pub store: &'a AbsPath,
+    /// When the command started: what has a later ctime on the tree changed during the run.
+    pub started: Time,
+    /// When the session's first command started; the same in a session of one run.
+    pub first: Time,
+    /// What earlier runs of the session left: their paths keep the `before` that they had then.
+    pub known: &'a Changes,
+    /// What else of the uppers of earlier runs hides the tree, in path order: [`Collected::hides`].
+    pub hides: &'a [AbsPath],
+    /// Places whose changes are dropped.
+    pub scratch: &'a [AbsPath],
+    /// The uppers lie in memory, and go with the run.
+    pub in_memory: bool,
+    /// The machine went down before the run was collected: what it wrote may be lost in part.
+    pub cut_off: bool,
+    /// How it was captured: overlayfs keeps its notes in `trusted.` or `user.` xattrs.
+    pub route: Route,
+}
+
+/// The upper of a place, and the real folder, each where it is there.
+#[expect(clippy::type_complexity, reason = "a pair of folders, each with its own way to be missing")]
+pub(in crate::capture) fn tops(facts: &Facts<'_>, place: &Place) -> Result<Option<(Rc<Dir>, Option<Rc<Dir>>)>, Error> {
+    let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
+    let Some(upper) = upper_of(facts, place)?.map(Rc::new) else { return Ok(None) };
+    let real = match root.open_across(&place.path.as_bytes()[1..]) {
+        Ok(real) => Some(Rc::new(real)),
+        Err(error) if is_absent(&error) => None,
+        // A disk that is gone: without a change of it there is nothing to compare.
+        Err(_) if upper.is_empty().at("list", upper.path().display())? => return Ok(None),
+        Err(error) => Err(error).at("open the folder", &place.path)?,
+    };
+    Ok(Some((upper, real)))
+}
+
+pub(super) fn upper_of(facts: &Facts<'_>, place: &Place) -> Result<Option<Dir>, Error> {
+    let path = format!("upper/{}", place.k);
+    match facts.held.open_below(path.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        upper => Ok(Some(upper.at("open the upper folder of", &place.path)?)),
+    }
+}
+
+/// No such path, or something on the way is no folder.
+pub(super) fn is_absent(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR | libc::ELOOP))
+}
+
+/// The path of what lies below a place.
+pub(in crate::capture) fn full_path(place: &AbsPath, below: &[u8]) -> AbsPath {
+    if below.is_empty() {
+        return place.clone();
+    }
+    let place = if place.depth() == 0 { b"" } else { place.as_bytes() };
+    // `below` is made of names from a listing, none of which is empty, `.`, `..`, or holds a `/` or NUL, or of a note that was
+    // found to be made of such names.
+    AbsPath::parse([place, b"/", below].concat()).expect("names that the kernel gave are good names")
+}

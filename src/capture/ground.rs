@@ -1,0 +1,28 @@
+//! What a command runs on.
+
+use super::confine::Confinement;
+use super::layout::Route;
+use super::plan::Laid;
+
+/// What a command runs on.
+#[derive(Debug, Clone, Copy)]
+pub enum Ground<'a> {
+    /// Overlays: what it changes is held.
+    Captured(&'a Laid),
+    /// The real tree, of which it may write to some folders: nothing is held.
+    Confined(&'a Confinement),
+}
+
+impl<'a> Ground<'a> {
+    pub(super) fn laid(self) -> Option<&'a Laid> {
+        match self {
+            Ground::Captured(laid) => Some(laid),
+            Ground::Confined(_) => None,
+        }
+    }
+
+    /// Whether it takes a user namespace.
+    pub(super) fn is_user_s(self) -> bool {
+        self.laid().is_some_and(|laid| laid.plan.route == Route::User)
+    }
+}

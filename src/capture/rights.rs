@@ -1,0 +1,43 @@
+//! The capabilities that are given up before the command is there.
+
+use std::io;
+
+use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, CapabilitySets};
+
+/// What leads a root out of its run; the rest stays, for chown, mknod, chroot, network and the like.
+const DROPPED: CapabilitySet = CapabilitySet::SYS_ADMIN
+    .union(CapabilitySet::SYS_PTRACE)
+    .union(CapabilitySet::SYS_MODULE)
+    .union(CapabilitySet::SYS_RAWIO)
+    .union(CapabilitySet::SYS_BOOT)
+    .union(CapabilitySet::BPF)
+    .union(CapabilitySet::PERFMON)
+    .union(CapabilitySet::CHECKPOINT_RESTORE);
+
+/// Gives up what leads a root out of its run.
+pub(super) fn drop_lead_out() -> io::Result<()> {
+    drop_rights(DROPPED)
+}
+
+/// Gives up capabilities for good: also what a program with file capabilities or setuid root could get back.
+pub(super) fn drop_rights(dropped: CapabilitySet) -> io::Result<()> {
+    let sets = rustix::thread::capabilities(None)?;
+    for bit in 0..u64::BITS {
+        let one = CapabilitySet::from_bits_retain(1 << bit);
+        if dropped.intersects(one) {
+            match rustix::thread::remove_capability_from_bounding_set(one) {
+                Ok(()) => {}
+                // Above the last that this kernel has.
+                Err(Errno::INVAL) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    rustix::thread::clear_ambient_capability_set()?;
+    let keep = |set: CapabilitySet| set.difference(dropped);
+    Ok(rustix::thread::set_capabilities(
+        None,
+        CapabilitySets { effective: keep(sets.effective), permitted: keep(sets.permitted), inheritable: keep(sets.inheritable) },
+    )?)
+}

@@ -1,0 +1,85 @@
+//! What the kernel made of the mounts of a run, read back.
+
+use std::collections::HashSet;
+
+use super::mounting::{Unbuilt, at_path};
+use crate::capture::inside::MARK;
+use crate::capture::layout::{Route, Target};
+use crate::capture::plan::Plan;
+use crate::error::At;
+use crate::fs::dir::stat_of;
+use crate::fs::mounts::{self, Mount, has};
+use crate::fs::path::AbsPath;
+
+/// H1: reads back what is mounted. Each captured place is our overlay with our options, each hidden one our tmpfs, and
+/// nothing else is writable.
+pub(super) fn verify(plan: &Plan, attached: &[&Target]) -> Result<(), Unbuilt> {
+    let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
+    let at = |path: &AbsPath| -> Result<&Mount, Unbuilt> {
+        let id = stat_of(at_path(path).at("find the mount", path)?).at("find the mount", path)?.mount;
+        mounts.iter().find(|m| m.id == id).ok_or_else(|| Unbuilt::NotAsPlanned(path.clone(), "its mount is not listed".into()))
+    };
+    let mut writable = HashSet::new();
+    let source = format!("{MARK}{}", plan.tag).into_bytes();
+    for target in attached {
+        let mount = at(&target.path)?;
+        if let Some(wrong) = wrong_overlay(mount, &source, plan.route) {
+            return Err(Unbuilt::NotAsPlanned(target.path.clone(), wrong));
+        }
+        writable.insert(mount.id);
+    }
+    for path in &plan.passes {
+        writable.insert(at(path)?.id);
+    }
+    for own in ["/dev/pts", "/dev/shm", "/proc"].into_iter().filter_map(|path| AbsPath::parse(path).ok()) {
+        // Only where it is a mount of its own: else this is the one that it lies in.
+        if let Some(mount) = at(&own).ok().filter(|mount| mount.point == own) {
+            writable.insert(mount.id);
+        }
+    }
+    for path in &plan.hidden {
+        let mount = at(path)?;
+        if mount.point != *path || !has(&mount.options, "ro") {
+            return Err(Unbuilt::NotAsPlanned(path.clone(), "it could not be hidden".into()));
+        }
+    }
+    let passed = |m: &Mount| plan.passes.iter().any(|path| m.point.is_under(path));
+    // A read-only file system whose mount is not so counts as writable here: it can be remounted from outside.
+    match mounts.iter().find(|m| !has(&m.options, "ro") && !writable.contains(&m.id) && !passed(m)) {
+        Some(open) => Err(Unbuilt::NotAsPlanned(open.point.clone(), "its mount is still writable".into())),
+        None => Ok(()),
+    }
+}
+
+/// What is wrong with a mount that should be our overlay. The kernel shows only options that differ from its defaults, and
+/// silently falls back where the upper's file system lacks something.
+fn wrong_overlay(mount: &Mount, source: &[u8], route: Route) -> Option<String> {
+    let shown = &mount.super_options;
+    let value = |key: &str| shown.split(',').find_map(|o| o.strip_prefix(key)?.strip_prefix('='));
+    let wrong = if mount.fs_type != "overlay" || mount.source != source {
+        "no overlay is there"
+    } else if mount.read_only() {
+        "its overlay is read-only"
+    // Newer kernels write it as one of three kinds of fsync.
+    } else if !has(shown, "volatile") && value("fsync") != Some("volatile") {
+        "its overlay is not volatile"
+    } else if (route == Route::User) != has(shown, "userxattr") {
+        "its overlay has the wrong kind of extended attributes"
+    } else if value("uuid") == Some("null") {
+        "the store's file system can hold no extended attributes for an overlay: put it elsewhere with --store DIR"
+    } else if value("index").is_some_and(|v| v != "off") || value("metacopy").is_some_and(|v| v != "off") {
+        "its overlay has index or metacopy on"
+    } else if route == Route::User && value("redirect_dir").is_some_and(|v| v != "nofollow") {
+        "its overlay follows redirects"
+    } else if route == Route::Root && value("redirect_dir") != Some("on") && !redirects_by_default() {
+        "its overlay can't rename folders"
+    } else {
+        return None;
+    };
+    Some(wrong.into())
+}
+
+/// Whether this kernel's overlays have `redirect_dir=on` unasked: then they do not show it.
+fn redirects_by_default() -> bool {
+    std::fs::read("/sys/module/overlay/parameters/redirect_dir").is_ok_and(|value| value.starts_with(b"Y"))
+}

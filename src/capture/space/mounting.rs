@@ -1,0 +1,79 @@
+//! A mount on its way to its place, and why one does not get there.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags};
+
+use crate::capture::words::{Failed, Word};
+use crate::error::{At, IoError};
+use crate::fs::path::AbsPath;
+
+/// Why the namespace could not be built.
+pub(in crate::capture) enum Unbuilt {
+    /// A call failed.
+    Call(IoError),
+    /// What is mounted is not what was planned.
+    NotAsPlanned(AbsPath, String),
+    /// The kernel gives this user no /proc for a PID namespace, since parts of the one that is there are covered.
+    NoProc,
+}
+
+impl From<IoError> for Unbuilt {
+    fn from(error: IoError) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl From<Unbuilt> for Word {
+    fn from(unbuilt: Unbuilt) -> Self {
+        match unbuilt {
+            Unbuilt::Call(error) => Word::Failed(error.into()),
+            Unbuilt::NotAsPlanned(path, text) => {
+                Word::Failed(Failed { path: path.to_string(), act: String::new(), errno: 0, text })
+            }
+            Unbuilt::NoProc => Word::NoProc,
+        }
+    }
+}
+
+/// Opens what is at `path` to mount on it; no link on the way is followed.
+pub(super) fn at_path(path: &AbsPath) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    Ok(rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), resolve)?)
+}
+
+/// A copy of what is mounted at `path`, all below included, not yet anywhere.
+pub(super) fn clone_of(path: &AbsPath) -> Result<OwnedFd, IoError> {
+    clone_at(path.as_path(), true).at("clone the mount", path)
+}
+
+pub(super) fn clone_at(path: &std::path::Path, recursive: bool) -> io::Result<OwnedFd> {
+    let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_NO_AUTOMOUNT
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    flags.set(OpenTreeFlags::AT_RECURSIVE, recursive);
+    Ok(rustix::mount::open_tree(CWD, path, flags)?)
+}
+
+/// Puts a mount at `path`.
+pub(super) fn attach(mount: &OwnedFd, path: &AbsPath) -> io::Result<()> {
+    let target = at_path(path)?;
+    let both = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(rustix::mount::move_mount(mount, "", &target, "", both)?)
+}
+
+pub(super) fn attach_to(mount: &OwnedFd, path: &str) -> Result<(), IoError> {
+    let parsed = AbsPath::parse(path).map_err(|_| Errno::INVAL).at("put a mount", path)?;
+    attach(mount, &parsed).at("put a mount", path)
+}
+
+pub(super) fn mount_tmpfs(path: &str, options: &str, flags: MountFlags) -> Result<(), IoError> {
+    let options = CString::new(options).map_err(|_| Errno::INVAL).at("mount a tmpfs", path)?;
+    rustix::mount::mount("recant", path, "tmpfs", flags, options.as_c_str()).at("mount a tmpfs", path)
+}
