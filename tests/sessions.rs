@@ -490,7 +490,7 @@ fn prune_takes_no_change_that_was_never_committed_and_nothing_that_force_overwro
     let world = World::new();
     let two = || {
         let id = world.begin();
-        world.stage_write(&id, &format!("{id}-f"), "f").stage_write(&id, &format!("{id}-g"), "g");
+        world.stage_write(&id, format!("{id}-f"), "f").stage_write(&id, format!("{id}-g"), "g");
         world.call(["commit", &id, &format!("{id}-f")]).run().ok();
         id
     };
@@ -499,7 +499,7 @@ fn prune_takes_no_change_that_was_never_committed_and_nothing_that_force_overwro
     assert_eq!(world.call(["show", &back, "--json"]).run().json()["session"]["status"], "rolled_back");
     world.call(["checkpoint", "prune", &given_up]).run().ok();
     world.call(["commit", &forced]).run().ok();
-    world.write(&format!("{forced}-f"), "somebody's");
+    world.write(format!("{forced}-f"), "somebody's");
     world.call(["rollback", &forced, "--force"]).run().ok();
     let before = common::manifest(&world.store());
     assert_eq!(world.recant("session prune --keep 0").ok().stdout(), "");
@@ -510,8 +510,8 @@ fn prune_takes_no_change_that_was_never_committed_and_nothing_that_force_overwro
     let kept = world.call(["cat", &forced, &format!("{forced}-f"), "--displaced"]).run().ok();
     assert_eq!(kept.stdout(), "somebody's");
     // What is committed for good does not keep the rest from being dropped.
-    assert_eq!(world.call(["discard", &given_up]).run().ok().stderr().contains("1 change"), true);
-    assert!(world.exists(&format!("{given_up}-f")) && !world.exists(&format!("{given_up}-g")));
+    assert!(world.call(["discard", &given_up]).run().ok().stderr().contains("1 change"));
+    assert!(world.exists(format!("{given_up}-f")) && !world.exists(format!("{given_up}-g")));
     assert_eq!(world.recant("session prune --keep 0").ok().stdout(), format!("{given_up}\n"));
     assert_eq!(world.call(["session", "prune", &back, &forced]).run().ok().stdout(), format!("{back}\n{forced}\n"));
 }
