@@ -657,3 +657,20 @@ fn a_forced_commit_that_was_undone_leaves_every_conflict_as_it_was() {
         }
     }
 }
+
+#[test]
+fn a_named_path_brings_no_metadata_of_the_folders_above_it_along() {
+    let world = World::new();
+    world.write("k/a", "old").chmod("k", 0o755);
+    let before = world.manifest().without_folder_times();
+    let id = world.begin();
+    world.stage_write(&id, "k/a", "new").stage_write(&id, "made/b", "new");
+    world.recant(&format!("session chmod {id} 0777 k")).ok();
+    world.recant(&format!("commit {id} k/a made/b")).ok();
+    assert_eq!((mode(&world, "k"), world.read("k/a"), world.read("made/b")), (0o755, "new".into(), "new".into()));
+    world.recant(&format!("commit {id}")).ok();
+    let said = world.recant(&format!("rollback {id} k/a"));
+    assert_eq!((mode(&world, "k"), world.read("k/a")), (0o777, "old".into()), "{said}");
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest().without_folder_times(), "all of it");
+}
