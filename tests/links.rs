@@ -130,3 +130,53 @@ fn two_names_of_a_file_that_are_to_get_two_modes_are_refused() {
     world.recant(&format!("session chmod {id} 0600 b")).ok();
     world.recant(&format!("commit {id}")).ok();
 }
+
+#[test]
+fn a_name_that_comes_along_brings_what_lies_under_it() {
+    if !common::can_run() {
+        common::skip("hard links and folders: no run here");
+        return;
+    }
+    let run = |world: &World, script: &str| drop(world.call(["run", "--", "sh", "-c", script]).run().ok());
+    // A folder becomes one of the names.
+    let world = World::new();
+    world.write("x/k/l", "1");
+    let before = world.manifest();
+    run(&world, "rm -r x; echo new > x; ln x y");
+    let said = world.recant("commit last y").ok();
+    assert!(said.stderr().contains("x/k/l: comes along"), "{said}");
+    assert_eq!(ino(&world, "x"), ino(&world, "y"));
+    world.recant("rollback last y").ok();
+    before.clone().without_folder_times().assert_same(&world.manifest().without_folder_times(), "a rollback of y");
+    // And one of the names becomes a folder.
+    let world = World::new();
+    world.write("x", "1").link("x", "y");
+    let before = world.manifest();
+    run(&world, "rm x y; mkdir x; echo new > x/k");
+    world.recant("commit last").ok();
+    world.recant("rollback last y").ok();
+    assert_eq!(ino(&world, "x"), ino(&world, "y"));
+    before
+        .clone()
+        .without_folder_times()
+        .assert_same(&world.manifest().without_folder_times(), "a rollback of y where x was a folder");
+    world.recant("redo last x/k").ok();
+    assert!(!world.exists("y"), "the other name goes with the one whose place the folder takes");
+}
+
+#[test]
+fn metadata_that_recant_itself_has_set_is_taken_back_with_a_name_of_the_file() {
+    let world = World::new();
+    world.write("a", "1").link("a", "b").chmod("a", 0o644).write("c", "1");
+    let before = world.manifest();
+    let id = world.begin();
+    for words in ["chmod ID 0600 a", "delete ID b", "delete ID c"] {
+        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+    }
+    world.recant(&format!("commit {id}")).ok();
+    let said = world.recant(&format!("rollback {id} b")).ok();
+    assert!(said.stderr().contains("a: comes along"), "{said}");
+    assert!(!world.exists("c"));
+    world.recant(&format!("rollback {id}")).ok();
+    before.clone().without_folder_times().assert_same(&world.manifest().without_folder_times(), "a rollback in two parts");
+}
