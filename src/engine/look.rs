@@ -215,13 +215,14 @@ impl<'r> Eye<'r> {
         {
             found.set_digest(digest);
         }
-        item.planning.learned = learned(&mv.from, item.from.as_ref()) || learned(&mv.to, held.as_ref());
+        // Of what was found by force, the record learns nothing until that is its `before`.
+        item.planning.learned = !item.forced && (learned(&mv.from, item.from.as_ref()) || learned(&mv.to, held.as_ref()));
         if mv.in_place {
             item.act = Act::SetMeta;
             item.kept = Kept::Metadata;
             let to = item.from.as_ref().zip(mv.to.clone()).map(|(from, to)| staying(from, to, item.forced));
             // Known of the `before` alone, where that was read when it was held: what is put is told by it, too.
-            item.planning.learned |= learned(&mv.to, to.as_ref());
+            item.planning.learned |= !item.forced && learned(&mv.to, to.as_ref());
             item.to = to;
             return;
         }

@@ -396,9 +396,10 @@ fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Tou
     written.name(fs, store, session.id())
 }
 
-/// `changes.jsonl` with the digests that planning took: facts, which stay when the operation is undone.
+/// `changes.jsonl` with the digests that planning took: facts, which stay when the operation is undone. What `--force` found in place of
+/// a `before` is no fact of it: that is written once it is sealed (`facts::write_forced_befores`).
 fn write_digests(fs: &Fs, session: &Locked, items: &[Item]) -> Result<crate::session::lines::Written, Error> {
-    let mut items = items.iter().peekable();
+    let mut items = items.iter().filter(|item| !item.forced).peekable();
     session.write_taught(fs, |index, change| {
         while items.next_if(|item| (item.index as usize) < index).is_some() {}
         if let Some(item) = items.next_if(|item| item.index as usize == index) {
