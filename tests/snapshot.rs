@@ -794,3 +794,23 @@ fn names_of_a_file_of_which_one_cannot_be_looked_at_stay_one_file() {
     let inode = |name: &str| world.path(name).metadata().expect("a file").ino();
     assert_eq!((world.read("b/x"), inode("a/one")), ("x".into(), inode("b/two")));
 }
+
+#[test]
+fn other_rules_a_label_and_a_key_are_a_change() {
+    let world = World::new();
+    world.write("f", "1");
+    number(&world, "");
+    assert_eq!(number(&world, "--if-changed --exclude build"), "1");
+    assert_eq!(number(&world, "--if-changed --exclude build"), "1");
+    world.write("build/out", "o");
+    restore(&world, "1").ok();
+    assert_eq!(world.read("build/out"), "o");
+    assert_eq!(number(&world, "--if-changed --exclude build --label rel1"), "2");
+    assert_eq!(number(&world, "--if-changed --exclude build --label rel1"), "2");
+    world.recant("snapshot show rel1").ok();
+    assert_eq!(number(&world, "--if-changed --exclude build --once turn-1"), "3");
+    assert_eq!(number(&world, "--if-changed --exclude build"), "3");
+    let said = world.recant("snapshot create --if-changed --exclude build -m later --meta turn=2").ok();
+    assert_eq!(said.stdout(), "3\n");
+    assert!(said.stderr().contains("message and meta are not kept"), "{said}");
+}

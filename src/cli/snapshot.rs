@@ -155,7 +155,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     let lock = series.lock(&call.fs)?;
     let made = take(&call.fs, &store.path, &series, &lock, &asked)?;
     let pruned = if made.how == How::New { retain(call, &series, &lock, args.keep)? } else { Vec::new() };
-    say_created(call, &folder, &made, pruned)
+    say_created(call, args, &folder, &made, pruned)
 }
 
 /// Retention: what the settings keep, or `keep` of this call.
@@ -180,7 +180,22 @@ pub fn unswept(why: &str) -> String {
     )
 }
 
-fn say_created(call: &Call, folder: &AbsPath, made: &Made, pruned: Vec<u64>) -> Result<Ended, Problem> {
+/// What was asked for of a snapshot that was not made, and is nowhere now.
+fn unkept(args: &SnapshotCreate, how: How) -> String {
+    let given = [
+        ("label", args.label.is_some() && how == How::Once),
+        ("message", args.message.is_some()),
+        ("meta", !args.meta.is_empty()),
+    ];
+    let given: Vec<&str> = given.into_iter().filter(|(_, is_given)| *is_given).map(|(what, _)| what).collect();
+    match given[..] {
+        [] => String::new(),
+        [one] => format!("; the {one} is not kept"),
+        [ref most @ .., last] => format!("; the {} and {last} are not kept", most.join(", ")),
+    }
+}
+
+fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made, pruned: Vec<u64>) -> Result<Ended, Problem> {
     let result = match made.how {
         How::New => "created",
         How::Unchanged => "unchanged",
@@ -207,8 +222,10 @@ fn say_created(call: &Call, folder: &AbsPath, made: &Made, pruned: Vec<u64>) -> 
                 let (files, stored) = (text::count(files, "file"), text::bytes(stored));
                 call.out.note(format_args!("{folder}: {files}, +{added} ~{modified} -{deleted}; {stored} stored"));
             }
-            How::Unchanged => call.out.note(format_args!("{folder}: nothing has changed since snapshot {n}")),
-            How::Once => call.out.note(format_args!("{folder}: snapshot {n} has that key")),
+            How::Unchanged => {
+                call.out.note(format_args!("{folder}: nothing has changed since snapshot {n}{}", unkept(args, made.how)));
+            }
+            How::Once => call.out.note(format_args!("{folder}: snapshot {n} has that key{}", unkept(args, made.how))),
         }
         if counts.excluded > 0 && made.how == How::New {
             let paths = text::count(counts.excluded, "path");

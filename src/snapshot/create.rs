@@ -33,12 +33,20 @@ pub struct Asked {
     pub meta: Vec<(String, String)>,
     /// At most one snapshot for this.
     pub once: Option<String>,
-    /// None where nothing changed.
+    /// None where nothing changed: no object, no rule, and no word that it is to be found by.
     pub if_changed: bool,
     /// What is left out.
     pub rules: Rules,
     /// At most so many objects.
     pub limit: Option<u64>,
+}
+
+impl Asked {
+    /// Whether a label or a key is asked for that this snapshot does not have.
+    fn names_another(&self, than: &Head) -> bool {
+        let is_new = |asked: &Option<String>, had: &Option<String>| asked.is_some() && asked != had;
+        is_new(&self.label, &than.label) || is_new(&self.once, &than.key)
+    }
 }
 
 /// What became of it.
@@ -175,7 +183,10 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         return Err(nothing_there(series));
     }
     let rules = Rules { files: walk.into_files(), ..asked.rules.clone() };
-    taking.finish(fs, &head, &rules, last, asked.if_changed)
+    // Rules that cannot be read are no reason to take none.
+    let has_rules = |last: &Summary| manifest::rules(&series.dir, last.head.n).is_ok_and(|had| had == rules);
+    let same = last.filter(|last| asked.if_changed && !asked.names_another(&last.head) && has_rules(last));
+    taking.finish(fs, &head, &rules, same)
 }
 
 fn nothing_there(series: &Series) -> Error {
@@ -520,10 +531,11 @@ impl Taking<'_> {
     }
 
     /// N1: content and manifest are durable, then the manifest gets its name.
-    fn finish(mut self, fs: &Fs, head: &Head, rules: &Rules, last: Option<&Summary>, if_changed: bool) -> Result<Made, Error> {
+    /// None is made where `same` stands for it if no object has changed.
+    fn finish(mut self, fs: &Fs, head: &Head, rules: &Rules, same: Option<&Summary>) -> Result<Made, Error> {
         let (dir, n) = (&self.series.dir, head.n);
         let (unread, left) = (std::mem::take(&mut self.unread), std::mem::take(&mut self.left));
-        if let Some(last) = last.filter(|_| if_changed && !self.changed) {
+        if let Some(last) = same.filter(|_| !self.changed) {
             self.making.put(fs, dir, last.head.n, last.tail.digest)?;
             return Ok(Made { n: last.head.n, how: How::Unchanged, counts: last.tail.counts, unread, left });
         }
