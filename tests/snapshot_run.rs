@@ -197,3 +197,28 @@ fn what_a_run_on_the_real_tree_cannot_do_is_refused_with_the_reason_and_what_can
         assert!(!world.exists("made"), "{options}");
     }
 }
+
+#[test]
+fn what_rules_left_out_before_a_run_is_none_of_its_session() {
+    let world = World::on(Path::new("/var/tmp"));
+    world.write("nm/a", "x").write(".recantignore", "nm/\n").write("secret", "s1").write("src.c", "c\n");
+    if !can_confine(&world) {
+        return;
+    }
+    let taken_back = |script: &str| {
+        let before = world.manifest();
+        world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().ok();
+        let after = world.manifest();
+        world.recant("rollback last").ok();
+        before.assert_same(&world.manifest(), script);
+        world.recant("redo last").ok();
+        after.assert_same(&world.manifest(), script);
+        world.recant("rollback last").ok();
+    };
+    taken_back("rm .recantignore");
+    taken_back("echo s2 > secret; echo secret > .recantignore; echo m >> src.c");
+    taken_back("mkdir sub; echo '*' > sub/.recantignore; echo new > sub/f");
+    // Nor do the rules of an earlier snapshot decide, where nothing has changed since.
+    world.recant("snapshot create --exclude built").ok();
+    taken_back("echo b > built");
+}

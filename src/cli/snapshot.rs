@@ -21,7 +21,7 @@ use crate::snapshot::create::{Asked, How, Made, create as take};
 use crate::snapshot::manifest::{Counts, Entry, Merged};
 use crate::snapshot::place;
 use crate::snapshot::prune::{self, Conditions, Which};
-use crate::snapshot::rules::Rules;
+use crate::snapshot::rules::{Rules, Source};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
 use crate::tree::time;
 
@@ -148,7 +148,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         meta: args.meta.clone(),
         once: args.once.clone(),
         if_changed: args.if_changed,
-        rules,
+        rules: Source::Found(rules),
         limit: if args.all { None } else { Some(args.max_files.unwrap_or(call.config.snapshot_max_files.value)) },
     };
     let series = Series::create(&call.fs, &store, &folder)?;

@@ -22,7 +22,9 @@ use crate::session::store::{Locked, Store};
 use crate::snapshot::committed::{self, Step};
 use crate::snapshot::compare;
 use crate::snapshot::create::{Asked, Made, create};
+use crate::snapshot::manifest;
 use crate::snapshot::place;
+use crate::snapshot::rules::Source;
 use crate::snapshot::series::Series;
 
 /// A folder, and its snapshot from before.
@@ -140,7 +142,7 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     for folder in folders {
         place::refuse_broad(&folder, super::snapshot::home().as_ref())?;
         let series = Series::create(&call.fs, &store, &folder)?;
-        let made = take(call, &store, &series, "before", &args.command)?;
+        let made = take(call, &store, &series, ("before", Source::default()), &args.command)?;
         say_unread(call, &series.folder, &made)?;
         watched.push(Watched { series, before: made.n });
     }
@@ -160,12 +162,18 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     Ok((store, watched, confinement))
 }
 
-fn take(call: &Call, store: &Store, series: &Series, when: &str, command: &[impl AsRef<OsStr>]) -> Result<Made, Problem> {
+fn take(
+    call: &Call,
+    store: &Store,
+    series: &Series,
+    (when, rules): (&str, Source),
+    command: &[impl AsRef<OsStr>],
+) -> Result<Made, Problem> {
     let words: Vec<_> = command.iter().map(|word| word.as_ref().to_owned()).collect();
     let lock = series.lock(&call.fs)?;
     let message = Some(format!("{when}: {}", start_of(&words)));
     let limit = Some(call.config.snapshot_max_files.value);
-    Ok(create(&call.fs, &store.path, series, &lock, &Asked { message, limit, if_changed: true, ..Asked::default() })?)
+    Ok(create(&call.fs, &store.path, series, &lock, &Asked { message, limit, if_changed: true, rules, ..Asked::default() })?)
 }
 
 fn say_unread(call: &Call, folder: &AbsPath, made: &Made) -> Result<(), Problem> {
@@ -187,11 +195,13 @@ fn collect(
 ) -> Result<Option<(crate::session::id::Id, u64)>, Problem> {
     let mut steps = Vec::new();
     for Watched { series, before } in watched {
-        let made = take(call, store, series, "after", &args.command)?;
+        // What was left out before cannot be taken back: it is none of this, whatever the command made of the rules.
+        let rules = manifest::rules(&series.dir, *before)?;
+        let made = take(call, store, series, ("after", Source::Kept(rules)), &args.command)?;
         let mut compared = compare::between(series, *before, made.n, &[])?;
         // A file that was written in place left its folder's time, which a rollback will not.
         compared.only_times_that_change();
-        for (path, why) in compared.left.iter().filter(|(path, _)| path.depth() > 0) {
+        for (path, why) in &compared.left {
             call.out.note(format_args!("{}: {why}", compare::whole(&series.folder, path)?));
         }
         steps.push(Step { series, compared });

@@ -9,7 +9,7 @@ use super::digesting::Digesting;
 use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, At, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
 use super::place;
-use super::rules::Rules;
+use super::rules::{Rules, Source};
 use super::series::{Locked, Series, Summary};
 use super::walk::{Met, Object, Walk, Why};
 use super::{Error, of_ours};
@@ -36,7 +36,7 @@ pub struct Asked {
     /// None where nothing changed: no object, no rule, and no word that it is to be found by.
     pub if_changed: bool,
     /// What is left out.
-    pub rules: Rules,
+    pub rules: Source,
     /// At most so many objects.
     pub limit: Option<u64>,
 }
@@ -182,7 +182,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
     if taking.counts.entries == 0 {
         return Err(nothing_there(series));
     }
-    let rules = Rules { files: walk.into_files(), ..asked.rules.clone() };
+    let rules = walk.into_rules(&asked.rules);
     // Rules that cannot be read are no reason to take none.
     let has_rules = |last: &Summary| manifest::rules(&series.dir, last.head.n).is_ok_and(|had| had == rules);
     let same = last.filter(|last| asked.if_changed && !asked.names_another(&last.head) && has_rules(last));
