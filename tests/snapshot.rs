@@ -814,3 +814,26 @@ fn other_rules_a_label_and_a_key_are_a_change() {
     assert_eq!(said.stdout(), "3\n");
     assert!(said.stderr().contains("message and meta are not kept"), "{said}");
 }
+
+/// Until the times that are there now prove something.
+fn settle() {
+    std::thread::sleep(std::time::Duration::from_millis(60));
+}
+
+#[test]
+fn names_of_a_file_whose_folder_was_moved_are_still_one_file() {
+    let world = World::new();
+    world.write("c/x", "d").link("c/x", "c/y").link("c/x", "gg");
+    settle();
+    number(&world, "");
+    std::fs::rename(world.path("c"), world.path("b")).expect("a rename");
+    number(&world, "");
+    let moved = world.manifest();
+    let said = restore(&world, "last").ok();
+    assert!(said.stderr().contains("it is as snapshot 1 has it"), "{said}");
+    moved.assert_same(&world.manifest(), "nothing had changed");
+    world.remove("b").remove("gg");
+    restore(&world, "last").ok();
+    moved.assert_same(&world.manifest(), "three names of one file");
+    assert_eq!(number(&world, "--if-changed"), "1", "nothing has changed since");
+}
