@@ -837,3 +837,15 @@ fn names_of_a_file_whose_folder_was_moved_are_still_one_file() {
     moved.assert_same(&world.manifest(), "three names of one file");
     assert_eq!(number(&world, "--if-changed"), "1", "nothing has changed since");
 }
+
+#[test]
+fn a_file_whose_other_name_outside_the_folder_went_is_as_it_was() {
+    let world = World::new();
+    world.write("a", "x").link("a", "../out");
+    settle();
+    number(&world, "");
+    world.remove("../out");
+    assert_eq!(world.recant("snapshot diff last").ok().stdout(), "");
+    let said = restore(&world, "last").ok();
+    assert!(said.stderr().contains("it is as snapshot 0 has it"), "{said}");
+}
