@@ -92,7 +92,16 @@ impl<'s> Draft<'s> {
             let path = &item.path;
             let dir = self.reach.roots.folder(path).at("open the folder", path)?;
             let mut foreign = Vec::new();
-            for name in dir.names().at("list the folder", path)? {
+            let names = match dir.names() {
+                Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+                    let why = "you may not list it, so that nobody can tell what else is in it: make it readable (chmod u+r) and go on \
+                               with --force, or let root do it";
+                    self.refused.push((path.to_string(), why.into()));
+                    continue;
+                }
+                names => names.at("list the folder", path)?,
+            };
+            for name in names {
                 let child = path.join(&name).map_err(|error| Error::Refused(vec![(path.to_string(), error.to_string())]))?;
                 let found = self.items.binary_search_by(|item| item.path.cmp(&child));
                 match found {

@@ -47,6 +47,8 @@ pub(super) enum Verdict {
 const BATCH: usize = 64;
 
 const UNREADABLE: &str = "you may not read it, so that no checkpoint can be made of it";
+const UNTOLD: &str = "you may not read it, so that nobody can tell whether it was written to since: make it readable (chmod u+r) and go on \
+                      with --force, or let root do it";
 
 /// Looks at all moves of a job, in two threads where there are many; each comes out by `take`, in path order.
 pub(super) fn look_at_all(
@@ -301,7 +303,7 @@ impl<'r> Eye<'r> {
         let likeness = look::judge(&mut seen, &mv.from, mv.from_print.as_ref(), || found.digest());
         let likeness = match likeness {
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-                looked.verdict = Verdict::Refused(UNREADABLE.into());
+                looked.verdict = Verdict::Refused(if self.verb.inward() { UNREADABLE } else { UNTOLD }.into());
                 return Ok(());
             }
             other => other.at("read", &mv.path)?,
