@@ -849,3 +849,49 @@ fn a_file_whose_other_name_outside_the_folder_went_is_as_it_was() {
     let said = restore(&world, "last").ok();
     assert!(said.stderr().contains("it is as snapshot 0 has it"), "{said}");
 }
+
+#[test]
+fn a_path_is_meant_as_the_snapshot_has_it_whatever_lies_on_the_way_now() {
+    let world = World::new();
+    world.write("d/x", "d").write("d/deep/w", "w").write("o/x", "o").write("side/f", "f");
+    number(&world, "");
+    let mine = |d: &str| {
+        world.remove("d").write("o/x", "mine");
+        if d == "link" {
+            world.symlink("o", "d")
+        } else {
+            world.write("d", "a file")
+        };
+    };
+    mine("link");
+    assert!(world.recant("snapshot diff 0 --name-only -- d/x").ok().stdout().ends_with("/tree/d/x\n"));
+    restore(&world, "0 d/x").ok();
+    assert_eq!((world.read("d/x"), world.read("o/x")), ("d".into(), "mine".into()));
+    mine("file");
+    restore(&world, "0 d/deep/w").ok();
+    assert_eq!((world.read("d/deep/w"), world.exists("d/x"), world.read("o/x")), ("w".into(), false, "mine".into()));
+    // However it is reached.
+    std::os::unix::fs::symlink(world.path("side"), world.path("../way")).expect("a link");
+    let tree = world.tree().canonicalize().expect("a folder");
+    let whole = tree.join("side/f");
+    let ways = [
+        ("side", PathBuf::from("f")),
+        ("side", PathBuf::from("../side/./f")),
+        ("", PathBuf::from("side/f")),
+        ("", whole),
+        ("..", PathBuf::from("tree/side/f")),
+        ("..", PathBuf::from("way/f")),
+        ("..", PathBuf::from("way/../side/f")),
+    ];
+    for (cwd, path) in ways {
+        world.write("side/f", "other");
+        let words = ["snapshot", "restore", "0", "--dir"].map(std::ffi::OsStr::new);
+        let said = world.call(words.into_iter().chain([tree.as_os_str(), path.as_os_str()])).cwd(world.path(cwd)).run().ok();
+        assert_eq!(world.read("side/f"), "f", "{cwd} {}: {said}", path.display());
+    }
+    assert_eq!(world.read("o/x"), "mine");
+    let said = restore(&world, "0 ../home").with(1);
+    assert!(said.stderr().contains("it does not lie in"), "{said}");
+    let said = restore(&world, "0 side/../../home").with(1);
+    assert!(said.stderr().contains("it does not lie in"), "{said}");
+}

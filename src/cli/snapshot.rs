@@ -1,7 +1,8 @@
 //! `snapshot create`, `list` and `show`; and what the other verbs of snapshots share.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 
@@ -400,10 +401,11 @@ pub fn series<'c>(call: &'c Call, dir: Option<&Path>) -> Result<(&'c Store, Seri
     Ok((store, Series::open(store, &folder)?.ok_or_else(none)?))
 }
 
-/// Paths that were named, as paths of a snapshot of `folder`.
-pub fn inner(folder: &AbsPath, paths: &[std::path::PathBuf]) -> Result<Vec<AbsPath>, Problem> {
-    let one = |path: &std::path::PathBuf| {
-        let named = super::place::named(path, &Default::default())?;
+/// Paths that were named, as paths of a snapshot of `folder`. What lies in it is taken as it stands: it is the snapshot that tells what
+/// is a folder there, whatever has become of it since.
+pub fn inner(folder: &AbsPath, paths: &[PathBuf]) -> Result<Vec<AbsPath>, Problem> {
+    let one = |path: &PathBuf| {
+        let named = reached(folder, &whole(path)?)?;
         match named.below(folder) {
             Some([]) => Ok(compare::root()),
             Some(below) => Ok(AbsPath::parse([b"/", below].concat()).map_err(|error| Problem::refused(error.to_string()))?),
@@ -414,4 +416,22 @@ pub fn inner(folder: &AbsPath, paths: &[std::path::PathBuf]) -> Result<Vec<AbsPa
         }
     };
     paths.iter().map(one).collect()
+}
+
+/// Where a path leads: links on the way are followed up to `folder`, not in it. The last component is not followed.
+fn reached(folder: &AbsPath, path: &Path) -> Result<AbsPath, Problem> {
+    let mut at = PathBuf::new();
+    let mut left = path.components();
+    while let Some(component) = left.next() {
+        match component {
+            Component::ParentDir => drop(at.pop()),
+            component => at.push(component),
+        }
+        let is_known = at.starts_with(folder.as_path()) || folder.as_path().starts_with(&at);
+        if !is_known && !left.as_path().as_os_str().is_empty() {
+            at = absolute(&at)?.as_path().to_path_buf();
+        }
+    }
+    let shown = || crate::fs::path::Shown(path.as_os_str().as_bytes()).to_string();
+    AbsPath::parse(at.as_os_str().as_bytes()).map_err(|error| Problem::refused(format!("{}: {error}", shown())).path(shown()))
 }
