@@ -251,3 +251,23 @@ fn names_of_a_file_that_a_run_parts_are_one_file_again() {
         before.assert_same(&world.manifest(), script);
     }
 }
+
+#[test]
+fn snapshots_of_runs_go_as_the_settings_say() {
+    let world = World::on(Path::new("/var/tmp"));
+    world.write("f", "0").config("[snapshot]\nkeep = 3\n");
+    if !can_confine(&world) {
+        return;
+    }
+    for round in 1..6 {
+        world.call(["run", "--in", ".", "--", "sh", "-c", &format!("echo {round} > f")]).run().ok();
+        let there = world.recant("snapshot list --jsonl").ok().json_lines().len();
+        assert!(there <= 3, "{round}: {there} snapshots");
+    }
+    // The two of the run stay, however few are to be kept.
+    world.config("[snapshot]\nkeep = 1\n");
+    world.call(["run", "--in", ".", "--", "sh", "-c", "echo last > f"]).run().ok();
+    assert_eq!(world.recant("snapshot list --jsonl").ok().json_lines().len(), 2);
+    world.recant("rollback last").ok();
+    assert_eq!(world.read("f"), "5\n");
+}

@@ -155,15 +155,16 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     let series = Series::create(&call.fs, &store, &folder)?;
     let lock = series.lock(&call.fs)?;
     let made = take(&call.fs, &store.path, &series, &lock, &asked)?;
-    let pruned = if made.how == How::New { retain(call, &series, &lock, args.keep)? } else { Vec::new() };
+    let pruned = if made.how == How::New { retain(call, &series, &lock, args.keep, &[])? } else { Vec::new() };
     say_created(call, args, &folder, &made, pruned)
 }
 
-/// Retention: what the settings keep, or `keep` of this call.
-fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>) -> Result<Vec<u64>, Problem> {
+/// Retention: what the settings keep, or `keep` of this call; and those that are `spared`.
+pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, spared: &[u64]) -> Result<Vec<u64>, Problem> {
     let keep = keep.unwrap_or(call.config.snapshot_keep.value);
     let conditions = Conditions { keep: Some(keep), before: None, max_size: Some(call.config.snapshot_max_size.value) };
-    let gone = prune::choose(series, &Which::Any(conditions))?;
+    let mut gone = prune::choose(series, &Which::Any(conditions))?;
+    gone.retain(|n| !spared.contains(n));
     if gone.is_empty() {
         return Ok(gone);
     }

@@ -7,7 +7,7 @@ use super::args::Run;
 use super::begun::filled;
 use super::problem::Problem;
 use super::run::{RunDocument, not_started};
-use super::snapshot::folder;
+use super::snapshot::{folder, retain};
 use super::{Call, Ended, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::confine::Confinement;
@@ -193,7 +193,7 @@ fn collect(
     watched: &[Watched],
     args: &Run,
 ) -> Result<Option<(crate::session::id::Id, u64)>, Problem> {
-    let mut steps = Vec::new();
+    let (mut steps, mut spared) = (Vec::new(), Vec::new());
     for Watched { series, before } in watched {
         // What was left out before cannot be taken back: it is none of this, whatever the command made of the rules.
         let rules = manifest::rules(&series.dir, *before)?;
@@ -205,12 +205,26 @@ fn collect(
             call.out.note(format_args!("{}: {why}", compare::whole(&series.folder, path)?));
         }
         steps.push(Step { series, compared });
+        spared.push([*before, made.n]);
     }
     let count = steps.iter().map(|step| step.compared.differences.len() as u64).sum();
-    if count == 0 {
-        return Ok(None);
+    let session = if count == 0 {
+        None
+    } else {
+        let fill = |session: &mut Locked| committed::fill(&call.fs, &steps, session);
+        let session = filled(call, store, args.name.as_deref(), start_of(&args.command), fill)?;
+        Some((session.id().clone(), count))
+    };
+    for (Watched { series, .. }, spared) in watched.iter().zip(&spared) {
+        let pruned = series.lock(&call.fs).map_err(Problem::from).and_then(|lock| retain(call, series, &lock, None, spared));
+        match pruned {
+            Ok(gone) if gone.is_empty() => {}
+            Ok(gone) => call.out.detail(format_args!("{} pruned", text::count(gone.len() as u64, "old snapshot"))),
+            // The session stands whatever becomes of old snapshots; the next one lets them go.
+            Err(problem) => {
+                call.out.warn(format_args!("{}: old snapshots were not pruned: {}", series.folder, problem.message));
+            }
+        }
     }
-    let fill = |session: &mut Locked| committed::fill(&call.fs, &steps, session);
-    let session = filled(call, store, args.name.as_deref(), start_of(&args.command), fill)?;
-    Ok(Some((session.id().clone(), count)))
+    Ok(session)
 }
