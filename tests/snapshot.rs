@@ -841,11 +841,16 @@ fn names_of_a_file_whose_folder_was_moved_are_still_one_file() {
 #[test]
 fn a_file_whose_other_name_outside_the_folder_went_is_as_it_was() {
     let world = World::new();
-    world.write("a", "x").link("a", "../out");
+    world.write("a", "x").link("a", "../out").symlink("nowhere", "l").link("l", "m");
     settle();
     number(&world, "");
     world.remove("../out");
     assert_eq!(world.recant("snapshot diff last").ok().stdout(), "");
+    let said = restore(&world, "last").ok();
+    assert!(said.stderr().contains("it is as snapshot 0 has it"), "{said}");
+    // Symlinks are made again each for itself.
+    world.remove("m");
+    restore(&world, "last").ok();
     let said = restore(&world, "last").ok();
     assert!(said.stderr().contains("it is as snapshot 0 has it"), "{said}");
 }
@@ -894,4 +899,37 @@ fn a_path_is_meant_as_the_snapshot_has_it_whatever_lies_on_the_way_now() {
     assert!(said.stderr().contains("it does not lie in"), "{said}");
     let said = restore(&world, "0 side/../../home").with(1);
     assert!(said.stderr().contains("it does not lie in"), "{said}");
+}
+
+#[test]
+fn a_name_that_is_not_restored_keeps_its_own_metadata() {
+    let world = World::new();
+    world.write("a/f", "1").link("a/f", "../out").write("x", "x").link("x", "left.o").write("p", "p").link("p", "q");
+    world.symlink("nowhere", "s").link("s", "../s-out").write("b/f", "2").link("b/f", "b/g").link("b/f", "../b-out");
+    number(&world, "--exclude *.o");
+    let state = |name: &str| {
+        let meta = world.path(name).symlink_metadata().expect("a file");
+        (meta.mode(), meta.mtime(), meta.mtime_nsec())
+    };
+    let restored = ["a/f", "x", "p", "q", "s", "b/f", "b/g"];
+    let then = restored.map(state);
+    for name in ["a/f", "x", "p", "s", "b/f"] {
+        world.set_mtime(name, 9, 9);
+        if name != "s" {
+            world.chmod(name, 0o600);
+        }
+    }
+    let left = ["../out", "left.o", "../s-out", "../b-out"];
+    let now = left.map(state);
+    let q = state("q");
+    restore(&world, "0 p").ok();
+    assert_eq!((state("p"), state("q")), (then[2], q));
+    restore(&world, "0").ok();
+    assert_eq!(restored.map(state), then);
+    assert_eq!(left.map(state), now, "what the snapshot left out is not touched");
+    let inode = |name: &str| world.path(name).metadata().expect("a file").ino();
+    assert_eq!((inode("p"), inode("b/f")), (inode("q"), inode("b/g")), "both were restored");
+    assert!(restore(&world, "0").ok().stderr().contains("it is as snapshot 0 has it"));
+    world.recant("rollback last").ok();
+    assert_eq!(state("b/g"), now[3], "and taken back");
 }

@@ -140,6 +140,7 @@ fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], co
         compared.keep_new();
     }
     compared.keep_folders();
+    compared.part_from_other_names();
     compared.only_times_that_change();
     Ok(())
 }

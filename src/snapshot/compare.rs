@@ -1,6 +1,6 @@
 //! What differs between a snapshot and the tree, or between two snapshots.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 
 use super::content::Kept;
@@ -33,8 +33,18 @@ pub struct Difference {
     pub print: Option<Fingerprint>,
     /// Where the content of what the other snapshot has lies.
     pub now_at: Option<At>,
-    /// The names of a file were grouped otherwise: it is another file even where the states are the same.
+    /// The file on the tree, where it has several names.
+    pub shared: Option<Shared>,
+    /// It is to be another file than the one that is there, even where the states are the same: its names were grouped otherwise, or
+    /// not all of them are to change.
     pub regrouped: bool,
+}
+
+/// A file with several names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shared {
+    inode: (Dev, u64),
+    names: u32,
 }
 
 impl Difference {
@@ -206,8 +216,8 @@ impl Comparing<'_> {
             content.check(entry)?;
         }
         self.find(&path);
-        if let Some(first) = there.as_ref().and_then(|entry| entry.link.clone()) {
-            self.names_then.add(first, path.clone());
+        if let Some(first) = there.as_ref().and_then(first_name) {
+            self.names_then.add(first.clone(), path.clone());
         }
         if self.unread.as_ref().is_some_and(|unread| path.is_under(unread)) {
             if here.is_some() {
@@ -267,7 +277,7 @@ impl Comparing<'_> {
         }
         let Some(seen) = self.seen(&path, there.as_ref(), object)? else { return Ok(()) };
         let grouped = object.stat.nlink > 1 && !seen.state.is_folder();
-        if grouped {
+        if grouped && object.stat.sort == Sort::File {
             self.names_now.add((object.stat.dev, object.stat.ino), path.clone());
         }
         let Some(entry) = there else {
@@ -278,8 +288,9 @@ impl Comparing<'_> {
         let now = seen.state.meta.mtime;
         let then = entry.state.as_ref().map_or(now, |state| state.meta.mtime);
         let is_same = entry.state.as_ref().is_some_and(|state| same(state, &seen.state));
-        let is_grouped = grouped || entry.link.is_some();
-        let difference = difference(path.clone(), Some(entry), Some(seen));
+        let is_grouped = grouped || first_name(&entry).is_some();
+        let shared = grouped.then_some(Shared { inode: (object.stat.dev, object.stat.ino), names: object.stat.nlink });
+        let difference = Difference { shared, ..difference(path.clone(), Some(entry), Some(seen)) };
         match is_same {
             true if both_folders => self.done.times.push(Times { path, then, now }),
             true if is_grouped => drop(self.equal.insert(path, difference)),
@@ -342,7 +353,13 @@ impl Comparing<'_> {
 fn difference(path: AbsPath, there: Option<Entry>, here: Option<Seen>) -> Difference {
     let (then, at, link) = there.map_or((None, None, None), |entry| (entry.state, entry.at, entry.link));
     let (now, print) = here.map_or((None, None), |seen| (Some(seen.state), Some(seen.print)));
-    Difference { path, then, at, link, now, print, now_at: None, regrouped: false }
+    Difference { path, then, at, link, now, print, now_at: None, shared: None, regrouped: false }
+}
+
+/// The first name of a file that has several. Links and FIFOs are made again each for itself, whatever they shared.
+fn first_name(entry: &Entry) -> Option<&AbsPath> {
+    let is_file = matches!(entry.state, Some(State { what: What::File { .. }, .. }));
+    entry.link.as_ref().filter(|_| is_file)
 }
 
 /// Whether nothing differs, times included but for a folder's, which follow from what is done in it.
@@ -372,8 +389,8 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
             *found |= path.is_under(asked);
         }
         for (names, entry) in [(&mut names_then, &there), (&mut names_now, &here)] {
-            if let Some(first) = entry.as_ref().and_then(|entry| entry.link.clone()) {
-                names.add(first, path.clone());
+            if let Some(first) = entry.as_ref().and_then(first_name) {
+                names.add(first.clone(), path.clone());
             }
         }
         if unread.as_ref().is_some_and(|unread| path.is_under(unread)) {
@@ -394,7 +411,7 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
             _ => {}
         }
         let is_same = there.as_ref().zip(here.as_ref()).is_some_and(|(a, b)| are_same(a, b) || a.mark() == b.mark());
-        let is_grouped = [&there, &here].into_iter().flatten().any(|entry| entry.link.is_some());
+        let is_grouped = [&there, &here].into_iter().flatten().any(|entry| first_name(entry).is_some());
         let (now_at, now) = here.map_or((None, None), |entry| (entry.at, entry.state));
         let difference = Difference { now, now_at, ..difference(path.clone(), there, None) };
         match is_same {
@@ -505,6 +522,17 @@ impl Compared {
         self.kept.extend(kept);
         self.left.extend(left);
         Ok(())
+    }
+
+    /// A file that has names beside those that are to change is to be another one: what is set on it would be theirs too.
+    pub fn part_from_other_names(&mut self) {
+        let mut change: HashMap<(Dev, u64), u32> = HashMap::new();
+        for shared in self.differences.iter().filter_map(|d| d.shared) {
+            *change.entry(shared.inode).or_default() += 1;
+        }
+        for d in &mut self.differences {
+            d.regrouped |= d.shared.is_some_and(|shared| change.get(&shared.inode).is_none_or(|names| *names < shared.names));
+        }
     }
 
     /// Leaves the times of folders that are right, and in which no name will change.
