@@ -933,3 +933,24 @@ fn a_name_that_is_not_restored_keeps_its_own_metadata() {
     world.recant("rollback last").ok();
     assert_eq!(state("b/g"), now[3], "and taken back");
 }
+
+/// The folder's mtime alone is no change that is listed, but one that comes back.
+#[test]
+fn a_folder_of_which_the_time_alone_differs_gets_that_back() {
+    let world = World::new();
+    world.write("f", "1").write("sub/g", "2").set_mtime("", 1_000_000_000, 5).set_mtime("sub", 1_000_000_001, 6);
+    number(&world, "");
+    let then = world.manifest();
+    world.set_mtime("", 5, 5).set_mtime("sub", 6, 6);
+    let now = world.manifest();
+    restore(&world, "0").ok();
+    then.assert_same(&world.manifest(), "restored");
+    assert!(restore(&world, "0").ok().stderr().contains("it is as snapshot 0 has it"));
+    world.recant("rollback last").ok();
+    now.assert_same(&world.manifest(), "taken back");
+    restore(&world, "0 sub").ok();
+    let mtime = |name: &str| world.path(name).metadata().expect("a folder").mtime();
+    assert_eq!((mtime(""), mtime("sub")), (5, 1_000_000_001));
+    let said = restore(&world, "0 f").ok();
+    assert!(said.stderr().contains("it is as snapshot 0 has it"), "{said}");
+}

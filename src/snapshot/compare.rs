@@ -80,6 +80,8 @@ pub struct Compared {
     pub differences: Vec<Difference>,
     /// Folders on both sides, in the order of paths.
     pub times: Vec<Times>,
+    /// Those on the tree whose time is another one now, as differences.
+    pub touched: Vec<Difference>,
     /// What is not compared, as it is not known, and why.
     pub left: Vec<(AbsPath, String)>,
     /// What is on the tree and stays there whatever the snapshot says: a folder that holds one of these stays too.
@@ -292,7 +294,12 @@ impl Comparing<'_> {
         let shared = grouped.then_some(Shared { inode: (object.stat.dev, object.stat.ino), names: object.stat.nlink });
         let difference = Difference { shared, ..difference(path.clone(), Some(entry), Some(seen)) };
         match is_same {
-            true if both_folders => self.done.times.push(Times { path, then, now }),
+            true if both_folders => {
+                self.done.times.push(Times { path, then, now });
+                if then != now {
+                    self.done.touched.push(difference);
+                }
+            }
             true if is_grouped => drop(self.equal.insert(path, difference)),
             true => {}
             false => self.done.differences.push(difference),
@@ -474,6 +481,7 @@ impl Compared {
         };
         self.differences.retain(|d| asked(&d.path) || needed(d));
         self.times.retain(|times| asked(&times.path));
+        self.touched.retain(|d| asked(&d.path));
         self.left.retain(|(path, _)| asked(path));
     }
 
@@ -539,6 +547,16 @@ impl Compared {
     pub fn only_times_that_change(&mut self) {
         let touched: HashSet<AbsPath> = self.differences.iter().filter_map(|d| d.path.parent()).collect();
         self.times.retain(|times| times.then != times.now || touched.contains(&times.path));
+    }
+
+    /// Makes the times of folders differences where there is no other: they are set along with what changes, and nothing does. `may_set`
+    /// tells whose folders' times can be.
+    pub fn times_alone(&mut self, may_set: impl Fn(&State) -> bool) {
+        if self.differences.is_empty() {
+            self.times.clear();
+            self.differences = std::mem::take(&mut self.touched);
+            self.differences.retain(|d| d.now.as_ref().is_some_and(&may_set));
+        }
     }
 
     /// A folder that is to go, but holds what stays, stays.
