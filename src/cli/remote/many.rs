@@ -86,6 +86,9 @@ fn named(verb: &Verb) -> Vec<&String> {
     match verb {
         Verb::Run(args) => args.session.iter().collect(),
         Verb::Discard(args) | Verb::Session { verb: SessionVerb::Discard(args) } => vec![&args.id],
+        // Their dry runs: what changes anything is one act on all of them.
+        Verb::Commit(args) => vec![&args.what.id],
+        Verb::Rollback(args) | Verb::Redo(args) => vec![&args.what.id],
         Verb::Confirm(args) => vec![&args.id],
         Verb::Cat(args) => vec![&args.id],
         Verb::Recover(args) => args.id.iter().collect(),
