@@ -959,6 +959,51 @@ fn a_run_whose_collecting_is_cut_off_anywhere_is_collected_as_if_it_had_not_been
     });
 }
 
+/// What its owner may not read is opened up to be collected; killed before any step, the next verb finds the modes that the command left.
+#[cfg(feature = "crash-points")]
+#[test]
+fn what_a_command_closed_is_held_with_its_mode_wherever_collecting_is_cut_off() {
+    let _still = hold_still();
+    let desk = Desk::new(Who::User);
+    let closed = [("key", "0200"), ("kez", "0200"), ("pd", "0300"), ("pd/in", "0000"), ("pd/in/s", "0644")];
+    let script = "echo k > key; ln key kez; mkdir -p pd/in; echo s > pd/in/s; chmod 200 key; chmod 300 pd; chmod 0 pd/in";
+    let modes = |id: &str| {
+        let said = desk.recant(&format!("show {id} --json")).ok().json();
+        let mode = |path: &str| {
+            let path = desk.world.path(path).display().to_string();
+            let rows = said["changes"].as_array().unwrap();
+            rows.iter().find(|row| row["path"] == path).unwrap()["after"]["mode"].as_str().unwrap().to_owned()
+        };
+        closed.map(|(path, _)| (path, mode(path)))
+    };
+    let wanted = closed.map(|(path, mode)| (path, mode.to_owned()));
+    let log = desk.world.root().join("log");
+    desk.run("true").ok();
+    desk.held("--discard", "echo new > new").run().ok();
+    desk.held("--discard --id-file ../id", script).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    let steps = std::fs::read_to_string(&log).unwrap();
+    let started = steps.lines().position(|line| line.contains("run.json")).unwrap();
+    for n in started + 5.. {
+        let killed = desk.held("--id-file ../id", script).env("RECANT_STEPS", format!("kill:{n}")).run();
+        if killed.status == 0 {
+            assert!(n > started + 15, "only {n} of about {} steps: {killed}", steps.lines().count());
+            break;
+        }
+        assert_eq!(killed.status, 137, "{n}: {killed}");
+        let id = desk.world.read("../id").lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
+        let second = desk.call(["diff", &id]).env("RECANT_STEPS", format!("kill:{}", 1 + n % 9)).run();
+        assert!([0, 137].contains(&second.status), "{n}: {second}");
+        assert_eq!(modes(&id), wanted, "killed before step {n}");
+        desk.recant(&format!("discard {id}")).ok();
+    }
+    // Neither is it opened up to a further run, nor does that make its modes others.
+    let id = desk.ids().pop().unwrap();
+    let asked = "stat -c %a key pd; chmod 700 pd; stat -c %a pd/in; chmod 300 pd";
+    let said = desk.held(&format!("--session {id}"), asked).run().ok();
+    assert_eq!(said.stdout(), "200\n300\n0\n", "{said}");
+    assert_eq!(modes(&id), wanted, "after a further run");
+}
+
 #[test]
 fn a_working_folder_below_one_of_another_group_is_refused_with_what_to_do() {
     if !is_root() {
