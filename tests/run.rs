@@ -1004,6 +1004,30 @@ fn what_a_command_closed_is_held_with_its_mode_wherever_collecting_is_cut_off() 
     assert_eq!(modes(&id), wanted, "after a further run");
 }
 
+/// An ordinary user could not take it back: what closes itself is named before anything is changed, and the rest is at hand.
+#[test]
+fn what_a_command_closed_to_its_owner_is_shown_and_named_at_commit() {
+    let desk = Desk::new(Who::User);
+    let before = desk.made("echo old > old; mkdir d");
+    desk.run(
+        "echo o > other; mkdir -p pd/in; echo s > pd/in/s; chmod 0 pd/in; chmod 200 pd; chmod 0 old; echo y > d/y; chmod 0 d",
+    )
+    .ok();
+    let id = desk.id();
+    let said = desk.recant(&format!("diff {id}")).ok();
+    assert!(said.stdout().contains("+s") && said.stdout().contains("+y"), "{said}");
+    let said = desk.recant(&format!("commit {id}")).with(1);
+    for path in ["old", "pd", "pd/in", "d"] {
+        assert!(said.stderr().contains(&format!("{}: with mode 0", desk.world.path(path).display())), "{path}: {said}");
+    }
+    assert!(said.stderr().contains("4 paths that stand against it"), "{said}");
+    desk.world.manifest().assert_same(&before, "refused");
+    desk.recant(&format!("commit {id} other")).ok();
+    assert_eq!(desk.world.read("other"), "o\n");
+    desk.recant(&format!("rollback {id}")).ok();
+    desk.world.manifest().assert_same(&before, "rolled back");
+}
+
 #[test]
 fn a_working_folder_below_one_of_another_group_is_refused_with_what_to_do() {
     if !is_root() {
