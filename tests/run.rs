@@ -1028,6 +1028,52 @@ fn what_a_command_closed_to_its_owner_is_shown_and_named_at_commit() {
     desk.world.manifest().assert_same(&before, "rolled back");
 }
 
+/// In a run an ordinary user's command can open up a folder of the tree; from outside nobody but its owner's chmod can.
+#[test]
+fn what_lies_in_a_folder_that_is_closed_on_the_tree_is_named_and_the_rest_is_held() {
+    let desk = Desk::new(Who::User);
+    let named = |said: &str, paths: &[&str], what: &str| {
+        for path in paths {
+            let line = format!("{}: {what}", desk.world.path(path).display());
+            assert!(said.contains(&line), "{line} in: {said}");
+        }
+    };
+    for (made, script, held, closed, removed, refused) in [
+        (
+            "mkdir P; echo r > P/r; echo y > P/y; chmod 0 P",
+            "chmod 755 P; echo y > P/y; rm P/r; mkdir P/n; echo z > P/n/z; chmod 0 P; echo o > other",
+            &["P/n", "P/n/z", "P/y", "other"][..],
+            &["P/n", "P/y"][..],
+            &["P/r"][..],
+            &["P/n", "P/n/z", "P/y"][..],
+        ),
+        (
+            "mkdir -p d/sub e/sub l; echo s | tee d/s d/sub/s e/sub/s > l/s; chmod 0 d/sub e/sub d; chmod 600 l",
+            "chmod -R u+rwx d e l; rm -rf d e; rm -r l; echo file > l; echo o > other",
+            &["d", "e", "e/sub", "l", "other"],
+            &[],
+            &[],
+            &["d", "e/sub", "l"],
+        ),
+    ] {
+        desk.made(made);
+        let said = desk.run(script).ok();
+        named(&said.stderr(), closed, "the folder that it lies in is closed");
+        named(&said.stderr(), removed, "the folder that it lies in is closed to you on the tree: that the command removed it");
+        if closed.is_empty() {
+            named(&said.stderr(), refused, "it is closed to you on the tree");
+        }
+        let id = desk.ids().pop().unwrap();
+        assert_eq!(desk.paths(&id), held, "{script}");
+        let said = desk.recant(&format!("commit {id}")).with(1);
+        named(&said.stderr(), refused, "you may not");
+        desk.recant(&format!("commit {id} other")).ok();
+        assert_eq!(desk.world.read("other"), "o\n");
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.recant(&format!("discard {id}")).ok();
+    }
+}
+
 #[test]
 fn a_working_folder_below_one_of_another_group_is_refused_with_what_to_do() {
     if !is_root() {
