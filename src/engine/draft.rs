@@ -188,6 +188,29 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
+    /// What an ordinary user would close to themselves could not be looked at any more, and so not be taken back.
+    pub fn check_what_is_closed(&mut self) {
+        if !self.verb.inward() || self.me.is_root() {
+            return;
+        }
+        for (i, item) in self.items.iter().enumerate() {
+            let Some(to) = item.to.as_ref().map(|to| &to.state) else { continue };
+            let holds_more = || self.items.get(i + 1).is_some_and(|next| next.path.is_under(&item.path));
+            let (needed, rights) = match to.sort() {
+                Sort::File if item.act != Act::Stay => (0o400, "u+r"),
+                Sort::Folder if item.moves() || item.act == Act::SetMeta && holds_more() => (0o500, "u+rx"),
+                _ => continue,
+            };
+            if to.meta.mode & needed != needed {
+                let why = format!(
+                    "with mode {:04o} you could not look at it any more, and so not take it back: {rights} is needed; name the other paths alone",
+                    to.meta.mode
+                );
+                self.refused.push((item.path.to_string(), why));
+            }
+        }
+    }
+
     /// What is to be put where no folder is now needs one that comes with it.
     pub fn check_folders_that_come(&mut self) {
         for item in self.items.iter().filter(|item| item.moves() && !item.planning.in_folder && item.to.is_some()) {
