@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::Error;
 use super::draft::Draft;
+use super::held::Held;
 use super::item::{Frame, Item, Opened};
 use super::job::{Rest, Verb, WantedTime};
 use super::journal::{Head, Journal};
@@ -213,14 +214,18 @@ impl Draft<'_> {
             self.sides[item.index as usize] = item.side;
         }
         let mut header = self.session.header.sealing(&self.sides);
-        let moving = || items.iter().filter(|item| item.carries());
-        let moved: u64 = moving().filter_map(|item| item.from.as_ref()).map(|seen| seen.blocks).sum();
-        let came: u64 = moving().filter_map(|item| item.to.as_ref()).map(|seen| seen.blocks).sum();
+        let carried = || items.iter().filter(|item| item.carries());
         // Numbers for people, from a header that somebody may have garbled.
         let sizes = &mut header.sizes;
         if self.verb.inward() {
+            let came: u64 = carried().filter_map(|item| item.to.as_ref()).map(|to| to.state.size()).sum();
             (sizes.checkpoint, sizes.held) = (sizes.checkpoint.saturating_add(kept_bytes), sizes.held.saturating_sub(came));
         } else {
+            let moved: u64 =
+                carried().filter(|item| !item.forced).filter_map(|item| item.from.as_ref()).map(|from| from.state.size()).sum();
+            // What lies under `displaced/` was never counted.
+            let blobs = carried().filter(|item| matches!(item.held, Some(Held::Blob { .. })));
+            let came: u64 = blobs.filter_map(|item| item.to.as_ref()).map(|to| to.blocks).sum();
             (sizes.checkpoint, sizes.held) = (sizes.checkpoint.saturating_sub(came), sizes.held.saturating_add(moved));
         }
         header
