@@ -175,6 +175,10 @@ impl Draft<'_> {
                 continue;
             }
             let wanted = wanted.get(&path).filter(|wanted| wanted.only_if.is_none_or(|left| left == stat.mtime));
+            // Somebody else has set it since, and no name in it changes.
+            if wanted.is_none() && !folders.contains_key(&path) {
+                continue;
+            }
             let new = mine.then_some(wanted.map_or(now, |wanted| wanted.mtime));
             let original = wanted.and_then(|wanted| wanted.original).unwrap_or(old);
             times.push(FolderTime { path, identity, old, new, original, own: false });
