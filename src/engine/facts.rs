@@ -153,10 +153,14 @@ pub(super) fn last_noted(store: &Store, journal: &Journal) -> Result<Option<Stri
     Ok(entries.iter().rev().find(of_it).map(|entry| entry.result.clone()))
 }
 
-/// The fingerprint of what recant put there, which had the ctime `then` right after that.
+/// The fingerprint of what recant put there, which had the ctime `then` right after that. A write in the same tick of the clock leaves
+/// that as it is: its mtime tells of it, but for one that is as young.
 fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
     let to = item.to.as_ref().filter(|_| item.act != Act::Stay)?;
-    then.map(|ctime| look::fingerprint_of(to.print.identity, ctime))
+    then.map(|ctime| {
+        let print = look::fingerprint_of(to.print.identity, ctime);
+        Fingerprint { racy: print.racy || look::is_young(to.state.meta.mtime, ctime), ..print }
+    })
 }
 
 /// `commit --force` takes what it found as the `before`: rollback gives that back. Where the inode stays, its content is
