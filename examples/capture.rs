@@ -8,11 +8,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use recant::capture::collect::{Collected, Facts, collect, finish};
+use recant::capture::collect::facts::Facts;
+use recant::capture::collect::{Collected, collect, finish};
+use recant::capture::command::{Command, Exit, Linger, Network};
 use recant::capture::confine::Confinement;
 use recant::capture::error::Error;
-use recant::capture::plan::{Pass, Plan, Request, Route, working_folder};
-use recant::capture::run::{Command, Event, Exit, Ground, Linger, Network, run, run_on};
+use recant::capture::ground::Ground;
+use recant::capture::layout::{Pass, Request, Route};
+use recant::capture::plan::{Plan, working_folder};
+use recant::capture::run::{Event, run, run_on};
 use recant::error::{Failure, Kind};
 use recant::fs::Fs;
 use recant::fs::dir::{Dir, Time};

@@ -665,6 +665,32 @@ fn a_folder_that_somebody_filled_is_kept_by_no_forced_recovery_between_two_file_
     scene.assert_over("by force, when it was moved away");
 }
 
+#[test]
+fn readers_call_an_operation_that_was_cut_off_interrupted_and_never_damage() {
+    for n in (1..).step_by(2) {
+        let world = World::new();
+        world.write("f", "old");
+        let id = world.begin();
+        world.stage_write(&id, "f", "new").stage_write(&id, "made", "made");
+        let killed = world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let mut refused = 0;
+        for words in [&["diff", &*id][..], &["cat", &id, "f"], &["cat", &id, "f", "--before"], &["cat", &id, "made"]] {
+            let said = world.call(words).run();
+            assert!([0, 7].contains(&said.status), "killed before step {n}: {said}");
+            assert!(said.status == 0 || said.stderr().contains(&format!("recant recover {id}")), "{said}");
+            refused += i32::from(said.status == 7);
+        }
+        if killed.status == 0 {
+            assert!(n > 10 && refused == 0, "{n} steps: {killed}");
+            world.call(["rollback", &id]).run().ok();
+            world.call(["discard", &id, "-y"]).run().ok();
+            let said = world.call(["cat", &id, "made"]).run().with(1);
+            assert!(said.stderr().contains("is discarded"), "{said}");
+            break;
+        }
+    }
+}
+
 /// Whatever somebody did to what was put there is his, also where neither size nor time nor mode tells of it.
 #[test]
 fn what_was_put_is_taken_back_only_if_neither_its_content_nor_its_attributes_were_changed() {

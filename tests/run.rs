@@ -789,6 +789,60 @@ fn folders_are_renamed_in_a_run_of_root_as_bare() {
 }
 
 #[test]
+fn what_lies_in_a_folder_that_may_be_written_and_not_listed_is_committed_and_comes_off() {
+    each(|desk| {
+        desk.made("mkdir real; echo r > real/r; chmod 300 real");
+        for script in [
+            "echo y > real/y; echo z >> real/r",
+            "echo y > real/y; mkdir real/d; echo z > real/d/z",
+            "echo y > real/y; chmod 700 real",
+            "rm real/r",
+        ] {
+            let listable = |mode: &str| desk.bare(&desk.world.tree(), &format!("chmod {mode} real"));
+            listable("700");
+            let before = desk.world.manifest();
+            listable("300");
+            desk.run(script).ok();
+            desk.recant("commit last").ok();
+            let mode = |name: &str| std::fs::symlink_metadata(desk.world.path(name)).map(|meta| meta.mode() & 0o777).ok();
+            let after = mode("real");
+            desk.recant("rollback last").ok();
+            desk.recant("redo last").ok();
+            assert_eq!(mode("real"), after, "{script}");
+            desk.recant("rollback last").ok();
+            assert_eq!(mode("real"), Some(0o300), "{script}");
+            listable("700");
+            desk.world.manifest().assert_same(&before, script);
+            listable("300");
+        }
+    });
+}
+
+#[test]
+fn a_folder_that_was_renamed_after_something_in_it_was_removed_can_be_removed_by_a_further_run() {
+    if !is_root() {
+        return eprintln!("skipped: renaming old folders in a run takes root");
+    }
+    if !has("perl") {
+        return;
+    }
+    let desk = Desk::new(Who::Root);
+    let before = desk.made("mkdir -p d/c; echo f > d/c/f; echo g > d/c/g; touch -d 2001-01-01 d/c d");
+    for further in ["rm -r n", "rm -r n/c", "mkdir n/c/f; mv n/c/f n/f; rm n/c/g; rmdir n/c"] {
+        desk.run("set -e; rm d/c/f; perl -e 'rename(\"d\", \"n\") or die'").ok();
+        let seen = desk.held("--session last", &format!("set -e; ls n/c; {further}; find n 2> /dev/null || true")).run().ok();
+        assert!(seen.stdout().starts_with("g\n") && !seen.stdout().contains('?'), "{seen}");
+        let now = seen.stdout().lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+        desk.recant("commit last").ok();
+        let there = desk.give(desk.world.program("find", ["n"])).run().stdout();
+        assert_eq!(there.lines().collect::<Vec<_>>(), now, "{further}");
+        assert!(!desk.world.exists("d"), "{further}");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, further);
+    }
+}
+
+#[test]
 fn git_mv_and_python_rename_an_old_folder_in_a_run_of_root() {
     if !is_root() {
         return eprintln!("skipped: renaming old folders in a run takes root");
@@ -923,12 +977,131 @@ fn a_run_whose_collecting_is_cut_off_anywhere_is_collected_as_if_it_had_not_been
             let second = desk.call(["diff", &id]).env("RECANT_STEPS", format!("kill:{}", 1 + n * 7 % 40)).run();
             assert!([0, 137].contains(&second.status), "{n}: {second}");
             desk.recant(&format!("diff {id}")).ok();
+            if desk.who == Who::Root && n % 3 == 0 {
+                // What was removed before its folder was renamed is no broken name to a further run.
+                desk.held(&format!("--session {id}"), "find r -ls").run().ok();
+            }
             desk.recant(&format!("commit {id}")).ok();
             settled(desk.world.manifest(), since).assert_same(&after, &format!("killed before step {n}"));
             desk.recant(&format!("rollback {id}")).ok();
             desk.world.manifest().assert_same(&before, &format!("rolled back after {n}"));
         }
     });
+}
+
+/// What its owner may not read is opened up to be collected; killed before any step, the next verb finds the modes that the command left.
+#[cfg(feature = "crash-points")]
+#[test]
+fn what_a_command_closed_is_held_with_its_mode_wherever_collecting_is_cut_off() {
+    let _still = hold_still();
+    let desk = Desk::new(Who::User);
+    let closed = [("key", "0200"), ("kez", "0200"), ("pd", "0300"), ("pd/in", "0000"), ("pd/in/s", "0644")];
+    let script = "echo k > key; ln key kez; mkdir -p pd/in; echo s > pd/in/s; chmod 200 key; chmod 300 pd; chmod 0 pd/in";
+    let modes = |id: &str| {
+        let said = desk.recant(&format!("show {id} --json")).ok().json();
+        let mode = |path: &str| {
+            let path = desk.world.path(path).display().to_string();
+            let rows = said["changes"].as_array().unwrap();
+            rows.iter().find(|row| row["path"] == path).unwrap()["after"]["mode"].as_str().unwrap().to_owned()
+        };
+        closed.map(|(path, _)| (path, mode(path)))
+    };
+    let wanted = closed.map(|(path, mode)| (path, mode.to_owned()));
+    let log = desk.world.root().join("log");
+    desk.run("true").ok();
+    desk.held("--discard", "echo new > new").run().ok();
+    desk.held("--discard --id-file ../id", script).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    let steps = std::fs::read_to_string(&log).unwrap();
+    let started = steps.lines().position(|line| line.contains("run.json")).unwrap();
+    for n in started + 5.. {
+        let killed = desk.held("--id-file ../id", script).env("RECANT_STEPS", format!("kill:{n}")).run();
+        if killed.status == 0 {
+            assert!(n > started + 15, "only {n} of about {} steps: {killed}", steps.lines().count());
+            break;
+        }
+        assert_eq!(killed.status, 137, "{n}: {killed}");
+        let id = desk.world.read("../id").lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
+        let second = desk.call(["diff", &id]).env("RECANT_STEPS", format!("kill:{}", 1 + n % 9)).run();
+        assert!([0, 137].contains(&second.status), "{n}: {second}");
+        assert_eq!(modes(&id), wanted, "killed before step {n}");
+        desk.recant(&format!("discard {id}")).ok();
+    }
+    // Neither is it opened up to a further run, nor does that make its modes others.
+    let id = desk.ids().pop().unwrap();
+    let asked = "stat -c %a key pd; chmod 700 pd; stat -c %a pd/in; chmod 300 pd";
+    let said = desk.held(&format!("--session {id}"), asked).run().ok();
+    assert_eq!(said.stdout(), "200\n300\n0\n", "{said}");
+    assert_eq!(modes(&id), wanted, "after a further run");
+}
+
+/// An ordinary user could not take it back: what closes itself is named before anything is changed, and the rest is at hand.
+#[test]
+fn what_a_command_closed_to_its_owner_is_shown_and_named_at_commit() {
+    let desk = Desk::new(Who::User);
+    let before = desk.made("echo old > old; mkdir d");
+    desk.run(
+        "echo o > other; mkdir -p pd/in; echo s > pd/in/s; chmod 0 pd/in; chmod 200 pd; chmod 0 old; echo y > d/y; chmod 0 d",
+    )
+    .ok();
+    let id = desk.id();
+    let said = desk.recant(&format!("diff {id}")).ok();
+    assert!(said.stdout().contains("+s") && said.stdout().contains("+y"), "{said}");
+    let said = desk.recant(&format!("commit {id}")).with(1);
+    for path in ["old", "pd", "pd/in", "d"] {
+        assert!(said.stderr().contains(&format!("{}: with mode 0", desk.world.path(path).display())), "{path}: {said}");
+    }
+    assert!(said.stderr().contains("4 paths that stand against it"), "{said}");
+    desk.world.manifest().assert_same(&before, "refused");
+    desk.recant(&format!("commit {id} other")).ok();
+    assert_eq!(desk.world.read("other"), "o\n");
+    desk.recant(&format!("rollback {id}")).ok();
+    desk.world.manifest().assert_same(&before, "rolled back");
+}
+
+/// In a run an ordinary user's command can open up a folder of the tree; from outside nobody but its owner's chmod can.
+#[test]
+fn what_lies_in_a_folder_that_is_closed_on_the_tree_is_named_and_the_rest_is_held() {
+    let desk = Desk::new(Who::User);
+    let named = |said: &str, paths: &[&str], what: &str| {
+        for path in paths {
+            let line = format!("{}: {what}", desk.world.path(path).display());
+            assert!(said.contains(&line), "{line} in: {said}");
+        }
+    };
+    for (made, script, held, closed, removed, refused) in [
+        (
+            "mkdir P; echo r > P/r; echo y > P/y; chmod 0 P",
+            "chmod 755 P; echo y > P/y; rm P/r; mkdir P/n; echo z > P/n/z; chmod 0 P; echo o > other",
+            &["P/n", "P/n/z", "P/y", "other"][..],
+            &["P/n", "P/y"][..],
+            &["P/r"][..],
+            &["P/n", "P/n/z", "P/y"][..],
+        ),
+        (
+            "mkdir -p d/sub e/sub l; echo s | tee d/s d/sub/s e/sub/s > l/s; chmod 0 d/sub e/sub d; chmod 600 l",
+            "chmod -R u+rwx d e l; rm -rf d e; rm -r l; echo file > l; echo o > other",
+            &["d", "e", "e/sub", "l", "other"],
+            &[],
+            &[],
+            &["d", "e/sub", "l"],
+        ),
+    ] {
+        desk.made(made);
+        let said = desk.run(script).ok();
+        named(&said.stderr(), closed, "the folder that it lies in is closed");
+        named(&said.stderr(), removed, "the folder that it lies in is closed to you on the tree: that the command removed it");
+        if closed.is_empty() {
+            named(&said.stderr(), refused, "it is closed to you on the tree");
+        }
+        let id = desk.ids().pop().unwrap();
+        assert_eq!(desk.paths(&id), held, "{script}");
+        let said = desk.recant(&format!("commit {id}")).with(1);
+        named(&said.stderr(), refused, "you may not");
+        desk.recant(&format!("commit {id} other")).ok();
+        assert_eq!(desk.world.read("other"), "o\n");
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.recant(&format!("discard {id}")).ok();
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use super::collect::facts::Facts;
+use super::collect::modes;
 use super::collect::{clear_scratch, clear_work, collect, finish};
 use super::command::{Command, Exit};
 use super::error::Error;
@@ -68,6 +69,7 @@ pub fn hold(
     let first = earlier.as_ref().map(|run| run.first.unwrap_or(run.started));
     let (known, hides) = earlier.map(|run| (run.places, run.hides)).unwrap_or_default();
     plan.refuse_unseen(&known, &session.changes_as_written()?)?;
+    modes::give_back(fs, &held)?; // U2
     let memory = memory_for(&held, plan.route(), command, session.id().as_str(), hear)?;
     let laid = plan.lay_out(fs, memory.as_ref().map_or(&held, |memory| &memory.root), &known)?;
     let held = match &memory {

@@ -7,6 +7,8 @@
 //! - **R1** A note is data: it leads to a folder below the captured one, over no link and no mount, or nowhere.
 //! - **R2** Of what lies under a folder with a note, the innermost folder is finished first: its own place follows from
 //!   those above it.
+//! - **R3** What a whiteout of the upper hides stays hidden until its folder is opaque; then it goes, since a further run would show
+//!   it as a broken name. The folder's time is noted before, and its notes go last.
 
 use std::rc::Rc;
 
@@ -65,11 +67,13 @@ struct Found {
     lower: Option<Vec<u8>>,
     /// It was renamed, or lies in one that was.
     moved: bool,
+    /// It is opaque, and its notes are still there: what made it so was cut off.
+    closing: bool,
 }
 
 impl Filling<'_> {
     fn all(&mut self) -> Result<(), Error> {
-        let mut todo = vec![Found { path: Vec::new(), lower: Some(Vec::new()), moved: false }];
+        let mut todo = vec![Found { path: Vec::new(), lower: Some(Vec::new()), moved: false, closing: false }];
         let mut moved = Vec::new();
         while let Some(found) = todo.pop() {
             let upper = self.upper.open_below(&found.path).at("open the folder", self.upper.path().display())?;
@@ -79,6 +83,8 @@ impl Filling<'_> {
             }
             if let (true, Some(lower)) = (found.moved, &found.lower) {
                 self.complete(&found, lower, &upper, names)?;
+                moved.push(found.path);
+            } else if found.closing {
                 moved.push(found.path);
             }
         }
@@ -99,7 +105,7 @@ impl Filling<'_> {
         let note = |note: &[u8]| xattrs.iter().find(|(name, _)| name == note).map(|(_, value)| &**value);
         let path = joined(&above.path, name);
         if note(OPAQUE) == Some(b"y") {
-            return Ok(Some(Found { path, lower: None, moved: false }));
+            return Ok(Some(Found { path, lower: None, moved: false, closing: note(MTIME).is_some() }));
         }
         let redirect = note(REDIRECT);
         let lower = match redirect {
@@ -115,7 +121,7 @@ impl Filling<'_> {
             self.warnings.push(format!("{path}: it was renamed from {to}, which is gone: what was in that is not held"));
         }
         let moved = redirect.is_some() || above.moved;
-        Ok(Some(Found { path, moved, lower }))
+        Ok(Some(Found { path, moved, lower, closing: false }))
     }
 
     fn is_there(&self, lower: &[u8]) -> Result<bool, Error> {
@@ -136,8 +142,7 @@ impl Filling<'_> {
         missing.sort();
         missing.retain(|name| names.binary_search(name).is_err());
         let own = upper.at(b".");
-        if !missing.is_empty() && upper.xattrs().at("read the extended attributes of", own)?.iter().all(|(name, _)| name != MTIME)
-        {
+        if upper.xattrs().at("read the extended attributes of", own)?.iter().all(|(name, _)| name != MTIME) {
             let mtime = upper.stat().at("look at", own)?.mtime;
             self.fs.set_xattr(own, MTIME, format!("{}.{}", { mtime.s }, mtime.ns).as_bytes()).at("note the time of", own)?;
         }
@@ -245,11 +250,18 @@ impl Filling<'_> {
         let own = dir.at(b".");
         let xattrs = dir.xattrs().at("read the extended attributes of", own)?;
         let mtime = xattrs.iter().find(|(name, _)| name == MTIME).and_then(|(_, value)| noted_time(value));
+        // Before the other note goes: an opaque folder's is not looked at.
+        self.fs.set_xattr(own, OPAQUE, b"y").at("mark", own)?;
+        // R3
+        for name in dir.names().at("list", own)? {
+            let at = dir.at(&name);
+            if at.stat().at("look at", at)?.is_some_and(|stat| stat.sort == Sort::Char && stat.rdev == Dev(0, 0)) {
+                self.fs.unlink(at).at("remove", at)?;
+            }
+        }
         if let Some(mtime) = mtime {
             self.fs.set_mtime(own, mtime).at("set the time of", own)?;
         }
-        // Before the other note goes: an opaque folder's is not looked at.
-        self.fs.set_xattr(own, OPAQUE, b"y").at("mark", own)?;
         for name in [REDIRECT, ORIGIN, MTIME] {
             self.fs.remove_xattr(own, name).at("clear a mark of", own)?;
         }

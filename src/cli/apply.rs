@@ -313,14 +313,14 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
             let force = if conflicts.iter().all(|c| c.forcible) { "; --force goes on and keeps what it finds" } else { "" };
             let look = || format!("look with recant diff {}{force}", id.tail());
             problem.remedy = problem.remedy.or_else(|| Some(look()));
-            (conflicts.iter().map(|c| Against { path: c.path.to_string(), why: c.why() }).collect(), "conflict")
+            (conflicts.iter().map(|c| Against { path: c.path.to_string(), why: c.why() }).collect(), "conflicts")
         }
-        engine::Error::Refused(rows) => (against(rows), "path that stands against it"),
+        engine::Error::Refused(rows) => (against(rows), "paths that stand against it"),
         engine::Error::NoRoom(rows) => {
             problem.barrier = Some(Barrier::Full);
-            (against(rows), "file system that has no room for it")
+            (against(rows), "file systems that have no room for it")
         }
-        engine::Error::Damaged(rows) => (against(rows), "path whose content is damaged in the store"),
+        engine::Error::Damaged(rows) => (against(rows), "paths whose content is damaged in the store"),
         _ => (Vec::new(), ""),
     };
     problem.message = match &rows[..] {
@@ -329,7 +329,7 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
             format!("cannot {} {id}: {why}", verb.infinitive())
         }
         [one] => format!("cannot {} {id}: {}: {}", verb.infinitive(), one.path, one.why),
-        many => format!("cannot {} {id}: {}", verb.infinitive(), text::count(many.len() as u64, what)),
+        many => format!("cannot {} {id}: {} {what}", verb.infinitive(), many.len()),
     };
     if rows.len() > 1 {
         problem.paths = rows.into();

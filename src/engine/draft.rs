@@ -92,7 +92,16 @@ impl<'s> Draft<'s> {
             let path = &item.path;
             let dir = self.reach.roots.folder(path).at("open the folder", path)?;
             let mut foreign = Vec::new();
-            for name in dir.names().at("list the folder", path)? {
+            let names = match dir.names() {
+                Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+                    let why = "you may not list it, so that nobody can tell what else is in it: make it readable (chmod u+r) and go on \
+                               with --force, or let root do it";
+                    self.refused.push((path.to_string(), why.into()));
+                    continue;
+                }
+                names => names.at("list the folder", path)?,
+            };
+            for name in names {
                 let child = path.join(&name).map_err(|error| Error::Refused(vec![(path.to_string(), error.to_string())]))?;
                 let found = self.items.binary_search_by(|item| item.path.cmp(&child));
                 match found {
@@ -177,6 +186,29 @@ impl<'s> Draft<'s> {
             }
         }
         Ok(())
+    }
+
+    /// What an ordinary user would close to themselves could not be looked at any more, and so not be taken back.
+    pub fn check_what_is_closed(&mut self) {
+        if !self.verb.inward() || self.me.is_root() {
+            return;
+        }
+        for (i, item) in self.items.iter().enumerate() {
+            let Some(to) = item.to.as_ref().map(|to| &to.state) else { continue };
+            let holds_more = || self.items.get(i + 1).is_some_and(|next| next.path.is_under(&item.path));
+            let (needed, rights) = match to.sort() {
+                Sort::File if item.act != Act::Stay => (0o400, "u+r"),
+                Sort::Folder if item.moves() || item.act == Act::SetMeta && holds_more() => (0o500, "u+rx"),
+                _ => continue,
+            };
+            if to.meta.mode & needed != needed {
+                let why = format!(
+                    "with mode {:04o} you could not look at it any more, and so not take it back: {rights} is needed; name the other paths alone",
+                    to.meta.mode
+                );
+                self.refused.push((item.path.to_string(), why));
+            }
+        }
     }
 
     /// What is to be put where no folder is now needs one that comes with it.

@@ -46,7 +46,11 @@ pub(super) enum Verdict {
 /// So many moves go to a thread at once, and are worth a second one.
 const BATCH: usize = 64;
 
+const CLOSED: &str = "you may not search the folder that it lies in";
+
 const UNREADABLE: &str = "you may not read it, so that no checkpoint can be made of it";
+const UNTOLD: &str = "you may not read it, so that nobody can tell whether it was written to since: make it readable (chmod u+r) and go on \
+                      with --force, or let root do it";
 
 /// Looks at all moves of a job, in two threads where there are many; each comes out by `take`, in path order.
 pub(super) fn look_at_all(
@@ -170,7 +174,7 @@ impl<'r> Eye<'r> {
                 Some(libc::EXDEV) => {
                     looked.verdict = Verdict::Refused("a file system was mounted on the way to it meanwhile".into());
                 }
-                Some(libc::EACCES) => looked.verdict = Verdict::Refused("you may not search the folder that it lies in".into()),
+                Some(libc::EACCES) => looked.verdict = Verdict::Refused(CLOSED.into()),
                 _ => return Err(error).at("open the folder", &parent).map_err(Error::from),
             },
         }
@@ -277,7 +281,13 @@ impl<'r> Eye<'r> {
 
     fn look_in(&mut self, dir: &Dir, parent: &Stat, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
         let at = dir.at(mv.path.name());
-        let stat = at.stat().at("look at", &mv.path)?;
+        let stat = match at.stat() {
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+                looked.verdict = Verdict::Refused(CLOSED.into());
+                return Ok(());
+            }
+            other => other.at("look at", &mv.path)?,
+        };
         looked.item.planning.mounted = stat.is_some_and(|stat| stat.mount_root);
         if let Some(stat) = stat.filter(|stat| stat.mount_root)
             && let Some(why) = self.not_written(&stat, mv)
@@ -306,7 +316,7 @@ impl<'r> Eye<'r> {
         let likeness = look::judge(&mut seen, &mv.from, mv.from_print.as_ref(), || found.digest());
         let likeness = match likeness {
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-                looked.verdict = Verdict::Refused(UNREADABLE.into());
+                looked.verdict = Verdict::Refused(if self.verb.inward() { UNREADABLE } else { UNTOLD }.into());
                 return Ok(());
             }
             other => other.at("read", &mv.path)?,

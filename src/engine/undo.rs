@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::durable::{NEW_HEADER, sync_touched};
+use super::durable::{NEW_HEADER, sync_folder, sync_folder_of, sync_touched};
 use super::item::{Turn, number};
 use super::journal::{Draft, Head, Journal, made_for};
 use super::reach::{Named, Reach, open};
@@ -142,7 +142,7 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<(), Error> {
         };
         fs.remove_all(dir.at(path.name())).at("remove", path)?;
         // D2: a temporary name that came back after a cut would be nobody's (folder: not caught here).
-        fs.sync_dir(&dir).at("sync", &parent)?;
+        sync_folder(fs, &mut roots, path, &dir)?;
     }
     draft.times.iter().try_for_each(|time| put_back_time(fs, &mut roots, time))
 }
@@ -159,7 +159,8 @@ pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTi
         in_tree |= matches!(spot, Spot::Tree(_));
         fs.remove_all(named.at()).at("remove", named.at())?;
         // D2: a temporary name that came back after a cut would be nobody's.
-        fs.sync_dir(&named.dir).at("sync", named.dir.path().display())?;
+        let dir = named.dir.clone();
+        sync_folder_of(fs, &mut reach, spot, &dir)?;
     }
     if in_tree {
         for time in times {

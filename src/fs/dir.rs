@@ -240,6 +240,14 @@ impl<'a> Entry<'a> {
         self.dir.open_below(self.name)
     }
 
+    /// Whether it is a folder that the caller may not list, or not search.
+    pub fn is_closed(&self) -> bool {
+        use rustix::fs::{Access, accessat};
+        let listed_and_searched = Access::READ_OK | Access::EXEC_OK;
+        // Anything else than a lack of rights is met where the folder is opened.
+        accessat(self.dir, self.name, listed_and_searched, AtFlags::EACCESS) == Err(Errno::ACCESS)
+    }
+
     /// Opens a regular file for reading. Never waits, follows no link, and leaves the access time alone where it may.
     pub fn open_file(&self) -> io::Result<std::fs::File> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;

@@ -16,6 +16,8 @@ pub struct Found {
     pub dir: Rc<Dir>,
     /// Its state.
     pub stat: Stat,
+    /// A folder that may not be listed and searched: what is in it is not found. Only where the walk goes on past such.
+    pub closed: bool,
 }
 
 impl Found {
@@ -36,6 +38,7 @@ pub struct Walk {
     top: Rc<Dir>,
     mount: u64,
     stack: Vec<Frame>,
+    past_closed: bool,
 }
 
 /// So many folders on the way down stay open.
@@ -48,7 +51,12 @@ impl Walk {
         let mount = top.stat().at("look at", shown)?.mount;
         let names = sorted_names(&top)?;
         let stack = vec![Frame { below: Vec::new(), dir: Some(top.clone()), names }];
-        Ok(Self { top, mount, stack })
+        Ok(Self { top, mount, stack, past_closed: false })
+    }
+
+    /// Goes on past folders that may not be listed and searched, which are an error else.
+    pub fn past_closed(self) -> Self {
+        Self { past_closed: true, ..self }
     }
 
     fn enter(&mut self, below: Vec<u8>) -> Result<(), IoError> {
@@ -84,10 +92,12 @@ impl Walk {
             };
             // What vanished since the folder was listed is not there.
             let Some(stat) = dir.at(&name).stat().at("look at", dir.at(&name))? else { continue };
-            if stat.sort == Sort::Folder && stat.mount == self.mount {
+            let enters = stat.sort == Sort::Folder && stat.mount == self.mount;
+            let closed = enters && self.past_closed && dir.at(&name).is_closed();
+            if enters && !closed {
                 self.enter(below.clone())?;
             }
-            return Ok(Some(Found { below, dir, stat }));
+            return Ok(Some(Found { below, dir, stat, closed }));
         }
     }
 

@@ -24,7 +24,7 @@ impl Found<'_> {
         if self.is_as_copied(file, &new) {
             return Ok(());
         }
-        let mode = self.make_readable(at, Some(&new))?;
+        let new = self.modes.open_up(place, b"", at, new)?;
         let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
         let parent = match root.open_across(&folder[1..]) {
             Err(error) if is_absent(&error) => None,
@@ -50,9 +50,6 @@ impl Found<'_> {
                 Some(with_digest(before, Some((real, &stat))).at("read", path)?)
             }
         };
-        if let Some(mode) = mode {
-            self.fs.set_mode(at, mode).at("set the mode", at)?;
-        }
         if !equal {
             self.list.push(change(path, before, Some(after), marks));
         }

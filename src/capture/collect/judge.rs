@@ -84,9 +84,9 @@ impl Found<'_> {
         real: Option<&Rc<Dir>>,
         hiding: Hiding,
     ) -> Result<Option<Down>, Error> {
-        let old = match real {
-            Some(dir) => dir.at(at.name).stat().at("look at", path)?,
-            None => None,
+        let old = match real.map(|dir| dir.at(at.name).stat()).transpose() {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return self.unseen(at, path, new, hiding),
+            old => old.at("look at", path)?.flatten(),
         };
         // A mount in a captured place has a place of its own, or was read-only in the run.
         if old.is_some_and(|stat| stat.mount_root) {
@@ -128,6 +128,20 @@ impl Found<'_> {
                 }
             },
         }
+    }
+
+    /// A name in a folder of the user's own that is closed to that user, and was not in the run. A commit refuses it as long as
+    /// that is so, and finds what is there once it is not.
+    fn unseen(&mut self, at: Entry<'_>, path: &AbsPath, new: Option<Stat>, hiding: Hiding) -> Result<Option<Down>, Error> {
+        const CLOSED: &str = "the folder that it lies in is closed to you on the tree";
+        let Some(new) = new else {
+            self.warnings.push(format!("{path}: {CLOSED}: that the command removed it is not held"));
+            self.hides.extend(hiding.whiteout.map(|_| path.clone()));
+            return Ok(None);
+        };
+        self.warnings.push(format!("{path}: {CLOSED}: what is there is not known, and it can't be committed"));
+        self.put(path, at, &new, None)?;
+        Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, hider: None }))
     }
 
     /// An object of the upper where the tree has none.
@@ -227,12 +241,12 @@ impl Found<'_> {
     }
 
     fn deleted_below(&mut self, path: &AbsPath, dir: &Rc<Dir>, name: &[u8], hider: Option<Stat>) -> Result<(), Error> {
-        let top = Rc::new(dir.open_below(name).at("open the folder", path)?);
-        if !top.readable() {
-            // An empty folder can be removed by who can't list it; a full one can't.
+        if dir.at(name).is_closed() {
+            self.warn_of_closed(path);
             return Ok(());
         }
-        let walk = Walk::under(top)?;
+        let top = Rc::new(dir.open_below(name).at("open the folder", path)?);
+        let walk = Walk::under(top)?.past_closed();
         let mount = walk.mount();
         for found in walk {
             let found = found?;
@@ -241,8 +255,18 @@ impl Found<'_> {
                 continue;
             }
             self.delete_one(&full, found.dir.at(found.name()), &found.stat, hider)?;
+            if found.closed {
+                self.warn_of_closed(&full);
+            }
         }
         Ok(())
+    }
+
+    /// A folder that goes with what is in it, which was open to the command alone.
+    fn warn_of_closed(&mut self, path: &AbsPath) {
+        self.warnings.push(format!(
+            "{path}: it is closed to you on the tree: what is in it is not known, so that its removal can't be committed; with u+rx the command can be run again"
+        ));
     }
 
     fn delete_one(&mut self, path: &AbsPath, at: Entry<'_>, stat: &Stat, hider: Option<Stat>) -> Result<(), Error> {

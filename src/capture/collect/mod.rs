@@ -7,7 +7,7 @@
 //! than that a folder was renamed. Its notes are used for what has no other sign: whiteouts, opaque folders, and `origin`.
 //!
 //! Files: `facts` is what is known of the run; `walk` goes through an upper; `judge` tells what became of one name, `file` of a file that is mounted, `gone` of mounts whose folder the command
-//! took away; `foreign` tells what somebody else changed
+//! took away; `modes` opens up what the command closed; `foreign` tells what somebody else changed
 //! meanwhile; `notes` knows overlayfs' notes; `same` compares content.
 
 pub mod facts;
@@ -15,6 +15,7 @@ mod file;
 mod foreign;
 mod gone;
 mod judge;
+pub(super) mod modes;
 mod notes;
 mod same;
 mod walk;
@@ -34,6 +35,7 @@ use crate::session::change::{Change, Changes, FolderTime};
 use crate::session::run::Place;
 use facts::{Facts, tops};
 use foreign::Gone;
+use modes::Modes;
 
 /// What a run left.
 #[derive(Debug, Default)]
@@ -112,9 +114,10 @@ fn filled(found: Found<'_>, facts: &Facts<'_>, fs: &Fs) -> Result<Collected, Err
 }
 
 fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
+    modes::give_back(fs, facts.held)?;
     let mut found = Found {
         facts,
-        fs,
+        modes: Modes::new(fs, facts.held),
         list: Vec::new(),
         times: Vec::new(),
         warnings: Vec::new(),
@@ -137,7 +140,7 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
 /// What was found so far.
 struct Found<'a> {
     facts: &'a Facts<'a>,
-    fs: &'a Fs,
+    modes: Modes<'a>,
     list: Vec<Change>,
     times: Vec<FolderTime>,
     warnings: Vec<String>,

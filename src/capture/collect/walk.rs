@@ -9,7 +9,7 @@ use super::judge::{Down, Hiding};
 use super::notes::is_whiteout;
 use crate::capture::error::Error;
 use crate::error::At;
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
+use crate::fs::dir::{Dir, Stat};
 use crate::fs::path::AbsPath;
 use crate::session::run::Place;
 
@@ -24,8 +24,6 @@ struct Level {
     /// The opaque folder that hid the names which only the real folder has: this one, or one above. None: they were seen.
     hider: Option<Stat>,
     names: std::vec::IntoIter<Name>,
-    /// The mode to give back to the upper folder, which could not be listed with it.
-    mode: Option<u32>,
 }
 
 struct Name {
@@ -43,11 +41,10 @@ impl Found<'_> {
         let mut path = Vec::new();
         let opaque = self.is_opaque(&upper.xattrs().at("read the extended attributes", &place.path)?);
         let hider = if opaque { Some(upper.stat().at("look at the upper of", &place.path)?) } else { None };
-        let mut levels = vec![self.level(upper.clone(), real.cloned(), 0, hider, None, &place.path)?];
+        let mut levels = vec![self.level(upper.clone(), real.cloned(), 0, hider, &place.path)?];
         while let Some(level) = levels.last_mut() {
             path.truncate(level.length);
             let Some(name) = level.names.next() else {
-                self.leave(upper, &path, level)?;
                 levels.pop();
                 continue;
             };
@@ -71,20 +68,15 @@ impl Found<'_> {
             let new = if name.in_upper { at.stat().at("look at the upper of", &full)? } else { None };
             let whiteout = new.filter(is_whiteout);
             let new = new.filter(|stat| !is_whiteout(stat));
-            let mode = self.make_readable(at, new.as_ref())?;
+            let new = new.map(|stat| self.modes.open_up(place, &path, at, stat)).transpose()?;
             let down = self.name(at, &full, new, below.as_ref(), Hiding { whiteout, above: hider })?;
-            let Some(Down { has_real, hider }) = down else {
-                if let Some(mode) = mode {
-                    self.fs.set_mode(at, mode).at("set the mode", at)?;
-                }
-                continue;
-            };
+            let Some(Down { has_real, hider }) = down else { continue };
             let upper_below = Rc::new(at.open_dir().at("open the folder", at)?);
             let real_below = match below.filter(|_| has_real) {
                 Some(real) => Some(Rc::new(real.open_below(&name.name).at("open the folder", &full)?)),
                 None => None,
             };
-            let level = self.level(upper_below, real_below, path.len(), hider, mode, &full)?;
+            let level = self.level(upper_below, real_below, path.len(), hider, &full)?;
             if let Some(far) = levels.len().checked_sub(OPEN_LEVELS) {
                 (levels[far].upper, levels[far].real) = (None, None);
             }
@@ -100,7 +92,6 @@ impl Found<'_> {
         real: Option<Rc<Dir>>,
         length: usize,
         hider: Option<Stat>,
-        mode: Option<u32>,
         path: &AbsPath,
     ) -> Result<Level, Error> {
         let mut names: Vec<Name> =
@@ -117,34 +108,7 @@ impl Found<'_> {
         names.sort_by(|a, b| a.name.cmp(&b.name).then(b.in_upper.cmp(&a.in_upper)));
         names.dedup_by(|a, b| a.name == b.name);
         let has_real = real.is_some();
-        Ok(Level { length, upper: Some(upper), has_real, real, hider, names: names.into_iter(), mode })
-    }
-
-    /// Gives a folder of the upper back the mode that it could not be listed with.
-    fn leave(&self, top: &Rc<Dir>, path: &[u8], level: &mut Level) -> Result<(), Error> {
-        if let Some(mode) = level.mode {
-            let cut = path.iter().rposition(|b| *b == b'/');
-            let (parent, name) = cut.map_or((&b""[..], path), |at| (&path[..at], &path[at + 1..]));
-            let parent = top.open_below(parent).at("open the folder above", top.path().display())?;
-            self.fs.set_mode(parent.at(name), mode).at("set the mode", parent.at(name))?;
-        }
-        Ok(())
-    }
-
-    /// A file or folder of the upper that its owner may not read gets a mode that lets it be, for a while: its xattrs and
-    /// content could not be read, nor its names. The mode to give back. Root needs none of this.
-    pub(super) fn make_readable(&self, at: Entry<'_>, stat: Option<&Stat>) -> Result<Option<u32>, Error> {
-        let needed = match stat.map(|stat| stat.sort) {
-            Some(Sort::Folder) => 0o700,
-            Some(Sort::File) => 0o400,
-            _ => return Ok(None),
-        };
-        let mode = stat.map_or(needed, |stat| stat.mode);
-        if mode & needed == needed || rustix::process::geteuid().is_root() {
-            return Ok(None);
-        }
-        self.fs.set_mode(at, mode | needed).at("set the mode", at)?;
-        Ok(Some(mode))
+        Ok(Level { length, upper: Some(upper), has_real, real, hider, names: names.into_iter() })
     }
 }
 

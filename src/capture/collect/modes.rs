@@ -1,0 +1,156 @@
+//! What an ordinary user's command closed to its own owner is opened up in the uppers, to be read, shown and committed: files without
+//! `u+r`, folders without `u+rx`. Root needs none of it.
+//!
+//! - **U1** The mode is noted in `held/upper/modes` before it is changed: a collecting that is cut off, or fails, begins anew from the modes that
+//!   the command left.
+//! - **U2** They stay opened up while the session is pending (a change has the mode that is meant, and a commit sets it), but for a
+//!   further run: that gets the modes as they were, and then the notes go.
+//! - **U3** A note is data: it leads to a name below `held/upper`, over no link.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::ErrorKind;
+
+use serde::{Deserialize, Serialize};
+
+use crate::capture::error::Error;
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat};
+use crate::fs::path;
+use crate::session;
+use crate::session::run::Place;
+use crate::tree::json;
+
+const NOTES: &[u8] = b"modes";
+
+/// One line of the notes.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    /// Below `held/upper`.
+    #[serde(with = "path::bytes")]
+    at: Vec<u8>,
+    /// The mode that the command left, octal.
+    mode: String,
+}
+
+/// The notes of one collecting.
+pub(super) struct Modes<'a> {
+    fs: &'a Fs,
+    held: &'a Dir,
+    notes: Option<File>,
+    /// Files with several names: under each further one the mode is that of the first.
+    linked: HashMap<(Dev, u64), u32>,
+}
+
+impl<'a> Modes<'a> {
+    pub fn new(fs: &'a Fs, held: &'a Dir) -> Self {
+        Self { fs, held, notes: None, linked: HashMap::new() }
+    }
+
+    /// Opens up what its owner may not read, at `below` a place's path. Gives its state with the mode that the command left.
+    pub fn open_up(&mut self, place: &Place, below: &[u8], at: Entry<'_>, mut stat: Stat) -> Result<Stat, Error> {
+        let needed = match stat.sort {
+            Sort::Folder => 0o500,
+            Sort::File => 0o400,
+            _ => return Ok(stat),
+        };
+        if let Some(mode) = self.linked.get(&(stat.dev, stat.ino)) {
+            stat.mode = *mode;
+            return Ok(stat);
+        }
+        if stat.mode & needed == needed || rustix::process::geteuid().is_root() {
+            return Ok(stat);
+        }
+        self.note(place, below, stat.mode)?; // U1
+        self.fs.set_mode(at, stat.mode | needed).at("set the mode", at)?;
+        if stat.sort == Sort::File && stat.nlink > 1 {
+            self.linked.insert((stat.dev, stat.ino), stat.mode);
+        }
+        Ok(stat)
+    }
+
+    fn note(&mut self, place: &Place, below: &[u8], mode: u32) -> Result<(), Error> {
+        let uppers = self.held.at(b"upper").open_dir().at("open the folder", self.held.at(b"upper"))?;
+        let at = uppers.at(NOTES);
+        let Some(upper) = place.upper(below) else { return Ok(()) };
+        let note = Note { at: upper.strip_prefix(b"upper/").unwrap_or(&upper).to_vec(), mode: format!("{mode:04o}") };
+        let file = match self.notes.take() {
+            Some(file) => file,
+            None => self.fs.append(at).at("note modes in", at)?,
+        };
+        self.fs.write(&file, &json::line(&note), uppers.path()).at("note modes in", at)?;
+        self.notes = Some(file);
+        Ok(())
+    }
+}
+
+/// Gives all that was opened up in a session's uppers the mode that the command left.
+pub(in crate::capture) fn give_back(fs: &Fs, held: &Dir) -> Result<(), Error> {
+    let uppers = match held.at(b"upper").open_dir() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        uppers => uppers.at("open the folder", held.at(b"upper"))?,
+    };
+    let at = uppers.at(NOTES);
+    // The last is given back first: a folder is opened up before what is in it.
+    for (below, mode) in noted(at)?.iter().rev() {
+        let cut = below.iter().rposition(|b| *b == b'/').unwrap_or(0);
+        let name = uppers.open_below(&below[..cut]).and_then(|dir| {
+            let at = dir.at(&below[cut + 1..]);
+            if at.stat()?.is_some() { fs.set_mode(at, *mode) } else { Ok(()) }
+        });
+        match name {
+            // Closed again, or gone, before it was cut off the last time.
+            Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => {}
+            done => done.at("set the mode of what is noted in", at)?,
+        }
+    }
+    Ok(fs.unlink_if_there(at).at("remove", at)?)
+}
+
+/// Each path below `held/upper` that was opened up, with the mode that it had.
+fn noted(at: Entry<'_>) -> Result<Vec<(Vec<u8>, u32)>, Error> {
+    let mut bytes = Vec::new();
+    match at.open_file() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        file => std::io::Read::read_to_end(&mut file.at("open", at)?, &mut bytes).at("read", at)?,
+    };
+    // What follows the last newline was cut off before anything was opened up for it.
+    let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
+    let lines = bytes[..whole].split(|b| *b == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| parsed(line).ok_or_else(|| damaged(at).into())).collect()
+}
+
+/// U3: a name of at least a number, and one in that.
+fn parsed(line: &[u8]) -> Option<(Vec<u8>, u32)> {
+    let Note { at, mode } = serde_json::from_slice(line).ok()?;
+    let mode = u32::from_str_radix(&mode, 8).ok().filter(|mode| *mode <= 0o7777)?;
+    let good = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !part.contains(&0);
+    (at.contains(&b'/') && at.split(|b| *b == b'/').all(good)).then_some((at, mode))
+}
+
+fn damaged(at: Entry<'_>) -> session::Error {
+    session::Error::Damaged { path: at.to_string(), why: "it does not say which modes the command left".into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_leads_below_the_uppers_or_is_damage() {
+        for (line, good) in [
+            (&br#"{"at":"0/a/b","mode":"0200"}"#[..], true),
+            (br#"{"at":"0","mode":"0200"}"#, false),
+            (br#"{"at":"../a","mode":"0200"}"#, false),
+            (br#"{"at":"0/../../a","mode":"0200"}"#, false),
+            (br#"{"at":"/etc/passwd","mode":"0200"}"#, false),
+            (br#"{"at":"0//a","mode":"0200"}"#, false),
+            (br#"{"at":"0/a","mode":"10000"}"#, false),
+            (br#"{"at":"0/a","mode":"rw"}"#, false),
+            (br#"{"at":"0/a"}"#, false),
+        ] {
+            assert_eq!(parsed(line).is_some(), good, "{}", line.escape_ascii());
+        }
+    }
+}
