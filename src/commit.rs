@@ -96,6 +96,9 @@ fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) ->
     let run = session.run()?;
     let choice = chosen(session, request.paths, &sides, starts, run.as_ref())?;
     let Limited { partial, notes } = apply_limits(session, &sides, &choice, starts, &request.limits)?;
+    let all = |choice: &Choice| choice.chosen.len() == sides.iter().filter(|side| starts(**side)).count();
+    // The times of folders that are no changes come with the last of these.
+    let timed = if choice.as_ref().is_none_or(all) { Vec::new() } else { request.paths.to_vec() };
     let inward = Inward {
         changes: Chosen::new(session, sides.clone(), starts, choice.map(|choice| choice.chosen))?,
         run,
@@ -103,7 +106,7 @@ fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) ->
         denied: request.denied.clone(),
         aside: request.aside.clone(),
         refused: Vec::new(),
-        paths: request.paths.to_vec(),
+        timed,
         originals: manifest::Reading::open(&session.dir)?,
         rest: Rest { notes, ..Rest::default() },
     };
@@ -148,7 +151,8 @@ struct Inward {
     denied: Denied,
     aside: Aside,
     refused: Vec<(String, String)>,
-    paths: Vec<AbsPath>,
+    /// Whose folders' times are asked for; all where empty.
+    timed: Vec<AbsPath>,
     originals: manifest::Reading,
     rest: Rest,
 }
@@ -172,11 +176,11 @@ impl Moves for Inward {
     }
 
     fn rest(self: Box<Self>) -> Result<Rest, Error> {
-        let Inward { changes, refused, paths, originals, mut rest, .. } = *self;
+        let Inward { changes, refused, timed, originals, mut rest, .. } = *self;
         if !refused.is_empty() {
             return Err(Error::Refused(refused));
         }
-        rest.times = wanted_times(changes.folder_times(), originals.folder_times()?, &paths);
+        rest.times = wanted_times(changes.folder_times(), originals.folder_times()?, &timed);
         Ok(rest)
     }
 }

@@ -20,11 +20,13 @@ pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -
     let sides = session.sides_of_all()?;
     let choice = chosen(session, paths, &sides)?;
     let (chosen, notes) = choice.map_or((None, Vec::new()), |choice| (Some(choice.chosen), choice.notes));
+    let all = chosen.as_ref().is_none_or(|chosen| chosen.len() == sides.iter().filter(|side| side.is_in()).count());
     let outward = Outward {
         changes: Chosen::new(session, sides.clone(), Side::is_in, chosen)?,
         originals: manifest::Reading::open(&session.dir)?,
         next: None,
-        paths: paths.to_vec(),
+        // The times of folders that are no changes go with the last of these.
+        timed: if all { Vec::new() } else { paths.to_vec() },
         rest: Rest { notes, ..Rest::default() },
     };
     Ok(Job { verb: Verb::Rollback, moves: Box::new(outward), sides, on_conflict, limits: None })
@@ -55,7 +57,8 @@ struct Outward {
     changes: Chosen,
     originals: manifest::Reading,
     next: Option<Original>,
-    paths: Vec<AbsPath>,
+    /// Whose folders' times are asked for; all where empty.
+    timed: Vec<AbsPath>,
     rest: Rest,
 }
 
@@ -81,12 +84,12 @@ impl Moves for Outward {
     }
 
     fn rest(self: Box<Self>) -> Result<Rest, Error> {
-        let Outward { originals, paths, mut rest, .. } = *self;
+        let Outward { originals, timed, mut rest, .. } = *self;
         let times = originals.folder_times()?.into_values().map(|time| WantedTime {
             mtime: time.old,
             only_if: Some(time.left),
             original: Some(time.old),
-            always: paths.is_empty() || paths.iter().any(|path| time.path.is_under(path)),
+            always: timed.is_empty() || timed.iter().any(|path| time.path.is_under(path)),
             path: time.path,
         });
         rest.times = times.collect();

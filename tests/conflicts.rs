@@ -674,3 +674,42 @@ fn a_named_path_brings_no_metadata_of_the_folders_above_it_along() {
     world.recant(&format!("rollback {id}")).ok();
     before.assert_same(&world.manifest().without_folder_times(), "all of it");
 }
+
+#[test]
+fn force_is_named_only_where_it_goes_on_and_what_it_overwrote_is_found() {
+    let (world, id) = scene();
+    let force = "--force goes on and keeps what it finds";
+    world.write("modified", "theirs");
+    assert!(world.recant(&format!("commit {id}")).with(3).stderr().contains(force));
+    // Metadata cannot be set on something of another kind, nor does a file take the place of a full folder.
+    for (name, verb) in [("meta", "commit"), ("modified", "commit")] {
+        let (world, id) = scene();
+        world.remove(name).write(format!("{name}/in"), "theirs");
+        for more in ["", " --force"] {
+            let said = world.recant(&format!("{verb} {id}{more}")).with(3);
+            assert!(
+                said.stderr().contains("look with recant diff") && !said.stderr().contains("--force"),
+                "{name}{more}: {said}"
+            );
+        }
+    }
+    // A folder that was overwritten is found in the store.
+    let (world, id) = scene();
+    committed(&world, &id);
+    world.remove("modified").write("modified/in", "theirs");
+    world.recant(&format!("rollback {id} --force")).ok();
+    let said = world.call(["cat", &id, "modified", "--displaced"]).run().with(1);
+    let place = format!("it is kept as {}/displaced/2/", world.session(&id).display());
+    assert!(said.stderr().contains(&place), "{said}");
+
+    // What came to nothing is taken back by nothing.
+    if common::can_run() {
+        let world = World::new();
+        world.mkdir("cache").mkdir("project").config(&format!("[commit]\nminor = ['{}/cache']\n", world.tree().display()));
+        let run = world.call(["run", "--", "sh", "-c", "echo mine > ../cache/new"]);
+        run.cwd(world.path("project")).run().ok();
+        world.write("cache/new", "theirs");
+        let said = world.recant("commit last").with(4);
+        assert!(said.stderr().contains("0 paths committed, 1 left") && !said.stderr().contains("rollback"), "{said}");
+    }
+}

@@ -534,3 +534,62 @@ fn attributes_of_a_file_that_its_owner_may_not_write_to_go_there_and_back() {
     world.recant("redo last").ok();
     after.assert_same(&world.manifest(), "and forward");
 }
+
+/// The times of folders come back as they were, in whatever parts a session goes onto the tree and off it.
+#[test]
+fn the_time_of_a_folder_comes_back_whatever_parts_it_was_changed_in() {
+    let scene = || {
+        let world = World::new();
+        world.write("d/f", "1").write("d/g", "1").write("k/4", "4").chmod("k", 0o755).write("t/in", "1");
+        for (s, name) in (1_000_000_000..).zip(["d", "k", "t", ""]) {
+            world.set_mtime(name, s, 7);
+        }
+        let before = world.manifest();
+        (world, before)
+    };
+    let go = |world: &World, id: &str, verbs: &[&str]| {
+        for words in verbs {
+            let (verb, path) = words.split_once(' ').unwrap_or((words, ""));
+            world.recant(&format!("{verb} {id} {path}")).ok();
+        }
+    };
+    // A folder that goes itself, after what lay in it.
+    let (world, before) = scene();
+    let id = world.begin();
+    world.recant(&format!("session delete -r {id} d")).ok();
+    go(&world, &id, &["commit d/f", "commit", "rollback"]);
+    before.assert_same(&world.manifest(), "a folder that went after its file");
+    go(&world, &id, &["redo d/g", "redo", "rollback d/f", "rollback"]);
+    before.assert_same(&world.manifest(), "and came back before it");
+
+    // One whose metadata is a change.
+    let parts: [&[&str]; 3] = [
+        &["commit k", "rollback k/y", "rollback k"],
+        &["commit k/y", "commit", "rollback k/y", "rollback"],
+        &["commit", "rollback k/y", "redo k/y", "rollback"],
+    ];
+    for verbs in parts {
+        let (world, before) = scene();
+        let id = world.begin();
+        world.stage_write(&id, "k/y", "new");
+        for words in ["chmod ID 0700 k", "delete ID k/4"] {
+            world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+        }
+        go(&world, &id, verbs);
+        before.assert_same(&world.manifest(), &verbs.join(", "));
+    }
+
+    // One of which the time alone is changed.
+    if !common::can_run() {
+        return common::skip("the time of a folder alone: no run here");
+    }
+    let (world, before) = scene();
+    world.call(["run", "--", "sh", "-c", "touch -d @5 t; echo y > k/y; echo y > d/y"]).run().ok();
+    go(&world, "last", &["commit"]);
+    let after = world.manifest();
+    assert_eq!(after.0[&b"t"[..]].mtime.0, 5);
+    go(&world, "last", &["rollback k/y", "rollback d/y"]);
+    before.assert_same(&world.manifest(), "path by path until all was out");
+    go(&world, "last", &["redo k/y", "redo d/y"]);
+    assert_eq!(world.manifest().0[&b"t"[..]].mtime.0, 5, "path by path until all was in");
+}

@@ -428,3 +428,32 @@ fn what_is_written_to_content_that_is_taken_back_at_once_is_named_and_kept() {
         scene.reset();
     }
 }
+
+/// A write in the tick of the clock in which it was put leaves the ctime as it is, and the mtime too where that is as young.
+#[test]
+fn the_fingerprint_of_what_was_put_proves_nothing_where_its_mtime_is_no_older() {
+    if !common::can_run() {
+        return common::skip("the fingerprint of what was put: no run here");
+    }
+    let world = common::World::new();
+    world
+        .call(["run", "--", "sh", "-c", "echo 1 > old; touch -d @1000000000 old; echo 1 > young; touch -d @4000000000 young"])
+        .run()
+        .ok();
+    // Late enough that no ctime is young any more when the manifest is written.
+    let late = |n: usize| format!("log:{0};run:{n}:sleep 0.1", world.root().join("steps").display());
+    for words in ["commit last", "rollback last"] {
+        world.recant(words).ok();
+    }
+    world.call(["redo", "last"]).env("RECANT_STEPS", late(0)).run().ok();
+    let steps = std::fs::read_to_string(world.root().join("steps")).expect("a log of steps");
+    let n = steps.lines().position(|step| step.contains("checkpoint/manifest.jsonl.new")).expect("the manifest") + 1;
+    world.recant("rollback last").ok();
+    world.call(["redo", "last"]).env("RECANT_STEPS", late(n)).run().ok();
+    let id = world.recant("show last --json").ok().json()["session"]["id"].as_str().expect("an id").to_owned();
+    let manifest = std::fs::read_to_string(world.session(&id).join("checkpoint/manifest.jsonl")).expect("the manifest");
+    for (name, racy) in [("old", false), ("young", true)] {
+        let line = manifest.lines().find(|line| line.contains(&format!("/{name}\""))).expect("a line");
+        assert_eq!(line.contains("\"racy\":true"), racy, "{line}");
+    }
+}

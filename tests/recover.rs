@@ -717,3 +717,19 @@ fn what_was_put_is_taken_back_only_if_neither_its_content_nor_its_attributes_wer
         }
     }
 }
+
+#[test]
+fn a_recovery_by_force_gives_back_the_times_of_folders_too() {
+    for verb in ["commit", "rollback"] {
+        for first in ["", "--force"] {
+            let scene = Scene::new(verb, false).interrupted();
+            scene.shell("printf theirs >> tree/edited");
+            if first.is_empty() {
+                scene.recover("").with(4);
+            }
+            scene.recover("--force").ok();
+            scene.before.assert_same(&scene.world.manifest(), verb);
+            scene.assert_over(verb);
+        }
+    }
+}

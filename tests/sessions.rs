@@ -890,3 +890,23 @@ fn what_somebody_removed_with_its_folder_is_gone_already_for_a_rollback() {
     before.assert_same(&world.manifest().without_folder_times(), &said.to_string());
     assert_eq!(world.status(&id), "rolled_back");
 }
+
+#[test]
+fn how_much_a_session_holds_follows_what_lies_in_it() {
+    let world = World::new();
+    let bytes = |field: &str| world.recant("list --json").ok().json()["sessions"][0][field].as_u64().unwrap();
+    world.write("a", vec![1; 100_000]).write("b", "old");
+    let id = world.begin();
+    world.stage_write(&id, "a", "new a").stage_write(&id, "b", "new");
+    for (words, held) in [("commit ID b", 5), ("commit ID a", 0), ("rollback ID b", 3), ("rollback ID", 8), ("redo ID", 0)] {
+        world.recant(&words.replace("ID", &id)).ok();
+        assert_eq!(bytes("held_bytes"), held, "{words}");
+    }
+    // What was overwritten by force lies beside the checkpoint.
+    let kept = bytes("checkpoint_bytes");
+    world.recant(&format!("rollback {id} b")).ok();
+    world.write("b", vec![2; 500_000]);
+    world.recant(&format!("redo {id} b --force")).ok();
+    world.recant(&format!("rollback {id} b")).ok();
+    assert!((100_000..=kept).contains(&bytes("checkpoint_bytes")), "{} of {kept}", bytes("checkpoint_bytes"));
+}

@@ -309,7 +309,9 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
     };
     let (rows, what): (Vec<Against>, &str) = match cause {
         engine::Error::Conflicts(conflicts) => {
-            let look = || format!("look with recant diff {}; --force goes on and keeps what it finds", id.tail());
+            // Under --force there are none left over which it goes on.
+            let force = if conflicts.iter().all(|c| c.forcible) { "; --force goes on and keeps what it finds" } else { "" };
+            let look = || format!("look with recant diff {}{force}", id.tail());
             problem.remedy = problem.remedy.or_else(|| Some(look()));
             (conflicts.iter().map(|c| Against { path: c.path.to_string(), why: c.why() }).collect(), "conflicts")
         }
@@ -397,7 +399,7 @@ fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
         }
         verb => out.note(format_args!("session {id}: {paths} {would}{}, {left} left", verb.past())),
     }
-    if report.verb == Verb::Commit && !dry_run {
+    if report.verb == Verb::Commit && !dry_run && done > 0 {
         let back = format!("recant rollback {}", id.tail());
         match report.kept {
             0 => out.note(format_args!("{back} takes it back")),

@@ -9,7 +9,7 @@ use super::problem::Problem;
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
 use crate::error::At;
 use crate::fs::dir::{Dir, Entry, Sort, stat_of};
-use crate::fs::path::AbsPath;
+use crate::fs::path::{AbsPath, Shown};
 use crate::fs::roots::Roots;
 use crate::session::change::Change;
 use crate::session::header::Checkpoint;
@@ -196,7 +196,11 @@ impl<'s> Sources<'s> {
                         let (dir, name) = self.session.split(&place)?;
                         open(dir.at(name), &original.state)?
                     }
-                    sort => Content::Gone(format!("it was a {}, which has no content", sort.map_or("name", sort_word))),
+                    sort => {
+                        let (what, session) = (sort.map_or("name", sort_word), self.session.dir.path().display());
+                        let place = Shown(&place);
+                        Content::Gone(format!("it was a {what}, which has no content to print; it is kept as {session}/{place}"))
+                    }
                 };
                 return Ok(Some((original.state.clone(), content)));
             }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::Error;
 use super::draft::Draft;
+use super::held::Held;
 use super::item::{Frame, Item, Opened};
 use super::job::{Rest, Verb, WantedTime};
 use super::journal::{Head, Journal};
@@ -174,6 +175,10 @@ impl Draft<'_> {
                 continue;
             }
             let wanted = wanted.get(&path).filter(|wanted| wanted.only_if.is_none_or(|left| left == stat.mtime));
+            // Somebody else has set it since, and no name in it changes.
+            if wanted.is_none() && !folders.contains_key(&path) {
+                continue;
+            }
             let new = mine.then_some(wanted.map_or(now, |wanted| wanted.mtime));
             let original = wanted.and_then(|wanted| wanted.original).unwrap_or(old);
             times.push(FolderTime { path, identity, old, new, original, own: false });
@@ -213,14 +218,18 @@ impl Draft<'_> {
             self.sides[item.index as usize] = item.side;
         }
         let mut header = self.session.header.sealing(&self.sides);
-        let moving = || items.iter().filter(|item| item.carries());
-        let moved: u64 = moving().filter_map(|item| item.from.as_ref()).map(|seen| seen.blocks).sum();
-        let came: u64 = moving().filter_map(|item| item.to.as_ref()).map(|seen| seen.blocks).sum();
+        let carried = || items.iter().filter(|item| item.carries());
         // Numbers for people, from a header that somebody may have garbled.
         let sizes = &mut header.sizes;
         if self.verb.inward() {
+            let came: u64 = carried().filter_map(|item| item.to.as_ref()).map(|to| to.state.size()).sum();
             (sizes.checkpoint, sizes.held) = (sizes.checkpoint.saturating_add(kept_bytes), sizes.held.saturating_sub(came));
         } else {
+            let moved: u64 =
+                carried().filter(|item| !item.forced).filter_map(|item| item.from.as_ref()).map(|from| from.state.size()).sum();
+            // What lies under `displaced/` was never counted.
+            let blobs = carried().filter(|item| matches!(item.held, Some(Held::Blob { .. })));
+            let came: u64 = blobs.filter_map(|item| item.to.as_ref()).map(|to| to.blocks).sum();
             (sizes.checkpoint, sizes.held) = (sizes.checkpoint.saturating_sub(came), sizes.held.saturating_add(moved));
         }
         header

@@ -18,6 +18,8 @@ pub struct Conflict {
     pub found: String,
     /// The session that put it there, where one did: it has to go first.
     pub by: Option<String>,
+    /// `--force` goes on over it, and keeps what it finds.
+    pub forcible: bool,
 }
 
 impl Conflict {
@@ -28,12 +30,17 @@ impl Conflict {
         if expected == found {
             (expected, found) = (format!("{expected} as it was"), format!("{found} with another {difference}"));
         }
-        Self { path: path.clone(), expected, found, by: None }
+        Self { path: path.clone(), expected, found, by: None, forcible: false }
     }
 
     /// With words of its own.
     pub fn said(path: &AbsPath, expected: &str, found: &str) -> Self {
-        Self { path: path.clone(), expected: expected.into(), found: found.into(), by: None }
+        Self { path: path.clone(), expected: expected.into(), found: found.into(), by: None, forcible: false }
+    }
+
+    /// The same where `--force` goes on, if it does.
+    pub fn forcible(self, forcible: bool) -> Self {
+        Self { forcible, ..self }
     }
 }
 

@@ -12,7 +12,7 @@ use super::journal::{Journal, displaced, made_for};
 use super::prepare::Hands;
 use super::reach::{Named, Reach, open, parent_of};
 use super::step::{Act, Spot, Step};
-use super::undo::{Left, Whose, clean, holds, undo_step, whose};
+use super::undo::{Left, Whose, clean, holds, restore_times, standing_times, undo_step, whose};
 use super::{Error, facts, in_place, meta};
 use crate::checkpoint::manifest::{Kept, Original, Reading, Writing, name_written};
 use crate::error::At;
@@ -52,6 +52,7 @@ pub(super) fn decide(fs: &Fs, store: &Store, session: &Session, mut journal: Jou
         refuse_what_cannot_be_kept(&mut reach, &journal, how)?;
         if journal.head.decided.is_none() {
             note_metadata(&mut reach, &mut journal)?;
+            journal.head.times = standing_times(&mut reach, &journal)?;
         }
         journal.head.decided = Some(how);
         journal.write_new(fs, store)?.replace(fs, store, session.id())?;
@@ -126,6 +127,9 @@ pub(super) fn carry_out(fs: &Fs, store: &Store, session: &Session, journal: &Jou
         left.extend(why.map(|why| Left { path: step.path.clone(), why }));
     }
     left.reverse();
+    if how == Decision::Force {
+        restore_times(fs, &mut reach, journal, &journal.head.times)?;
+    }
     // D4: where things are kept now before where they were (folder: not caught here, as a rename that no sync has ordered shows the
     // object under its old name, or under both).
     let folder = reach.held(&displaced_below(journal)).at("open the folder", session.dir.path().display())?;

@@ -146,7 +146,7 @@ impl<'s> Draft<'s> {
             item.planning.as_it_is = on_conflict == OnConflict::Keep || set_back.contains(&to.print.identity);
             if !item.planning.as_it_is {
                 let found = "other metadata, set since through another name of the file";
-                self.conflicts.push(Conflict::said(&item.path, "the kept original as it was", found));
+                self.conflicts.push(Conflict::said(&item.path, "the kept original as it was", found).forcible(true));
             }
         }
     }

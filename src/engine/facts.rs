@@ -1,5 +1,6 @@
 //! What is written down of an operation beside its journal: the manifest of what is in, and that of what `--force` overwrote.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 
 use super::Error;
@@ -12,12 +13,12 @@ use crate::checkpoint::manifest::{FolderTime, Kept, Original, Reading, Writing, 
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
-use crate::fs::path::Shown;
+use crate::fs::path::{AbsPath, Shown};
 use crate::session::log;
 use crate::session::sides::Side;
 use crate::session::store::{Session, Store};
 use crate::tree::look;
-use crate::tree::state::Fingerprint;
+use crate::tree::state::{Fingerprint, State, What};
 
 /// The folder of a session's checkpoint.
 pub(super) fn folder(session: &Session) -> Result<Dir, Error> {
@@ -34,6 +35,7 @@ pub(super) fn write_manifest(
     folder: &Dir,
     put: Option<&[Option<Time>]>,
 ) -> Result<File, Error> {
+    let known = known_times(session, journal)?;
     let mut old = Reading::open(&session.dir)?;
     let mut new = Writing::begin(fs, folder)?;
     // Where nothing stays in, no line stays.
@@ -48,7 +50,7 @@ pub(super) fn write_manifest(
         }
         if item.side == Side::In {
             let put = put.and_then(|put| put_print(item, put[i]));
-            new.original(&original(item, put))?;
+            new.original(&as_it_was(original(item, put), &known))?;
         }
     }
     while let Some(original) = next {
@@ -56,6 +58,9 @@ pub(super) fn write_manifest(
         next = old.next()?;
     }
     let mut times = old.folder_times()?;
+    for item in journal.items.iter().filter(|_| !journal.head.verb.inward()) {
+        times.extend(came_back(item, times.get(&item.path)));
+    }
     for time in journal.head.times.iter().filter(|time| !time.own) {
         let known = times.remove(&time.path);
         let Some(left) = time.new else { continue };
@@ -67,6 +72,34 @@ pub(super) fn write_manifest(
         times.insert(time.path.clone(), FolderTime { path: time.path.clone(), old, left, committed });
     }
     Ok(new.end(times.values())?)
+}
+
+/// What an earlier part of the session has noted of folders, where one of them is an original now.
+fn known_times(session: &Session, journal: &Journal) -> Result<BTreeMap<AbsPath, FolderTime>, Error> {
+    let is_needed = |item: &Item| item.side == Side::In && item.was_folder();
+    Ok(if journal.items.iter().any(is_needed) { Reading::open(&session.dir)?.folder_times()? } else { BTreeMap::new() })
+}
+
+/// The original of a folder that an earlier part of the session had worked in: its time is the one from before that.
+fn as_it_was(mut original: Original, known: &BTreeMap<AbsPath, FolderTime>) -> Original {
+    if let (Some(State { what: What::Folder, meta }), Some(known)) = (&mut original.state, known.get(&original.path))
+        && meta.mtime == known.left
+    {
+        meta.mtime = known.old;
+    }
+    original
+}
+
+/// A folder that a rollback has brought back, or set back, with its time: that of what lies in it and comes back later changes it again.
+fn came_back(item: &Item, known: Option<&FolderTime>) -> Option<(AbsPath, FolderTime)> {
+    let (to, is_set) = (item.to.as_ref().filter(|to| to.state.is_folder())?, item.act == Act::SetMeta);
+    if !item.moves() && !is_set {
+        return None;
+    }
+    let mtime = to.state.meta.mtime;
+    let committed = known.map(|known| known.committed).or(item.from.as_ref().map(|from| from.state.meta.mtime));
+    let time = FolderTime { path: item.path.clone(), old: mtime, left: mtime, committed: committed.unwrap_or(mtime) };
+    Some((item.path.clone(), time))
 }
 
 /// The line of an item.
@@ -120,10 +153,14 @@ pub(super) fn last_noted(store: &Store, journal: &Journal) -> Result<Option<Stri
     Ok(entries.iter().rev().find(of_it).map(|entry| entry.result.clone()))
 }
 
-/// The fingerprint of what recant put there, which had the ctime `then` right after that.
+/// The fingerprint of what recant put there, which had the ctime `then` right after that. A write in the same tick of the clock leaves
+/// that as it is: its mtime tells of it, but for one that is as young.
 fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
     let to = item.to.as_ref().filter(|_| item.act != Act::Stay)?;
-    then.map(|ctime| look::fingerprint_of(to.print.identity, ctime))
+    then.map(|ctime| {
+        let print = look::fingerprint_of(to.print.identity, ctime);
+        Fingerprint { racy: print.racy || look::is_young(to.state.meta.mtime, ctime), ..print }
+    })
 }
 
 /// `commit --force` takes what it found as the `before`: rollback gives that back. Where the inode stays, its content is

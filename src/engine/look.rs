@@ -260,7 +260,11 @@ impl<'r> Eye<'r> {
         match (&mv.from, &mv.to) {
             (None, _) => Verdict::Go,
             (Some(_), None) if !self.is_commit() => Verdict::AlreadySo,
-            (from, _) => self.conflict(Conflict::of(&mv.path, from, &None, Difference::Presence)),
+            (from, to) => match self.conflict(Conflict::of(&mv.path, from, &None, Difference::Presence)) {
+                // What is wanted has no folder to be in.
+                Verdict::Conflict(conflict) => Verdict::Conflict(conflict.forcible(to.is_none())),
+                verdict => verdict,
+            },
         }
     }
 
@@ -270,7 +274,7 @@ impl<'r> Eye<'r> {
 
     fn conflict(&self, conflict: Conflict) -> Verdict {
         match self.on_conflict {
-            OnConflict::Stop => Verdict::Conflict(conflict),
+            OnConflict::Stop => Verdict::Conflict(conflict.forcible(true)),
             OnConflict::Keep => Verdict::Keep,
         }
     }
@@ -333,9 +337,15 @@ impl<'r> Eye<'r> {
                 self.conflict(Conflict::said(&mv.path, "content that is known", "content that cannot be told"))
             }
         };
-        if matches!(looked.verdict, Verdict::Keep) && self.cannot_keep(mv, seen.as_ref()) {
-            let state = seen.as_ref().map(|seen| seen.state.clone());
-            looked.verdict = Verdict::Conflict(Conflict::of(&mv.path, &mv.from, &state, Difference::Kind));
+        if self.cannot_keep(mv, seen.as_ref()) {
+            match &mut looked.verdict {
+                Verdict::Keep => {
+                    let state = seen.as_ref().map(|seen| seen.state.clone());
+                    looked.verdict = Verdict::Conflict(Conflict::of(&mv.path, &mv.from, &state, Difference::Kind));
+                }
+                Verdict::Conflict(conflict) => conflict.forcible = false,
+                _ => {}
+            }
         }
         match looked.verdict {
             Verdict::Keep if mv.in_place => learn_content(&found, mv, looked),

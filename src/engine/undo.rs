@@ -1,6 +1,8 @@
 //! Undo: the steps of a journal taken back, last first. Where each object lies tells what was done; undoing twice is
 //! harmless. What somebody else has put or changed meanwhile is left alone and named (I8).
 
+use std::rc::Rc;
+
 use super::durable::{NEW_HEADER, sync_folder, sync_folder_of, sync_touched};
 use super::item::{Turn, number};
 use super::journal::{Draft, Head, Journal, made_for};
@@ -10,7 +12,7 @@ use super::{Error, facts, in_place, meta, reserve};
 use crate::checkpoint::manifest::{self, Former};
 use crate::error::{At, Failure, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Sort, leads_nowhere};
+use crate::fs::dir::{Dir, Sort, leads_nowhere};
 use crate::fs::lease::{Writers, writers};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
@@ -67,6 +69,7 @@ pub fn undo(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Res
 
 fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begun: usize) -> Result<Vec<Left>, Error> {
     let mut reach = Reach::of(&session.dir, journal)?;
+    let times = if journal.head.remnant { standing_times(&mut reach, journal)? } else { journal.head.times.clone() };
     let mut left = Vec::new();
     for turn in journal.turns.iter().take(begun).rev() {
         let step = journal.step(*turn);
@@ -76,35 +79,38 @@ fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begu
         }
     }
     left.reverse();
-    restore_times(fs, &mut reach, journal)?;
+    restore_times(fs, &mut reach, journal, &times)?;
     // The next manifest gets its name beside the header's, and after a cut may have it alone.
     let checkpoint = facts::folder(session)?;
     Former::new(fs, &checkpoint, journal.head.generation).put_back()?;
     sync_touched(fs, &mut reach, journal, &[])?;
     if left.is_empty() {
-        clean(fs, session, &journal.made(), &journal.head.times)?;
+        clean(fs, session, &journal.made(), &times)?;
         Journal::remove(fs, store, session.id())?;
     } else {
-        leave_remnant(fs, store, session, journal, left.iter().map(|(turn, _)| *turn).collect())?;
+        leave_remnant(fs, store, session, journal, left.iter().map(|(turn, _)| *turn).collect(), times)?;
     }
     Ok(left.into_iter().map(|(_, left)| left).collect())
 }
 
 /// A journal of what could not be taken back, in place of the whole one.
-fn leave_remnant(fs: &Fs, store: &Store, session: &Session, journal: &Journal, left: Vec<Turn>) -> Result<(), Error> {
+fn leave_remnant(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    journal: &Journal,
+    left: Vec<Turn>,
+    times: Vec<FolderTime>,
+) -> Result<(), Error> {
     let is_left = |turn: Turn| left.contains(&turn);
     let stays = |i: usize| [Turn::Take, Turn::Move, Turn::Finish].iter().any(|turn| is_left(turn(number(i))));
     let (kept, undone): (Vec<usize>, Vec<usize>) = (0..journal.items.len()).partition(|i| stays(*i));
     let frame = journal.frame();
     let gone: Vec<Spot> = undone.iter().flat_map(|i| made_for(&frame, &journal.items[*i])).collect();
-    clean(fs, session, &gone, &journal.head.times)?;
+    clean(fs, session, &gone, &times)?;
     let opened = (0..journal.head.opened.len()).filter(|i| is_left(Turn::Open(number(*i))) || is_left(Turn::Close(number(*i))));
-    let head = Head {
-        remnant: true,
-        times: Vec::new(),
-        opened: opened.map(|i| journal.head.opened[i].clone()).collect(),
-        ..journal.head.clone()
-    };
+    let head =
+        Head { remnant: true, times, opened: opened.map(|i| journal.head.opened[i].clone()).collect(), ..journal.head.clone() };
     let items = kept.into_iter().map(|i| journal.items[i].clone()).collect();
     Journal::new(head, items).write_new(fs, store)?.replace(fs, store, session.id())
 }
@@ -173,8 +179,21 @@ pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTi
     Ok(())
 }
 
-fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+/// Of what was left, the times of folders that are as they were before the operation, as the first undo gave them back: one that somebody
+/// has changed since is his.
+pub(super) fn standing_times(reach: &mut Reach, journal: &Journal) -> Result<Vec<FolderTime>, Error> {
+    let mut standing = Vec::new();
     for time in &journal.head.times {
+        let Some(dir) = folder_of(&mut reach.roots, time)? else { continue };
+        if dir.stat().at("look at", &time.path)?.mtime == time.old {
+            standing.push(time.clone());
+        }
+    }
+    Ok(standing)
+}
+
+pub(super) fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal, times: &[FolderTime]) -> Result<(), Error> {
+    for time in times {
         put_back_time(fs, &mut reach.roots, time)?;
     }
     // Folders that went and are back: their children's steps have changed their times.
@@ -189,17 +208,23 @@ fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Er
 }
 
 fn put_back_time(fs: &Fs, roots: &mut Roots, time: &FolderTime) -> Result<(), Error> {
-    let dir = match roots.folder(&time.path) {
-        Ok(dir) => dir,
-        Err(error) if leads_nowhere(&error) => return Ok(()),
-        Err(error) => return Err(error).at("open the folder", &time.path).map_err(Error::from),
-    };
-    let stat = dir.stat().at("look at", &time.path)?;
-    if look::identity(&stat) != time.identity || stat.mtime == time.old {
+    let Some(dir) = folder_of(roots, time)? else { return Ok(()) };
+    if dir.stat().at("look at", &time.path)?.mtime == time.old {
         return Ok(());
     }
     ignore_not_mine(fs.set_mtime(dir.at(b"."), time.old)).at("set the time of", &time.path)?;
     Ok(())
+}
+
+/// The folder whose time it is, while it is that.
+fn folder_of(roots: &mut Roots, time: &FolderTime) -> Result<Option<Rc<Dir>>, Error> {
+    let dir = match roots.folder(&time.path) {
+        Ok(dir) => dir,
+        Err(error) if leads_nowhere(&error) => return Ok(None),
+        Err(error) => return Err(error).at("open the folder", &time.path).map_err(Error::from),
+    };
+    let stat = dir.stat().at("look at", &time.path)?;
+    Ok((look::identity(&stat) == time.identity).then_some(dir))
 }
 
 /// The time of somebody else's folder (`/tmp`) cannot be set, nor any where a file system (FUSE) has no call for it: the one of this

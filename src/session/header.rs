@@ -42,12 +42,12 @@ pub enum Checkpoint {
     Pruned,
 }
 
-/// Bytes of content, holes not counted.
+/// How much it takes, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sizes {
-    /// In `held/`.
+    /// Bytes of content in `held/`.
     pub held: u64,
-    /// In `checkpoint/`.
+    /// Bytes on disk of content in `checkpoint/`.
     pub checkpoint: u64,
 }
 

@@ -473,13 +473,13 @@ fn holds_content(change: &Change) -> bool {
     matches!(change.after, Some(State { what: What::File { .. }, .. })) && !change.in_place()
 }
 
-/// The bytes of those objects that are needed, and the names of the others.
+/// The bytes of content of those objects that are needed, and the names of the others.
 fn sort_out(objects: &Dir, needed: &BTreeSet<u32>) -> Result<(u64, Vec<Vec<u8>>), Error> {
     let (mut bytes, mut gone) = (0, Vec::new());
     for name in objects.names().at("list", objects.path().display())? {
         let n = std::str::from_utf8(&name).ok().and_then(|name| name.parse().ok());
         if n.is_some_and(|n| needed.contains(&n)) {
-            bytes += objects.at(&name).stat().at("look at", objects.at(&name))?.map_or(0, |stat| stat.blocks * 512);
+            bytes += objects.at(&name).stat().at("look at", objects.at(&name))?.map_or(0, |stat| stat.size);
         } else {
             gone.push(name);
         }

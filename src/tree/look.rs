@@ -32,10 +32,14 @@ pub fn fingerprint(stat: &Stat) -> Fingerprint {
 
 /// The same of what a stat has told, written down now.
 pub fn fingerprint_of(identity: Identity, ctime: Time) -> Fingerprint {
-    let nanos = |t: Time| i128::from(t.s) * 1_000_000_000 + i128::from(t.ns);
     // A ctime in the future (the clock was set back) is as doubtful as a young one.
-    let racy = nanos(crate::fs::now()) - nanos(ctime) < GRANULARITY_NS;
-    Fingerprint { identity, ctime, racy }
+    Fingerprint { identity, ctime, racy: is_young(ctime, crate::fs::now()) }
+}
+
+/// Whether a time is so close to another one, or behind it, that something between the two may have left no trace in it.
+pub fn is_young(time: Time, then: Time) -> bool {
+    let nanos = |t: Time| i128::from(t.s) * 1_000_000_000 + i128::from(t.ns);
+    nanos(then) - nanos(time) < GRANULARITY_NS
 }
 
 /// Which object a stat is of.
