@@ -954,3 +954,21 @@ fn a_folder_of_which_the_time_alone_differs_gets_that_back() {
     let said = restore(&world, "0 f").ok();
     assert!(said.stderr().contains("it is as snapshot 0 has it"), "{said}");
 }
+
+/// Each as git check-ignore has it.
+#[test]
+fn rules_are_read_as_git_reads_its_own() {
+    let world = World::new();
+    let rules = "\u{feff}first\n!\n*.{o,a}\n[[:digit:]]x\n[![:alpha:]]y\n\\{z\n[{]w\n!/\n/\n*[[:punct:]]v\n";
+    world.write(".recantignore", rules);
+    let out = ["first", "n.{o,a}", "7x", "7y", "{z", "{w", "d/.v"];
+    let taken = ["n.o", "n.a", "ax", "by", "z", "{x", "d/v"];
+    world.mkdir("d");
+    out.iter().chain(&taken).for_each(|name| std::fs::write(world.path(name), "x").expect("a write"));
+    number(&world, "");
+    let held = world.recant("snapshot show 0 --all --json").ok().json();
+    let held: Vec<&str> = held["paths"].as_array().expect("paths").iter().filter_map(|path| path.as_str()).collect();
+    let is_held = |name: &str| held.iter().any(|path| path.ends_with(&format!("/{name}")));
+    assert_eq!(out.iter().filter(|name| is_held(name)).collect::<Vec<_>>(), Vec::<&&str>::new(), "left out");
+    assert_eq!(taken.iter().filter(|name| !is_held(name)).collect::<Vec<_>>(), Vec::<&&str>::new(), "taken");
+}
