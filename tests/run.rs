@@ -812,6 +812,60 @@ fn a_folder_that_was_renamed_after_something_in_it_was_removed_can_be_removed_by
     }
 }
 
+/// What a container engine keeps in the layers that it mounts: overlayfs shows none of it in a run.
+#[test]
+fn what_overlayfs_leaves_in_layers_on_the_tree_is_exact_or_named() {
+    each(|desk| {
+        let prefix = if desk.who == Who::Root { "trusted" } else { "user" };
+        if !has("setfattr") {
+            return;
+        }
+        let mark = |value: &str, path: &str| format!("setfattr -n {prefix}.overlay.recant-test -v {value} {path}");
+        let script = format!(
+            "mkdir -p u/d c; echo f > u/d/f; echo g > g; echo h > h; ln h i; echo r > r; {}; {}; {}; {}; {}; {}",
+            mark("y", "u"),
+            mark("z", "u/d"),
+            mark("f", "u/d/f"),
+            mark("g", "g"),
+            mark("c", "c"),
+            mark("h", "h"),
+        );
+        if desk.give(desk.world.program("sh", ["-ec", &script])).cwd(desk.world.tree()).run().status != 0 {
+            return eprintln!("skipped: {:?}: no {prefix}.overlay. xattrs can be set here", desk.who);
+        }
+        let before = desk.world.manifest();
+        // The same as bare: what is changed keeps what the command did not see, and what is removed takes it along.
+        let script = "rm -r u; chmod 700 c; echo more >> g; chmod 600 h; echo n > c/n";
+        let copy = desk.copy();
+        desk.bare(&copy, script);
+        let since = SystemTime::now() - Duration::from_secs(60);
+        let wanted = settled(manifest(&copy), since);
+        let said = desk.held("--commit", script).run().ok();
+        assert!(!said.stderr().contains("conflict"), "{said}");
+        settled(desk.world.manifest(), since).assert_same(&wanted, "committed");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+        if desk.who == Who::User {
+            return;
+        }
+        // A renamed folder takes along what can be in an upper.
+        desk.bare(&copy, "rm -r c; cp -a ../tree/. .; mv u v; echo n > v/d/n");
+        let wanted = settled(manifest(&copy), since);
+        if desk.world.program("sh", ["-ec", "mknod u/w c 0 0; mknod u/d/gone c 0 0"]).cwd(desk.world.tree()).run().status != 0 {
+            return eprintln!("skipped: a device 0:0 can not be made here");
+        }
+        let before = desk.world.manifest();
+        let said = desk.held("--commit", "mv u v; echo n > v/d/n").run().ok();
+        for path in ["u/w", "u/d/gone"] {
+            let line = format!("{}: a device 0:0", desk.world.path(path).display());
+            assert!(said.stderr().contains(&line), "{line}: {said}");
+        }
+        settled(desk.world.manifest(), since).assert_same(&wanted, "renamed");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back again");
+    });
+}
+
 #[test]
 fn git_mv_and_python_rename_an_old_folder_in_a_run_of_root() {
     if !is_root() {
