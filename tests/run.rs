@@ -312,6 +312,25 @@ fn inside_a_run_a_run_just_runs_and_the_tree_is_not_recant_s() {
 }
 
 #[test]
+fn a_command_that_stopped_itself_goes_on_with_recant() {
+    each(|desk| {
+        let mut command = desk.held("--commit", "kill -STOP $$; echo on > went").command();
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let is_stopped = || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
+            stat.rsplit(") ").next().unwrap().starts_with('T')
+        };
+        until("recant stops with its command", is_stopped);
+        // To recant alone, as somebody does who knows of no other process.
+        rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+        until("the command goes on", || child.try_wait().unwrap().is_some());
+        assert!(child.wait().unwrap().success());
+        assert_eq!(desk.world.read("went"), "on\n");
+    });
+}
+
+#[test]
 fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the_next_verb() {
     each(|desk| {
         for verb in ["diff", "commit", "show"] {
