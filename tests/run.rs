@@ -507,6 +507,27 @@ fn metadata_of_a_file_made_right_before_the_run_comes_off_whatever_its_ctime_is_
 }
 
 #[test]
+fn a_file_of_several_names_that_gets_a_further_one_is_said_to_be_parted_from_the_others() {
+    each(|desk| {
+        let before = desk.made("echo 1 > f; ln f fl; ln f fm; mkdir src; echo s > src/s; cp -al src bak; echo x > x");
+        for (script, parted) in [("ln f fn", "f"), ("cp -al src bak2; ln x y", "src/s")] {
+            desk.run(script).ok();
+            let id = desk.ids().pop().unwrap();
+            let said = desk.recant(&format!("show {id} --json")).ok().json();
+            let rows = said["changes"].as_array().unwrap().iter();
+            let broken: Vec<_> = rows.filter(|row| row["link_broken"] == true).map(|row| row["path"].clone()).collect();
+            assert_eq!(broken, [desk.world.path(parted).display().to_string()], "{said:#}");
+            let said = desk.recant(&format!("diff {id}")).ok();
+            assert!(said.stdout().contains("link broken"), "{said}");
+            desk.recant(&format!("commit {id}")).ok();
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&before, script);
+            desk.recant(&format!("discard {id}")).ok();
+        }
+    });
+}
+
+#[test]
 fn a_command_without_network_has_a_loopback_alone() {
     if !has("python3") {
         return;

@@ -231,7 +231,8 @@ impl Found<'_> {
         let is_linked = new.nlink > 1 && new.sort != Sort::Folder;
         if is_linked {
             let change = change(path, before, Some(after), marks);
-            self.groups.entry((new.dev, new.ino)).or_default().push(Linked { change, moves: !same, counts: !equal });
+            let has_others = old.is_some_and(|(_, stat)| stat.sort == Sort::File && stat.nlink > 1);
+            self.groups.entry((new.dev, new.ino)).or_default().push(Linked { change, moves: !same, counts: !equal, has_others });
         } else if equal {
             self.hides.push(path.clone());
         } else {
