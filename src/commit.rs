@@ -16,7 +16,7 @@ use crate::session::change::{Change, FolderTime};
 use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::session::store::Session;
-use crate::tree::state::{State, What};
+use crate::tree::state::{Object, State, What};
 
 /// What a commit or redo is asked for.
 pub struct Request<'a> {
@@ -125,11 +125,18 @@ fn chosen(
     let changes = session.changes()?;
     let rules = Rules {
         may: &|i| starts(sides[i]),
-        // A folder that the session makes is needed by what lies under it.
-        needed: &|i| !sides[i].is_in() && changes.list[i].after.as_ref().is_some_and(State::is_folder),
+        // A folder that the session makes is needed by what lies under it, one that it changes is not.
+        needed: &|i| {
+            let change = &changes.list[i];
+            !sides[i].is_in() && is_folder(&change.after) && !is_folder(&change.before.object)
+        },
         lies: &|i| Session::held_at(&changes.list[i], sides[i], run),
     };
     choose(session, &changes, paths, &rules).map(Some)
+}
+
+fn is_folder(object: &Object) -> bool {
+    object.as_ref().is_some_and(State::is_folder)
 }
 
 /// The moves of a commit or redo.

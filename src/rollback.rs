@@ -9,7 +9,7 @@ use crate::fs::path::AbsPath;
 use crate::session::change::Change;
 use crate::session::sides::Side;
 use crate::session::store::Session;
-use crate::tree::state::State;
+use crate::tree::state::{Object, State};
 
 /// The job of taking a session back: all of it, or `paths`, what lies under them, and the folders that they need.
 ///
@@ -39,7 +39,12 @@ fn chosen(session: &Session, paths: &[AbsPath], sides: &[Side]) -> Result<Option
     let manifest = Manifest::read(&session.dir)?;
     let rules = Rules {
         may: &|i| sides[i].is_in(),
-        needed: &|i| sides[i].is_in() && changes.list[i].before.object.as_ref().is_some_and(State::is_folder),
+        // A folder that the session took away is needed by what lay under it, one that it changed is not.
+        needed: &|i| {
+            let change = &changes.list[i];
+            let is_folder = |object: &Object| object.as_ref().is_some_and(State::is_folder);
+            sides[i].is_in() && is_folder(&change.before.object) && !is_folder(&change.after)
+        },
         lies: &|i| manifest.originals.get(&changes.list[i].path).and_then(Original::place),
     };
     choose(session, &changes, paths, &rules).map(Some)

@@ -576,3 +576,15 @@ fn errors_in_json_are_one_object_on_standard_error() {
         assert!(error["message"].is_string() && error.get("state").is_some() && error.get("remedy").is_some(), "{said}");
     }
 }
+
+#[test]
+fn what_is_recant_s_own_is_neither_completed_nor_in_a_manual() {
+    let world = World::new();
+    for shell in ["bash", "zsh", "fish", "elvish"] {
+        let text = world.call(["completions", shell]).run().ok().stdout();
+        let words: Vec<&str> =
+            text.split(|c: char| !c.is_alphanumeric()).filter(|word| ["rollback", "far"].contains(word)).collect();
+        assert!(!words.is_empty() && !words.contains(&"far"), "{shell}: {words:?}");
+    }
+    world.call(["man", "far"]).run().with(2);
+}

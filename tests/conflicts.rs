@@ -627,3 +627,50 @@ fn a_mode_that_is_set_already_at_redo_goes_off_and_on_again() {
     world.recant(&format!("redo {id}")).ok();
     after.assert_same(&world.manifest(), "made again");
 }
+
+/// What `--force` found is a `before` once it is committed, and not a moment sooner: taken back, it conflicts as it did.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_forced_commit_that_was_undone_leaves_every_conflict_as_it_was() {
+    if !common::can_run() {
+        return common::skip("a forced commit that was undone: no run here");
+    }
+    for command in ["echo bbbbbbb > f", "rm f", "chmod 600 f"] {
+        let world = World::new();
+        world.write("f", "aaaa").chmod("f", 0o644).set_mtime("f", 1_000_000_000, 7);
+        world.call(["run", "--", "sh", "-c", command]).run().ok();
+        // As long as what is expected there.
+        world.write("f", "cccc");
+        let theirs = world.manifest();
+        world.recant("commit last").with(3);
+        for n in 1.. {
+            let said = world.call(["commit", "last", "--force"]).env("RECANT_STEPS", format!("fail:{n}:5")).run();
+            if said.status != 1 {
+                assert!([0, 7].contains(&said.status), "sealed, it is not undone any more: {said}");
+                break;
+            }
+            let what = format!("{command}, failed at step {n}: {said}");
+            theirs.assert_same(&world.manifest(), &what);
+            let again = world.recant("commit last");
+            assert_eq!(again.status, 3, "{what}\n{again}");
+            theirs.assert_same(&world.manifest(), &what);
+        }
+    }
+}
+
+#[test]
+fn a_named_path_brings_no_metadata_of_the_folders_above_it_along() {
+    let world = World::new();
+    world.write("k/a", "old").chmod("k", 0o755);
+    let before = world.manifest().without_folder_times();
+    let id = world.begin();
+    world.stage_write(&id, "k/a", "new").stage_write(&id, "made/b", "new");
+    world.recant(&format!("session chmod {id} 0777 k")).ok();
+    world.recant(&format!("commit {id} k/a made/b")).ok();
+    assert_eq!((mode(&world, "k"), world.read("k/a"), world.read("made/b")), (0o755, "new".into(), "new".into()));
+    world.recant(&format!("commit {id}")).ok();
+    let said = world.recant(&format!("rollback {id} k/a"));
+    assert_eq!((mode(&world, "k"), world.read("k/a")), (0o777, "old".into()), "{said}");
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest().without_folder_times(), "all of it");
+}

@@ -319,3 +319,20 @@ fn recovery_killed_before_any_step_is_ended_by_the_next_one() {
         }
     }
 }
+
+#[test]
+fn so_it_is_with_metadata_that_is_set_under_several_names_of_a_file() {
+    let make = || {
+        let world = World::on(&std::env::temp_dir());
+        world.write("one", "linked").link("one", "two").link("one", "three").chmod("one", 0o644);
+        let before = world.manifest();
+        let id = world.begin();
+        for words in ["chmod ID 0600 one", "chmod ID 0600 two", "chmod ID 0600 three"] {
+            stage(&world, &id, words);
+        }
+        Scene { world, id, before }
+    };
+    let commit = |scene: &Scene| drop(scene.after());
+    assert!(sweep(&make, &|_| {}, "commit", "pending", "committed") > 10);
+    sweep(&make, &commit, "rollback", "committed", "rolled_back");
+}

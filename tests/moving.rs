@@ -485,12 +485,14 @@ fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
         ("a length that lies", huge),
         ("a later version", later),
         ("something else", b"#!/bin/sh\nexit\n".to_vec()),
+        ("a short line", b"hi\n".to_vec()),
         ("nothing", Vec::new()),
     ];
     for (what, bytes) in cases {
         let said = there.call(["session", "import"]).stdin(bytes).run();
         assert_eq!(said.status, 1, "{what}: {said}");
         assert!(!said.stderr().contains("panicked"), "{what}: {said}");
+        assert_eq!(said.stderr().contains("of version"), what == "a later version", "{what}: {said}");
         assert_eq!(sessions(&there), own, "{what}: {said}");
         before.assert_same(&common::manifest(there.root()).without_folder_times(), what);
     }

@@ -664,3 +664,56 @@ fn a_folder_that_somebody_filled_is_kept_by_no_forced_recovery_between_two_file_
     assert_eq!(scene.world.read("edited"), "old");
     scene.assert_over("by force, when it was moved away");
 }
+
+#[test]
+fn readers_call_an_operation_that_was_cut_off_interrupted_and_never_damage() {
+    for n in (1..).step_by(2) {
+        let world = World::new();
+        world.write("f", "old");
+        let id = world.begin();
+        world.stage_write(&id, "f", "new").stage_write(&id, "made", "made");
+        let killed = world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let mut refused = 0;
+        for words in [&["diff", &*id][..], &["cat", &id, "f"], &["cat", &id, "f", "--before"], &["cat", &id, "made"]] {
+            let said = world.call(words).run();
+            assert!([0, 7].contains(&said.status), "killed before step {n}: {said}");
+            assert!(said.status == 0 || said.stderr().contains(&format!("recant recover {id}")), "{said}");
+            refused += i32::from(said.status == 7);
+        }
+        if killed.status == 0 {
+            assert!(n > 10 && refused == 0, "{n} steps: {killed}");
+            world.call(["rollback", &id]).run().ok();
+            world.call(["discard", &id, "-y"]).run().ok();
+            let said = world.call(["cat", &id, "made"]).run().with(1);
+            assert!(said.stderr().contains("is discarded"), "{said}");
+            break;
+        }
+    }
+}
+
+/// Whatever somebody did to what was put there is his, also where neither size nor time nor mode tells of it.
+#[test]
+fn what_was_put_is_taken_back_only_if_neither_its_content_nor_its_attributes_were_changed() {
+    let write = "touch -r tree/F ref; sleep 0.1; printf NEW > tree/F; touch -r ref tree/F";
+    for deed in ["setfattr -n user.mine -v 1 tree/F", write] {
+        for (verb, name) in [("commit", "edited"), ("commit", "new"), ("rollback", "edited"), ("rollback", "gone")] {
+            let scene = Scene::new(verb, false).interrupted();
+            // Old enough that the fingerprints are not doubtful.
+            let deed = deed.replace("tree/F", &format!("tree/{name}"));
+            let (deed, theirs) = match verb {
+                "rollback" => (deed.replace("NEW", if name == "gone" { "AWAY" } else { "OLD" }), "AWAY OLD"),
+                _ => (deed, "NEW"),
+            };
+            scene.shell(&deed);
+            let put = scene.world.manifest().0[name.as_bytes()].clone();
+            let said = scene.recover("").with(4);
+            assert!(said.stdout().contains(&format!("{} (somebody changed", scene.world.path(name).display())), "{deed}: {said}");
+            assert_eq!(scene.world.manifest().0.get(name.as_bytes()), Some(&put), "{deed}: {said}");
+            scene.recover("--force").ok();
+            scene.assert_over(&deed);
+            assert!(!deed.contains("printf") || theirs.contains(&scene.displaced(name)), "{deed}");
+            let again = scene.world.recant(&format!("{verb} {}", scene.id));
+            assert_ne!(again.status, 5, "no content that somebody changed is held: {deed}: {again}");
+        }
+    }
+}

@@ -183,6 +183,17 @@ fn the_last_session_is_this_side_s_and_none_of_each_machine_s_own() {
     let nowhere = scene.world.root().join("no-store");
     let said = scene.world.call(["-H", "a,b", "rollback", "last"]).env("RECANT_STORE", &nowhere).run().with(1);
     assert!(said.stderr().contains("'last' of this machine") && said.stderr().contains("recant -H a list"), "{said}");
+    // Verbs that each machine carries out by itself would each mean another one.
+    for words in [
+        &["-y", "discard", "last"][..],
+        &["confirm", "last"],
+        &["diff", "last"],
+        &["rollback", "last", "--dry-run"],
+        &["-y", "session", "prune", "last"],
+    ] {
+        let said = scene.world.call([&["-H", "a,b"], words].concat()).run().with(1);
+        assert!(said.stderr().contains("another session on each") && said.stderr().contains("recant -H a list"), "{said}");
+    }
     scene.assert_done("still");
 }
 

@@ -829,6 +829,36 @@ fn folders_are_renamed_in_a_run_of_root_as_bare() {
 }
 
 #[test]
+fn what_lies_in_a_folder_that_may_be_written_and_not_listed_is_committed_and_comes_off() {
+    each(|desk| {
+        desk.made("mkdir real; echo r > real/r; chmod 300 real");
+        for script in [
+            "echo y > real/y; echo z >> real/r",
+            "echo y > real/y; mkdir real/d; echo z > real/d/z",
+            "echo y > real/y; chmod 700 real",
+            "rm real/r",
+        ] {
+            let listable = |mode: &str| desk.bare(&desk.world.tree(), &format!("chmod {mode} real"));
+            listable("700");
+            let before = desk.world.manifest();
+            listable("300");
+            desk.run(script).ok();
+            desk.recant("commit last").ok();
+            let mode = |name: &str| std::fs::symlink_metadata(desk.world.path(name)).map(|meta| meta.mode() & 0o777).ok();
+            let after = mode("real");
+            desk.recant("rollback last").ok();
+            desk.recant("redo last").ok();
+            assert_eq!(mode("real"), after, "{script}");
+            desk.recant("rollback last").ok();
+            assert_eq!(mode("real"), Some(0o300), "{script}");
+            listable("700");
+            desk.world.manifest().assert_same(&before, script);
+            listable("300");
+        }
+    });
+}
+
+#[test]
 fn a_folder_that_was_renamed_after_something_in_it_was_removed_can_be_removed_by_a_further_run() {
     if !is_root() {
         return eprintln!("skipped: renaming old folders in a run takes root");

@@ -486,6 +486,37 @@ fn prune_takes_what_nothing_needs_and_the_rest_only_by_name() {
 }
 
 #[test]
+fn prune_takes_no_change_that_was_never_committed_and_nothing_that_force_overwrote() {
+    let world = World::new();
+    let two = || {
+        let id = world.begin();
+        world.stage_write(&id, format!("{id}-f"), "f").stage_write(&id, format!("{id}-g"), "g");
+        world.call(["commit", &id, &format!("{id}-f")]).run().ok();
+        id
+    };
+    let (back, given_up, forced) = (two(), two(), two());
+    world.call(["rollback", &back]).run().ok();
+    assert_eq!(world.call(["show", &back, "--json"]).run().json()["session"]["status"], "rolled_back");
+    world.call(["checkpoint", "prune", &given_up]).run().ok();
+    world.call(["commit", &forced]).run().ok();
+    world.write(format!("{forced}-f"), "somebody's");
+    world.call(["rollback", &forced, "--force"]).run().ok();
+    let before = common::manifest(&world.store());
+    assert_eq!(world.recant("session prune --keep 0").ok().stdout(), "");
+    assert_eq!(world.recant("checkpoint prune --keep 0").ok().stdout(), "");
+    before.assert_same(&common::manifest(&world.store()), "all of it is still wanted");
+    let status = world.recant("status --json").json();
+    assert_eq!(status["prunable"]["unneeded"], 0, "{status}");
+    let kept = world.call(["cat", &forced, &format!("{forced}-f"), "--displaced"]).run().ok();
+    assert_eq!(kept.stdout(), "somebody's");
+    // What is committed for good does not keep the rest from being dropped.
+    assert!(world.call(["discard", &given_up]).run().ok().stderr().contains("1 change"));
+    assert!(world.exists(format!("{given_up}-f")) && !world.exists(format!("{given_up}-g")));
+    assert_eq!(world.recant("session prune --keep 0").ok().stdout(), format!("{given_up}\n"));
+    assert_eq!(world.call(["session", "prune", &back, &forced]).run().ok().stdout(), format!("{back}\n{forced}\n"));
+}
+
+#[test]
 fn a_session_with_a_garbled_header_is_pruned_by_its_whole_id_alone_and_all_that_it_holds_is_named() {
     let world = World::new();
     world.write("kept", "old");

@@ -794,3 +794,163 @@ fn names_of_a_file_of_which_one_cannot_be_looked_at_stay_one_file() {
     let inode = |name: &str| world.path(name).metadata().expect("a file").ino();
     assert_eq!((world.read("b/x"), inode("a/one")), ("x".into(), inode("b/two")));
 }
+
+#[test]
+fn other_rules_a_label_and_a_key_are_a_change() {
+    let world = World::new();
+    world.write("f", "1");
+    number(&world, "");
+    assert_eq!(number(&world, "--if-changed --exclude build"), "1");
+    assert_eq!(number(&world, "--if-changed --exclude build"), "1");
+    world.write("build/out", "o");
+    restore(&world, "1").ok();
+    assert_eq!(world.read("build/out"), "o");
+    assert_eq!(number(&world, "--if-changed --exclude build --label rel1"), "2");
+    assert_eq!(number(&world, "--if-changed --exclude build --label rel1"), "2");
+    world.recant("snapshot show rel1").ok();
+    assert_eq!(number(&world, "--if-changed --exclude build --once turn-1"), "3");
+    assert_eq!(number(&world, "--if-changed --exclude build"), "3");
+    let said = world.recant("snapshot create --if-changed --exclude build -m later --meta turn=2").ok();
+    assert_eq!(said.stdout(), "3\n");
+    assert!(said.stderr().contains("message and meta are not kept"), "{said}");
+}
+
+/// Until the times that are there now prove something.
+fn settle() {
+    std::thread::sleep(std::time::Duration::from_millis(60));
+}
+
+#[test]
+fn names_of_a_file_whose_folder_was_moved_are_still_one_file() {
+    let world = World::new();
+    world.write("c/x", "d").link("c/x", "c/y").link("c/x", "gg");
+    settle();
+    number(&world, "");
+    std::fs::rename(world.path("c"), world.path("b")).expect("a rename");
+    number(&world, "");
+    let moved = world.manifest();
+    let said = restore(&world, "last").ok();
+    assert!(said.stderr().contains("it is as snapshot 1 has it"), "{said}");
+    moved.assert_same(&world.manifest(), "nothing had changed");
+    world.remove("b").remove("gg");
+    restore(&world, "last").ok();
+    moved.assert_same(&world.manifest(), "three names of one file");
+    assert_eq!(number(&world, "--if-changed"), "1", "nothing has changed since");
+}
+
+#[test]
+fn a_file_whose_other_name_outside_the_folder_went_is_as_it_was() {
+    let world = World::new();
+    world.write("a", "x").link("a", "../out").symlink("nowhere", "l").link("l", "m");
+    settle();
+    number(&world, "");
+    world.remove("../out");
+    assert_eq!(world.recant("snapshot diff last").ok().stdout(), "");
+    let said = restore(&world, "last").ok();
+    assert!(said.stderr().contains("it is as snapshot 0 has it"), "{said}");
+    // Symlinks are made again each for itself.
+    world.remove("m");
+    restore(&world, "last").ok();
+    let said = restore(&world, "last").ok();
+    assert!(said.stderr().contains("it is as snapshot 0 has it"), "{said}");
+}
+
+#[test]
+fn a_path_is_meant_as_the_snapshot_has_it_whatever_lies_on_the_way_now() {
+    let world = World::new();
+    world.write("d/x", "d").write("d/deep/w", "w").write("o/x", "o").write("side/f", "f");
+    number(&world, "");
+    let mine = |d: &str| {
+        world.remove("d").write("o/x", "mine");
+        if d == "link" {
+            world.symlink("o", "d")
+        } else {
+            world.write("d", "a file")
+        };
+    };
+    mine("link");
+    assert!(world.recant("snapshot diff 0 --name-only -- d/x").ok().stdout().ends_with("/tree/d/x\n"));
+    restore(&world, "0 d/x").ok();
+    assert_eq!((world.read("d/x"), world.read("o/x")), ("d".into(), "mine".into()));
+    mine("file");
+    restore(&world, "0 d/deep/w").ok();
+    assert_eq!((world.read("d/deep/w"), world.exists("d/x"), world.read("o/x")), ("w".into(), false, "mine".into()));
+    // However it is reached.
+    std::os::unix::fs::symlink(world.path("side"), world.path("../way")).expect("a link");
+    let tree = world.tree().canonicalize().expect("a folder");
+    let whole = tree.join("side/f");
+    let ways = [
+        ("side", PathBuf::from("f")),
+        ("side", PathBuf::from("../side/./f")),
+        ("", PathBuf::from("side/f")),
+        ("", whole),
+        ("..", PathBuf::from("tree/side/f")),
+        ("..", PathBuf::from("way/f")),
+        ("..", PathBuf::from("way/../side/f")),
+    ];
+    for (cwd, path) in ways {
+        world.write("side/f", "other");
+        let words = ["snapshot", "restore", "0", "--dir"].map(std::ffi::OsStr::new);
+        let said = world.call(words.into_iter().chain([tree.as_os_str(), path.as_os_str()])).cwd(world.path(cwd)).run().ok();
+        assert_eq!(world.read("side/f"), "f", "{cwd} {}: {said}", path.display());
+    }
+    assert_eq!(world.read("o/x"), "mine");
+    let said = restore(&world, "0 ../home").with(1);
+    assert!(said.stderr().contains("it does not lie in"), "{said}");
+    let said = restore(&world, "0 side/../../home").with(1);
+    assert!(said.stderr().contains("it does not lie in"), "{said}");
+}
+
+#[test]
+fn a_name_that_is_not_restored_keeps_its_own_metadata() {
+    let world = World::new();
+    world.write("a/f", "1").link("a/f", "../out").write("x", "x").link("x", "left.o").write("p", "p").link("p", "q");
+    world.symlink("nowhere", "s").link("s", "../s-out").write("b/f", "2").link("b/f", "b/g").link("b/f", "../b-out");
+    number(&world, "--exclude *.o");
+    let state = |name: &str| {
+        let meta = world.path(name).symlink_metadata().expect("a file");
+        (meta.mode(), meta.mtime(), meta.mtime_nsec())
+    };
+    let restored = ["a/f", "x", "p", "q", "s", "b/f", "b/g"];
+    let then = restored.map(state);
+    for name in ["a/f", "x", "p", "s", "b/f"] {
+        world.set_mtime(name, 9, 9);
+        if name != "s" {
+            world.chmod(name, 0o600);
+        }
+    }
+    let left = ["../out", "left.o", "../s-out", "../b-out"];
+    let now = left.map(state);
+    let q = state("q");
+    restore(&world, "0 p").ok();
+    assert_eq!((state("p"), state("q")), (then[2], q));
+    restore(&world, "0").ok();
+    assert_eq!(restored.map(state), then);
+    assert_eq!(left.map(state), now, "what the snapshot left out is not touched");
+    let inode = |name: &str| world.path(name).metadata().expect("a file").ino();
+    assert_eq!((inode("p"), inode("b/f")), (inode("q"), inode("b/g")), "both were restored");
+    assert!(restore(&world, "0").ok().stderr().contains("it is as snapshot 0 has it"));
+    world.recant("rollback last").ok();
+    assert_eq!(state("b/g"), now[3], "and taken back");
+}
+
+/// The folder's mtime alone is no change that is listed, but one that comes back.
+#[test]
+fn a_folder_of_which_the_time_alone_differs_gets_that_back() {
+    let world = World::new();
+    world.write("f", "1").write("sub/g", "2").set_mtime("", 1_000_000_000, 5).set_mtime("sub", 1_000_000_001, 6);
+    number(&world, "");
+    let then = world.manifest();
+    world.set_mtime("", 5, 5).set_mtime("sub", 6, 6);
+    let now = world.manifest();
+    restore(&world, "0").ok();
+    then.assert_same(&world.manifest(), "restored");
+    assert!(restore(&world, "0").ok().stderr().contains("it is as snapshot 0 has it"));
+    world.recant("rollback last").ok();
+    now.assert_same(&world.manifest(), "taken back");
+    restore(&world, "0 sub").ok();
+    let mtime = |name: &str| world.path(name).metadata().expect("a folder").mtime();
+    assert_eq!((mtime(""), mtime("sub")), (5, 1_000_000_001));
+    let said = restore(&world, "0 f").ok();
+    assert!(said.stderr().contains("it is as snapshot 0 has it"), "{said}");
+}

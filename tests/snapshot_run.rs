@@ -197,3 +197,77 @@ fn what_a_run_on_the_real_tree_cannot_do_is_refused_with_the_reason_and_what_can
         assert!(!world.exists("made"), "{options}");
     }
 }
+
+#[test]
+fn what_rules_left_out_before_a_run_is_none_of_its_session() {
+    let world = World::on(Path::new("/var/tmp"));
+    world.write("nm/a", "x").write(".recantignore", "nm/\n").write("secret", "s1").write("src.c", "c\n");
+    if !can_confine(&world) {
+        return;
+    }
+    let taken_back = |script: &str| {
+        let before = world.manifest();
+        world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().ok();
+        let after = world.manifest();
+        world.recant("rollback last").ok();
+        before.assert_same(&world.manifest(), script);
+        world.recant("redo last").ok();
+        after.assert_same(&world.manifest(), script);
+        world.recant("rollback last").ok();
+    };
+    taken_back("rm .recantignore");
+    taken_back("echo s2 > secret; echo secret > .recantignore; echo m >> src.c");
+    taken_back("mkdir sub; echo '*' > sub/.recantignore; echo new > sub/f");
+    // Nor do the rules of an earlier snapshot decide, where nothing has changed since.
+    world.recant("snapshot create --exclude built").ok();
+    taken_back("echo b > built");
+}
+
+#[test]
+fn names_of_a_file_that_a_run_parts_are_one_file_again() {
+    let world = World::on(Path::new("/var/tmp"));
+    world
+        .write("a", "data")
+        .link("a", "b")
+        .link("a", "c")
+        .write("d/x", "d")
+        .link("d/x", "gg")
+        .write("p", "p")
+        .link("p", "../out");
+    if !can_confine(&world) {
+        return;
+    }
+    // Older than the clock's granularity, so that the index is believed.
+    std::thread::sleep(std::time::Duration::from_millis(60));
+    for script in ["sed -i s/data/DATA/ b", "mv d b2; touch n", "ln a another", "rm a", "mv a z", "rm a b; echo 3 > a"] {
+        let before = world.manifest();
+        world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().ok();
+        let after = world.manifest();
+        world.recant("rollback last").ok();
+        before.assert_same(&world.manifest(), script);
+        world.recant("redo last").ok();
+        after.assert_same(&world.manifest(), script);
+        world.recant("rollback last").ok();
+        before.assert_same(&world.manifest(), script);
+    }
+}
+
+#[test]
+fn snapshots_of_runs_go_as_the_settings_say() {
+    let world = World::on(Path::new("/var/tmp"));
+    world.write("f", "0").config("[snapshot]\nkeep = 3\n");
+    if !can_confine(&world) {
+        return;
+    }
+    for round in 1..6 {
+        world.call(["run", "--in", ".", "--", "sh", "-c", &format!("echo {round} > f")]).run().ok();
+        let there = world.recant("snapshot list --jsonl").ok().json_lines().len();
+        assert!(there <= 3, "{round}: {there} snapshots");
+    }
+    // The two of the run stay, however few are to be kept.
+    world.config("[snapshot]\nkeep = 1\n");
+    world.call(["run", "--in", ".", "--", "sh", "-c", "echo last > f"]).run().ok();
+    assert_eq!(world.recant("snapshot list --jsonl").ok().json_lines().len(), 2);
+    world.recant("rollback last").ok();
+    assert_eq!(world.read("f"), "5\n");
+}

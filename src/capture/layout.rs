@@ -13,7 +13,7 @@ use crate::session::run::Place;
 /// What a run is asked for.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// The working folder, as [`working_folder`] gives it.
+    /// The working folder, as [`working_folder`](super::plan::working_folder) gives it.
     pub cwd: AbsPath,
     /// recant's store: hidden in the run.
     pub store: AbsPath,

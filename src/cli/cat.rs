@@ -8,7 +8,7 @@ use super::place;
 use super::problem::Problem;
 use super::sides::{Content, Sources};
 use super::{Call, Ended};
-use crate::error::At;
+use crate::error::{At, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::store::Session;
 use crate::tree::state::{State, What, sort_word};
@@ -16,7 +16,11 @@ use crate::tree::state::{State, What, sort_word};
 /// Prints the content before or after the session; of a symlink its target.
 pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Problem> {
     let (store, session) = call.session(Some(&args.id))?;
-    call.believed(store, &session, cat_of(call, args, &session))
+    let gone = session.header.discarded.is_some();
+    let found = call.believed(store, &session, cat_of(call, args, &session));
+    // Of what is on the tree, and of links, it can still be told.
+    let discarded = || Problem::refused(format!("session {} is discarded: what it held is gone", session.id()));
+    found.map_err(|problem| if gone && problem.kind == Kind::Damaged { discarded() } else { problem })
 }
 
 fn cat_of(call: &Call, args: &args::Cat, session: &Session) -> Result<Ended, Problem> {

@@ -6,7 +6,7 @@ use super::args;
 use super::awaited;
 use super::problem::Problem;
 use super::{Call, Ended, text};
-use crate::session::header::{Header, Status};
+use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::prune;
@@ -32,19 +32,21 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
         }
         return Ok(Ended::Done);
     }
-    if before.counts.changes > 0 && matches!(before.status(), Status::Pending | Status::RolledBack) {
-        let changes = text::count(before.counts.changes, "held change");
+    prune::refuse_discard(&before)?;
+    let held = before.counts.changes - before.counts.inside;
+    if held > 0 {
+        let changes = text::count(held, "held change");
         call.confirm(&format!("Discard {changes} of session {}?", before.id))?;
     }
     awaited::refuse_discard(store, &before)?;
     prune::discard(&call.fs, &mut session)?;
-    call.out.changes.set(Some(before.counts.changes));
+    call.out.changes.set(Some(held));
     note_in_log(call, store, "discard", &before)?;
     if call.out.is_text() {
-        let changes = text::count(before.counts.changes, "change");
+        let changes = text::count(held, "change");
         call.out.note(format_args!("session {} is discarded: {changes}, {}", before.id, text::bytes(before.sizes.held)));
     } else {
-        call.out.document(&Discarded { session: &before.id, changes: before.counts.changes, bytes: before.sizes.held });
+        call.out.document(&Discarded { session: &before.id, changes: held, bytes: before.sizes.held });
     }
     Ok(Ended::Done)
 }

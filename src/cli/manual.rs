@@ -13,9 +13,18 @@ use crate::fs::dir::Dir;
 /// Prints a shell's completions.
 pub fn completions(call: &Call, args: &args::Completions) -> Result<Ended, Problem> {
     let mut bytes = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "recant", &mut bytes);
+    clap_complete::generate(args.shell, &mut visible(&Cli::command()), "recant", &mut bytes);
     call.out.bytes(&bytes);
     Ok(Ended::Done)
+}
+
+/// A command without what is recant's own.
+fn visible(command: &clap::Command) -> clap::Command {
+    let shown = clap::Command::new(command.get_name().to_owned())
+        .about(command.get_about().cloned().unwrap_or_default())
+        .args(command.get_arguments().filter(|arg| !arg.is_hide_set()).cloned())
+        .subcommands(command.get_subcommands().filter(|verb| !verb.is_hide_set()).map(visible));
+    if command.get_version().is_some() { shown.version(env!("CARGO_PKG_VERSION")) } else { shown }
 }
 
 /// Prints one manual page, or writes all of them.
@@ -31,7 +40,7 @@ pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Problem> {
             Problem::new(Kind::Usage, format!("there is no verb {:?}", args.verb.join(" ")))
                 .remedy("recant --help shows the verbs")
         };
-        command = command.find_subcommand(verb).ok_or_else(unknown)?;
+        command = command.find_subcommand(verb).filter(|verb| !verb.is_hide_set()).ok_or_else(unknown)?;
     }
     call.out.bytes(&page(command)?);
     Ok(Ended::Done)

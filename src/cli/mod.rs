@@ -447,6 +447,10 @@ impl Call {
     /// of its two places for whoever looks from outside.
     fn believed(&self, store: &Store, session: &Session, found: Result<Ended, Problem>) -> Result<Ended, Problem> {
         if !is_at_work(store, session) {
+            if found.is_err() {
+                // Half done, it is no damage.
+                recover::refuse_interrupted(store, session.id())?;
+            }
             return found;
         }
         if found.is_err() {

@@ -59,16 +59,31 @@ struct Skipped {
     why: &'static str,
 }
 
-/// Whether a commit may still be wanted: it is pending and holds changes.
+/// Whether a commit may still be wanted: it holds changes that were never committed.
 pub fn is_awaited(header: &Header) -> bool {
-    header.status() == Status::Pending && header.counts.changes > 0
+    header.discarded.is_none() && header.counts.ever_in < header.counts.changes
+}
+
+/// Whether nothing needs a session: no rollback, no commit that may still come, nobody whose work `--force` overwrote.
+pub fn is_unneeded(store: &Store, header: &Header) -> Result<bool, Problem> {
+    let free = !prune::is_needed(header) && !is_awaited(header) && header.status() != Status::Capturing;
+    Ok(free && !keeps_overwritten(store, header)?)
+}
+
+/// Whether it keeps what `--force` found and overwrote: its only copy.
+fn keeps_overwritten(store: &Store, header: &Header) -> Result<bool, Problem> {
+    // Nothing was overwritten before anything was committed.
+    if header.generation == 0 || header.discarded.is_some() {
+        return Ok(false);
+    }
+    Ok(store.session(&header.id)?.keeps_overwritten()?)
 }
 
 /// What goes, and which sessions may lose it without being named.
 struct Target {
     /// For messages: "session", "checkpoint".
     what: &'static str,
-    may: fn(&Header) -> bool,
+    may: fn(&Store, &Header) -> Result<bool, Problem>,
     size: fn(&Header) -> u64,
     remove: fn(&Call, &Store, Locked) -> Result<(), Problem>,
 }
@@ -77,13 +92,17 @@ struct Target {
 pub fn sessions(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
     let remove = |call: &Call, store: &Store, session: Locked| Ok(store.remove_session(&call.fs, session)?);
     let size = |header: &Header| header.sizes.held + header.sizes.checkpoint;
-    prune(call, args, &Target { what: "session", may: is_prunable, size, remove })
+    prune(call, args, &Target { what: "session", may: is_unneeded, size, remove })
 }
 
 /// Drops checkpoints; the sessions stay.
 pub fn checkpoints(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
     let remove = |call: &Call, _: &Store, mut session: Locked| Ok(prune::drop_checkpoint(&call.fs, &mut session)?);
-    let may = |header: &Header| header.sizes.checkpoint > 0 && !prune::is_needed(header) && header.status() != Status::Capturing;
+    // With it goes what `--force` overwrote.
+    let may = |store: &Store, header: &Header| {
+        let free = !prune::is_needed(header) && header.status() != Status::Capturing;
+        Ok(header.sizes.checkpoint > 0 && free && !keeps_overwritten(store, header)?)
+    };
     prune(call, args, &Target { what: "checkpoint", may, size: |header| header.sizes.checkpoint, remove })
 }
 
@@ -113,7 +132,7 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
         return say(call, target, &done);
     }
     if !args.ids.is_empty() {
-        ask(call, target, &chosen(store)?)?;
+        ask(call, store, target, &chosen(store)?)?;
         for remains in garbled(args, target, store)? {
             call.confirm(&format!("Prune session {}, which is damaged, with all that is in it?", remains.id))?;
         }
@@ -137,7 +156,7 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
             Err(error) => return Err(error.into()),
         };
         // Chosen before its lock was held: what has become needed since stays.
-        if args.ids.is_empty() && !(target.may)(&session.header) {
+        if args.ids.is_empty() && !(target.may)(store, &session.header)? {
             continue;
         }
         if refuse_prune(store, &session.header, target.what).is_err() {
@@ -234,10 +253,6 @@ impl Whole {
     }
 }
 
-fn is_prunable(header: &Header) -> bool {
-    !prune::is_needed(header) && !is_awaited(header) && header.status() != Status::Capturing
-}
-
 fn by_name(call: &Call, args: &args::Prune, target: &Target, store: &Store) -> Result<Vec<Header>, Problem> {
     let garbled = garbled(args, target, store)?;
     let mut headers: Vec<Header> = Vec::new();
@@ -270,12 +285,17 @@ fn by_conditions(call: &Call, args: &args::Prune, target: &Target, store: &Store
     }
     let (headers, broken) = store.headers()?;
     drop(Damaged::say_all(call, &broken));
-    let prunable: Vec<&Header> = headers.iter().filter(|header| (target.may)(header)).collect();
+    let mut prunable = Vec::new();
+    for header in &headers {
+        if (target.may)(store, header)? {
+            prunable.push(header);
+        }
+    }
     Ok(prune::choose(&prunable, which, crate::fs::now(), target.size).into_iter().cloned().collect())
 }
 
 /// Before what is held, or kept for a rollback, goes for good.
-fn ask(call: &Call, target: &Target, headers: &[Header]) -> Result<(), Problem> {
+fn ask(call: &Call, store: &Store, target: &Target, headers: &[Header]) -> Result<(), Problem> {
     let ids = |wanted: &dyn Fn(&Header) -> bool| -> Vec<String> {
         headers.iter().filter(|header| wanted(header)).map(|header| header.id.to_string()).collect()
     };
@@ -285,6 +305,11 @@ fn ask(call: &Call, target: &Target, headers: &[Header]) -> Result<(), Problem> 
     }
     if !awaited.is_empty() && target.what == "session" {
         call.confirm(&format!("Prune session {}, with all that is held?", awaited.join(", ")))?;
+    }
+    for header in headers {
+        if keeps_overwritten(store, header)? {
+            call.confirm(&format!("Prune {} {}, with what --force overwrote?", target.what, header.id))?;
+        }
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! `snapshot create`, `list` and `show`; and what the other verbs of snapshots share.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
 
@@ -21,7 +22,7 @@ use crate::snapshot::create::{Asked, How, Made, create as take};
 use crate::snapshot::manifest::{Counts, Entry, Merged};
 use crate::snapshot::place;
 use crate::snapshot::prune::{self, Conditions, Which};
-use crate::snapshot::rules::Rules;
+use crate::snapshot::rules::{Rules, Source};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
 use crate::tree::time;
 
@@ -148,21 +149,22 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         meta: args.meta.clone(),
         once: args.once.clone(),
         if_changed: args.if_changed,
-        rules,
+        rules: Source::Found(rules),
         limit: if args.all { None } else { Some(args.max_files.unwrap_or(call.config.snapshot_max_files.value)) },
     };
     let series = Series::create(&call.fs, &store, &folder)?;
     let lock = series.lock(&call.fs)?;
     let made = take(&call.fs, &store.path, &series, &lock, &asked)?;
-    let pruned = if made.how == How::New { retain(call, &series, &lock, args.keep)? } else { Vec::new() };
-    say_created(call, &folder, &made, pruned)
+    let pruned = if made.how == How::New { retain(call, &series, &lock, args.keep, &[])? } else { Vec::new() };
+    say_created(call, args, &folder, &made, pruned)
 }
 
-/// Retention: what the settings keep, or `keep` of this call.
-fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>) -> Result<Vec<u64>, Problem> {
+/// Retention: what the settings keep, or `keep` of this call; and those that are `spared`.
+pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, spared: &[u64]) -> Result<Vec<u64>, Problem> {
     let keep = keep.unwrap_or(call.config.snapshot_keep.value);
     let conditions = Conditions { keep: Some(keep), before: None, max_size: Some(call.config.snapshot_max_size.value) };
-    let gone = prune::choose(series, &Which::Any(conditions))?;
+    let mut gone = prune::choose(series, &Which::Any(conditions))?;
+    gone.retain(|n| !spared.contains(n));
     if gone.is_empty() {
         return Ok(gone);
     }
@@ -180,7 +182,22 @@ pub fn unswept(why: &str) -> String {
     )
 }
 
-fn say_created(call: &Call, folder: &AbsPath, made: &Made, pruned: Vec<u64>) -> Result<Ended, Problem> {
+/// What was asked for of a snapshot that was not made, and is nowhere now.
+fn unkept(args: &SnapshotCreate, how: How) -> String {
+    let given = [
+        ("label", args.label.is_some() && how == How::Once),
+        ("message", args.message.is_some()),
+        ("meta", !args.meta.is_empty()),
+    ];
+    let given: Vec<&str> = given.into_iter().filter(|(_, is_given)| *is_given).map(|(what, _)| what).collect();
+    match given[..] {
+        [] => String::new(),
+        [one] => format!("; the {one} is not kept"),
+        [ref most @ .., last] => format!("; the {} and {last} are not kept", most.join(", ")),
+    }
+}
+
+fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made, pruned: Vec<u64>) -> Result<Ended, Problem> {
     let result = match made.how {
         How::New => "created",
         How::Unchanged => "unchanged",
@@ -207,8 +224,10 @@ fn say_created(call: &Call, folder: &AbsPath, made: &Made, pruned: Vec<u64>) -> 
                 let (files, stored) = (text::count(files, "file"), text::bytes(stored));
                 call.out.note(format_args!("{folder}: {files}, +{added} ~{modified} -{deleted}; {stored} stored"));
             }
-            How::Unchanged => call.out.note(format_args!("{folder}: nothing has changed since snapshot {n}")),
-            How::Once => call.out.note(format_args!("{folder}: snapshot {n} has that key")),
+            How::Unchanged => {
+                call.out.note(format_args!("{folder}: nothing has changed since snapshot {n}{}", unkept(args, made.how)));
+            }
+            How::Once => call.out.note(format_args!("{folder}: snapshot {n} has that key{}", unkept(args, made.how))),
         }
         if counts.excluded > 0 && made.how == How::New {
             let paths = text::count(counts.excluded, "path");
@@ -383,10 +402,11 @@ pub fn series<'c>(call: &'c Call, dir: Option<&Path>) -> Result<(&'c Store, Seri
     Ok((store, Series::open(store, &folder)?.ok_or_else(none)?))
 }
 
-/// Paths that were named, as paths of a snapshot of `folder`.
-pub fn inner(folder: &AbsPath, paths: &[std::path::PathBuf]) -> Result<Vec<AbsPath>, Problem> {
-    let one = |path: &std::path::PathBuf| {
-        let named = super::place::named(path, &Default::default())?;
+/// Paths that were named, as paths of a snapshot of `folder`. What lies in it is taken as it stands: it is the snapshot that tells what
+/// is a folder there, whatever has become of it since.
+pub fn inner(folder: &AbsPath, paths: &[PathBuf]) -> Result<Vec<AbsPath>, Problem> {
+    let one = |path: &PathBuf| {
+        let named = reached(folder, &whole(path)?)?;
         match named.below(folder) {
             Some([]) => Ok(compare::root()),
             Some(below) => Ok(AbsPath::parse([b"/", below].concat()).map_err(|error| Problem::refused(error.to_string()))?),
@@ -397,4 +417,22 @@ pub fn inner(folder: &AbsPath, paths: &[std::path::PathBuf]) -> Result<Vec<AbsPa
         }
     };
     paths.iter().map(one).collect()
+}
+
+/// Where a path leads: links on the way are followed up to `folder`, not in it. The last component is not followed.
+fn reached(folder: &AbsPath, path: &Path) -> Result<AbsPath, Problem> {
+    let mut at = PathBuf::new();
+    let mut left = path.components();
+    while let Some(component) = left.next() {
+        match component {
+            Component::ParentDir => drop(at.pop()),
+            component => at.push(component),
+        }
+        let is_known = at.starts_with(folder.as_path()) || folder.as_path().starts_with(&at);
+        if !is_known && !left.as_path().as_os_str().is_empty() {
+            at = absolute(&at)?.as_path().to_path_buf();
+        }
+    }
+    let shown = || crate::fs::path::Shown(path.as_os_str().as_bytes()).to_string();
+    AbsPath::parse(at.as_os_str().as_bytes()).map_err(|error| Problem::refused(format!("{}: {error}", shown())).path(shown()))
 }

@@ -62,7 +62,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         return Ok(ended(&left));
     }
     ask(call, args, &rows)?;
-    if compared.differences.is_empty() && compared.times.is_empty() {
+    if compared.differences.is_empty() {
         say(call, args, &series, n, None, &rows, &left);
         return Ok(ended(&left));
     }
@@ -140,7 +140,10 @@ fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], co
         compared.keep_new();
     }
     compared.keep_folders();
+    compared.part_from_other_names();
     compared.only_times_that_change();
+    let me = rustix::process::geteuid();
+    compared.times_alone(|folder| me.is_root() || folder.meta.uid == me.as_raw());
     Ok(())
 }
 
@@ -186,7 +189,7 @@ fn say(call: &Call, args: &SnapshotRestore, series: &Series, n: u64, session: Op
     }
     left.iter().for_each(|Left { path, why }| out.line(format_args!("{:<9} {path}: {why}", "left")));
     let (count, left) = (text::count(rows.len() as u64, "path"), left.len());
-    if rows.is_empty() && session.is_none() {
+    if rows.is_empty() {
         out.note(format_args!("{folder}: it is as snapshot {n} has it; {left} left"));
         return;
     }

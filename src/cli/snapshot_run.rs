@@ -7,7 +7,7 @@ use super::args::Run;
 use super::begun::filled;
 use super::problem::Problem;
 use super::run::{RunDocument, not_started};
-use super::snapshot::folder;
+use super::snapshot::{folder, retain};
 use super::{Call, Ended, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::confine::Confinement;
@@ -22,7 +22,9 @@ use crate::session::store::{Locked, Store};
 use crate::snapshot::committed::{self, Step};
 use crate::snapshot::compare;
 use crate::snapshot::create::{Asked, Made, create};
+use crate::snapshot::manifest;
 use crate::snapshot::place;
+use crate::snapshot::rules::Source;
 use crate::snapshot::series::Series;
 
 /// A folder, and its snapshot from before.
@@ -140,7 +142,7 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     for folder in folders {
         place::refuse_broad(&folder, super::snapshot::home().as_ref())?;
         let series = Series::create(&call.fs, &store, &folder)?;
-        let made = take(call, &store, &series, "before", &args.command)?;
+        let made = take(call, &store, &series, ("before", Source::default()), &args.command)?;
         say_unread(call, &series.folder, &made)?;
         watched.push(Watched { series, before: made.n });
     }
@@ -160,12 +162,18 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     Ok((store, watched, confinement))
 }
 
-fn take(call: &Call, store: &Store, series: &Series, when: &str, command: &[impl AsRef<OsStr>]) -> Result<Made, Problem> {
+fn take(
+    call: &Call,
+    store: &Store,
+    series: &Series,
+    (when, rules): (&str, Source),
+    command: &[impl AsRef<OsStr>],
+) -> Result<Made, Problem> {
     let words: Vec<_> = command.iter().map(|word| word.as_ref().to_owned()).collect();
     let lock = series.lock(&call.fs)?;
     let message = Some(format!("{when}: {}", start_of(&words)));
     let limit = Some(call.config.snapshot_max_files.value);
-    Ok(create(&call.fs, &store.path, series, &lock, &Asked { message, limit, if_changed: true, ..Asked::default() })?)
+    Ok(create(&call.fs, &store.path, series, &lock, &Asked { message, limit, if_changed: true, rules, ..Asked::default() })?)
 }
 
 fn say_unread(call: &Call, folder: &AbsPath, made: &Made) -> Result<(), Problem> {
@@ -185,22 +193,38 @@ fn collect(
     watched: &[Watched],
     args: &Run,
 ) -> Result<Option<(crate::session::id::Id, u64)>, Problem> {
-    let mut steps = Vec::new();
+    let (mut steps, mut spared) = (Vec::new(), Vec::new());
     for Watched { series, before } in watched {
-        let made = take(call, store, series, "after", &args.command)?;
+        // What was left out before cannot be taken back: it is none of this, whatever the command made of the rules.
+        let rules = manifest::rules(&series.dir, *before)?;
+        let made = take(call, store, series, ("after", Source::Kept(rules)), &args.command)?;
         let mut compared = compare::between(series, *before, made.n, &[])?;
         // A file that was written in place left its folder's time, which a rollback will not.
         compared.only_times_that_change();
-        for (path, why) in compared.left.iter().filter(|(path, _)| path.depth() > 0) {
+        for (path, why) in &compared.left {
             call.out.note(format_args!("{}: {why}", compare::whole(&series.folder, path)?));
         }
         steps.push(Step { series, compared });
+        spared.push([*before, made.n]);
     }
     let count = steps.iter().map(|step| step.compared.differences.len() as u64).sum();
-    if count == 0 {
-        return Ok(None);
+    let session = if count == 0 {
+        None
+    } else {
+        let fill = |session: &mut Locked| committed::fill(&call.fs, &steps, session);
+        let session = filled(call, store, args.name.as_deref(), start_of(&args.command), fill)?;
+        Some((session.id().clone(), count))
+    };
+    for (Watched { series, .. }, spared) in watched.iter().zip(&spared) {
+        let pruned = series.lock(&call.fs).map_err(Problem::from).and_then(|lock| retain(call, series, &lock, None, spared));
+        match pruned {
+            Ok(gone) if gone.is_empty() => {}
+            Ok(gone) => call.out.detail(format_args!("{} pruned", text::count(gone.len() as u64, "old snapshot"))),
+            // The session stands whatever becomes of old snapshots; the next one lets them go.
+            Err(problem) => {
+                call.out.warn(format_args!("{}: old snapshots were not pruned: {}", series.folder, problem.message));
+            }
+        }
     }
-    let fill = |session: &mut Locked| committed::fill(&call.fs, &steps, session);
-    let session = filled(call, store, args.name.as_deref(), start_of(&args.command), fill)?;
-    Ok(Some((session.id().clone(), count)))
+    Ok(session)
 }

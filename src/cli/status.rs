@@ -83,7 +83,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
         }
     }
     let (unconfirmed, unreadable) = store.map_or(Ok(Default::default()), awaited::waiting)?;
-    let prunable = prunable(&headers);
+    let prunable = store.map_or(Ok(Prunable::default()), |store| prunable(store, &headers))?;
     let bytes = headers.iter().map(size).sum();
     let warn_bytes = call.config.warn_size.value;
     let row = StoreRow { path: &path, exists: store.is_some(), bytes, warn_bytes, too_large: bytes > warn_bytes };
@@ -117,7 +117,7 @@ fn size(header: &Header) -> u64 {
     header.sizes.held + header.sizes.checkpoint
 }
 
-fn prunable(headers: &[Header]) -> Prunable {
+fn prunable(store: &Store, headers: &[Header]) -> Result<Prunable, Problem> {
     let mut sum = Prunable::default();
     for header in headers {
         if header.status() == Status::Capturing {
@@ -127,11 +127,11 @@ fn prunable(headers: &[Header]) -> Prunable {
             (sum.needed, sum.needed_bytes) = (sum.needed + 1, sum.needed_bytes + header.sizes.checkpoint);
         } else if super::prune::is_awaited(header) {
             (sum.pending, sum.pending_bytes) = (sum.pending + 1, sum.pending_bytes + size(header));
-        } else {
+        } else if super::prune::is_unneeded(store, header)? {
             (sum.unneeded, sum.unneeded_bytes) = (sum.unneeded + 1, sum.unneeded_bytes + size(header));
         }
     }
-    sum
+    Ok(sum)
 }
 
 fn print(

@@ -241,13 +241,19 @@ fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
 
 fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(()) };
-    let expected = |found: Option<&Seen>| {
+    let expected = |found: Option<&Seen>, difference| {
         let found = found.map(|seen| seen.state.clone());
-        Error::Conflicts(vec![Conflict::of(step.path, &Some(from.state.clone()), &found, Difference::Kind)])
+        Error::Conflicts(vec![Conflict::of(step.path, &Some(from.state.clone()), &found, difference)])
     };
-    let Some(found) = look::look(target.at()).at("look at", step.path)? else { return Err(expected(None)) };
-    if found.print.identity != from.print.identity || from.state.meta_difference(&found.state).is_some() {
-        return Err(expected(Some(&found)));
+    let Some(found) = look::look(target.at()).at("look at", step.path)? else { return Err(expected(None, Difference::Presence)) };
+    if found.print.identity != from.print.identity {
+        return Err(Error::Conflicts(vec![Conflict::said(step.path, "what was there in planning", "something else")]));
+    }
+    // What it is to have already, the step of another of its names has set.
+    if let Some(difference) = from.state.meta_difference(&found.state)
+        && to.state.meta_difference(&found.state).is_some()
+    {
+        return Err(expected(Some(&found), difference));
     }
     meta::bring(fs, target.at(), to.state.sort(), &found.state.meta, &to.state.meta).at("set the metadata of", step.path)?;
     Ok(())

@@ -7,7 +7,7 @@ use super::Error;
 use super::item::number;
 use super::job::Verb;
 use crate::error::At;
-use crate::fs::dir::{Sort, leads_nowhere};
+use crate::fs::dir::{Sort, Stat, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, FolderTime};
 use crate::session::header::{Checkpoint, Status};
@@ -15,7 +15,6 @@ use crate::session::lines::Reading;
 use crate::session::sides::Side;
 use crate::session::store::Session;
 use crate::tree::look;
-use crate::tree::state::Identity;
 
 /// Whether a verb can begin on a session: what is discarded, under way, without its originals, or was never committed
 /// where that is needed, is refused with the remedy.
@@ -117,42 +116,60 @@ pub fn choose(session: &Session, changes: &Changes, paths: &[AbsPath], rules: &R
     if !unknown.is_empty() {
         return Err(Error::Refused(unknown));
     }
-    let linked = other_names(session, changes, &chosen, rules)?;
-    let note =
-        |i: &usize| format!("{}: comes along, as it is the same file as one that was named (a hard link)", changes.list[*i].path);
-    let notes = linked.iter().map(note).collect();
-    chosen.extend(linked);
+    let mut notes = Vec::new();
+    loop {
+        needed_above(changes, &mut chosen, rules);
+        let linked = other_names(session, changes, &chosen, rules)?;
+        if linked.is_empty() {
+            return Ok(Choice { chosen: chosen.into_iter().collect(), notes });
+        }
+        for i in linked {
+            let path = &changes.list[i].path;
+            notes.push(format!("{path}: comes along, as it is the same file as one that was named (a hard link)"));
+            chosen.insert(i);
+            let under: Vec<usize> = changes.under(path).filter(|k| (rules.may)(*k) && !chosen.contains(k)).collect();
+            notes.extend(under.iter().map(|k| format!("{}: comes along, as it lies under {path}", changes.list[*k].path)));
+            chosen.extend(under);
+        }
+    }
+}
+
+fn needed_above(changes: &Changes, chosen: &mut BTreeSet<usize>, rules: &Rules<'_>) {
     for i in chosen.clone() {
         for above in std::iter::successors(changes.list[i].path.parent(), AbsPath::parent) {
             let at = changes.list.binary_search_by(|change| change.path.cmp(&above));
             chosen.extend(at.ok().filter(|at| (rules.needed)(*at)));
         }
     }
-    Ok(Choice { chosen: chosen.into_iter().collect(), notes })
 }
 
 /// The changes whose `to` or `from` is another name of a file that is chosen. With one name on the tree and one in the
-/// store, a write to the first would change what is kept under the second (docs/ARCHITECTURE.md, What rests on it).
+/// store, a write to the first would change what is kept under the second (docs/ARCHITECTURE.md, What rests on it); and what was
+/// set on the first is not what goes back under the second.
 fn other_names(session: &Session, changes: &Changes, chosen: &BTreeSet<usize>, rules: &Rules<'_>) -> Result<Vec<usize>, Error> {
-    let held = |i: usize| -> Result<Option<Identity>, Error> {
+    let held = |i: usize| -> Result<Option<Stat>, Error> {
         let Some(place) = (rules.lies)(i) else { return Ok(None) };
         let (dir, name) = match session.split(&place) {
             Err(crate::session::Error::Io(error)) if leads_nowhere(&error.source) => return Ok(None),
             split => split?,
         };
         let stat = dir.at(name).stat().at("look at", dir.at(name))?;
-        Ok(stat.filter(|stat| stat.nlink > 1 && stat.sort == Sort::File).map(|stat| look::identity(&stat)))
+        Ok(stat.filter(|stat| stat.nlink > 1 && stat.sort == Sort::File))
     };
     // In the store and on the tree: the same inode number may stand for two files on two file systems.
     let (mut in_store, mut on_tree) = (HashSet::new(), HashSet::new());
     for i in chosen {
-        in_store.extend(held(*i)?);
+        if let Some(stat) = held(*i)? {
+            in_store.insert(look::identity(&stat));
+            // The inode may stay under another name: a change of metadata alone.
+            on_tree.insert((rustix::fs::makedev(stat.dev.0, stat.dev.1), stat.ino));
+        }
         on_tree.extend(linked_on_tree(&changes.list[*i].path)?);
     }
     let mut linked = Vec::new();
     for i in (0..changes.list.len()).filter(|i| (rules.may)(*i) && !chosen.contains(i)) {
         let along = !on_tree.is_empty() && linked_on_tree(&changes.list[i].path)?.is_some_and(|inode| on_tree.contains(&inode));
-        if along || !in_store.is_empty() && held(i)?.is_some_and(|identity| in_store.contains(&identity)) {
+        if along || !in_store.is_empty() && held(i)?.is_some_and(|stat| in_store.contains(&look::identity(&stat))) {
             linked.push(i);
         }
     }

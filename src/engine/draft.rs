@@ -94,7 +94,8 @@ impl<'s> Draft<'s> {
             let mut foreign = Vec::new();
             let names = match dir.names() {
                 Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-                    let why = "you may not list it, so that what would go with it is not known";
+                    let why = "you may not list it, so that nobody can tell what else is in it: make it readable (chmod u+r) and go on \
+                               with --force, or let root do it";
                     self.refused.push((path.to_string(), why.into()));
                     continue;
                 }
@@ -150,6 +151,21 @@ impl<'s> Draft<'s> {
         }
     }
 
+    /// All names of a file have its metadata: what two of them are to get has to be the same.
+    pub fn check_metadata_of_names(&mut self) -> Result<(), Error> {
+        let mut set: HashMap<Identity, &Item> = HashMap::new();
+        for item in self.items.iter().filter(|item| item.act == Act::SetMeta) {
+            let Some(identity) = shared(item) else { continue };
+            let Some(other) = set.insert(identity, item) else { continue };
+            let (Some(one), Some(two)) = (&other.to, &item.to) else { continue };
+            if one.state.meta_difference(&two.state).is_some() && device(&other.path)? == device(&item.path)? {
+                let why = format!("it is the same file as {}, and the session gives it other metadata than that", other.path);
+                self.refused.push((item.path.to_string(), why));
+            }
+        }
+        Ok(())
+    }
+
     /// A file that is written into is to be reached by one path alone: under another it would be kept as it was, and be written to there.
     pub fn check_written_into(&mut self) -> Result<(), Error> {
         let mut written: HashMap<Identity, &AbsPath> = HashMap::new();
@@ -159,7 +175,6 @@ impl<'s> Draft<'s> {
         if written.is_empty() {
             return Ok(());
         }
-        let device = |path: &AbsPath| path.as_path().symlink_metadata().map(|meta| meta.dev()).at("look at", path);
         for item in self.items.iter().filter(|item| item.act != Act::Stay) {
             let Some(path) = item.from.as_ref().and_then(|from| written.get(&from.print.identity)) else { continue };
             if **path != item.path && device(path)? == device(&item.path)? {
@@ -224,6 +239,11 @@ impl<'s> Draft<'s> {
         }
         Ok(())
     }
+}
+
+/// The same inode number may stand for two files on two file systems.
+fn device(path: &AbsPath) -> Result<u64, Error> {
+    Ok(path.as_path().symlink_metadata().at("look at", path)?.dev())
 }
 
 /// Which inode stays on the tree, where it has several names.

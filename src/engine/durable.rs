@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::rc::Rc;
 
 use super::Error;
 use super::item::Item;
@@ -13,6 +12,7 @@ use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
+use crate::fs::roots::Roots;
 
 /// From this number of objects on one syncfs is cheaper than an fsync of each (D7).
 pub(super) const MANY: usize = 16;
@@ -51,11 +51,11 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
     fs.sync_all(&files).at("sync the header and the manifest in", reach.session().path().display())?;
     for below in &held {
         let dir = reach.held(below).at("open the session's folder", crate::fs::path::Shown(below))?;
-        fs.sync_dir(&dir).at("sync", dir.path().display())?;
+        sync_names(fs, &dir, &reach.session())?;
     }
     for path in &folders {
         match reach.roots.folder(path) {
-            Ok(dir) => sync_folder(fs, reach, path, dir)?,
+            Ok(dir) => sync_folder(fs, &mut reach.roots, path, &dir)?,
             Err(error) if leads_nowhere(&error) => sync_where_it_went(fs, reach, journal, path)?,
             Err(error) => return Err(error).at("open the folder", path).map_err(Error::from),
         }
@@ -118,14 +118,25 @@ fn sync_mounted(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Err
     Ok(())
 }
 
-pub(super) fn sync_folder(fs: &Fs, reach: &mut Reach, path: &AbsPath, dir: Rc<Dir>) -> Result<(), Error> {
-    if dir.readable() {
-        fs.sync_dir(&dir).at("sync", path)?;
-    } else {
-        let root = reach.roots.root_of(path).at("find the mount of", path)?;
-        fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
+/// D2 of a folder. One that this user may not read is synced with its file system, through `beside`, a folder of the same.
+#[track_caller]
+pub(super) fn sync_names(fs: &Fs, dir: &Dir, beside: &Dir) -> Result<(), Error> {
+    let synced = if dir.readable() { fs.sync_dir(dir) } else { fs.sync_fs(beside) };
+    Ok(synced.at("sync", dir.path().display())?)
+}
+
+#[track_caller]
+pub(super) fn sync_folder(fs: &Fs, roots: &mut Roots, path: &AbsPath, dir: &Dir) -> Result<(), Error> {
+    sync_names(fs, dir, &roots.root_of(path).at("find the mount of", path)?.dir)
+}
+
+/// The folder that a spot lies in.
+#[track_caller]
+pub(super) fn sync_folder_of(fs: &Fs, reach: &mut Reach, spot: &Spot, dir: &Dir) -> Result<(), Error> {
+    match spot {
+        Spot::Session(_) => sync_names(fs, dir, &reach.session()),
+        Spot::Tree(path) => sync_folder(fs, &mut reach.roots, path, dir),
     }
-    Ok(())
 }
 
 /// A folder that went with one of the steps has lost names before. D4: unsynced it might show them again beside the ones that

@@ -49,6 +49,8 @@ const BATCH: usize = 64;
 const CLOSED: &str = "you may not search the folder that it lies in";
 
 const UNREADABLE: &str = "you may not read it, so that no checkpoint can be made of it";
+const UNTOLD: &str = "you may not read it, so that nobody can tell whether it was written to since: make it readable (chmod u+r) and go on \
+                      with --force, or let root do it";
 
 /// Looks at all moves of a job, in two threads where there are many; each comes out by `take`, in path order.
 pub(super) fn look_at_all(
@@ -215,13 +217,14 @@ impl<'r> Eye<'r> {
         {
             found.set_digest(digest);
         }
-        item.planning.learned = learned(&mv.from, item.from.as_ref()) || learned(&mv.to, held.as_ref());
+        // Of what was found by force, the record learns nothing until that is its `before`.
+        item.planning.learned = !item.forced && (learned(&mv.from, item.from.as_ref()) || learned(&mv.to, held.as_ref()));
         if mv.in_place {
             item.act = Act::SetMeta;
             item.kept = Kept::Metadata;
             let to = item.from.as_ref().zip(mv.to.clone()).map(|(from, to)| staying(from, to, item.forced));
             // Known of the `before` alone, where that was read when it was held: what is put is told by it, too.
-            item.planning.learned |= learned(&mv.to, to.as_ref());
+            item.planning.learned |= !item.forced && learned(&mv.to, to.as_ref());
             item.to = to;
             return;
         }
@@ -309,7 +312,7 @@ impl<'r> Eye<'r> {
         let likeness = look::judge(&mut seen, &mv.from, mv.from_print.as_ref(), || found.digest());
         let likeness = match likeness {
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-                looked.verdict = Verdict::Refused(UNREADABLE.into());
+                looked.verdict = Verdict::Refused(if self.verb.inward() { UNREADABLE } else { UNTOLD }.into());
                 return Ok(());
             }
             other => other.at("read", &mv.path)?,

@@ -38,6 +38,7 @@ impl Plan {
         draft.left.append(&mut rest.left);
         draft.notes.append(&mut rest.notes);
         draft.check_shared_metadata(job.on_conflict);
+        draft.check_metadata_of_names()?;
         draft.check_written_into()?;
         draft.check_folders_that_go()?;
         draft.check_folders_that_come();

@@ -124,10 +124,7 @@ impl Touched {
     /// empty target after a cut; an original that was still dirty would become an empty blob.
     fn sync(&self, fs: &Fs, reach: &mut Reach, own: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         if self.many {
-            for dir in &self.file_systems {
-                fs.sync_fs(dir).at("sync the file system of", dir.path().display())?;
-            }
-            return Ok(());
+            return self.sync_file_systems(fs);
         }
         for spot in &self.objects {
             let named = reach.spot(spot).at("open the folder of", spot)?;
@@ -135,7 +132,7 @@ impl Touched {
             match fs.sync_at(named.at()) {
                 // Not readable for us, so not to be opened: all of its file system then.
                 Err(error) if error.raw_os_error() == Some(libc::EACCES) => match spot {
-                    Spot::Session(_) => fs.sync_fs(&named.dir).at("sync the file system of", named.at())?,
+                    Spot::Session(_) => fs.sync_fs(&reach.session()).at("sync the file system of", named.at())?,
                     Spot::Tree(path) => {
                         let root = reach.roots.root_of(path).at("find the mount of", path)?;
                         fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
@@ -145,9 +142,19 @@ impl Touched {
             }
         }
         for dir in &self.folders {
-            fs.sync_dir(dir).at("sync", dir.path().display())?;
+            match dir.readable() {
+                true => fs.sync_dir(dir).at("sync", dir.path().display())?,
+                false => return self.sync_file_systems(fs).and_then(|()| own()),
+            }
         }
         own()
+    }
+
+    fn sync_file_systems(&self, fs: &Fs) -> Result<(), Error> {
+        for dir in &self.file_systems {
+            fs.sync_fs(dir).at("sync the file system of", dir.path().display())?;
+        }
+        Ok(())
     }
 }
 
@@ -389,9 +396,10 @@ fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Tou
     written.name(fs, store, session.id())
 }
 
-/// `changes.jsonl` with the digests that planning took: facts, which stay when the operation is undone.
+/// `changes.jsonl` with the digests that planning took: facts, which stay when the operation is undone. What `--force` found in place of
+/// a `before` is no fact of it: that is written once it is sealed (`facts::write_forced_befores`).
 fn write_digests(fs: &Fs, session: &Locked, items: &[Item]) -> Result<crate::session::lines::Written, Error> {
-    let mut items = items.iter().peekable();
+    let mut items = items.iter().filter(|item| !item.forced).peekable();
     session.write_taught(fs, |index, change| {
         while items.next_if(|item| (item.index as usize) < index).is_some() {}
         if let Some(item) = items.next_if(|item| item.index as usize == index) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::Error;
 use super::apply::{Done, Sealed};
-use super::durable::{MANY, sync_folder};
+use super::durable::{MANY, sync_folder, sync_names};
 use super::facts::{self, DONE};
 use super::journal::Journal;
 use super::reach::{Reach, open, split};
@@ -138,7 +138,7 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
     for below in &held {
         match reach.held(below) {
             // D2: a name that came back would only take room: no line of a manifest leads there (folder: not caught here).
-            Ok(dir) => fs.sync_dir(&dir).at("sync", dir.path().display())?,
+            Ok(dir) => sync_names(fs, &dir, &reach.session())?,
             // An upper that is not needed any more.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(error).at("open the session's folder", Shown(below)).map_err(Error::from),
@@ -151,7 +151,7 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
                 if let Some(new) = journal.head.times.iter().find(|time| time.path == *path).and_then(|time| time.new) {
                     fs.set_mtime(dir.at(b"."), new).at("set the time of", path)?;
                 }
-                sync_folder(fs, reach, path, dir)?;
+                sync_folder(fs, &mut reach.roots, path, &dir)?;
             }
             Err(error) if leads_nowhere(&error) => {}
             Err(error) => return Err(error).at("open the folder", path).map_err(Error::from),

@@ -1,7 +1,7 @@
 //! Undo: the steps of a journal taken back, last first. Where each object lies tells what was done; undoing twice is
 //! harmless. What somebody else has put or changed meanwhile is left alone and named (I8).
 
-use super::durable::{NEW_HEADER, sync_touched};
+use super::durable::{NEW_HEADER, sync_folder, sync_folder_of, sync_touched};
 use super::item::{Turn, number};
 use super::journal::{Draft, Head, Journal, made_for};
 use super::reach::{Named, Reach, open};
@@ -136,7 +136,7 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<(), Error> {
         };
         fs.remove_all(dir.at(path.name())).at("remove", path)?;
         // D2: a temporary name that came back after a cut would be nobody's (folder: not caught here).
-        fs.sync_dir(&dir).at("sync", &parent)?;
+        sync_folder(fs, &mut roots, path, &dir)?;
     }
     draft.times.iter().try_for_each(|time| put_back_time(fs, &mut roots, time))
 }
@@ -153,7 +153,8 @@ pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTi
         in_tree |= matches!(spot, Spot::Tree(_));
         fs.remove_all(named.at()).at("remove", named.at())?;
         // D2: a temporary name that came back after a cut would be nobody's.
-        fs.sync_dir(&named.dir).at("sync", named.dir.path().display())?;
+        let dir = named.dir.clone();
+        sync_folder_of(fs, &mut reach, spot, &dir)?;
     }
     if in_tree {
         for time in times {
@@ -418,31 +419,35 @@ pub(super) enum Whose {
     Foreign,
 }
 
-/// Whether what lies at the target is what was put there, untouched.
-pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Error> {
+/// Whether what lies at the target is what was put there, untouched: its content is read, as nothing else tells of a write that kept size
+/// and time, and the ctime that it had right after it was put is known to nobody who recovers.
+pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, IoError> {
     let Some(ours) = ours else { return Ok(Whose::Foreign) };
     if !holds(Some(target), Some(ours))? {
         return Ok(Whose::Foreign);
     }
-    let Some(stat) = target.at().stat().at("look at", target.at())? else { return Ok(Whose::Foreign) };
+    let Some(found) = look::look(target.at()).at("look at", target.at())? else { return Ok(Whose::Foreign) };
+    let changed = || Ok(Whose::Changed("somebody changed what was put there".into()));
+    let (meta, now) = (&ours.state.meta, &found.state.meta);
     if ours.state.is_folder() {
         let dir = target.at().open_dir().at("open the folder", target.at())?;
-        let empty = dir.is_empty().at("list the folder", target.at())?;
-        return Ok(if empty { Whose::Ours } else { Whose::Changed("somebody put something into the folder".into()) });
+        if !dir.is_empty().at("list the folder", target.at())? {
+            return Ok(Whose::Changed("somebody put something into the folder".into()));
+        }
+        return if now.xattrs == meta.xattrs { Ok(Whose::Ours) } else { changed() };
     }
-    let meta = &ours.state.meta;
-    let same = stat.size == ours.state.size() || !matches!(ours.state.what, What::File { .. });
-    let same = same && stat.mtime == meta.mtime && stat.mode == meta.mode && (stat.uid, stat.gid) == (meta.uid, meta.gid);
-    if !same {
-        return Ok(Whose::Changed("somebody changed what was put there".into()));
+    if found.state.size() != ours.state.size() || now.mtime != meta.mtime || ours.state.meta_difference(&found.state).is_some() {
+        return changed();
     }
-    if ours.print.racy
-        && let Some(digest) = ours.state.digest()
-        && look::digest(target.at()).at("read", target.at())?.0 != digest
-    {
-        return Ok(Whose::Changed("somebody changed what was put there".into()));
+    let Some(digest) = ours.state.digest() else { return Ok(Whose::Ours) };
+    match look::digest(target.at()) {
+        Ok((found, _)) if found == digest => Ok(Whose::Ours),
+        // One that may not be read cannot be asked.
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(Whose::Ours),
+        Err(error) if error.raw_os_error().is_some() => Err(error).at("read", target.at()),
+        // It changes while it is read, or has just become something else.
+        Ok(_) | Err(_) => changed(),
     }
-    Ok(Whose::Ours)
 }
 
 /// Each attribute is compared with old and new; a third value is foreign, but for what setting another one leaves: owner

@@ -202,12 +202,12 @@ impl<'r> Receiving<'r> {
             let mut byte = [0];
             self.fill(&mut byte)?;
             line.push(byte[0]);
-            if line.len() == WORD.len() && line != WORD {
+            if !WORD.starts_with(&line[..line.len().min(WORD.len())]) {
                 return Err(broken("it is no export of a session"));
             }
         }
         if line != FIRST_LINE {
-            return Err(Error::Version(String::from_utf8_lossy(&line[WORD.len().min(line.len())..]).trim_end().to_owned()));
+            return Err(Error::Version(String::from_utf8_lossy(&line[WORD.len()..]).trim_end().to_owned()));
         }
         Ok(())
     }

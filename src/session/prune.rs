@@ -52,23 +52,10 @@ fn drop_reserve(fs: &Fs, dir: &Dir) -> Result<(), Error> {
     Ok(())
 }
 
-/// Drops what a session holds; its header stays as a record. Only a pending or rolled-back session can be discarded.
+/// Drops what a session holds; its header stays as a record. Only a session of which nothing is on the tree can be discarded, or
+/// nothing that could be taken back.
 pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
-    let status = session.header.status();
-    if !matches!(status, Status::Pending | Status::RolledBack) {
-        let (why, remedy) = match status {
-            Status::Discarded => ("it is discarded already".into(), None),
-            Status::Capturing => ("a run of it is under way".into(), None),
-            _ => {
-                let remedy = format!(
-                    "recant rollback {id} first; or recant checkpoint prune {id} gives up its rollback",
-                    id = session.id()
-                );
-                (format!("it is {}: its changes are on the tree", status.word()), Some(remedy))
-            }
-        };
-        return Err(Error::NotNow { id: session.id().to_string(), why, remedy });
-    }
+    refuse_discard(&session.header)?;
     let mut header = session.header.clone();
     header.discarded = Some(crate::fs::now());
     header.sizes = Default::default();
@@ -76,6 +63,25 @@ pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     session.save(fs, header)?;
     for folder in [&b"held/objects"[..], b"held/upper", b"held/work", b"checkpoint/blobs", b"checkpoint/objects", b"displaced"] {
         empty(fs, &session.dir, folder)?;
+    }
+    Ok(())
+}
+
+/// The reason why a session cannot be discarded, where there is one.
+pub fn refuse_discard(header: &Header) -> Result<(), Error> {
+    let status = header.status();
+    let is_final = status == Status::Partial && header.checkpoint == Checkpoint::Pruned;
+    if !matches!(status, Status::Pending | Status::RolledBack) && !is_final {
+        let (why, remedy) = match status {
+            Status::Discarded => ("it is discarded already".into(), None),
+            Status::Capturing => ("a run of it is under way".into(), None),
+            _ => {
+                let remedy =
+                    format!("recant rollback {id} first; or recant checkpoint prune {id} gives up its rollback", id = header.id);
+                (format!("it is {}: its changes are on the tree", status.word()), Some(remedy))
+            }
+        };
+        return Err(Error::NotNow { id: header.id.to_string(), why, remedy });
     }
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! What differs between a snapshot and the tree, or between two snapshots.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::Hash;
 
 use super::content::Kept;
 use super::index::{Index, Known};
 use super::manifest::{self, At, Entry, Merged, Unread};
+use super::names::{self, Names};
 use super::series::Series;
 use super::walk::{Ahead, Met, Object, Why};
 use super::{Error, of_ours};
@@ -31,8 +33,18 @@ pub struct Difference {
     pub print: Option<Fingerprint>,
     /// Where the content of what the other snapshot has lies.
     pub now_at: Option<At>,
-    /// The names of a file were grouped otherwise: it is another file even where the states are the same.
+    /// The file on the tree, where it has several names.
+    pub shared: Option<Shared>,
+    /// It is to be another file than the one that is there, even where the states are the same: its names were grouped otherwise, or
+    /// not all of them are to change.
     pub regrouped: bool,
+}
+
+/// A file with several names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shared {
+    inode: (Dev, u64),
+    names: u32,
 }
 
 impl Difference {
@@ -68,6 +80,8 @@ pub struct Compared {
     pub differences: Vec<Difference>,
     /// Folders on both sides, in the order of paths.
     pub times: Vec<Times>,
+    /// Those on the tree whose time is another one now, as differences.
+    pub touched: Vec<Difference>,
     /// What is not compared, as it is not known, and why.
     pub left: Vec<(AbsPath, String)>,
     /// What is on the tree and stays there whatever the snapshot says: a folder that holds one of these stays too.
@@ -104,8 +118,8 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
         done: Compared { found: vec![false; terms.paths.len()], ..Compared::default() },
         unread: None,
         equal: BTreeMap::new(),
-        groups: HashMap::new(),
-        inodes: HashMap::new(),
+        names_then: Names::default(),
+        names_now: Names::default(),
     };
     let (mut line, mut met) = (then.next_unread()?, walk.next()?);
     loop {
@@ -159,10 +173,10 @@ struct Comparing<'a> {
     unread: Option<AbsPath>,
     /// Paths of grouped files that are as they were, unless their groups are not.
     equal: BTreeMap<AbsPath, Difference>,
-    /// The further names of a file that has several, by its first.
-    groups: HashMap<AbsPath, Vec<AbsPath>>,
+    /// Names in the snapshot, by the first of their file.
+    names_then: Names<AbsPath>,
     /// Names on the tree, by the inode that they have.
-    inodes: HashMap<(Dev, u64), Vec<AbsPath>>,
+    names_now: Names<(Dev, u64)>,
 }
 
 impl Comparing<'_> {
@@ -204,6 +218,9 @@ impl Comparing<'_> {
             content.check(entry)?;
         }
         self.find(&path);
+        if let Some(first) = there.as_ref().and_then(first_name) {
+            self.names_then.add(first.clone(), path.clone());
+        }
         if self.unread.as_ref().is_some_and(|unread| path.is_under(unread)) {
             if here.is_some() {
                 self.done.kept.push((path, "its folder could not be read for the snapshot"));
@@ -236,12 +253,6 @@ impl Comparing<'_> {
                 return Ok(());
             }
         };
-        if let Some(first) = there.as_ref().and_then(|entry| entry.link.clone()) {
-            let others = self.groups.entry(first.clone()).or_default();
-            if first != path {
-                others.push(path.clone());
-            }
-        }
         match (there, object) {
             (Some(entry), None) => {
                 self.done.differences.push(difference(path, Some(entry), None));
@@ -268,8 +279,8 @@ impl Comparing<'_> {
         }
         let Some(seen) = self.seen(&path, there.as_ref(), object)? else { return Ok(()) };
         let grouped = object.stat.nlink > 1 && !seen.state.is_folder();
-        if grouped {
-            self.inodes.entry((object.stat.dev, object.stat.ino)).or_default().push(path.clone());
+        if grouped && object.stat.sort == Sort::File {
+            self.names_now.add((object.stat.dev, object.stat.ino), path.clone());
         }
         let Some(entry) = there else {
             self.done.differences.push(difference(path, None, Some(seen)));
@@ -279,10 +290,16 @@ impl Comparing<'_> {
         let now = seen.state.meta.mtime;
         let then = entry.state.as_ref().map_or(now, |state| state.meta.mtime);
         let is_same = entry.state.as_ref().is_some_and(|state| same(state, &seen.state));
-        let is_grouped = grouped || entry.link.is_some();
-        let difference = difference(path.clone(), Some(entry), Some(seen));
+        let is_grouped = grouped || first_name(&entry).is_some();
+        let shared = grouped.then_some(Shared { inode: (object.stat.dev, object.stat.ino), names: object.stat.nlink });
+        let difference = Difference { shared, ..difference(path.clone(), Some(entry), Some(seen)) };
         match is_same {
-            true if both_folders => self.done.times.push(Times { path, then, now }),
+            true if both_folders => {
+                self.done.times.push(Times { path, then, now });
+                if then != now {
+                    self.done.touched.push(difference);
+                }
+            }
             true if is_grouped => drop(self.equal.insert(path, difference)),
             true => {}
             false => self.done.differences.push(difference),
@@ -334,44 +351,8 @@ impl Comparing<'_> {
         Ok(None)
     }
 
-    /// Names that were one file have to be one file again, and others not: also where one of two names goes, as that would stay a
-    /// name of the same file in the checkpoint.
     fn finish(mut self) -> Result<Compared, Error> {
-        let mut first_of: HashMap<&AbsPath, &AbsPath> = HashMap::new();
-        for (first, others) in &self.groups {
-            first_of.insert(first, first);
-            first_of.extend(others.iter().map(|other| (other, first)));
-        }
-        let now_of: HashMap<&AbsPath, (Dev, u64)> =
-            self.inodes.iter().flat_map(|(inode, paths)| paths.iter().map(|path| (path, *inode))).collect();
-        let mut regrouped: HashSet<AbsPath> = HashSet::new();
-        for (first, others) in &self.groups {
-            let inode = now_of.get(first);
-            let members = || others.iter().chain([first]);
-            if members().any(|path| is_left(&self.done.left, path)) {
-                // What its names are now is not known.
-                continue;
-            }
-            let as_was = inode.is_some_and(|inode| {
-                members().all(|path| now_of.get(path) == Some(inode))
-                    && self.inodes.get(inode).is_some_and(|paths| paths.len() == others.len() + 1)
-            });
-            if !as_was {
-                regrouped.extend(members().cloned());
-            }
-        }
-        for paths in self.inodes.values().filter(|paths| paths.len() > 1) {
-            regrouped.extend(paths.iter().filter(|path| !first_of.contains_key(path)).cloned());
-        }
-        let found = self.done.differences.iter_mut().filter(|difference| regrouped.contains(&difference.path));
-        found.for_each(|difference| difference.regrouped = true);
-        for path in regrouped {
-            if let Some(mut difference) = self.equal.remove(&path) {
-                difference.regrouped = true;
-                self.done.differences.push(difference);
-            }
-        }
-        self.done.differences.sort_by(|a, b| a.path.cmp(&b.path));
+        self.done.regroup(&self.names_then, &self.names_now, self.equal);
         Ok(self.done)
     }
 }
@@ -379,7 +360,13 @@ impl Comparing<'_> {
 fn difference(path: AbsPath, there: Option<Entry>, here: Option<Seen>) -> Difference {
     let (then, at, link) = there.map_or((None, None, None), |entry| (entry.state, entry.at, entry.link));
     let (now, print) = here.map_or((None, None), |seen| (Some(seen.state), Some(seen.print)));
-    Difference { path, then, at, link, now, print, now_at: None, regrouped: false }
+    Difference { path, then, at, link, now, print, now_at: None, shared: None, regrouped: false }
+}
+
+/// The first name of a file that has several. Links and FIFOs are made again each for itself, whatever they shared.
+fn first_name(entry: &Entry) -> Option<&AbsPath> {
+    let is_file = matches!(entry.state, Some(State { what: What::File { .. }, .. }));
+    entry.link.as_ref().filter(|_| is_file)
 }
 
 /// Whether nothing differs, times included but for a folder's, which follow from what is done in it.
@@ -394,6 +381,7 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
     let mut done = Compared { found: vec![false; paths.len()], ..Compared::default() };
     let (mut a, mut b) = (then.next()?, now.next()?);
     let mut unread: Option<AbsPath> = None;
+    let (mut names_then, mut names_now, mut equal) = (Names::default(), Names::default(), BTreeMap::new());
     loop {
         let order = match (&a, &b) {
             (None, None) => break,
@@ -406,6 +394,11 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
         let Some(path) = there.as_ref().or(here.as_ref()).map(|entry| entry.path.clone()) else { continue };
         for (found, asked) in done.found.iter_mut().zip(paths) {
             *found |= path.is_under(asked);
+        }
+        for (names, entry) in [(&mut names_then, &there), (&mut names_now, &here)] {
+            if let Some(first) = entry.as_ref().and_then(first_name) {
+                names.add(first.clone(), path.clone());
+            }
         }
         if unread.as_ref().is_some_and(|unread| path.is_under(unread)) {
             continue;
@@ -422,22 +415,19 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
                 }
                 continue;
             }
-            (Some(a), Some(b)) if a.mark() == b.mark() => continue,
             _ => {}
         }
-        let regrouped = match (&there, &here) {
-            (Some(a), Some(b)) if a.link != b.link => {
-                let is_known = [&a.link, &b.link].into_iter().flatten().all(|first| !is_left(&done.left, first));
-                if !is_known && are_same(a, b) {
-                    continue;
-                }
-                is_known
-            }
-            _ => false,
-        };
+        let is_same = there.as_ref().zip(here.as_ref()).is_some_and(|(a, b)| are_same(a, b) || a.mark() == b.mark());
+        let is_grouped = [&there, &here].into_iter().flatten().any(|entry| first_name(entry).is_some());
         let (now_at, now) = here.map_or((None, None), |entry| (entry.at, entry.state));
-        done.differences.push(Difference { now, now_at, regrouped, ..difference(path, there, None) });
+        let difference = Difference { now, now_at, ..difference(path.clone(), there, None) };
+        match is_same {
+            true if is_grouped => drop(equal.insert(path, difference)),
+            true => {}
+            false => done.differences.push(difference),
+        }
     }
+    done.regroup(&names_then, &names_now, equal);
     if rules_then != rules_now {
         done.left.push((root(), "the two snapshots left out by different rules: some of this may be that".into()));
     }
@@ -469,6 +459,17 @@ pub fn whole(folder: &AbsPath, path: &AbsPath) -> Result<AbsPath, Error> {
 }
 
 impl Compared {
+    /// Names that were one file have to be one file again, and others not: also where one of two names goes, as that would stay a
+    /// name of the same file in the checkpoint. `equal` are names that are as they were, unless their file has others.
+    fn regroup<F: Eq + Hash>(&mut self, then: &Names<AbsPath>, now: &Names<F>, mut equal: BTreeMap<AbsPath, Difference>) {
+        let regrouped = names::regrouped(then, now, |path| !is_left(&self.left, path));
+        let found = self.differences.iter_mut().filter(|difference| regrouped.contains(&difference.path));
+        found.for_each(|difference| difference.regrouped = true);
+        let equal = regrouped.iter().filter_map(|path| equal.remove(path));
+        self.differences.extend(equal.map(|difference| Difference { regrouped: true, ..difference }));
+        self.differences.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+
     /// Takes out what is not under one of these paths, but for the folders that what is restored needs.
     pub fn only(&mut self, paths: &[AbsPath]) {
         let asked = |path: &AbsPath| paths.iter().any(|asked| path.is_under(asked));
@@ -480,6 +481,7 @@ impl Compared {
         };
         self.differences.retain(|d| asked(&d.path) || needed(d));
         self.times.retain(|times| asked(&times.path));
+        self.touched.retain(|d| asked(&d.path));
         self.left.retain(|(path, _)| asked(path));
     }
 
@@ -530,10 +532,31 @@ impl Compared {
         Ok(())
     }
 
+    /// A file that has names beside those that are to change is to be another one: what is set on it would be theirs too.
+    pub fn part_from_other_names(&mut self) {
+        let mut change: HashMap<(Dev, u64), u32> = HashMap::new();
+        for shared in self.differences.iter().filter_map(|d| d.shared) {
+            *change.entry(shared.inode).or_default() += 1;
+        }
+        for d in &mut self.differences {
+            d.regrouped |= d.shared.is_some_and(|shared| change.get(&shared.inode).is_none_or(|names| *names < shared.names));
+        }
+    }
+
     /// Leaves the times of folders that are right, and in which no name will change.
     pub fn only_times_that_change(&mut self) {
         let touched: HashSet<AbsPath> = self.differences.iter().filter_map(|d| d.path.parent()).collect();
         self.times.retain(|times| times.then != times.now || touched.contains(&times.path));
+    }
+
+    /// Makes the times of folders differences where there is no other: they are set along with what changes, and nothing does. `may_set`
+    /// tells whose folders' times can be.
+    pub fn times_alone(&mut self, may_set: impl Fn(&State) -> bool) {
+        if self.differences.is_empty() {
+            self.times.clear();
+            self.differences = std::mem::take(&mut self.touched);
+            self.differences.retain(|d| d.now.as_ref().is_some_and(&may_set));
+        }
     }
 
     /// A folder that is to go, but holds what stays, stays.

@@ -9,7 +9,7 @@ use super::digesting::Digesting;
 use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, At, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
 use super::place;
-use super::rules::Rules;
+use super::rules::{Rules, Source};
 use super::series::{Locked, Series, Summary};
 use super::walk::{Met, Object, Walk, Why};
 use super::{Error, of_ours};
@@ -33,12 +33,20 @@ pub struct Asked {
     pub meta: Vec<(String, String)>,
     /// At most one snapshot for this.
     pub once: Option<String>,
-    /// None where nothing changed.
+    /// None where nothing changed: no object, no rule, and no word that it is to be found by.
     pub if_changed: bool,
     /// What is left out.
-    pub rules: Rules,
+    pub rules: Source,
     /// At most so many objects.
     pub limit: Option<u64>,
+}
+
+impl Asked {
+    /// Whether a label or a key is asked for that this snapshot does not have.
+    fn names_another(&self, than: &Head) -> bool {
+        let is_new = |asked: &Option<String>, had: &Option<String>| asked.is_some() && asked != had;
+        is_new(&self.label, &than.label) || is_new(&self.once, &than.key)
+    }
 }
 
 /// What became of it.
@@ -174,8 +182,11 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
     if taking.counts.entries == 0 {
         return Err(nothing_there(series));
     }
-    let rules = Rules { files: walk.into_files(), ..asked.rules.clone() };
-    taking.finish(fs, &head, &rules, last, asked.if_changed)
+    let rules = walk.into_rules(&asked.rules);
+    // Rules that cannot be read are no reason to take none.
+    let has_rules = |last: &Summary| manifest::rules(&series.dir, last.head.n).is_ok_and(|had| had == rules);
+    let same = last.filter(|last| asked.if_changed && !asked.names_another(&last.head) && has_rules(last));
+    taking.finish(fs, &head, &rules, same)
 }
 
 fn nothing_there(series: &Series) -> Error {
@@ -213,9 +224,22 @@ struct Taking<'a> {
 #[derive(Clone)]
 struct First {
     path: AbsPath,
+    content: Content,
+}
+
+/// Content that need not be read, as long as the file has this stat.
+#[derive(Clone, Copy)]
+struct Content {
+    stat: Stat,
     digest: Option<Digest>,
     at: Option<At>,
     written: bool,
+}
+
+impl Content {
+    fn of(known: &Known, stat: &Stat) -> Self {
+        Self { stat: *stat, digest: known.digest, at: known.at, written: known.written }
+    }
 }
 
 /// What looking at an object told.
@@ -290,18 +314,17 @@ impl Taking<'_> {
 
     fn object(&mut self, object: &Object) -> Result<(), Error> {
         let (old, own) = self.known(&object.path)?;
-        if let (Some(index), Some(known)) = (self.index, &old)
-            && index.believes(known, &object.stat)
-        {
+        let believed = self.index.is_some_and(|index| old.as_ref().is_some_and(|known| index.believes(known, &object.stat)));
+        // Which name of a file is its first may have changed with a folder's name alone, of which its times tell nothing.
+        if let Some(known) = old.as_ref().filter(|_| believed && !has_several_names(&object.stat)) {
             if let Some(own) = own {
                 let _its_sign_is_known = self.writing.entry(&own)?;
             }
             self.count(known.is_folder, has_content(&object.stat).then_some(object.stat.size));
-            self.remember(&object.stat, known);
             self.making.add(known, &object.stat);
             return Ok(());
         }
-        match self.look(object, old.as_ref())? {
+        match self.look(object, old.as_ref(), believed)? {
             Seen::Gone => {
                 // As if the walk had not come to it.
                 if let Some(known) = old {
@@ -373,16 +396,19 @@ impl Taking<'_> {
     }
 
     fn remember(&mut self, stat: &Stat, known: &Known) {
-        if stat.nlink > 1 && !known.is_folder && !known.unread {
-            let first = || First { path: known.path.clone(), digest: known.digest, at: known.at, written: known.written };
+        if has_several_names(stat) && !known.unread {
+            let first = || First { path: known.path.clone(), content: Content::of(known, stat) };
             self.links.entry((stat.dev, stat.ino)).or_insert_with(first);
         }
     }
 
-    fn look(&mut self, object: &Object, old: Option<&Known>) -> Result<Seen, Error> {
-        let first = self.links.get(&(object.stat.dev, object.stat.ino)).filter(|_| object.stat.nlink > 1).cloned();
+    fn look(&mut self, object: &Object, old: Option<&Known>, believed: bool) -> Result<Seen, Error> {
+        let first = self.links.get(&(object.stat.dev, object.stat.ino)).filter(|_| has_several_names(&object.stat)).cloned();
+        let content = first.as_ref().map(|first| first.content);
+        let content = content.or_else(|| old.filter(|_| believed).map(|known| Content::of(known, &object.stat)));
+        let first = first.map(|first| first.path);
         match object.stat.sort {
-            Sort::File => self.look_at_file(object, first, old),
+            Sort::File => self.look_at_file(object, first, content, old),
             _ => match look::seen(object.at(), &object.stat) {
                 Ok(seen) => {
                     let link = link(first, object, &object.stat);
@@ -395,16 +421,23 @@ impl Taking<'_> {
     }
 
     /// Reads a file, again where it changes meanwhile, three times at most.
-    fn look_at_file(&mut self, object: &Object, first: Option<First>, old: Option<&Known>) -> Result<Seen, Error> {
+    fn look_at_file(
+        &mut self,
+        object: &Object,
+        first: Option<AbsPath>,
+        content: Option<Content>,
+        old: Option<&Known>,
+    ) -> Result<Seen, Error> {
         let mut before = object.stat;
         for _ in 0..3 {
             let file = match object.at().open_file() {
                 Ok(file) => file,
                 Err(error) => return self.failed(object, &error),
             };
+            let content = content.filter(|content| is_same(&content.stat, &before));
             // Before the content is read: who maps it later leaves a trace in its times (N5).
-            let writers = match &first {
-                Some(First { written: true, .. }) => Writers::Some,
+            let writers = match content {
+                Some(Content { written: true, .. }) => Writers::Some,
                 Some(_) => Writers::Unknown,
                 None => writers(&file).at("ask for a lease on", &object.path)?,
             };
@@ -414,8 +447,8 @@ impl Taking<'_> {
                 Ok(xattrs) => xattrs,
                 Err(error) => return self.failed(object, &error),
             };
-            let kept = match &first {
-                Some(first) => Ok((first.digest, first.at)),
+            let kept = match content {
+                Some(content) => Ok((content.digest, content.at)),
                 None => self.keep(&file, object, (&before, is_still), old)?,
             };
             let (digest, at) = match kept {
@@ -520,10 +553,11 @@ impl Taking<'_> {
     }
 
     /// N1: content and manifest are durable, then the manifest gets its name.
-    fn finish(mut self, fs: &Fs, head: &Head, rules: &Rules, last: Option<&Summary>, if_changed: bool) -> Result<Made, Error> {
+    /// None is made where `same` stands for it if no object has changed.
+    fn finish(mut self, fs: &Fs, head: &Head, rules: &Rules, same: Option<&Summary>) -> Result<Made, Error> {
         let (dir, n) = (&self.series.dir, head.n);
         let (unread, left) = (std::mem::take(&mut self.unread), std::mem::take(&mut self.left));
-        if let Some(last) = last.filter(|_| if_changed && !self.changed) {
+        if let Some(last) = same.filter(|_| !self.changed) {
             self.making.put(fs, dir, last.head.n, last.tail.digest)?;
             return Ok(Made { n: last.head.n, how: How::Unchanged, counts: last.tail.counts, unread, left });
         }
@@ -552,10 +586,13 @@ impl Taking<'_> {
     }
 }
 
+fn has_several_names(stat: &Stat) -> bool {
+    stat.nlink > 1 && stat.sort != Sort::Folder
+}
+
 /// The first name of what has several.
-fn link(first: Option<First>, object: &Object, stat: &Stat) -> Option<AbsPath> {
-    let has_several = stat.nlink > 1 && stat.sort != Sort::Folder;
-    has_several.then(|| first.map_or_else(|| object.path.clone(), |first| first.path))
+fn link(first: Option<AbsPath>, object: &Object, stat: &Stat) -> Option<AbsPath> {
+    has_several_names(stat).then(|| first.unwrap_or_else(|| object.path.clone()))
 }
 
 fn read_all(file: &std::fs::File, buffer: &mut [u8]) -> std::io::Result<()> {

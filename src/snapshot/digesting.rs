@@ -107,7 +107,7 @@ fn digest(object: &Object) -> Option<Digest> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rules::Rules;
+    use super::super::rules::Source;
     use super::super::walk::{Met, Walk};
     use super::*;
 
@@ -123,7 +123,7 @@ mod tests {
         }
         let nowhere = AbsPath::parse("/nowhere").unwrap();
         let files = || {
-            let mut walk = Walk::new(&top, &nowhere, &Rules::default()).unwrap();
+            let mut walk = Walk::new(&top, &nowhere, &Source::default()).unwrap();
             let mut files = Vec::new();
             while let Some(met) = walk.next().unwrap() {
                 files.extend(if let Met::Object(object) = met { Some(object) } else { None });

@@ -20,6 +20,7 @@ pub mod create;
 mod digesting;
 pub mod index;
 pub mod manifest;
+mod names;
 pub mod place;
 pub mod prune;
 pub mod restore;

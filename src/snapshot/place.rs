@@ -1,7 +1,7 @@
 //! Which folder is meant where none is named, and which are too broad to be anybody's project.
 
 use super::Error;
-use super::rules::Rules;
+use super::rules::Source;
 use super::walk::{Met, Walk};
 use crate::error::At as _;
 use crate::fs::dir::Dir;
@@ -68,8 +68,8 @@ pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Erro
 const NAMED: usize = 5;
 
 /// How many objects a walk comes to, and the subfolders with the most of them.
-pub fn count(folder: &AbsPath, store: &AbsPath, rules: &Rules) -> Result<(u64, Vec<(String, u64)>), Error> {
-    let mut walk = Walk::new(folder, store, rules)?;
+pub fn count(folder: &AbsPath, store: &AbsPath, source: &Source) -> Result<(u64, Vec<(String, u64)>), Error> {
+    let mut walk = Walk::new(folder, store, source)?;
     let (mut count, mut tops) = (0, Vec::<(Vec<u8>, u64)>::new());
     while let Some(met) = walk.next()? {
         let Met::Object(object) = met else { continue };
@@ -89,7 +89,7 @@ pub fn count(folder: &AbsPath, store: &AbsPath, rules: &Rules) -> Result<(u64, V
 }
 
 /// Refuses a folder of more than `limit` objects.
-pub fn refuse_large(folder: &AbsPath, store: &AbsPath, rules: &Rules, limit: u64) -> Result<(), Error> {
-    let (count, biggest) = count(folder, store, rules)?;
+pub fn refuse_large(folder: &AbsPath, store: &AbsPath, source: &Source, limit: u64) -> Result<(), Error> {
+    let (count, biggest) = count(folder, store, source)?;
     if count > limit { Err(Error::TooMany { path: folder.to_string(), count, limit, biggest }) } else { Ok(()) }
 }

@@ -28,14 +28,10 @@ pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked)
     let mut list = Vec::with_capacity(compared.differences.len());
     let mut wanted = Vec::new();
     for (difference, n) in compared.differences.iter().zip(1_u32..) {
-        let mut change = change(series, difference, n)?;
+        let change = change(series, difference, n)?;
         let is_file = matches!(change.after, Some(State { what: What::File { .. }, .. }));
         if is_file && !change.in_place() {
             wanted.push(Wanted { difference, n });
-        }
-        if !is_file {
-            // Links and FIFOs are made from the record, each for itself.
-            change.marks.linked = false;
         }
         list.push(change);
     }

@@ -40,6 +40,30 @@ pub struct IgnoreFile {
     pub text: String,
 }
 
+/// Where the rules of a walk come from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// These, and those of the files that the walk finds.
+    Found(Rules),
+    /// These alone, as a snapshot has them: the files that told some of them are in them.
+    Kept(Rules),
+}
+
+impl Source {
+    /// All but what is still to be found.
+    pub fn rules(&self) -> &Rules {
+        match self {
+            Self::Found(rules) | Self::Kept(rules) => rules,
+        }
+    }
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self::Found(Rules::default())
+    }
+}
+
 /// recant's own file of rules, always read.
 pub const RECANTIGNORE: &str = ".recantignore";
 /// git's, read with `--gitignore`.

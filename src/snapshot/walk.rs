@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use super::compare::whole;
-use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules};
+use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Source};
 use super::{Error, of_ours};
 use crate::error::{At as _, reason};
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
@@ -80,7 +80,7 @@ enum Files {
     /// They are read where they are found; `.gitignore` too?
     Found { gitignore: bool, read: Vec<IgnoreFile> },
     /// They were found before.
-    Given(HashMap<AbsPath, Vec<IgnoreFile>>),
+    Kept(HashMap<AbsPath, Vec<IgnoreFile>>),
 }
 
 struct Frame {
@@ -108,18 +108,15 @@ const OPEN_LEVELS: usize = 64;
 const RULES_MAX: u64 = 1 << 20;
 
 impl<'a> Walk<'a> {
-    /// Over `top`, a folder or anything else, by rules whose files are read on the way.
-    pub fn new(top: &AbsPath, store: &'a AbsPath, rules: &Rules) -> Result<Self, Error> {
-        Self::with(top, store, rules, Files::Found { gitignore: rules.gitignore, read: Vec::new() })
-    }
-
-    /// The same by rules whose files are in them already.
-    pub fn by(top: &AbsPath, store: &'a AbsPath, rules: &Rules) -> Result<Self, Error> {
-        let files = rules.by_folder().into_iter().map(|(path, files)| (path, files.into_iter().cloned().collect())).collect();
-        Self::with(top, store, rules, Files::Given(files))
-    }
-
-    fn with(top: &AbsPath, store: &'a AbsPath, rules: &Rules, files: Files) -> Result<Self, Error> {
+    /// Over `top`, a folder or anything else.
+    pub fn new(top: &AbsPath, store: &'a AbsPath, source: &Source) -> Result<Self, Error> {
+        let files = match source {
+            Source::Found(rules) => Files::Found { gitignore: rules.gitignore, read: Vec::new() },
+            Source::Kept(rules) => {
+                let owned = |(path, files): (AbsPath, Vec<&IgnoreFile>)| (path, files.into_iter().cloned().collect());
+                Files::Kept(rules.by_folder().into_iter().map(owned).collect())
+            }
+        };
         let mut walk = Self {
             top: top.clone(),
             store,
@@ -127,7 +124,7 @@ impl<'a> Walk<'a> {
             mount: 0,
             held_top: None,
             stack: Vec::new(),
-            matcher: rules.top()?,
+            matcher: source.rules().top()?,
             files,
         };
         let Some(parent) = top.parent() else {
@@ -207,11 +204,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The files of rules that were read on the way.
-    pub fn into_files(self) -> Vec<IgnoreFile> {
+    /// The rules that it went by, those of files that it found among them.
+    pub fn into_rules(self, source: &Source) -> Rules {
+        let rules = source.rules().clone();
         match self.files {
-            Files::Found { read, .. } => read,
-            Files::Given(_) => Vec::new(),
+            Files::Found { read, .. } => Rules { files: read, ..rules },
+            Files::Kept(_) => rules,
         }
     }
 
@@ -255,7 +253,7 @@ impl<'a> Walk<'a> {
         above: Option<Rc<Matcher>>,
     ) -> Result<Option<Rc<Matcher>>, Error> {
         match &mut self.files {
-            Files::Given(files) => {
+            Files::Kept(files) => {
                 let files: Vec<&IgnoreFile> = files.get(path).into_iter().flatten().collect();
                 Ok(if files.is_empty() { above } else { Matcher::with(above, path, &files) })
             }
@@ -286,12 +284,12 @@ pub struct Ahead {
 const BATCH: usize = 32;
 
 impl Ahead {
-    /// As [`Walk::by`].
+    /// As [`Walk::new`] with rules that a snapshot has.
     pub fn by(top: &AbsPath, store: &AbsPath, rules: &Rules) -> Result<Self, Error> {
         let (to, batches) = sync_channel(2);
-        let (owned, store, rules) = (top.clone(), store.clone(), rules.clone());
+        let (owned, store, source) = (top.clone(), store.clone(), Source::Kept(rules.clone()));
         let walk = move || {
-            if let Err(error) = send(&owned, &store, &rules, &to) {
+            if let Err(error) = send(&owned, &store, &source, &to) {
                 let _nobody_waits = to.send(Err(error));
             }
         };
@@ -336,8 +334,8 @@ impl Drop for Ahead {
 }
 
 /// Walks and hands over, until it is done or nobody waits any more.
-fn send(top: &AbsPath, store: &AbsPath, rules: &Rules, to: &SyncSender<Result<Vec<Met>, Error>>) -> Result<(), Error> {
-    let mut walk = Walk::by(top, store, rules)?;
+fn send(top: &AbsPath, store: &AbsPath, source: &Source, to: &SyncSender<Result<Vec<Met>, Error>>) -> Result<(), Error> {
+    let mut walk = Walk::new(top, store, source)?;
     loop {
         let mut batch = Vec::with_capacity(BATCH);
         while batch.len() < BATCH

@@ -26,7 +26,7 @@ pub struct Facts<'a> {
     pub first: Time,
     /// What earlier runs of the session left: their paths keep the `before` that they had then.
     pub known: &'a Changes,
-    /// What else of the uppers of earlier runs hides the tree, in path order: [`Collected::hides`].
+    /// What else of the uppers of earlier runs hides the tree, in path order: [`Collected::hides`](super::Collected::hides).
     pub hides: &'a [AbsPath],
     /// Places whose changes are dropped.
     pub scratch: &'a [AbsPath],

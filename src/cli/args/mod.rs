@@ -140,7 +140,7 @@ Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
   keep = 50                    a prune without conditions keeps the newest 50
   older_than = '30d'           and takes what is older than that
   [snapshot]
-  keep = 50                    snapshots of a folder that stay
+  keep = 50                    snapshots of a folder that stay, those of run --in too
   max_size = '5G'              bytes that they may take; the oldest go first
   max_files = 50000            larger folders are refused but for --all
   [remote]

@@ -44,8 +44,8 @@ pub enum SessionVerb {
 
 Conditions that are given together all have to hold; without any, those of the
 settings do (retention.keep, retention.older_than). Only sessions that are named
-lose what a commit or a rollback still needs; a damaged one goes by its whole
-id alone.")]
+lose what was never committed, what a rollback needs, or what --force overwrote;
+a damaged one goes by its whole id alone.")]
     Prune(Prune),
 }
 
@@ -267,7 +267,8 @@ pub enum CheckpointVerb {
   recant checkpoint prune k3fa           by name: this ends its rollback
 
 Conditions that are given together all have to hold; without any, those of the
-settings do (retention.keep, retention.older_than). The sessions stay.")]
+settings do (retention.keep, retention.older_than). The sessions stay. What
+--force overwrote goes with a checkpoint, and so only by name.")]
     Prune(Prune),
 }
 

@@ -50,7 +50,7 @@ pub struct SnapshotCreate {
     /// Something that show and list give again
     #[arg(long, value_name = "K=V", value_parser = pair)]
     pub meta: Vec<(String, String)>,
-    /// Take none where nothing has changed since the last one; prints that one's number
+    /// Take none where no file, no rule, no label and no key is new since the last one; prints that one's number
     #[arg(long)]
     pub if_changed: bool,
     /// Take none where there is one with this KEY; prints that one's number

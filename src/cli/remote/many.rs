@@ -47,6 +47,10 @@ pub fn carry_out(
     if let Verb::Shell(_) = cli.verb {
         return Err(Problem::refused(format!("a shell is on one machine, and -H names {there}")).remedy("recant -H HOST shell"));
     }
+    if named(&cli.verb).iter().any(|key| *key == "last") {
+        let problem = Problem::refused("'last' would be another session on each machine");
+        return Err(problem.remedy(format!("name it: recant -H {} list", targets[0].name)));
+    }
     // Each of them would ask by itself, and nobody could answer.
     if asks(&cli.verb) {
         call.confirm(&format!("Carry this out on {there}?"))?;
@@ -75,6 +79,35 @@ pub fn carry_out(
         }
     });
     Ok(shown.end(targets))
+}
+
+/// The sessions that a verb names.
+fn named(verb: &Verb) -> Vec<&String> {
+    match verb {
+        Verb::Run(args) => args.session.iter().collect(),
+        Verb::Discard(args) | Verb::Session { verb: SessionVerb::Discard(args) } => vec![&args.id],
+        // Their dry runs: what changes anything is one act on all of them.
+        Verb::Commit(args) => vec![&args.what.id],
+        Verb::Rollback(args) | Verb::Redo(args) => vec![&args.what.id],
+        Verb::Confirm(args) => vec![&args.id],
+        Verb::Cat(args) => vec![&args.id],
+        Verb::Recover(args) => args.id.iter().collect(),
+        Verb::Diff(args) => args.id.iter().collect(),
+        Verb::Log(args) => args.id.iter().collect(),
+        Verb::Show(args) | Verb::Session { verb: SessionVerb::Show(args) } => args.id.iter().collect(),
+        Verb::Session { verb: SessionVerb::Write(args) } => vec![&args.id],
+        Verb::Session { verb: SessionVerb::Delete(args) } => vec![&args.id],
+        Verb::Session { verb: SessionVerb::Mkdir(args) } => vec![&args.id],
+        Verb::Session { verb: SessionVerb::Symlink(args) } => vec![&args.id],
+        Verb::Session { verb: SessionVerb::Chmod(args) } => vec![&args.id],
+        Verb::Session { verb: SessionVerb::Rename(args) } => vec![&args.id],
+        Verb::Session { verb: SessionVerb::Export(args) } => vec![&args.id],
+        Verb::Session { verb: SessionVerb::Prune(args) } => args.ids.iter().collect(),
+        Verb::Checkpoint { verb: CheckpointVerb::Show(args) } => args.id.iter().collect(),
+        Verb::Checkpoint { verb: CheckpointVerb::Verify(args) } => args.id.iter().collect(),
+        Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } => args.ids.iter().collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn asks(verb: &Verb) -> bool {

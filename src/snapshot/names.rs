@@ -1,0 +1,40 @@
+//! Which names are one file, on one side of a comparison and on the other.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
+
+use crate::fs::path::AbsPath;
+
+/// Names by the file that they are of, whatever tells it: those of each file in the order of paths.
+pub(super) struct Names<F>(HashMap<F, Vec<AbsPath>>);
+
+impl<F> Default for Names<F> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<F: Eq + Hash> Names<F> {
+    /// Adds a name; in the order of paths.
+    pub fn add(&mut self, file: F, path: AbsPath) {
+        self.0.entry(file).or_default().push(path);
+    }
+
+    /// The names of each file that has several. Of one name alone the others are somewhere else, where nothing is looked at.
+    fn groups(&self) -> HashSet<&[AbsPath]> {
+        self.0.values().map(Vec::as_slice).filter(|names| names.len() > 1).collect()
+    }
+}
+
+/// The names of each file that had others before or has others now, as far as both sides tell of all of them.
+pub(super) fn regrouped<A: Eq + Hash, B: Eq + Hash>(
+    then: &Names<A>,
+    now: &Names<B>,
+    is_known: impl Fn(&AbsPath) -> bool,
+) -> HashSet<AbsPath> {
+    let (then, now) = (then.groups(), now.groups());
+    let others: Vec<&[AbsPath]> = then.symmetric_difference(&now).copied().collect();
+    let (known, unknown): (Vec<_>, Vec<_>) = others.into_iter().partition(|names| names.iter().all(&is_known));
+    let unknown: HashSet<&AbsPath> = unknown.into_iter().flatten().collect();
+    known.into_iter().flatten().filter(|name| !unknown.contains(name)).cloned().collect()
+}
