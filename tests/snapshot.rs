@@ -953,6 +953,12 @@ fn a_folder_of_which_the_time_alone_differs_gets_that_back() {
     assert_eq!((mtime(""), mtime("sub")), (5, 1_000_000_001));
     let said = restore(&world, "0 f").ok();
     assert!(said.stderr().contains("it is as snapshot 0 has it"), "{said}");
+    // What stays in it is why.
+    world.write("new", "n").set_mtime("", 7, 7);
+    for words in ["0 --keep-new", "0 --safe"] {
+        restore(&world, words);
+        assert_eq!((mtime(""), world.read("new")), (7, "n".into()), "{words}");
+    }
 }
 
 /// Each as git check-ignore has it.

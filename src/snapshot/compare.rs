@@ -495,6 +495,13 @@ impl Compared {
             }
             !is_new
         });
+        self.keep(kept);
+    }
+
+    /// What stays is why its folder has another time.
+    fn keep(&mut self, kept: Vec<(AbsPath, &'static str)>) {
+        let folders: HashSet<AbsPath> = kept.iter().filter_map(|(path, _)| path.parent()).collect();
+        self.touched.retain(|d| !folders.contains(&d.path));
         self.kept.extend(kept);
     }
 
@@ -527,7 +534,7 @@ impl Compared {
             }
             go
         });
-        self.kept.extend(kept);
+        self.keep(kept);
         self.left.extend(left);
         Ok(())
     }
