@@ -125,7 +125,7 @@ impl<'a> Keeping<'a> {
     }
 
     /// Keeps a large file. What is hashed is what is kept: the bytes as they were written, or a clone; the file itself in its place where
-    /// it was `still`, as it was seen before, and has not changed since ([`digest_of_still`]). The inner error is one of reading it; `path`,
+    /// it was `still`, as it was seen before, and has not changed since (`digest_of_still`). The inner error is one of reading it; `path`,
     /// its own, is for messages.
     pub fn keep_file(
         &mut self,
