@@ -312,6 +312,25 @@ fn inside_a_run_a_run_just_runs_and_the_tree_is_not_recant_s() {
 }
 
 #[test]
+fn a_command_that_stopped_itself_goes_on_with_recant() {
+    each(|desk| {
+        let mut command = desk.held("--commit", "kill -STOP $$; echo on > went").command();
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let is_stopped = || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
+            stat.rsplit(") ").next().unwrap().starts_with('T')
+        };
+        until("recant stops with its command", is_stopped);
+        // To recant alone, as somebody does who knows of no other process.
+        rustix::process::kill_process(pid, rustix::process::Signal::CONT).unwrap();
+        until("the command goes on", || child.try_wait().unwrap().is_some());
+        assert!(child.wait().unwrap().success());
+        assert_eq!(desk.world.read("went"), "on\n");
+    });
+}
+
+#[test]
 fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the_next_verb() {
     each(|desk| {
         for verb in ["diff", "commit", "show"] {
@@ -483,6 +502,27 @@ fn metadata_of_a_file_made_right_before_the_run_comes_off_whatever_its_ctime_is_
             desk.made(&format!("chmod 600 f{n}"));
             desk.recant("rollback last").ok();
             assert_eq!(std::fs::metadata(desk.world.path(format!("f{n}"))).unwrap().mode() & 0o777, 0o644);
+        }
+    });
+}
+
+#[test]
+fn a_file_of_several_names_that_gets_a_further_one_is_said_to_be_parted_from_the_others() {
+    each(|desk| {
+        let before = desk.made("echo 1 > f; ln f fl; ln f fm; mkdir src; echo s > src/s; cp -al src bak; echo x > x");
+        for (script, parted) in [("ln f fn", "f"), ("cp -al src bak2; ln x y", "src/s")] {
+            desk.run(script).ok();
+            let id = desk.ids().pop().unwrap();
+            let said = desk.recant(&format!("show {id} --json")).ok().json();
+            let rows = said["changes"].as_array().unwrap().iter();
+            let broken: Vec<_> = rows.filter(|row| row["link_broken"] == true).map(|row| row["path"].clone()).collect();
+            assert_eq!(broken, [desk.world.path(parted).display().to_string()], "{said:#}");
+            let said = desk.recant(&format!("diff {id}")).ok();
+            assert!(said.stdout().contains("link broken"), "{said}");
+            desk.recant(&format!("commit {id}")).ok();
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&before, script);
+            desk.recant(&format!("discard {id}")).ok();
         }
     });
 }
@@ -840,6 +880,60 @@ fn a_folder_that_was_renamed_after_something_in_it_was_removed_can_be_removed_by
         desk.recant("rollback last").ok();
         desk.world.manifest().assert_same(&before, further);
     }
+}
+
+/// What a container engine keeps in the layers that it mounts: overlayfs shows none of it in a run.
+#[test]
+fn what_overlayfs_leaves_in_layers_on_the_tree_is_exact_or_named() {
+    each(|desk| {
+        let prefix = if desk.who == Who::Root { "trusted" } else { "user" };
+        if !has("setfattr") {
+            return;
+        }
+        let mark = |value: &str, path: &str| format!("setfattr -n {prefix}.overlay.recant-test -v {value} {path}");
+        let script = format!(
+            "mkdir -p u/d c; echo f > u/d/f; echo g > g; echo h > h; ln h i; echo r > r; {}; {}; {}; {}; {}; {}",
+            mark("y", "u"),
+            mark("z", "u/d"),
+            mark("f", "u/d/f"),
+            mark("g", "g"),
+            mark("c", "c"),
+            mark("h", "h"),
+        );
+        if desk.give(desk.world.program("sh", ["-ec", &script])).cwd(desk.world.tree()).run().status != 0 {
+            return eprintln!("skipped: {:?}: no {prefix}.overlay. xattrs can be set here", desk.who);
+        }
+        let before = desk.world.manifest();
+        // The same as bare: what is changed keeps what the command did not see, and what is removed takes it along.
+        let script = "rm -r u; chmod 700 c; echo more >> g; chmod 600 h; echo n > c/n";
+        let copy = desk.copy();
+        desk.bare(&copy, script);
+        let since = SystemTime::now() - Duration::from_secs(60);
+        let wanted = settled(manifest(&copy), since);
+        let said = desk.held("--commit", script).run().ok();
+        assert!(!said.stderr().contains("conflict"), "{said}");
+        settled(desk.world.manifest(), since).assert_same(&wanted, "committed");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+        if desk.who == Who::User {
+            return;
+        }
+        // A renamed folder takes along what can be in an upper.
+        desk.bare(&copy, "rm -r c; cp -a ../tree/. .; mv u v; echo n > v/d/n");
+        let wanted = settled(manifest(&copy), since);
+        if desk.world.program("sh", ["-ec", "mknod u/w c 0 0; mknod u/d/gone c 0 0"]).cwd(desk.world.tree()).run().status != 0 {
+            return eprintln!("skipped: a device 0:0 can not be made here");
+        }
+        let before = desk.world.manifest();
+        let said = desk.held("--commit", "mv u v; echo n > v/d/n").run().ok();
+        for path in ["u/w", "u/d/gone"] {
+            let line = format!("{}: a device 0:0", desk.world.path(path).display());
+            assert!(said.stderr().contains(&line), "{line}: {said}");
+        }
+        settled(desk.world.manifest(), since).assert_same(&wanted, "renamed");
+        desk.recant("rollback last").ok();
+        desk.world.manifest().assert_same(&before, "rolled back again");
+    });
 }
 
 #[test]

@@ -954,3 +954,49 @@ fn a_folder_of_which_the_time_alone_differs_gets_that_back() {
     let said = restore(&world, "0 f").ok();
     assert!(said.stderr().contains("it is as snapshot 0 has it"), "{said}");
 }
+
+/// Each as git check-ignore has it.
+#[test]
+fn rules_are_read_as_git_reads_its_own() {
+    let world = World::new();
+    let rules = "\u{feff}first\n!\n*.{o,a}\n[[:digit:]]x\n[![:alpha:]]y\n\\{z\n[{]w\n!/\n/\n*[[:punct:]]v\n";
+    world.write(".recantignore", rules);
+    let out = ["first", "n.{o,a}", "7x", "7y", "{z", "{w", "d/.v"];
+    let taken = ["n.o", "n.a", "ax", "by", "z", "{x", "d/v"];
+    world.mkdir("d");
+    out.iter().chain(&taken).for_each(|name| std::fs::write(world.path(name), "x").expect("a write"));
+    number(&world, "");
+    let held = world.recant("snapshot show 0 --all --json").ok().json();
+    let held: Vec<&str> = held["paths"].as_array().expect("paths").iter().filter_map(|path| path.as_str()).collect();
+    let is_held = |name: &str| held.iter().any(|path| path.ends_with(&format!("/{name}")));
+    assert_eq!(out.iter().filter(|name| is_held(name)).collect::<Vec<_>>(), Vec::<&&str>::new(), "left out");
+    assert_eq!(taken.iter().filter(|name| !is_held(name)).collect::<Vec<_>>(), Vec::<&&str>::new(), "taken");
+}
+
+#[test]
+fn a_label_of_two_snapshots_is_the_newest_one_s_which_is_said() {
+    let world = World::new();
+    world.write("f", "1");
+    number(&world, "--label rel1");
+    number(&world, "--label other");
+    let said = world.recant("snapshot create --label rel1").ok();
+    assert!(said.stderr().contains("rel1 is snapshot 2 from now on, and no longer snapshot 0"), "{said}");
+    assert!(world.recant("snapshot show rel1").ok().stdout().contains("snapshot   2 of"));
+    world.recant("snapshot prune --number 0").ok();
+}
+
+#[test]
+fn what_a_user_wrote_of_a_snapshot_reaches_no_terminal_as_it_is() {
+    let world = World::new();
+    world.write("f", "1");
+    let odd = "\u{1b}[31mred\nsnapshot   9 of /";
+    world
+        .call(["snapshot", "create", "-m", odd, "--meta", &format!("k={odd}"), "--once", odd, "--exclude", "\u{1b}x"])
+        .run()
+        .ok();
+    for words in ["snapshot show last", "snapshot list"] {
+        let shown = world.recant(words).ok().stdout();
+        assert!(!shown.contains('\u{1b}') && !shown.contains("\nsnapshot   9"), "{words}: {shown:?}");
+        assert!(shown.contains("\\033[31mred"), "{words}: {shown:?}");
+    }
+}

@@ -52,7 +52,7 @@ pub(super) fn live(orders: &Orders<'_>, recant: &UnixStream) -> ! {
 fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     // Nothing may stop or end this process but SIGKILL and recant's end: no INT, QUIT or TSTP from the terminal.
     let _before = Signals::all().block();
-    let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD]].concat());
+    let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD, libc::SIGCONT]].concat());
     let signals = signals.descriptor().at("listen to signals", "signalfd").map_err(failed)?;
     if let Ground::Confined(confinement) = orders.ground {
         confinement.leave_network().map_err(failed)?;

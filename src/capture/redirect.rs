@@ -13,10 +13,11 @@
 use std::rc::Rc;
 
 use super::collect::facts::{Facts, full_path, tops};
+use super::collect::is_whiteout;
 use super::error::Error;
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time, leads_nowhere};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 
 /// Where the rest of a renamed folder lies.
@@ -146,6 +147,11 @@ impl Filling<'_> {
             let mtime = upper.stat().at("look at", own)?.mtime;
             self.fs.set_xattr(own, MTIME, format!("{}.{}", { mtime.s }, mtime.ns).as_bytes()).at("note the time of", own)?;
         }
+        for (name, value) in real.xattrs().at("read the extended attributes of", real.path().display())? {
+            if let Some(name) = escaped(&name) {
+                self.fs.set_xattr(own, &name, &value).at("set an extended attribute of", own)?;
+            }
+        }
         for name in missing {
             let path = joined(lower, &name);
             let new = self.room.at(b"new");
@@ -173,11 +179,16 @@ impl Filling<'_> {
                 self.warnings.push(format!("{full}: it lay in a folder that was renamed, and can not go along"));
                 continue;
             }
-            if stat.sort == Sort::Char && stat.rdev == Dev(0, 0) {
+            // In an upper it would be a whiteout.
+            if is_whiteout(&stat) {
+                let text = format!(
+                    "{full}: a device 0:0, which is nothing in a run, lay in a folder that was renamed, and does not go along"
+                );
+                self.warnings.push(text);
                 continue;
             }
             let xattrs: Xattrs = at.xattrs().at("read the extended attributes of", &full)?;
-            let xattrs = xattrs.into_iter().filter(|(name, _)| !name.starts_with(b"trusted.overlay.")).collect();
+            let xattrs = xattrs.into_iter().map(|(name, value)| (escaped(&name).unwrap_or(name), value)).collect();
             let (parent, last) = self.open(self.room, &to)?;
             let new = parent.at(last);
             any = true;
@@ -255,7 +266,7 @@ impl Filling<'_> {
         // R3
         for name in dir.names().at("list", own)? {
             let at = dir.at(&name);
-            if at.stat().at("look at", at)?.is_some_and(|stat| stat.sort == Sort::Char && stat.rdev == Dev(0, 0)) {
+            if at.stat().at("look at", at)?.is_some_and(|stat| is_whiteout(&stat)) {
                 self.fs.unlink(at).at("remove", at)?;
             }
         }
@@ -277,6 +288,13 @@ impl Filling<'_> {
 }
 
 type Xattrs = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// An xattr with the prefix of overlayfs' notes, as one of content stands in an upper ("Nesting overlayfs mounts" in overlayfs.rst). None
+/// for any other.
+fn escaped(name: &[u8]) -> Option<Vec<u8>> {
+    const PREFIX: &[u8] = b"trusted.overlay.";
+    Some([PREFIX, b"overlay.", name.strip_prefix(PREFIX)?].concat())
+}
 
 fn joined(above: &[u8], name: &[u8]) -> Vec<u8> {
     if above.is_empty() { name.to_vec() } else { [above, b"/", name].concat() }

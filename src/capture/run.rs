@@ -1,7 +1,7 @@
 //! Runs a command under a plan: forks the init into its namespaces, passes signals on, waits.
 //!
 //! The command stays in the caller's process group and session, so the terminal's Ctrl-C and Ctrl-Z reach it as bare.
-//! recant takes no notice of INT and QUIT from there, stops and goes on with its group, and passes on what other
+//! recant takes no notice of INT and QUIT from there, stops and goes on with its group or with the command, and passes on what other
 //! processes send to it alone. Once the command has ended, and it is said that something of it is waited for, they end that.
 
 use std::ffi::{CString, OsString};
@@ -265,7 +265,11 @@ impl Running<'_> {
                 // Stopped by itself, not with the group: recant stops too, so that the shell sees it. What went on meanwhile was
                 // stopped by the terminal, recant with it.
                 Some(Word::Stopped) if went_on => {}
-                Some(Word::Stopped) => sys::kill(std::process::id().cast_signed(), libc::SIGSTOP),
+                Some(Word::Stopped) => {
+                    sys::kill(std::process::id().cast_signed(), libc::SIGSTOP);
+                    // Here it was continued: alone by who knows of recant's process only, or with the group, which does no harm twice.
+                    sys::forward(init, libc::SIGCONT);
+                }
                 Some(Word::Alone) => {
                     outcome = outcome.map(Outcome::alone);
                     break;

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::Serialize;
 
 use super::args::{SnapshotCreate, SnapshotList, SnapshotShow};
+use super::list::shown;
 use super::place::{absolute, whole};
 use super::problem::Problem;
 use super::text::{self, Side};
@@ -156,7 +157,22 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     let lock = series.lock(&call.fs)?;
     let made = take(&call.fs, &store.path, &series, &lock, &asked)?;
     let pruned = if made.how == How::New { retain(call, &series, &lock, args.keep, &[])? } else { Vec::new() };
+    if made.how == How::New
+        && let Some(label) = &args.label
+    {
+        say_older(call, &series, label, made.n)?;
+    }
     say_created(call, args, &folder, &made, pruned)
+}
+
+/// A label that an older one has too is the newest one's.
+fn say_older(call: &Call, series: &Series, label: &str, n: u64) -> Result<(), Problem> {
+    let (summaries, _) = series.summaries()?;
+    let has_it = |summary: &&Summary| summary.head.n < n && summary.head.label.as_deref() == Some(label);
+    if let Some(older) = summaries.iter().rev().find(has_it) {
+        call.out.note(format_args!("{label} is snapshot {n} from now on, and no longer snapshot {}", older.head.n));
+    }
+    Ok(())
 }
 
 /// Retention: what the settings keep, or `keep` of this call; and those that are `spared`.
@@ -283,7 +299,7 @@ fn print_list(call: &Call, folder: &AbsPath, summaries: &[Summary]) {
             counts.deleted.to_string(),
             text::bytes(counts.bytes),
             text::bytes(counts.stored),
-            head.message.as_deref().and_then(|text| text.lines().next()).unwrap_or_default().to_owned(),
+            head.message.as_deref().and_then(|text| text.lines().next()).map(shown).unwrap_or_default(),
         ]
     });
     let rows: Vec<_> = [head].into_iter().chain(rows).collect();
@@ -358,10 +374,10 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
     row("taken", &text::time(head.time, true));
     for (name, value) in [("message", &head.message), ("label", &head.label), ("key", &head.key)] {
         if let Some(value) = value {
-            row(name, value);
+            row(name, &shown(value));
         }
     }
-    head.meta.iter().for_each(|(key, value)| row("meta", &format!("{key}={value}")));
+    head.meta.iter().for_each(|(key, value)| row("meta", &shown(&format!("{key}={value}"))));
     let folders = counts.entries - counts.files;
     row(
         "holds",
@@ -372,7 +388,7 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
     if counts.excluded > 0 || !rules.is_empty() {
         row("left out", &format!("{} by rules", text::count(counts.excluded, "path")));
         rules.presets.iter().for_each(|preset| row("  preset", preset));
-        rules.exclude.iter().for_each(|glob| row("  exclude", glob));
+        rules.exclude.iter().for_each(|glob| row("  exclude", &shown(glob)));
         for file in &rules.files {
             row("  file", &format!("{}/{}", file.folder.to_string().trim_end_matches('/'), file.name));
         }

@@ -1,5 +1,5 @@
 //! What is left out: globs, presets, `.gitignore` and `.recantignore` files, as they were in force when a snapshot was taken.
-//! All of them are read as git reads its own; the user's git is never asked.
+//! All of them are read as git reads its own, but for what docs/DECISIONS.md names; the user's git is never asked.
 
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
@@ -138,7 +138,65 @@ impl Rules {
 }
 
 fn add(builder: &mut GitignoreBuilder, glob: &str) -> Result<(), Error> {
-    builder.add_line(None, glob).map(drop).map_err(|error| bad(glob, &error))
+    match as_git_reads(glob) {
+        Some(line) => builder.add_line(None, &line).map(drop).map_err(|error| bad(glob, &error)),
+        None => Ok(()),
+    }
+}
+
+/// What `[:name:]` stands for in a class, in the C locale: gitignore(5) leaves it to fnmatch(3). None begins with what would negate, or has a '/'.
+const CLASSES: [(&str, &str); 12] = [
+    ("[:alnum:]", "0-9A-Za-z"),
+    ("[:alpha:]", "A-Za-z"),
+    ("[:blank:]", " \t"),
+    ("[:cntrl:]", "\u{1}-\u{1f}\u{7f}"),
+    ("[:digit:]", "0-9"),
+    ("[:graph:]", "\"-.0-~!"),
+    ("[:lower:]", "a-z"),
+    ("[:print:]", " -.0-~"),
+    ("[:punct:]", "\"-.:-@[-`{-~!"),
+    ("[:space:]", "\t-\r "),
+    ("[:upper:]", "A-Z"),
+    ("[:xdigit:]", "0-9A-Fa-f"),
+];
+
+/// A line as the matcher has to be given it: braces are none of git's, classes by name none of the matcher's. `None` for a line that names
+/// nothing.
+fn as_git_reads(line: &str) -> Option<String> {
+    if matches!(line.trim_end(), "!" | "/" | "!/") {
+        return None;
+    }
+    let (mut read, mut rest) = (String::with_capacity(line.len()), line);
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+            '[' => class_length(rest).unwrap_or(1),
+            _ => c.len_utf8(),
+        };
+        let (piece, behind) = rest.split_at(length);
+        match c {
+            '{' | '}' => read.extend(['\\', c]),
+            '[' => read.push_str(&CLASSES.iter().fold(piece.to_owned(), |piece, (name, range)| piece.replace(name, range))),
+            _ => read.push_str(piece),
+        }
+        rest = behind;
+    }
+    Some(read)
+}
+
+/// How long the class is that `text` begins with; `None` where it has no end.
+fn class_length(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut at = if matches!(bytes.get(1), Some(b'!' | b'^')) { 2 } else { 1 };
+    // Right at the beginning it is one of the class.
+    at += usize::from(bytes.get(at) == Some(&b']'));
+    loop {
+        match bytes.get(at)? {
+            b']' => return Some(at + 1),
+            b'[' => at += CLASSES.iter().find(|(name, _)| text[at..].starts_with(name)).map_or(1, |(name, _)| name.len()),
+            _ => at += 1,
+        }
+    }
 }
 
 fn bad(glob: &str, error: &ignore::Error) -> Error {
@@ -152,8 +210,9 @@ impl Matcher {
         // recant's own comes last: it has the last word.
         let mut files = files.to_vec();
         files.sort_by_key(|file| file.name == RECANTIGNORE);
-        for line in files.iter().flat_map(|file| file.text.lines()) {
-            drop(builder.add_line(None, line));
+        let texts = files.iter().map(|file| file.text.strip_prefix('\u{feff}').unwrap_or(&file.text));
+        for line in texts.flat_map(str::lines).filter_map(as_git_reads) {
+            drop(builder.add_line(None, &line));
         }
         match builder.build() {
             Ok(own) if !own.is_empty() => Some(Rc::new(Self { own, above })),

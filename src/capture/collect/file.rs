@@ -34,7 +34,7 @@ impl Found<'_> {
             Some(parent) => parent.at(name).stat().at("look at", path)?.map(|stat| (parent.at(name), stat)),
             None => None,
         };
-        let after = self.upper_state(look::seen(at, &new).at("look at the upper of", path)?.state);
+        let mut after = self.upper_state(look::seen(at, &new).at("look at the upper of", path)?.state);
         // Another file at the path, or this one written to, since the copy was made: which may be one run of the session after the first.
         let foreign = old.is_none_or(|(_, stat)| !is(&file.original, &stat));
         let mut marks = Marks { foreign, ..Marks::default() };
@@ -43,6 +43,7 @@ impl Found<'_> {
             None => None,
             Some((real, stat)) => {
                 let before = self.real(real, &stat).at("look at", path)?;
+                self.keep_unseen(&before.state, &mut after);
                 marks.same_content = stat.sort == Sort::File && same_content(&before.state, &after, real, at);
                 equal = marks.same_content
                     && before.state.meta_difference(&after).is_none()

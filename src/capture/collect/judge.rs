@@ -41,7 +41,7 @@ impl Found<'_> {
     /// that only mode and time tell something.
     pub(super) fn top(&mut self, place: &Place, upper: &Dir, real: Option<&Rc<Dir>>) -> Result<(), Error> {
         let Some(real) = real else { return Ok(()) };
-        let before = self.as_shown(look::folder(real).at("look at", &place.path)?);
+        let before = look::folder(real).at("look at", &place.path)?;
         let mut after = self.upper_state(look::folder(upper).at("look at the upper of", &place.path)?.state);
         if self.facts.route == Route::User {
             let meta = before.state.meta.clone();
@@ -51,6 +51,7 @@ impl Found<'_> {
                 after.meta.mode = before.state.meta.mode;
             }
         }
+        self.keep_unseen(&before.state, &mut after);
         let stat = real.stat().at("look at", &place.path)?;
         let new = upper.stat().at("look at the upper of", &place.path)?;
         let differs = before.state.meta_difference(&after).is_some();
@@ -167,7 +168,10 @@ impl Found<'_> {
         let (opaque, lost) = (self.is_opaque_state(&seen.state), self.lost(&seen.state));
         let made_afresh = seen.state.meta.xattr(&self.note("origin")).is_none();
         let by_both = made_afresh && old.btime.is_some_and(|made| made > self.start_for(path, Some(new)));
-        let after = self.upper_state(seen.state);
+        let mut after = self.upper_state(seen.state);
+        if !made_afresh {
+            self.keep_unseen(&before.state, &mut after);
+        }
         if lost || by_both {
             let marks = Marks { foreign: true, ..Marks::default() };
             self.list.push(change(path, Some(before), Some(after), marks));
@@ -199,7 +203,8 @@ impl Found<'_> {
         let seen = look::seen(at, new).at("look at the upper of", path)?;
         self.warn_of_flags(path, &seen.state);
         let lost = self.lost(&seen.state);
-        let after = self.upper_state(seen.state);
+        let is_copied_up = seen.state.meta.xattr(&self.note("origin")).is_some();
+        let mut after = self.upper_state(seen.state);
         let before = match old {
             Some((real, stat)) => Some(self.real(real, stat).at("look at", path)?),
             None => None,
@@ -208,6 +213,10 @@ impl Found<'_> {
         let mut marks = Marks { foreign, ..Marks::default() };
         let (mut equal, mut same) = (false, false);
         if let (Some(before), Some((real, stat))) = (&before, old) {
+            // A copy of one of several names has no note of it.
+            if before.state.sort() == after.sort() && (is_copied_up || stat.nlink > 1) {
+                self.keep_unseen(&before.state, &mut after);
+            }
             same = before.state.sort() == after.sort() && same_content(&before.state, &after, real, at);
             let same_meta = before.state.meta_difference(&after).is_none();
             equal = same && same_meta && before.state.meta.mtime == after.meta.mtime;
@@ -222,7 +231,8 @@ impl Found<'_> {
         let is_linked = new.nlink > 1 && new.sort != Sort::Folder;
         if is_linked {
             let change = change(path, before, Some(after), marks);
-            self.groups.entry((new.dev, new.ino)).or_default().push(Linked { change, moves: !same, counts: !equal });
+            let has_others = old.is_some_and(|(_, stat)| stat.sort == Sort::File && stat.nlink > 1);
+            self.groups.entry((new.dev, new.ino)).or_default().push(Linked { change, moves: !same, counts: !equal, has_others });
         } else if equal {
             self.hides.push(path.clone());
         } else {

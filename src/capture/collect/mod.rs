@@ -36,6 +36,7 @@ use crate::session::run::Place;
 use facts::{Facts, tops};
 use foreign::Gone;
 use modes::Modes;
+pub(super) use notes::is_whiteout;
 
 /// What a run left.
 #[derive(Debug, Default)]
@@ -162,6 +163,8 @@ struct Linked {
     moves: bool,
     /// Whether it is a change at all, links aside.
     counts: bool,
+    /// Whether the original has further names, which this one parts from where it gets another object.
+    has_others: bool,
 }
 
 impl Found<'_> {
@@ -172,6 +175,7 @@ impl Found<'_> {
                 for linked in &mut group {
                     linked.change.marks.same_content = false;
                     linked.change.marks.linked = true;
+                    linked.change.marks.link_broken |= linked.has_others;
                 }
                 self.list.extend(group.into_iter().map(|linked| linked.change));
             } else {

@@ -11,7 +11,7 @@ use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, State, What};
 
 /// A name that the run took away: a character device 0:0 (overlayfs.rst, "whiteouts and opaque directories").
-pub(super) fn is_whiteout(stat: &Stat) -> bool {
+pub(in crate::capture) fn is_whiteout(stat: &Stat) -> bool {
     stat.sort == Sort::Char && stat.rdev == Dev(0, 0)
 }
 
@@ -73,7 +73,7 @@ impl Found<'_> {
         state
     }
 
-    /// The real object, as an overlay shows it.
+    /// The real object.
     pub(super) fn real(&self, at: Entry<'_>, stat: &Stat) -> io::Result<Seen> {
         match look::seen(at, stat) {
             // xattrs of a file that its owner may not read, and which is not ours to chmod.
@@ -82,17 +82,19 @@ impl Found<'_> {
                 let state = State { what, meta: Meta::of(stat, Vec::new()) };
                 Ok(Seen { state, print: look::fingerprint(stat), nlink: stat.nlink, blocks: stat.blocks * 512 })
             }
-            seen => Ok(self.as_shown(seen?)),
+            seen => seen,
         }
     }
 
-    /// Without the xattrs that have the prefix of overlayfs' notes: they are not seen in a run.
-    pub(super) fn as_shown(&self, mut seen: Seen) -> Seen {
+    /// Xattrs with the prefix of overlayfs' notes are not seen in a run: what the command left as it was still has those of the real object.
+    pub(super) fn keep_unseen(&self, before: &State, after: &mut State) {
         let prefix = self.prefix().as_bytes();
-        if seen.state.meta.xattrs.iter().any(|(name, _)| name.starts_with(prefix)) {
-            let kept = seen.state.meta.xattrs.iter().filter(|(name, _)| !name.starts_with(prefix)).cloned();
-            seen.state.meta.xattrs = kept.collect();
+        let is_unseen = |(name, _): &&(Box<[u8]>, Box<[u8]>)| name.starts_with(prefix) && after.meta.xattr(name).is_none();
+        let unseen: Vec<_> = before.meta.xattrs.iter().filter(is_unseen).cloned().collect();
+        if !unseen.is_empty() {
+            let mut all = [&*after.meta.xattrs, &unseen].concat();
+            all.sort();
+            after.meta.xattrs = all.into();
         }
-        seen
     }
 }

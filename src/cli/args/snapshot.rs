@@ -44,7 +44,7 @@ pub struct SnapshotCreate {
     /// What it is for
     #[arg(short, long)]
     pub message: Option<String>,
-    /// A word to restore it by: letters, digits, '.', '_', '-', a letter first
+    /// A word to restore it by, of several the newest: letters, digits, '.', '_', '-', a letter first
     #[arg(long)]
     pub label: Option<String>,
     /// Something that show and list give again
