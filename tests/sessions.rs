@@ -717,7 +717,7 @@ fn status_tells_how_things_stand_and_which_prune_helps() {
     sessions     none
     "#);
     let id = world.begin();
-    world.stage_write(&id, "f", "x");
+    world.stage_write(&id, "f", "large");
     world.config("[store]\nwarn_size = 1\n");
     let status = world.recant("status --json").ok().json();
     assert_eq!((&status["sessions"]["pending"], &status["store"]["too_large"]), (&1.into(), &true.into()));
