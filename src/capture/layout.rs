@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::error::Error;
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort, Time};
+use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::session::run::Place;
 
@@ -123,6 +123,11 @@ fn is_first_namespace() -> bool {
 /// An xattr that overlayfs keeps its own notes in.
 pub(super) fn is_overlay_xattr(name: &[u8]) -> bool {
     name.starts_with(b"trusted.overlay.") || name.starts_with(b"user.overlay.")
+}
+
+/// How overlayfs writes down that a name is gone: a character device 0:0 (overlayfs.rst, "whiteouts and opaque directories").
+pub(super) fn is_whiteout(stat: &Stat) -> bool {
+    stat.sort == Sort::Char && stat.rdev == Dev(0, 0)
 }
 
 /// A folder of the store's, made where it is missing.

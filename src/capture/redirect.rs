@@ -13,8 +13,8 @@
 use std::rc::Rc;
 
 use super::collect::facts::{Facts, full_path, tops};
-use super::collect::is_whiteout;
 use super::error::Error;
+use super::layout::is_whiteout;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};

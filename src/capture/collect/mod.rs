@@ -36,7 +36,6 @@ use crate::session::run::Place;
 use facts::{Facts, tops};
 use foreign::Gone;
 use modes::Modes;
-pub(super) use notes::is_whiteout;
 
 /// What a run left.
 #[derive(Debug, Default)]

@@ -5,15 +5,10 @@ use std::io;
 use super::Found;
 use crate::capture::layout::Route;
 use crate::capture::redirect;
-use crate::fs::dir::{Dev, Entry, Sort, Stat};
+use crate::fs::dir::{Entry, Sort, Stat};
 use crate::fs::path::AbsPath;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, State, What};
-
-/// A name that the run took away: a character device 0:0 (overlayfs.rst, "whiteouts and opaque directories").
-pub(in crate::capture) fn is_whiteout(stat: &Stat) -> bool {
-    stat.sort == Sort::Char && stat.rdev == Dev(0, 0)
-}
 
 impl Found<'_> {
     fn prefix(&self) -> &'static str {
