@@ -965,10 +965,11 @@ fn a_folder_of_which_the_time_alone_differs_gets_that_back() {
 #[test]
 fn rules_are_read_as_git_reads_its_own() {
     let world = World::new();
-    let rules = "\u{feff}first\n!\n*.{o,a}\n[[:digit:]]x\n[![:alpha:]]y\n\\{z\n[{]w\n!/\n/\n*[[:punct:]]v\n";
+    let rules =
+        "\u{feff}first\n!\n*.{o,a}\n[[:digit:]]x\n[![:alpha:]]y\n\\{z\n[{]w\n!/\n/\n*[[:punct:]]v\ns[:alpha:]\nu*\n!u[:alpha:]\n";
     world.write(".recantignore", rules);
-    let out = ["first", "n.{o,a}", "7x", "7y", "{z", "{w", "d/.v"];
-    let taken = ["n.o", "n.a", "ax", "by", "z", "{x", "d/v"];
+    let out = ["first", "n.{o,a}", "7x", "7y", "{z", "{w", "d/.v", "sp", "uz"];
+    let taken = ["n.o", "n.a", "ax", "by", "z", "{x", "d/v", "sz", "up"];
     world.mkdir("d");
     out.iter().chain(&taken).for_each(|name| std::fs::write(world.path(name), "x").expect("a write"));
     number(&world, "");

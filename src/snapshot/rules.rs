@@ -167,16 +167,25 @@ fn as_git_reads(line: &str) -> Option<String> {
         return None;
     }
     let (mut read, mut rest) = (String::with_capacity(line.len()), line);
+    // Once one has no end, none behind it is looked for: the whole line is no glob.
+    let mut is_open = false;
     while let Some(c) = rest.chars().next() {
         let length = match c {
             '\\' => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-            '[' => class_length(rest).unwrap_or(1),
+            '[' if !is_open => class_length(rest).unwrap_or_else(|| {
+                is_open = true;
+                1
+            }),
             _ => c.len_utf8(),
         };
         let (piece, behind) = rest.split_at(length);
         match c {
             '{' | '}' => read.extend(['\\', c]),
-            '[' => read.push_str(&CLASSES.iter().fold(piece.to_owned(), |piece, (name, range)| piece.replace(name, range))),
+            // Only within it a class has a name: `[:alpha:]` by itself is one of these letters.
+            '[' => {
+                read.push('[');
+                read.push_str(&CLASSES.iter().fold(piece[1..].to_owned(), |piece, (name, range)| piece.replace(name, range)));
+            }
             _ => read.push_str(piece),
         }
         rest = behind;
