@@ -362,6 +362,20 @@ fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the
 }
 
 #[test]
+fn what_a_discarded_run_held_is_said_to_be_gone_also_where_a_part_is_on_the_tree() {
+    each(|desk| {
+        desk.run("echo a > a; echo b > b").ok();
+        let id = desk.id();
+        desk.recant(&format!("commit {id} a")).ok();
+        desk.recant(&format!("checkpoint prune {id}")).ok();
+        desk.recant(&format!("discard {id}")).ok();
+        let said = desk.recant(&format!("cat {id} b")).with(1);
+        assert!(said.stderr().contains("is discarded"), "{said}");
+        assert!(desk.world.exists("a") && !desk.world.exists("b"));
+    });
+}
+
+#[test]
 fn last_is_a_run_that_was_cut_off_and_no_run_that_is_under_way_or_left_nothing() {
     each(|desk| {
         desk.run("echo older > older").ok();

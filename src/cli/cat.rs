@@ -8,7 +8,7 @@ use super::place;
 use super::problem::Problem;
 use super::sides::{Content, Sources};
 use super::{Call, Ended};
-use crate::error::{At, Kind};
+use crate::error::At;
 use crate::fs::path::AbsPath;
 use crate::session::store::Session;
 use crate::tree::state::{State, What, sort_word};
@@ -16,11 +16,7 @@ use crate::tree::state::{State, What, sort_word};
 /// Prints the content before or after the session; of a symlink its target.
 pub fn cat(call: &Call, args: &args::Cat) -> Result<Ended, Problem> {
     let (store, session) = call.session(Some(&args.id))?;
-    let gone = session.header.discarded.is_some();
-    let found = call.believed(store, &session, cat_of(call, args, &session));
-    // Of what is on the tree, and of links, it can still be told.
-    let discarded = || Problem::refused(format!("session {} is discarded: what it held is gone", session.id()));
-    found.map_err(|problem| if gone && problem.kind == Kind::Damaged { discarded() } else { problem })
+    call.believed(store, &session, cat_of(call, args, &session))
 }
 
 fn cat_of(call: &Call, args: &args::Cat, session: &Session) -> Result<Ended, Problem> {
@@ -55,7 +51,9 @@ fn cat_of(call: &Call, args: &args::Cat, session: &Session) -> Result<Ended, Pro
             let on_tree = sources.on_tree(change, side);
             let read_before = args.before || change.in_place();
             let content =
-                if read_before { sources.before(change, side, &on_tree)? } else { sources.after(change, side, &on_tree)? };
+                if read_before { sources.before(change, side, &on_tree) } else { sources.after(change, side, &on_tree) };
+            // What is on the tree can still be read.
+            let content = content.map_err(|problem| discarded(session).unwrap_or(problem))?;
             match content {
                 Content::File(file) => stream(call, file, &path)?,
                 Content::Gone(why) => return Err(Problem::refused(format!("{path}: {why}")).path(&path)),
@@ -67,6 +65,12 @@ fn cat_of(call: &Call, args: &args::Cat, session: &Session) -> Result<Ended, Pro
         }
     }
     Ok(Ended::Done)
+}
+
+/// Why nothing of a session can be read, where it is discarded.
+fn discarded(session: &Session) -> Option<Problem> {
+    let gone = || Problem::refused(format!("session {} is discarded: what it held is gone", session.id()));
+    session.header.discarded.map(|_| gone())
 }
 
 fn stream(call: &Call, mut file: std::fs::File, path: &AbsPath) -> Result<(), Problem> {

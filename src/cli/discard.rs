@@ -34,9 +34,10 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
     }
     prune::refuse_discard(&before)?;
     let held = before.counts.changes - before.counts.inside;
+    let overwritten = if session.keeps_overwritten()? { ", with what --force overwrote" } else { "" };
     if held > 0 {
         let changes = text::count(held, "held change");
-        call.confirm(&format!("Discard {changes} of session {}?", before.id))?;
+        call.confirm(&format!("Discard {changes} of session {}{overwritten}?", before.id))?;
     }
     awaited::refuse_discard(store, &before)?;
     prune::discard(&call.fs, &mut session)?;
