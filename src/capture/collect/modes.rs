@@ -2,7 +2,7 @@
 //! `u+r`, folders without `u+rx`. Root needs none of it.
 //!
 //! - **U1** The mode is noted in `held/upper/modes` before it is changed: a collecting that is cut off, or fails, begins anew from the modes that
-//!   the command left.
+//!   the command left. A power cut may lose the note: such a session says that it is unsynced.
 //! - **U2** They stay opened up while the session is pending (a change has the mode that is meant, and a commit sets it), but for a
 //!   further run: that gets the modes as they were, and then the notes go.
 //! - **U3** A note is data: it leads to a name below `held/upper`, over no link.
