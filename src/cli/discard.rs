@@ -32,6 +32,7 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
         }
         return Ok(Ended::Done);
     }
+    awaited::refuse_discard(store, &before)?;
     prune::refuse_discard(&before)?;
     let held = before.counts.changes - before.counts.inside;
     let overwritten = if session.keeps_overwritten()? { ", with what --force overwrote" } else { "" };
@@ -39,7 +40,6 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
         let changes = text::count(held, "held change");
         call.confirm(&format!("Discard {changes} of session {}{overwritten}?", before.id))?;
     }
-    awaited::refuse_discard(store, &before)?;
     prune::discard(&call.fs, &mut session)?;
     call.out.changes.set(Some(held));
     note_in_log(call, store, "discard", &before)?;
