@@ -43,3 +43,27 @@ pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Pr
     ));
     Ok(())
 }
+
+/// The newest session that has a change. A run that was cut off is collected first: else an older session would be taken for what was
+/// done last. One that is under way counts when it has ended.
+pub fn newest(call: &Call, store: &Store) -> Result<Id, Problem> {
+    let mut without = Vec::new();
+    loop {
+        let header = store.newest(&without)?;
+        if !header.uncollected {
+            return Ok(header.id);
+        }
+        let mut locked = match store.lock_session(&call.fs, &header.id) {
+            Err(crate::session::Error::Busy { .. }) => {
+                call.out.note(format_args!("a run of session {} is under way: it is not meant by 'last' yet", header.id));
+                without.push(header.id);
+                continue;
+            }
+            locked => locked?,
+        };
+        collect(call, store, &mut locked)?;
+        if locked.header.counts.changes == 0 {
+            without.push(header.id);
+        }
+    }
+}

@@ -373,35 +373,11 @@ impl Call {
     /// The id that `key` stands for; without one, `last`. Which session `last` is, is said.
     fn find(&self, store: &Store, key: Option<&str>) -> Result<Id, Problem> {
         let key = key.unwrap_or("last");
-        let id = if key == "last" { self.newest(store)? } else { store.find(key)? };
+        let id = if key == "last" { collect::newest(self, store)? } else { store.find(key)? };
         if key == "last" && self.last.replace(Some(id.clone())).as_ref() != Some(&id) {
             self.out.note(format_args!("last is {id}"));
         }
         Ok(id)
-    }
-
-    /// The newest session that has a change. A run that was cut off is collected first: else an older session would be taken for what was
-    /// done last. One that is under way counts when it has ended.
-    fn newest(&self, store: &Store) -> Result<Id, Problem> {
-        let mut without = Vec::new();
-        loop {
-            let header = store.newest(&without)?;
-            if !header.uncollected {
-                return Ok(header.id);
-            }
-            let mut locked = match store.lock_session(&self.fs, &header.id) {
-                Err(crate::session::Error::Busy { .. }) => {
-                    self.out.note(format_args!("a run of session {} is under way: it is not meant by 'last' yet", header.id));
-                    without.push(header.id);
-                    continue;
-                }
-                locked => locked?,
-            };
-            collect::collect(self, store, &mut locked)?;
-            if locked.header.counts.changes == 0 {
-                without.push(header.id);
-            }
-        }
     }
 
     /// A session to read.

@@ -16,6 +16,7 @@ use act::{Act, Machines};
 
 use super::ways::Ways;
 use crate::cli::args::{Back, Cli, Commit, OnLimit, Verb};
+use crate::cli::collect;
 use crate::cli::problem::Problem;
 use crate::cli::{Call, Ended};
 use crate::engine::job;
@@ -65,7 +66,7 @@ pub fn carry_out(call: &Call, cli: &Cli, ways: &Ways, targets: &[Target], blank:
 /// The session of this side, where it is here, and whether it could be sent.
 fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<(Id, bool)>, Problem> {
     let Some(store) = call.store()? else { return Ok(None) };
-    let found = if key == "last" { Ok(call.newest(store)?) } else { store.find(key) };
+    let found = if key == "last" { Ok(collect::newest(call, store)?) } else { store.find(key) };
     let id = match found {
         Ok(id) => id,
         // The machines know it, or say that they do not.
