@@ -267,7 +267,8 @@ impl Running<'_> {
                 Some(Word::Stopped) if went_on => {}
                 Some(Word::Stopped) => {
                     sys::kill(std::process::id().cast_signed(), libc::SIGSTOP);
-                    // Here it was continued: alone by who knows of recant's process only, or with the group, which does no harm twice.
+                    // Here it was continued: alone by who knows of recant's process only, or with the group. A command of that group that has
+                    // stopped again since is continued once more.
                     sys::forward(init, libc::SIGCONT);
                 }
                 Some(Word::Alone) => {
