@@ -205,22 +205,12 @@ fn what_rules_left_out_before_a_run_is_none_of_its_session() {
     if !can_confine(&world) {
         return;
     }
-    let taken_back = |script: &str| {
-        let before = world.manifest();
-        world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().ok();
-        let after = world.manifest();
-        world.recant("rollback last").ok();
-        before.assert_same(&world.manifest(), script);
-        world.recant("redo last").ok();
-        after.assert_same(&world.manifest(), script);
-        world.recant("rollback last").ok();
-    };
-    taken_back("rm .recantignore");
-    taken_back("echo s2 > secret; echo secret > .recantignore; echo m >> src.c");
-    taken_back("mkdir sub; echo '*' > sub/.recantignore; echo new > sub/f");
+    is_exact(&world, "rm .recantignore");
+    is_exact(&world, "echo s2 > secret; echo secret > .recantignore; echo m >> src.c");
+    is_exact(&world, "mkdir sub; echo '*' > sub/.recantignore; echo new > sub/f");
     // Nor do the rules of an earlier snapshot decide, where nothing has changed since.
     world.recant("snapshot create --exclude built").ok();
-    taken_back("echo b > built");
+    is_exact(&world, "echo b > built");
 }
 
 #[test]
@@ -240,15 +230,7 @@ fn names_of_a_file_that_a_run_parts_are_one_file_again() {
     // Older than the clock's granularity, so that the index is believed.
     std::thread::sleep(std::time::Duration::from_millis(60));
     for script in ["sed -i s/data/DATA/ b", "mv d b2; touch n", "ln a another", "rm a", "mv a z", "rm a b; echo 3 > a"] {
-        let before = world.manifest();
-        world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().ok();
-        let after = world.manifest();
-        world.recant("rollback last").ok();
-        before.assert_same(&world.manifest(), script);
-        world.recant("redo last").ok();
-        after.assert_same(&world.manifest(), script);
-        world.recant("rollback last").ok();
-        before.assert_same(&world.manifest(), script);
+        is_exact(&world, script);
     }
 }
 
@@ -270,4 +252,17 @@ fn snapshots_of_runs_go_as_the_settings_say() {
     assert_eq!(world.recant("snapshot list --jsonl").ok().json_lines().len(), 2);
     world.recant("rollback last").ok();
     assert_eq!(world.read("f"), "5\n");
+}
+
+/// A run on the real tree is taken back exactly, made again, and taken back.
+fn is_exact(world: &World, script: &str) {
+    let before = world.manifest();
+    world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().ok();
+    let after = world.manifest();
+    world.recant("rollback last").ok();
+    before.assert_same(&world.manifest(), script);
+    world.recant("redo last").ok();
+    after.assert_same(&world.manifest(), script);
+    world.recant("rollback last").ok();
+    before.assert_same(&world.manifest(), script);
 }
