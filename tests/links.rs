@@ -28,6 +28,28 @@ fn a_path_takes_the_other_names_of_its_file_along() {
     before.assert_same(&world.manifest(), "after both names were taken back by one");
 }
 
+#[test]
+fn names_that_hang_together_over_several_files_come_along_by_one() {
+    if !common::can_run() {
+        common::skip("a chain of hard links: no run here");
+        return;
+    }
+    let world = World::new();
+    for pair in ["ab", "cd", "ef"] {
+        let (one, other) = pair.split_at(1);
+        world.write(one, pair).link(one, other);
+    }
+    world.write("alone", "1");
+    let before = world.manifest();
+    world.call(["run", "--", "sh", "-c", "ln -f c b; ln -f e d; echo 2 > alone"]).run().ok();
+    let said = world.recant("commit last b").ok();
+    assert!(said.stderr().contains("d: comes along"), "{said}");
+    assert_eq!((ino(&world, "b"), ino(&world, "d")), (ino(&world, "c"), ino(&world, "e")));
+    assert_eq!(std::fs::read(world.path("alone")).expect("a file"), b"1");
+    world.recant("rollback last d").ok();
+    before.assert_same(&world.manifest(), "after the chain was taken back by its last name");
+}
+
 /// A file with two names; a run gave one of them new content, and did `more`.
 fn broken(more: &str) -> Option<(World, String)> {
     if !common::can_run() {

@@ -1,6 +1,6 @@
 //! Which changes of a session are moved where only some paths are named (docs/ARCHITECTURE.md, Session status).
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::iter::Peekable;
 
 use super::Error;
@@ -15,6 +15,7 @@ use crate::session::lines::Reading;
 use crate::session::sides::Side;
 use crate::session::store::Session;
 use crate::tree::look;
+use crate::tree::state::Identity;
 
 /// Whether a verb can begin on a session: what is discarded, under way, without its originals, or was never committed
 /// where that is needed, is refused with the remedy.
@@ -116,71 +117,100 @@ pub fn choose(session: &Session, changes: &Changes, paths: &[AbsPath], rules: &R
     if !unknown.is_empty() {
         return Err(Error::Refused(unknown));
     }
+    let mut names = Names { session, changes, rules, by_inode: None };
     let mut notes = Vec::new();
-    loop {
-        needed_above(changes, &mut chosen, rules);
-        let linked = other_names(session, changes, &chosen, rules)?;
-        if linked.is_empty() {
-            return Ok(Choice { chosen: chosen.into_iter().collect(), notes });
-        }
-        for i in linked {
-            let path = &changes.list[i].path;
+    let mut to_follow: Vec<usize> = chosen.iter().copied().collect();
+    while let Some(i) = to_follow.pop() {
+        let above = needed_above(changes, i, rules).into_iter().filter(|k| chosen.insert(*k));
+        to_follow.extend(above);
+        for other in names.others(i)? {
+            if !chosen.insert(other) {
+                continue;
+            }
+            let path = &changes.list[other].path;
             notes.push(format!("{path}: comes along, as it is the same file as one that was named (a hard link)"));
-            chosen.insert(i);
-            let under: Vec<usize> = changes.under(path).filter(|k| (rules.may)(*k) && !chosen.contains(k)).collect();
+            to_follow.push(other);
+            let under: Vec<usize> = changes.under(path).filter(|k| (rules.may)(*k) && chosen.insert(*k)).collect();
             notes.extend(under.iter().map(|k| format!("{}: comes along, as it lies under {path}", changes.list[*k].path)));
-            chosen.extend(under);
+            to_follow.extend(under);
         }
     }
+    Ok(Choice { chosen: chosen.into_iter().collect(), notes })
 }
 
-fn needed_above(changes: &Changes, chosen: &mut BTreeSet<usize>, rules: &Rules<'_>) {
-    for i in chosen.clone() {
-        for above in std::iter::successors(changes.list[i].path.parent(), AbsPath::parent) {
-            let at = changes.list.binary_search_by(|change| change.path.cmp(&above));
-            chosen.extend(at.ok().filter(|at| (rules.needed)(*at)));
-        }
-    }
+fn needed_above(changes: &Changes, i: usize, rules: &Rules<'_>) -> Vec<usize> {
+    let above = std::iter::successors(changes.list[i].path.parent(), AbsPath::parent);
+    let listed = above.filter_map(|above| changes.list.binary_search_by(|change| change.path.cmp(&above)).ok());
+    listed.filter(|at| (rules.needed)(*at)).collect()
+}
+
+/// A file that has several names. In the store and on the tree: the same inode number may stand for two files on two file systems.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Inode {
+    Store(Identity),
+    Tree(u64, u64),
 }
 
 /// The changes whose `to` or `from` is another name of a file that is chosen. With one name on the tree and one in the
 /// store, a write to the first would change what is kept under the second (docs/ARCHITECTURE.md, What rests on it); and what was
 /// set on the first is not what goes back under the second.
-fn other_names(session: &Session, changes: &Changes, chosen: &BTreeSet<usize>, rules: &Rules<'_>) -> Result<Vec<usize>, Error> {
-    let held = |i: usize| -> Result<Option<Stat>, Error> {
-        let Some(place) = (rules.lies)(i) else { return Ok(None) };
-        let (dir, name) = match session.split(&place) {
+struct Names<'a> {
+    session: &'a Session,
+    changes: &'a Changes,
+    rules: &'a Rules<'a>,
+    /// The changes that may be moved, by the files whose names they are: looked up once a file with several names is chosen.
+    by_inode: Option<HashMap<Inode, Vec<usize>>>,
+}
+
+impl Names<'_> {
+    /// The changes that are other names of what `i` moves, `i` among them; each file's names are given once.
+    fn others(&mut self, i: usize) -> Result<Vec<usize>, Error> {
+        let mut found = Vec::new();
+        if let Some(stat) = self.held(i)? {
+            found.push(Inode::Store(look::identity(&stat)));
+            // The inode may stay under another name: a change of metadata alone.
+            found.push(Inode::Tree(rustix::fs::makedev(stat.dev.0, stat.dev.1), stat.ino));
+        }
+        found.extend(linked_on_tree(&self.changes.list[i].path)?);
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let all = match self.by_inode.take() {
+            Some(known) => known,
+            None => self.all()?,
+        };
+        let known = self.by_inode.insert(all);
+        Ok(found.iter().filter_map(|inode| known.remove(inode)).flatten().collect())
+    }
+
+    fn all(&self) -> Result<HashMap<Inode, Vec<usize>>, Error> {
+        let mut all = HashMap::<Inode, Vec<usize>>::new();
+        for i in (0..self.changes.list.len()).filter(|i| (self.rules.may)(*i)) {
+            let in_store = self.held(i)?.map(|stat| Inode::Store(look::identity(&stat)));
+            for inode in in_store.into_iter().chain(linked_on_tree(&self.changes.list[i].path)?) {
+                all.entry(inode).or_default().push(i);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The file in the store that is its `to`, if it has several names.
+    fn held(&self, i: usize) -> Result<Option<Stat>, Error> {
+        let Some(place) = (self.rules.lies)(i) else { return Ok(None) };
+        let (dir, name) = match self.session.split(&place) {
             Err(crate::session::Error::Io(error)) if leads_nowhere(&error.source) => return Ok(None),
             split => split?,
         };
         let stat = dir.at(name).stat().at("look at", dir.at(name))?;
         Ok(stat.filter(|stat| stat.nlink > 1 && stat.sort == Sort::File))
-    };
-    // In the store and on the tree: the same inode number may stand for two files on two file systems.
-    let (mut in_store, mut on_tree) = (HashSet::new(), HashSet::new());
-    for i in chosen {
-        if let Some(stat) = held(*i)? {
-            in_store.insert(look::identity(&stat));
-            // The inode may stay under another name: a change of metadata alone.
-            on_tree.insert((rustix::fs::makedev(stat.dev.0, stat.dev.1), stat.ino));
-        }
-        on_tree.extend(linked_on_tree(&changes.list[*i].path)?);
     }
-    let mut linked = Vec::new();
-    for i in (0..changes.list.len()).filter(|i| (rules.may)(*i) && !chosen.contains(i)) {
-        let along = !on_tree.is_empty() && linked_on_tree(&changes.list[i].path)?.is_some_and(|inode| on_tree.contains(&inode));
-        if along || !in_store.is_empty() && held(i)?.is_some_and(|stat| in_store.contains(&look::identity(&stat))) {
-            linked.push(i);
-        }
-    }
-    Ok(linked)
 }
 
-/// Device and inode of a file on the tree that has several names; none where nothing is there.
-fn linked_on_tree(path: &AbsPath) -> Result<Option<(u64, u64)>, Error> {
+/// The file on the tree, if it has several names; none where nothing is there.
+fn linked_on_tree(path: &AbsPath) -> Result<Option<Inode>, Error> {
     use std::os::unix::fs::MetadataExt;
     match path.as_path().symlink_metadata() {
-        Ok(meta) => Ok((meta.is_file() && meta.nlink() > 1).then(|| (meta.dev(), meta.ino()))),
+        Ok(meta) => Ok((meta.is_file() && meta.nlink() > 1).then(|| Inode::Tree(meta.dev(), meta.ino()))),
         Err(error) if leads_nowhere(&error) => Ok(None),
         Err(error) => Err(error).at("look at", path).map_err(Error::from),
     }
