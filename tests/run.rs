@@ -217,6 +217,36 @@ fn what_somebody_changed_between_two_runs_of_a_session_is_a_conflict() {
     });
 }
 
+#[test]
+fn what_somebody_removed_or_replaced_between_two_runs_leaves_the_session_readable_and_is_a_conflict() {
+    each(|desk| {
+        for (n, (theirs, second, conflict)) in [
+            ("rm -r c", "echo hi > unrelated", "c/d"),
+            ("rm -r c; echo theirs > c", "echo hi > unrelated", "c/d"),
+            ("rm -r c", "chmod 700 c; rm c/d", "c"),
+            ("rm e; mkdir e; echo theirs > e/x", "rm e; echo z > e", "e"),
+            ("rm -r c; mkdir -p c/d/f; echo theirs > c/d/f/g", "rm c/d; echo z > c/d", "c/d"),
+        ]
+        .iter()
+        .enumerate()
+        {
+            desk.made(&format!("mkdir -p {n}/c; cd {n}; echo old > c/d; echo old > e"));
+            desk.run(&format!("cd {n}; echo precious > c/d; echo mine > e; echo other > other")).ok();
+            let id = desk.ids().pop().unwrap();
+            desk.made(&format!("cd {n}; {theirs}"));
+            let changed = desk.world.manifest();
+            desk.held(&format!("--session {id}"), &format!("cd {n}; {second}")).run().ok();
+            let said = desk.recant(&format!("commit {id}")).with(3);
+            assert!(said.stderr().contains(&format!("tree/{n}/{conflict}: ")), "{theirs}: {said}");
+            desk.world.manifest().assert_same(&changed, theirs);
+            desk.recant(&format!("commit {id} --force")).ok();
+            assert_eq!(desk.world.read(&format!("{n}/other")), "other\n", "{theirs}");
+            desk.recant(&format!("rollback {id}")).ok();
+            desk.world.manifest().assert_same(&changed, theirs);
+        }
+    });
+}
+
 /// A folder that the first run left alone was seen by the second as it is, whoever changed it in between.
 #[test]
 fn what_a_later_run_saw_and_then_took_away_renamed_or_replaced_is_no_conflict() {

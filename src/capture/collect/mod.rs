@@ -7,7 +7,7 @@
 //! than that a folder was renamed. Its notes are used for what has no other sign: whiteouts, opaque folders, and `origin`.
 //!
 //! Files: `facts` is what is known of the run; `walk` goes through an upper; `judge` tells what became of one name, `file` of a file that is mounted, `gone` of mounts whose folder the command
-//! took away; `modes` opens up what the command closed; `foreign` tells what somebody else changed
+//! took away; `known` keeps what earlier runs of the session found; `modes` opens up what the command closed; `foreign` tells what somebody else changed
 //! meanwhile; `notes` knows overlayfs' notes; `same` compares content.
 
 pub mod facts;
@@ -15,6 +15,7 @@ mod file;
 mod foreign;
 mod gone;
 mod judge;
+mod known;
 pub(super) mod modes;
 mod notes;
 mod same;
@@ -229,22 +230,5 @@ impl Found<'_> {
 
     fn index(&self, path: &AbsPath) -> Option<usize> {
         self.list.binary_search_by(|change| change.path.cmp(path)).ok()
-    }
-
-    /// What an earlier run of the session found on the tree is what its paths were changed from, whatever is there now.
-    fn keep_known(&mut self) {
-        for change in &mut self.list {
-            if let Some(known) = self.facts.known.at(&change.path) {
-                change.before = known.before.clone();
-                // What came since then shows at commit: it is not the `before` any more.
-                change.marks.foreign = known.marks.foreign;
-            }
-        }
-        for time in &mut self.times {
-            let known = self.facts.known.folder_times.binary_search_by(|known| known.path.cmp(&time.path));
-            if let Ok(i) = known {
-                time.before = self.facts.known.folder_times[i].before;
-            }
-        }
     }
 }

@@ -1,0 +1,66 @@
+//! What an earlier run of the session found on the tree is what its paths were changed from, whatever is there now.
+
+use std::collections::BTreeSet;
+use std::mem::replace;
+
+use super::Found;
+use crate::session::change::{Before, Change};
+use crate::tree::state::State;
+
+impl Found<'_> {
+    pub(super) fn keep_known(&mut self) {
+        let mut today: Vec<Option<Before>> =
+            self.list.iter_mut().map(|change| keep_before(change, self.facts.known.at(&change.path))).collect();
+        // Somebody may have removed a folder since, or put one where a file was: what was there before the earlier run cannot be true
+        // together with that, and no line of the session may contradict another. Today's is taken there, and the path is a conflict.
+        loop {
+            let tops = contradicted(&self.list, &today);
+            if tops.is_empty() {
+                break;
+            }
+            for top in tops {
+                let path = self.list[top].path.clone();
+                let under = self.list[top..].iter_mut().zip(&mut today[top..]);
+                for (change, today) in under.take_while(|(change, _)| change.path.is_under(&path)) {
+                    if let Some(before) = today.take() {
+                        (change.before, change.marks.foreign) = (before, true);
+                    }
+                }
+            }
+        }
+        for time in &mut self.times {
+            let known = self.facts.known.folder_times.binary_search_by(|known| known.path.cmp(&time.path));
+            if let Ok(i) = known {
+                time.before = self.facts.known.folder_times[i].before;
+            }
+        }
+    }
+}
+
+/// Gives a change the `before` of the known one, and what was found today in return.
+fn keep_before(change: &mut Change, known: Option<&Change>) -> Option<Before> {
+    let known = known?;
+    // What came since then shows at commit: it is not the `before` any more.
+    change.marks.foreign = known.marks.foreign;
+    Some(replace(&mut change.before, known.before.clone()))
+}
+
+/// The paths that were no folder before, by an earlier run's word or by today's, with something under them that was there before by the other's.
+fn contradicted(list: &[Change], today: &[Option<Before>]) -> BTreeSet<usize> {
+    let mut tops = BTreeSet::new();
+    let mut above: Vec<usize> = Vec::new();
+    for (i, change) in list.iter().enumerate() {
+        while above.last().is_some_and(|top| !change.path.is_under(&list[*top].path)) {
+            above.pop();
+        }
+        if let Some(top) = above.last()
+            && change.before.object.is_some()
+            && !list[*top].before.object.as_ref().is_some_and(State::is_folder)
+            && (today[*top].is_some() || today[i].is_some())
+        {
+            tops.insert(*top);
+        }
+        above.push(i);
+    }
+    tops
+}
