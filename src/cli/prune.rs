@@ -91,7 +91,7 @@ struct Target {
 /// Removes sessions.
 pub fn sessions(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
     let remove = |call: &Call, store: &Store, session: Locked| Ok(store.remove_session(&call.fs, session)?);
-    let size = |header: &Header| header.sizes.held + header.sizes.checkpoint;
+    let size = |header: &Header| header.sizes.all();
     prune(call, args, &Target { what: "session", may: is_unneeded, size, remove })
 }
 
@@ -103,7 +103,8 @@ pub fn checkpoints(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
         let free = !prune::is_needed(header) && header.status() != Status::Capturing;
         Ok(header.sizes.checkpoint > 0 && free && !keeps_overwritten(store, header)?)
     };
-    prune(call, args, &Target { what: "checkpoint", may, size: |header| header.sizes.checkpoint, remove })
+    let size = |header: &Header| header.sizes.checkpoint.saturating_add(header.sizes.displaced);
+    prune(call, args, &Target { what: "checkpoint", may, size, remove })
 }
 
 fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Problem> {

@@ -462,7 +462,11 @@ fn sealed(reach: &mut Reach, session: &Session, journal: &Journal, how: Decision
             *side = Side::Lost;
         }
     }
-    Ok(session.header.sealing(&sides))
+    let mut header = session.header.sealing(&sides);
+    let below = displaced_below(journal);
+    let kept = reach.held(&below).at("open the folder", crate::fs::path::Shown(&below))?;
+    header.sizes.displaced = header.sizes.displaced.saturating_add(facts::bytes_below(&kept)?);
+    Ok(header)
 }
 
 /// Whether the file that was to be put lies nowhere in the session any more.
