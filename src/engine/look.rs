@@ -167,7 +167,10 @@ impl<'r> Eye<'r> {
         match self.folder(parent) {
             Ok(Some((dir, stat))) => {
                 looked.item.planning.in_folder = true;
-                self.look_in(&dir, &stat, &mv, &mut looked)?;
+                // Where nothing was put and nothing comes, whatever is there is not the session's.
+                if mv.from.is_some() || mv.to.is_some() {
+                    self.look_in(&dir, &stat, &mv, &mut looked)?;
+                }
             }
             Ok(None) => looked.verdict = self.judge_absent(&mv),
             Err((parent, error)) => match error.raw_os_error() {
