@@ -25,6 +25,7 @@ use crate::session::change::Changes;
 use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Store};
+use crate::snapshot::restore;
 
 /// `{"schema":1,"session":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"left":[…],"notes":[…],"kept_bytes":n}`.
 #[derive(Serialize)]
@@ -227,14 +228,16 @@ pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, args: &args:
 /// Commits the session of a snapshot's restore.
 pub fn commit_restore(call: &Call, store: &Store, session: &mut Locked, force: bool) -> Result<(Report, Ended), Problem> {
     let ask = ask_commit(call, config::OnLimit::Full, force, false)?;
-    carry_out_in(
-        call,
-        store,
-        session,
-        &[],
-        Effect::Apply,
-        &Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask, within: None },
-    )
+    let act = Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask, within: None };
+    carry_out_in(call, store, session, &[], Effect::Apply, &act)
+}
+
+/// What committing it would do, of a session that was filled to ask.
+pub fn would_restore(call: &Call, store: &Store, session: &mut Locked) -> Result<(Report, Ended), Problem> {
+    let commit = ask_commit(call, config::OnLimit::Full, false, true)?;
+    let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| commit(session, paths, aside).map(restore::unheld);
+    let act = Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask, within: None };
+    carry_out_in(call, store, session, &[], Effect::Print, &act)
 }
 
 fn carry_out_in(

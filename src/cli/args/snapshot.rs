@@ -156,7 +156,7 @@ pub struct SnapshotRestore {
     /// Go on over what changes meanwhile or is open for writing, and ask nothing
     #[arg(long, conflicts_with = "dry_run")]
     pub force: bool,
-    /// Say what would be done, and change nothing
+    /// Say what would be done, or what stands against it, and change nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Keep no checkpoint of what was there: there is no way back then
