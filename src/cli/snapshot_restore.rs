@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::apply::Restoring;
 use super::args::SnapshotRestore;
 use super::begun::{filled, take_away};
 use super::fold::{Line, fold};
@@ -73,7 +74,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let fill = |session: &mut Locked| restore::fill(&call.fs, &series, &compared, session).map(|writing| writing_out = writing);
     let mut session = filled(call, store, None, command, fill)?;
     let id = session.id().clone();
-    let done = apply::commit_restore(call, store, &mut session, args.force);
+    let done = apply::commit_restore(call, store, &mut session, &Restoring { n, folder: &series.folder }, args.force);
     drop(writing_out);
     let only = paths.iter().map(|path| whole(&series.folder, path)).collect::<Result<_, _>>()?;
     note_in_log(call, store, log::Restore { folder: series.folder.clone(), snapshot: n, only }, &session, &done)?;
@@ -105,7 +106,7 @@ fn command(series: &Series, n: u64) -> String {
 fn would(call: &Call, store: &Store, series: &Series, n: u64, compared: &Compared) -> Result<Report, Problem> {
     let fill = |session: &mut Locked| restore::fill_to_ask(&call.fs, series, compared, session);
     let mut session = filled(call, store, None, command(series, n), fill)?;
-    let done = apply::would_restore(call, store, &mut session);
+    let done = apply::would_restore(call, store, &mut session, &Restoring { n, folder: &series.folder });
     take_away(call, store, session);
     let (report, _) = done.map_err(|mut problem| {
         say_whose(&mut problem, series, n);
