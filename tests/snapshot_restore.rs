@@ -144,3 +144,28 @@ fn a_dry_run_reads_nothing_into_the_store_and_leaves_no_session() {
     assert_eq!(sessions(&world), 0);
     assert_ne!(limit("").status, 0, "the limit holds");
 }
+
+#[test]
+fn what_has_no_folder_any_more_is_left_with_it_where_edits_are_kept() {
+    for now in ["rmdir d", "rmdir d; echo mine > d", "rmdir d; ln -s other d"] {
+        let world = World::new();
+        world.write("d/x", "1").write("d/deep/y", "1").write("other", "keep");
+        world.recant("snapshot create").ok();
+        world.remove("d/x").remove("d/deep").write("other", "step");
+        world.recant("snapshot create").ok();
+        world.program("sh", ["-ec", now]).cwd(world.tree()).run().ok();
+        let before = world.manifest();
+        let dry = restore(&world, "0 --safe --dry-run").with(4);
+        before.assert_same(&world.manifest(), now);
+        let said = restore(&world, "0 --safe").with(4);
+        assert_eq!(dry.stdout(), said.stdout(), "{now}");
+        for left in
+            ["d: somebody has edited it since", "d/x: the folder that it lay in is not there any more", "d/deep/y: the folder"]
+        {
+            assert!(said.stdout().contains(left), "{now}: {said}");
+        }
+        assert_eq!(world.read("other"), "keep", "{now}: {said}");
+        world.recant("rollback last").ok();
+        before.assert_same(&world.manifest(), now);
+    }
+}

@@ -1,6 +1,6 @@
 //! What differs between a snapshot and the tree, or between two snapshots.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::hash::Hash;
 
 use super::content::Kept;
@@ -43,8 +43,10 @@ pub struct Difference {
 /// A file with several names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shared {
-    inode: (Dev, u64),
-    names: u32,
+    /// Which.
+    pub inode: (Dev, u64),
+    /// How many.
+    pub names: u32,
 }
 
 impl Difference {
@@ -56,7 +58,8 @@ impl Difference {
         }
     }
 
-    fn leaves_folder(&self) -> bool {
+    /// Whether a folder goes.
+    pub(super) fn leaves_folder(&self) -> bool {
         let is_folder = |object: &There| object.as_ref().is_some_and(State::is_folder);
         is_folder(&self.now) && !is_folder(&self.then)
     }
@@ -468,115 +471,5 @@ impl Compared {
         let equal = regrouped.iter().filter_map(|path| equal.remove(path));
         self.differences.extend(equal.map(|difference| Difference { regrouped: true, ..difference }));
         self.differences.sort_by(|a, b| a.path.cmp(&b.path));
-    }
-
-    /// Takes out what is not under one of these paths, but for the folders that what is restored needs.
-    pub fn only(&mut self, paths: &[AbsPath]) {
-        let asked = |path: &AbsPath| paths.iter().any(|asked| path.is_under(asked));
-        let made: Vec<AbsPath> =
-            self.differences.iter().filter(|d| asked(&d.path) && d.then.is_some()).map(|d| d.path.clone()).collect();
-        let needed = |d: &Difference| {
-            let becomes_folder = d.then.as_ref().is_some_and(State::is_folder) && !d.now.as_ref().is_some_and(State::is_folder);
-            becomes_folder && made.iter().any(|made| made.is_under(&d.path))
-        };
-        self.differences.retain(|d| asked(&d.path) || needed(d));
-        self.times.retain(|times| asked(&times.path));
-        self.touched.retain(|d| asked(&d.path));
-        self.left.retain(|(path, _)| asked(path));
-    }
-
-    /// Leaves what was created since.
-    pub fn keep_new(&mut self) {
-        let mut kept = Vec::new();
-        self.differences.retain(|d| {
-            let is_new = d.then.is_none();
-            if is_new {
-                kept.push((d.path.clone(), "it was created since"));
-            }
-            !is_new
-        });
-        self.keep(kept);
-    }
-
-    /// What stays is why its folder has another time.
-    fn keep(&mut self, kept: Vec<(AbsPath, &'static str)>) {
-        let folders: HashSet<AbsPath> = kept.iter().filter_map(|(path, _)| path.parent()).collect();
-        self.touched.retain(|d| !folders.contains(&d.path));
-        self.kept.extend(kept);
-    }
-
-    /// Leaves what is not as one of these snapshots has it: somebody has edited it since. `later` are those after the one that is
-    /// restored.
-    pub fn keep_edited(&mut self, series: &Series, later: &[u64]) -> Result<(), Error> {
-        let mut written = vec![false; self.differences.len()];
-        for m in later {
-            let mut there = Merged::open(&series.dir, *m)?;
-            let mut next = there.next()?;
-            for (d, written) in self.differences.iter().zip(&mut written) {
-                while next.as_ref().is_some_and(|entry| entry.path < d.path) {
-                    next = there.next()?;
-                }
-                let entry = next.as_ref().filter(|entry| entry.path == d.path);
-                *written |= match (entry.and_then(|entry| entry.state.as_ref()), &d.now) {
-                    (Some(a), Some(b)) => a.content_likeness(b) == Likeness::Same,
-                    (None, None) => entry.is_none(),
-                    _ => false,
-                };
-            }
-        }
-        let mut written = written.into_iter();
-        let (mut kept, mut left) = (Vec::new(), Vec::new());
-        self.differences.retain(|d| {
-            let go = written.next().unwrap_or(false);
-            if !go {
-                kept.push((d.path.clone(), "somebody has edited it since"));
-                left.push((d.path.clone(), "somebody has edited it since: no later snapshot has it as it is".to_owned()));
-            }
-            go
-        });
-        self.keep(kept);
-        self.left.extend(left);
-        Ok(())
-    }
-
-    /// A file that has names beside those that are to change is to be another one: what is set on it would be theirs too.
-    pub fn part_from_other_names(&mut self) {
-        let mut change: HashMap<(Dev, u64), u32> = HashMap::new();
-        for shared in self.differences.iter().filter_map(|d| d.shared) {
-            *change.entry(shared.inode).or_default() += 1;
-        }
-        for d in &mut self.differences {
-            d.regrouped |= d.shared.is_some_and(|shared| change.get(&shared.inode).is_none_or(|names| *names < shared.names));
-        }
-    }
-
-    /// Leaves the times of folders that are right, and in which no name will change.
-    pub fn only_times_that_change(&mut self) {
-        let touched: HashSet<AbsPath> = self.differences.iter().filter_map(|d| d.path.parent()).collect();
-        self.times.retain(|times| times.then != times.now || touched.contains(&times.path));
-    }
-
-    /// Makes the times of folders differences where there is no other: they are set along with what changes, and nothing does. `may_set`
-    /// tells whose folders' times can be.
-    pub fn times_alone(&mut self, may_set: impl Fn(&State) -> bool) {
-        if self.differences.is_empty() {
-            self.times.clear();
-            self.differences = std::mem::take(&mut self.touched);
-            self.differences.retain(|d| d.now.as_ref().is_some_and(&may_set));
-        }
-    }
-
-    /// A folder that is to go, but holds what stays, stays.
-    pub fn keep_folders(&mut self) {
-        let (kept, left) = (&self.kept, &mut self.left);
-        self.differences.retain(|d| {
-            let held = kept.iter().filter(|_| d.leaves_folder()).find(|(path, _)| *path != d.path && path.is_under(&d.path));
-            if let Some((path, why)) = held {
-                left.push((d.path.clone(), format!("the folder stays, as {path} in it does: {why}")));
-            }
-            held.is_none()
-        });
-        left.sort();
-        left.dedup();
     }
 }
