@@ -169,3 +169,27 @@ fn what_has_no_folder_any_more_is_left_with_it_where_edits_are_kept() {
         before.assert_same(&world.manifest(), now);
     }
 }
+
+#[test]
+fn a_named_path_that_is_not_compared_is_left_and_said() {
+    let world = World::new();
+    world.write("a", "1").write("x.log", "l").write("n/j", "j").write("n/deep/k", "k");
+    world.recant("snapshot create --exclude n --exclude *.log").ok();
+    world.write("a", "2").write("x.log", "mine").write("n/j", "mine");
+    for named in ["x.log", "n/j", "n", "n/deep/k"] {
+        let left = format!("{named}: left out by the rules of the snapshot");
+        for words in [format!("0 {named} --dry-run"), format!("0 {named}")] {
+            let said = restore(&world, &words).with(4);
+            assert!(said.stdout().contains(&left) && said.stderr().contains("; 1 left"), "{said}");
+        }
+        let said = world.recant(&format!("snapshot diff 0 -- {named}")).ok();
+        assert!(said.stderr().contains(&format!("{named}: not compared: left out")), "{said}");
+    }
+    // Beside one that is compared, and where nobody asks for them.
+    let said = restore(&world, "0 a n/j").with(4);
+    assert!(said.stdout().contains("replaced") && said.stdout().contains("n/j: left out by the rules"), "{said}");
+    let said = restore(&world, "0").ok();
+    assert!(!said.stdout().contains("left out"), "{said}");
+    restore(&world, "0 none").with(1);
+    assert_eq!((world.read("a"), world.read("x.log"), world.read("n/j")), ("1".into(), "mine".into(), "mine".into()));
+}

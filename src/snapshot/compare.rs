@@ -231,28 +231,23 @@ impl Comparing<'_> {
             return Ok(());
         }
         if let Some(why) = there.as_ref().and_then(|entry| entry.unread.clone()) {
-            self.done.left.push((path.clone(), format!("not in the snapshot: {why}")));
             if here.is_some() {
                 self.done.kept.push((path.clone(), "it is not in the snapshot"));
             }
-            self.unread = Some(path);
+            self.leave_all(path, &format!("not in the snapshot: {why}"), true);
             return Ok(());
         }
         let object = match here {
             None => None,
             Some(Met::Object(object)) => Some(object),
             Some(Met::Left { path, why }) => {
-                if there.is_some() || why != Why::Rules {
-                    self.done.left.push((path.clone(), why.text().to_owned()));
-                }
                 self.done.kept.push((path.clone(), why.text()));
-                self.unread = Some(path);
+                self.leave_all(path, why.text(), there.is_some() || why != Why::Rules);
                 return Ok(());
             }
             Some(Met::Unlisted { path, why }) => {
-                self.done.left.push((path.clone(), format!("it cannot be looked at: {why}")));
                 self.done.kept.push((path.clone(), "it cannot be looked at"));
-                self.unread = Some(path);
+                self.leave_all(path, &format!("it cannot be looked at: {why}"), true);
                 return Ok(());
             }
         };
@@ -264,6 +259,19 @@ impl Comparing<'_> {
             (there, Some(object)) => self.look(path, there, &object),
             (None, None) => Ok(()),
         }
+    }
+
+    /// What lies here and below is not known on one side. That is said of it, if it `counts`, and in any case of what was named in it.
+    fn leave_all(&mut self, path: AbsPath, why: &str, counts: bool) {
+        let mut left: Vec<AbsPath> = counts.then(|| path.clone()).into_iter().collect();
+        for (found, asked) in self.done.found.iter_mut().zip(self.terms.paths).filter(|(_, asked)| asked.is_under(&path)) {
+            *found = true;
+            if !left.contains(asked) {
+                left.push(asked.clone());
+            }
+        }
+        self.done.left.extend(left.into_iter().map(|path| (path, why.to_owned())));
+        self.unread = Some(path);
     }
 
     fn look(&mut self, path: AbsPath, there: Option<Entry>, object: &Object) -> Result<(), Error> {
