@@ -412,6 +412,15 @@ fn the_project_is_found_upwards() {
     };
     assert_eq!(at("project/src/deep"), world.path("project"));
     assert_eq!(at("plain/sub"), world.path("plain/sub"));
+    // Each verb takes a folder by --dir, too.
+    let dirs = ["project", "plain/sub"].map(|name| world.path(name).to_str().unwrap().to_owned());
+    for (n, dir) in dirs.iter().enumerate() {
+        let words = |verb: &str| world.call(["snapshot", verb, "--dir", dir, "--json"]).cwd(world.path("")).run().ok().json();
+        assert_eq!((words("create")["folder"].as_str(), words("list")["folder"].as_str()), (Some(&**dir), Some(&**dir)));
+        assert_eq!(words("prune")["folder"].as_str(), Some(&**dir));
+        world.call(["snapshot", "create", "--dir", dir, &dirs[1 - n]]).run().with(2);
+    }
+    world.recant("snapshot list --all --dir .").with(2);
     // Never at or above the home folder.
     world.write(world.root().join("home/Makefile"), "").mkdir(world.root().join("home/work/x"));
     assert_eq!(at(world.root().join("home/work/x").to_str().unwrap()), world.root().join("home/work/x"));
