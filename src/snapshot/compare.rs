@@ -1,6 +1,6 @@
 //! What differs between a snapshot and the tree, or between two snapshots.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
 
 use super::content::Kept;
@@ -445,9 +445,8 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
     Ok(done)
 }
 
-/// Whether a path is not known on one side.
-fn is_left(left: &[(AbsPath, String)], path: &AbsPath) -> bool {
-    left.iter().any(|(left, _)| path.is_under(left))
+fn ancestors(path: &AbsPath) -> impl Iterator<Item = AbsPath> {
+    std::iter::successors(path.parent(), AbsPath::parent)
 }
 
 fn are_same(a: &Entry, b: &Entry) -> bool {
@@ -473,7 +472,9 @@ impl Compared {
     /// Names that were one file have to be one file again, and others not: also where one of two names goes, as that would stay a
     /// name of the same file in the checkpoint. `equal` are names that are as they were, unless their file has others.
     fn regroup<F: Eq + Hash>(&mut self, then: &Names<AbsPath>, now: &Names<F>, mut equal: BTreeMap<AbsPath, Difference>) {
-        let regrouped = names::regrouped(then, now, |path| !is_left(&self.left, path));
+        let left: HashSet<&AbsPath> = self.left.iter().map(|(path, _)| path).collect();
+        let is_left = |path: &AbsPath| left.contains(path) || ancestors(path).any(|above| left.contains(&above));
+        let regrouped = names::regrouped(then, now, |path| !is_left(path));
         let found = self.differences.iter_mut().filter(|difference| regrouped.contains(&difference.path));
         found.for_each(|difference| difference.regrouped = true);
         let equal = regrouped.iter().filter_map(|path| equal.remove(path));

@@ -21,7 +21,7 @@ impl Compared {
             self.differences.iter().filter(|d| asked(&d.path) && d.then.is_some()).map(|d| d.path.clone()).collect();
         let needed = |d: &Difference| {
             let becomes_folder = d.then.as_ref().is_some_and(State::is_folder) && !d.now.as_ref().is_some_and(State::is_folder);
-            becomes_folder && made.iter().any(|made| made.is_under(&d.path))
+            becomes_folder && first_in(&d.path, &made, |made| made).is_some()
         };
         self.differences.retain(|d| asked(&d.path) || needed(d));
         self.times.retain(|times| asked(&times.path));
@@ -122,9 +122,10 @@ impl Compared {
 
     /// A folder that is to go, but holds what stays, stays.
     pub fn keep_folders(&mut self) {
-        let (kept, left) = (&self.kept, &mut self.left);
+        let (kept, left) = (&mut self.kept, &mut self.left);
+        kept.sort();
         self.differences.retain(|d| {
-            let held = kept.iter().filter(|_| d.leaves_folder()).find(|(path, _)| *path != d.path && path.is_under(&d.path));
+            let held = if d.leaves_folder() { first_in(&d.path, kept, |(path, _)| path) } else { None };
             if let Some((path, why)) = held {
                 left.push((d.path.clone(), format!("the folder stays, as {path} in it does: {why}")));
             }
@@ -133,4 +134,10 @@ impl Compared {
         left.sort();
         left.dedup();
     }
+}
+
+/// The first of these that lies in `folder`. They are in the order of paths, in which what lies in a folder follows it at once.
+fn first_in<'a, T>(folder: &AbsPath, sorted: &'a [T], path: impl Fn(&T) -> &AbsPath) -> Option<&'a T> {
+    let behind = sorted.partition_point(|one| path(one) <= folder);
+    sorted.get(behind).filter(|one| path(one).is_under(folder))
 }
