@@ -136,6 +136,7 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     folders.dedup_by(|later, kept| later.is_under(kept));
     let dirs: Vec<_> = folders.iter().map(|folder| folder.as_path().to_path_buf()).collect();
     let confinement = Confinement::make(&dirs, &args.pass, network(args))?;
+    refuse_open_store(&call.store_path()?, &confinement)?;
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
     let mut watched = Vec::new();
@@ -160,6 +161,13 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
         call.out.detail(format_args!("not denied: {what}"));
     }
     Ok((store, watched, confinement))
+}
+
+/// What is kept for the way back has to be out of the command's reach: Landlock takes nothing out of a folder that may be written to.
+fn refuse_open_store(store: &AbsPath, confinement: &Confinement) -> Result<(), Problem> {
+    let Some(place) = confinement.opens(store) else { return Ok(()) };
+    let problem = Problem::refused(format!("the store, {store}, lies where the command may write: {place}")).path(store);
+    Err(problem.remedy("use another store: --store DIR, RECANT_STORE"))
 }
 
 fn take(

@@ -200,7 +200,12 @@ impl Draft<'_> {
     ) -> Result<Vec<RootRecord>, Error> {
         let mut records: BTreeMap<AbsPath, RootRecord> = BTreeMap::new();
         let stays = |item: &&Item| matches!(item.act, Act::SetMeta | Act::WriteInPlace);
-        let in_place: Vec<AbsPath> = items.iter().filter(|item| stays(item)).filter_map(|item| item.path.parent()).collect();
+        // A folder that is itself mounted is the root of what its metadata lies on.
+        let lies_in = |item: &Item| {
+            let is_root = item.planning.mounted && item.was_folder();
+            if is_root { Some(item.path.clone()) } else { item.path.parent() }
+        };
+        let in_place: Vec<AbsPath> = items.iter().filter(|item| stays(item)).filter_map(lies_in).collect();
         for path in folders.keys().chain(times.iter().map(|time| &time.path)).chain(&in_place) {
             let root = self.reach.roots.root_of(path).at("find the mount of", path)?;
             if records.contains_key(&root.mount.point) {

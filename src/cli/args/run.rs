@@ -28,7 +28,7 @@ pub struct Run {
     /// Go on in a pending session that came from a run
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Run on the real tree, writing to DIR, --pass and /tmp alone; what changes in DIR is a committed session
+    /// Run on the real tree, writing to DIR, --pass and /tmp alone; what changes in DIR is a committed session. The store has to lie elsewhere
     #[arg(long = "in", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub inside: Vec<PathBuf>,
     /// Commit if the command exits with 0
