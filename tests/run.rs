@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
-use common::manifest;
+use common::{Said, manifest};
 use desk::{Desk, USER, Who, each, has, is_root, settled, until};
 
 #[test]
@@ -89,6 +89,31 @@ fn what_can_not_be_captured_is_not_started() {
             assert!(said.stderr().contains("sudo recant run"), "{said}");
         }
         assert_eq!(desk.ids().len(), 1, "only the session that was there");
+    });
+}
+
+#[test]
+fn settings_and_a_store_that_can_not_be_meant_keep_a_command_from_being_started_as_all_else_does() {
+    each(|desk| {
+        let tree = desk.world.tree();
+        let all =
+            [&["run", "--", "touch", "made"][..], &["run", "--in", tree.to_str().unwrap(), "--", "touch", "made"], &["shell"]];
+        let not_started = |said: Said, why: &str| {
+            let said = said.with(125);
+            assert!(said.stderr().contains(why) && said.stderr().contains("was not started"), "{said}");
+        };
+        let shell = |words: &[&str]| desk.call(words.iter().copied()).env("SHELL", "/bin/true");
+        for words in all {
+            not_started(shell(words).env("RECANT_STORE", "rel").run(), "RECANT_STORE=rel: the store's path has to be absolute");
+        }
+        desk.world.config("colour = 'never'\n");
+        for words in all {
+            not_started(shell(words).run(), "unknown key \"colour\"");
+        }
+        assert!(!desk.world.exists("made"));
+        let said = desk.recant("run --json -- true").with(125);
+        assert_eq!(said.json_err()["kind"], "refused", "what it was stands in the JSON: {said}");
+        desk.recant("list").with(1);
     });
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::args;
+use super::out::Out;
 use super::problem::Problem;
 use super::{Call, Ended, apply, collect, hints, place, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
@@ -84,19 +85,18 @@ fn outcome(call: &Call, attempted: Result<Ended, NotHeld>) -> Result<Ended, Prob
     match attempted {
         Ok(ended) => Ok(ended),
         Err(NotHeld { problem, ran: true }) => Err(*problem),
-        Err(NotHeld { problem, ran: false }) => Ok(not_started(call, *problem)),
+        Err(NotHeld { problem, ran: false }) => Ok(not_started(&call.out, call.with_remedy(*problem))),
     }
 }
 
 /// A script must be able to tell recant's own failure from the command's status: whatever stood against it before the command
 /// was there gives 125 (docs/ARCHITECTURE.md, A run). What it was is said, and stands in the JSON.
-pub fn not_started(call: &Call, mut problem: Problem) -> Ended {
+pub fn not_started(out: &Out, mut problem: Problem) -> Ended {
     if !problem.state.as_ref().is_some_and(|state| state.contains("not started")) {
         let rest = problem.state.map(|state| format!("; {state}")).unwrap_or_default();
         problem.state = Some(format!("the command was not started{rest}"));
     }
-    let problem = call.with_remedy(problem);
-    call.out.problem(&problem);
+    out.problem(&problem);
     Ended::With(match problem.kind {
         kind @ (Kind::NotFound | Kind::NotExecutable) => kind,
         _ => Kind::NoCapture,

@@ -39,7 +39,7 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
     let begun = begin(call, args);
     let (store, watched, confinement) = match begun {
         Ok(begun) => begun,
-        Err(problem) => return Ok(not_started(call, problem)),
+        Err(problem) => return Ok(not_started(&call.out, call.with_remedy(problem))),
     };
     let command = Command {
         argv: args.command.clone(),
@@ -56,7 +56,7 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
     let exit = match run_on(Ground::Confined(&confinement), &command, &mut hear) {
         Ok(ended) => ended.exit,
         Err(error @ (NotRun::NotFound { .. } | NotRun::NotExecutable { .. })) => return Err(error.into()),
-        Err(error) => return Ok(not_started(call, error.into())),
+        Err(error) => return Ok(not_started(&call.out, call.with_remedy(error.into()))),
     };
     let status = match exit {
         Exit::Code(code) => code,
