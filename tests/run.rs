@@ -226,6 +226,85 @@ fn a_second_run_in_a_session_adds_to_the_net_change() {
 }
 
 #[test]
+fn a_session_in_which_a_further_command_was_not_started_is_as_it_was() {
+    each(|desk| {
+        // An ordinary user's files that are closed to their owner are opened up in the session.
+        let before = desk.made("mkdir sub; echo old > a; echo text > text; echo x > x");
+        desk.held("--pass x", "echo new > a; echo k > b; chmod 200 b; exit 3").run().with(3);
+        let id = desk.id();
+        let told = || {
+            let mut shown = desk.recant(&format!("show {id} --json")).ok().json();
+            shown["session"]["changed"].take();
+            let kept = std::fs::read(desk.world.session(&id).join("run.json")).unwrap();
+            let kept: serde_json::Value = serde_json::from_slice(&kept).unwrap();
+            (shown, [kept["argv"].clone(), kept["ending"].clone(), kept["notes"].clone(), kept["coverage"].clone()])
+        };
+        let was = told();
+        let go_on = |folder: &str, words: &[&str]| {
+            let call = desk.call([&["run", "--session", &id][..], words].concat());
+            call.cwd(desk.world.path(folder)).run()
+        };
+        for (status, words) in [(127, &["--", "no-such-program"][..]), (126, &["./text"]), (125, &["--hide", "none", "true"])] {
+            let said = go_on(".", words).with(status);
+            assert_eq!(told(), was, "{said}");
+            let listed = desk.recant("list").ok();
+            assert!(listed.stdout().contains("pending") && !listed.stdout().contains("ended"), "{listed}");
+            assert!(!desk.recant("diff last").ok().stderr().contains("cut off"));
+        }
+        // A place more, whose upper stays, where a set-up that was cut off has left one.
+        let record = std::fs::read(desk.world.session(&id).join("run.json")).unwrap();
+        let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+        let next = record["places"].as_array().unwrap().iter().map(|place| place["k"].as_u64().unwrap() + 1).max().unwrap();
+        let left = desk.world.session(&id).join(format!("held/upper/{next}"));
+        desk.bare(&desk.world.store(), &format!("mkdir {0}; echo left > {0}/left", left.display()));
+        desk.world.config("[capture]\nalso = ['/usr/share']\n");
+        go_on("sub", &["--", "no-such-program"]).with(127);
+        assert_eq!(told(), was);
+        go_on("sub", &["--", "sh", "-c", "echo c > ../c && cat ../a"]).ok();
+        assert_eq!(desk.paths(&id), ["a", "b", "c"]);
+        if desk.who == Who::User {
+            // Which that user cannot take back.
+            go_on(".", &["--", "chmod", "600", "b"]).ok();
+        }
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!((desk.world.read("a"), desk.world.read("c")), ("new\n".into(), "c\n".into()));
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+    });
+}
+
+#[test]
+fn what_the_first_run_of_a_session_said_stays_said_in_the_further_ones() {
+    each(|desk| {
+        desk.made("echo old > a; mkdir -p d/in; echo x > d/in/x; echo pp > pp; echo qq > qq");
+        let is_root = desk.who == Who::Root;
+        if is_root {
+            desk.bare(&desk.world.tree(), "mknod d/none c 0 0");
+        }
+        desk.held("--pass pp", "echo new > a; if [ -e d/none ] || [ $(id -u) = 0 ]; then mv d e; fi").run().ok();
+        let id = desk.id();
+        let shown = || desk.recant(&format!("show {id}")).ok().stdout();
+        let real = desk.world.path("pp").display().to_string();
+        let once = |text: &str| {
+            let shown = shown();
+            assert_eq!(shown.matches(text).count(), 1, "{text}: {shown}");
+        };
+        let lost = "a device 0:0, which is nothing in a run";
+        for script in ["true", "echo b > b", "echo c > c"] {
+            let said = desk.held(&format!("--session {id} --pass qq"), script).run().ok();
+            assert!(shown().lines().any(|line| line.starts_with("real") && line.contains(&real)), "{}", shown());
+            once(&format!("{real}: in an earlier run: --pass"));
+            if is_root {
+                once(&format!("in an earlier run: {}: {lost}", desk.world.path("d/none").display()));
+                assert!(!said.stderr().contains(lost), "it is no news: {said}");
+            }
+        }
+        desk.recant(&format!("run --session {id} -- no-such-program")).with(127);
+        once(&format!("{real}: in an earlier run: --pass"));
+    });
+}
+
+#[test]
 fn what_somebody_changed_between_two_runs_of_a_session_is_a_conflict() {
     each(|desk| {
         desk.made("echo one > one; echo two > two; echo equal > equal; mkdir d; echo d > d/d");
