@@ -386,10 +386,10 @@ fn pending(call: &Call, store: &Store, key: &str) -> Result<Locked, Problem> {
 
 /// What becomes of the session, and what is said of it.
 fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args::Run) -> Result<(&'static str, Ended), Problem> {
-    let exit = match held.exit {
-        Exit::Code(code) => code,
-        Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
-    };
+    let exit = status_of(held.exit);
+    // One that had written too much and ended well before anybody saw it gets the status of one that was ended for it: what was
+    // asked for with success is not done.
+    let ended = Ended::Command(if exit == 0 && held.too_much.is_some() { status_of(Exit::Signal(libc::SIGKILL)) } else { exit });
     // Standard output is the command's: what a commit prints goes to standard error.
     call.out.divert();
     call.out.changes.set(Some(held.changes));
@@ -414,11 +414,11 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
             gone = true;
         }
         note(format!("no file change{}", told(exit)));
-        ("nothing", Ended::Command(exit))
+        ("nothing", ended)
     } else if args.discard {
         prune::discard(&call.fs, &mut session)?;
         note(format!("{} dropped{}", text::count(held.changes, "change"), told(exit)));
-        ("discarded", Ended::Command(exit))
+        ("discarded", ended)
     } else if args.commit && exit == 0 && held.too_much.is_none() {
         match apply::commit_run(call, store, &mut session, args) {
             Ok((report, ended)) => {
@@ -435,7 +435,7 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
         note(format!("{} held in session {id}{}", summary(held), told(exit)));
         let tail = id.tail();
         note(format!("recant diff {tail}    recant commit {tail}    recant discard {tail}"));
-        ("pending", Ended::Command(exit))
+        ("pending", ended)
     };
     if is_text && held.changes > 0 {
         hints::beyond_files(call, held, network(args));
@@ -453,6 +453,14 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
         call.out.document(&RunDocument { session, result, ending, changes, beyond_files, warnings, refused, dropped, too_much });
     }
     Ok((result, ended))
+}
+
+/// As a shell has it.
+pub fn status_of(exit: Exit) -> u8 {
+    match exit {
+        Exit::Code(code) => code,
+        Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
+    }
 }
 
 fn told(exit: u8) -> String {

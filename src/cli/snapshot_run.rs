@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use super::args::Run;
 use super::begun::filled;
 use super::problem::Problem;
-use super::run::{RunDocument, not_started};
+use super::run::{RunDocument, not_started, status_of};
 use super::snapshot::{folder, retain};
 use super::{Call, Ended, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
@@ -58,10 +58,7 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
         Err(error @ (NotRun::NotFound { .. } | NotRun::NotExecutable { .. })) => return Err(error.into()),
         Err(error) => return Ok(not_started(&call.out, call.with_remedy(error.into()))),
     };
-    let status = match exit {
-        Exit::Code(code) => code,
-        Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
-    };
+    let status = status_of(exit);
     let session = collect(call, &store, &watched, args).map_err(|problem| with_way_back(problem, &watched))?;
     call.out.divert();
     let ending = match exit {
