@@ -11,6 +11,7 @@ use super::command::Network;
 use super::descriptors::{self, Inherited};
 use super::error::Error;
 use super::ground::Ground;
+use super::orphans::{self, TakingIn};
 use super::space;
 use super::sys::{self, Signals, Waited};
 use super::words::{Failed, Word, say};
@@ -96,7 +97,10 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
         let _interrupted = poll(&mut ready, None);
         if !ready[1].revents().is_empty() {
             // H2: recant is gone, or wants the rest ended.
-            end_all(orders.own_pids);
+            // The end of pid 1 ends all in its PID namespace.
+            if !orders.own_pids {
+                orphans::end_all();
+            }
             return Ok(());
         }
         while let Some(signal) = sys::next_signal(signals.as_fd()) {
@@ -129,8 +133,8 @@ fn die_with_recant(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word>
         let death = Some(rustix::process::Signal::KILL);
         rustix::process::set_parent_process_death_signal(death).at("die with recant", "prctl").map_err(failed)?;
     } else {
-        let own = Some(rustix::process::getpid());
-        rustix::process::set_child_subreaper(own).at("take in orphans", "prctl").map_err(failed)?;
+        // For as long as it lives.
+        std::mem::forget(TakingIn::begin().at("take in orphans", "prctl").map_err(failed)?);
     }
     let mut ready = [PollFd::new(recant, PollFlags::IN)];
     let _none = poll(&mut ready, Some(&rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 }));
@@ -181,35 +185,4 @@ fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
     orders.mask.set();
     let error = sys::exec(orders.argv, orders.env);
     say(recant, &Word::NoExec(error.raw_os_error().unwrap_or(libc::EIO)));
-}
-
-/// Ends all that is left of the run. The end of pid 1 does it in a PID namespace; else each child is killed, whose own
-/// children become ours, until there are none.
-fn end_all(own_pids: bool) {
-    if own_pids {
-        return;
-    }
-    let own = std::process::id();
-    loop {
-        for child in children_of(own) {
-            sys::kill(child, libc::SIGKILL);
-        }
-        if sys::wait_any(true) == Waited::NoChild {
-            return;
-        }
-    }
-}
-
-/// The children of a process, from /proc.
-pub(super) fn children_of(parent: u32) -> Vec<i32> {
-    let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let pids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| {
-        let Ok(stat) = std::fs::read(format!("/proc/{pid}/stat")) else { return false };
-        // "pid (name) state ppid …": the name may hold anything, so from its last bracket on. proc_pid_stat(5)
-        let after = stat.iter().rposition(|b| *b == b')').map_or(0, |at| at + 1);
-        let text = String::from_utf8_lossy(&stat[after..]).into_owned();
-        text.split_whitespace().nth(1).and_then(|word| word.parse().ok()) == Some(parent)
-    })
-    .collect()
 }

@@ -21,6 +21,7 @@ use super::error::{Error, remedy};
 use super::ground::Ground;
 use super::init::{self, Orders};
 use super::limit::{self, Meter};
+use super::orphans::{self, TakingIn};
 use super::plan::Laid;
 use super::sys::{self, New, Signals};
 use super::terminal::Terminal;
@@ -196,6 +197,10 @@ impl Running<'_> {
     fn attempt(&mut self, orders: &Orders<'_>) -> Result<Option<(Exit, Leaving)>, Error> {
         let user = self.ground.is_user_s();
         let (ours, theirs) = UnixStream::pair().at("make a socket for", "the init")?;
+        let taking_in = match orders.own_pids {
+            true => None,
+            false => Some(TakingIn::begin().at("take in orphans", "prctl")?),
+        };
         let new = New { user, pid: orders.own_pids, network: self.command.network == Network::None };
         let forked = if self.ground.laid().is_some() { sys::fork_into(new) } else { sys::fork() };
         let forked = forked.map_err(|source| {
@@ -215,6 +220,10 @@ impl Running<'_> {
             return Ok(Some((exit, leaving)));
         }
         leaving.wait()?;
+        if taking_in.is_some() {
+            // H3: the init was killed, or had nothing to end.
+            orphans::end_all();
+        }
         match outcome {
             Outcome::Alone(exit) | Outcome::Exit(exit) => Ok(Some((exit, Leaving(None)))),
             Outcome::NoProc => Ok(None),
@@ -365,7 +374,7 @@ fn end_rest(words: &Words) {
 
 /// The names of the processes that the init still waits for.
 fn names_of_children(init: i32) -> Vec<String> {
-    let children = init::children_of(init.cast_unsigned());
+    let children = orphans::children_of(init.cast_unsigned());
     let name = |pid| std::fs::read(format!("/proc/{pid}/comm")).ok().map(|name| Shown(name.trim_ascii_end()).to_string());
     children.into_iter().filter_map(name).collect()
 }
