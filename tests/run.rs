@@ -465,6 +465,28 @@ fn a_command_that_stopped_itself_goes_on_with_recant() {
 }
 
 #[test]
+fn a_command_that_stops_again_as_soon_as_it_is_continued_with_its_group_stays_stopped() {
+    use std::os::unix::process::CommandExt;
+    const STOPS: u32 = 30;
+    each(|desk| {
+        let script = format!("for n in $(seq {STOPS}); do kill -STOP $$; done; exit 9");
+        let mut command = desk.held("-q", &script).command();
+        let mut child =
+            command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let is_stopped = || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
+            stat.rsplit(") ").next().unwrap().starts_with('T')
+        };
+        for n in 0..STOPS {
+            until(&format!("recant stops with its command, after {n}"), is_stopped);
+            rustix::process::kill_process_group(pid, rustix::process::Signal::CONT).unwrap();
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(9));
+    });
+}
+
+#[test]
 fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the_next_verb() {
     each(|desk| {
         for verb in ["diff", "commit", "show"] {

@@ -72,41 +72,81 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
         confinement.enforce().map_err(failed)?;
     }
     wait_for_tick(orders.ready_after);
-    let mut command = Some(start(orders, recant)?);
-    loop {
-        loop {
-            match sys::wait_any(false) {
-                Waited::Exited(pid, status) if Some(pid) == command => {
-                    command = None;
-                    say(recant, &Word::Exited(status));
-                }
-                Waited::Killed(pid, signal) if Some(pid) == command => {
-                    command = None;
-                    say(recant, &Word::Killed(signal));
-                }
-                Waited::Stopped(pid, _) if Some(pid) == command => say(recant, &Word::Stopped),
-                Waited::Exited(..) | Waited::Killed(..) | Waited::Stopped(..) => {}
-                Waited::Nothing => break,
-                Waited::NoChild => {
-                    say(recant, &Word::Alone);
-                    return Ok(());
-                }
-            }
-        }
+    let mut tended = Tended { recant, command: Some(start(orders, recant)?), stops: 0, stopped: false };
+    while tended.reap() {
         let mut ready = [PollFd::new(&signals, PollFlags::IN), PollFd::new(recant, PollFlags::IN)];
         let _interrupted = poll(&mut ready, None);
         if !ready[1].revents().is_empty() {
-            // H2: recant is gone, or wants the rest ended.
-            // The end of pid 1 ends all in its PID namespace.
+            // H2: recant is gone, or wants the rest ended. The end of pid 1 ends all in its PID namespace.
             if !orders.own_pids {
                 orphans::end_all();
             }
             return Ok(());
         }
         while let Some(signal) = sys::next_signal(signals.as_fd()) {
-            if let (true, Some(command)) = (signal.forwarded, command) {
-                sys::kill(command, signal.number);
+            if let Some(number) = signal.forwarded {
+                tended.pass_on(signal.number, number);
             }
+        }
+    }
+    say(recant, &Word::Alone);
+    Ok(())
+}
+
+/// The command, and what recant was told of it.
+///
+/// ```text
+///        stops: told with its number
+/// runs --------------------------------> stopped
+///      <--------------------------------
+///        continued, by whom ever; by recant for this very stop alone
+/// ```
+struct Tended<'a> {
+    recant: &'a UnixStream,
+    /// Until it has ended.
+    command: Option<i32>,
+    /// How often it has stopped.
+    stops: u16,
+    /// Whether it stands so.
+    stopped: bool,
+}
+
+impl Tended<'_> {
+    /// Takes note of what became of the children. Whether there are any.
+    fn reap(&mut self) -> bool {
+        loop {
+            match sys::wait_any(false) {
+                Waited::Exited(pid, status) if Some(pid) == self.command => {
+                    self.command = None;
+                    say(self.recant, &Word::Exited(status));
+                }
+                Waited::Killed(pid, signal) if Some(pid) == self.command => {
+                    self.command = None;
+                    say(self.recant, &Word::Killed(signal));
+                }
+                Waited::Stopped(pid, _) if Some(pid) == self.command => {
+                    (self.stops, self.stopped) = (self.stops.wrapping_add(1), true);
+                    say(self.recant, &Word::Stopped(self.stops));
+                }
+                Waited::Continued(pid) if Some(pid) == self.command => self.stopped = false,
+                Waited::Exited(..) | Waited::Killed(..) | Waited::Stopped(..) | Waited::Continued(_) => {}
+                Waited::Nothing => return true,
+                Waited::NoChild => return false,
+            }
+        }
+    }
+
+    /// Passes a signal on. recant was continued after the stop of that number: a command that has left it since, with its group, may have
+    /// stopped again on purpose.
+    fn pass_on(&mut self, signal: i32, number: u16) {
+        if signal == libc::SIGCONT {
+            self.reap();
+            if !self.stopped || self.stops != number {
+                return;
+            }
+        }
+        if let Some(command) = self.command {
+            sys::kill(command, signal);
         }
     }
 }

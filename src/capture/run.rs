@@ -273,12 +273,13 @@ impl Running<'_> {
                 Some(Word::NoExec(errno)) => outcome = Some(Outcome::NoExec(errno)),
                 // Stopped by itself, not with the group: recant stops too, so that the shell sees it. What went on meanwhile was
                 // stopped by the terminal, recant with it.
-                Some(Word::Stopped) if went_on => {}
-                Some(Word::Stopped) => {
+                Some(Word::Stopped(_)) if went_on => {}
+                Some(Word::Stopped(stop)) => {
                     sys::kill(std::process::id().cast_signed(), libc::SIGSTOP);
-                    // Here it was continued: alone by who knows of recant's process only, or with the group. A command of that group that has
-                    // stopped again since is continued once more.
-                    sys::forward(init, libc::SIGCONT);
+                    // Here it was continued: alone by who knows of recant's process only, or with the group. What continued it tells of no
+                    // later stop; and it is passed on for this one, which the command may have left with the group.
+                    self.pass_on(init, &words, phase);
+                    sys::forward(init, libc::SIGCONT, stop);
                 }
                 Some(Word::Alone) => {
                     outcome = outcome.map(Outcome::alone);
@@ -324,6 +325,11 @@ impl Running<'_> {
             let mut ready = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(words.socket(), PollFlags::IN)];
             let _interrupted = poll(&mut ready, limit.as_ref());
         }
+        self.pass_on(init, words, phase)
+    }
+
+    /// Passes on the signals that have come. Whether this process was continued.
+    fn pass_on(&self, init: i32, words: &Words, phase: Phase) -> bool {
         let mut went_on = false;
         while let Some(signal) = sys::next_signal(self.signals) {
             went_on |= signal.number == libc::SIGCONT;
@@ -331,7 +337,7 @@ impl Running<'_> {
             let asks = signal.by_process || phase == Phase::Waits && ENDING.contains(&signal.number);
             match phase {
                 _ if signal.number == libc::SIGCONT || !asks => {}
-                Phase::Runs => sys::forward(init, signal.number),
+                Phase::Runs => sys::forward(init, signal.number, 0),
                 // With the command gone, what waits for its children is ended, and they with it.
                 Phase::Ended | Phase::Waits => end_rest(words),
             }
