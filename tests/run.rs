@@ -554,6 +554,27 @@ fn last_is_a_run_that_was_cut_off_and_no_run_that_is_under_way_or_left_nothing()
 }
 
 #[test]
+fn a_session_in_which_a_further_run_is_under_way_is_last_and_no_older_one_is_taken_for_it() {
+    each(|desk| {
+        let before = desk.made("echo old > a");
+        desk.run("echo older > a").ok();
+        desk.run("echo newer > b").ok();
+        let ids = desk.ids();
+        let waiting = desk.start(&format!("--session {}", ids[1]), "echo ready; read go; echo more > c");
+        for (status, words) in [(6, "discard -y last"), (6, "commit last"), (125, "run --session last true"), (1, "diff last")] {
+            let call = desk.recant(words);
+            assert_eq!(call.status, status, "{words}: {call}");
+            assert!(call.stderr().contains(&ids[1]) && !call.stderr().contains(&ids[0]), "{words}: {call}");
+        }
+        assert_eq!(desk.status(&ids[0]), "pending");
+        desk.world.manifest().assert_same(&before, "nothing is done");
+        waiting.go();
+        desk.recant("commit last").ok();
+        assert_eq!((desk.world.read("a"), desk.world.read("c")), ("old\n".into(), "more\n".into()));
+    });
+}
+
+#[test]
 fn a_killed_second_run_keeps_what_the_first_one_held() {
     each(|desk| {
         let before = desk.made("echo one > one; echo two > two");
