@@ -159,13 +159,19 @@ fn killed_before_any_step_it_leaves_a_committed_session_or_none_and_a_way_back()
 #[test]
 fn without_network_no_connection_leads_out_and_what_stays_open_is_said() {
     desk::each(|desk| {
-        if !can_confine(&World::new()) || !desk::has("bash") {
+        if !can_confine(&World::on(Path::new("/var/tmp"))) || !desk::has("bash") {
             return;
         }
+        let store = tempfile::tempdir_in("/var/tmp").expect("a folder");
+        let owner = if desk.other() { Some(desk::USER) } else { None };
+        std::os::unix::fs::chown(store.path(), owner, owner).expect("its owner");
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let ask = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached; echo x > made");
-        let run = |options: &[&str]| desk.call([&["run", "--in", "."], options, &["--", "bash", "-c", &ask]].concat()).run().ok();
+        let run = |options: &[&str]| {
+            let call = desk.call([&["run", "--in", "."], options, &["--", "bash", "-c", &ask]].concat());
+            call.env("RECANT_STORE", store.path()).run().ok()
+        };
         assert!(run(&[]).stdout().contains("reached"), "it is there");
         let said = run(&["--no-network"]);
         assert!(!said.stdout().contains("reached") && said.stderr().contains("which is committed"), "{said}");
@@ -216,6 +222,33 @@ fn a_command_that_kills_its_init_ends_with_it_and_what_it_did_is_recorded() {
     assert!(said.stderr().contains("which is committed"), "{said}");
     world.recant("rollback last").ok();
     before.assert_same(&world.manifest(), "all that it did is taken back");
+}
+
+#[test]
+fn a_command_that_could_write_to_the_store_is_not_started() {
+    let world = World::on(Path::new("/var/tmp"));
+    world.write("d/a", "old").mkdir("elsewhere");
+    if !can_confine(&world) {
+        return;
+    }
+    let store = |name: &str| world.path(name).display().to_string();
+    let run = |store: &str, options: &[&str]| {
+        let words = [&["--store", store, "run", "--in", "d"], options, &["--", "sh", "-c", "echo new > d/a"]].concat();
+        world.call(words).run()
+    };
+    for (store, options) in [
+        (store("d/.store"), &[][..]),
+        (store("elsewhere/store"), &["--pass", "elsewhere"]),
+        (store("."), &[]),
+        ("/tmp/recant-in-reach".to_owned(), &[]),
+    ] {
+        let said = run(&store, options).with(125);
+        assert!(said.stderr().contains("is in reach of the command") && said.stderr().contains("not started"), "{said}");
+        assert_eq!(world.read("d/a"), "old");
+        assert!(!Path::new(&store).join("sessions").exists(), "{said}");
+    }
+    run(&store("elsewhere/store"), &[]).ok();
+    assert_eq!(world.read("d/a"), "new\n");
 }
 
 #[test]

@@ -81,6 +81,11 @@ impl Confinement {
         Ok(Self { writable, version, network })
     }
 
+    /// A place that it may write to in which `path` lies, or that lies in `path`.
+    pub fn reaches(&self, path: &AbsPath) -> Option<&AbsPath> {
+        self.writable.iter().find(|place| path.is_under(place) || place.is_under(path))
+    }
+
     /// What became of the network, where it was to be closed.
     pub fn network(&self) -> Option<&'static str> {
         match self.network {

@@ -133,6 +133,7 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     folders.dedup_by(|later, kept| later.is_under(kept));
     let dirs: Vec<_> = folders.iter().map(|folder| folder.as_path().to_path_buf()).collect();
     let confinement = Confinement::make(&dirs, &args.pass, network(args))?;
+    refuse_store_in_reach(call, &confinement)?;
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
     let mut watched = Vec::new();
@@ -157,6 +158,18 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
         call.out.detail(format_args!("not denied: {what}"));
     }
     Ok((store, watched, confinement))
+}
+
+/// What the command can write to it can remove, by accident too, with all sessions, checkpoints and snapshots: Landlock takes nothing out of
+/// what it allows, and here no mount hides it.
+fn refuse_store_in_reach(call: &Call, confinement: &Confinement) -> Result<(), Problem> {
+    let store = call.store_path()?;
+    match confinement.reaches(&store) {
+        None => Ok(()),
+        Some(place) => Err(Problem::refused(format!("the store, {store}, is in reach of the command: it may write to {place}"))
+            .path(&store)
+            .remedy("name a store elsewhere: --store DIR, RECANT_STORE")),
+    }
 }
 
 fn take(
