@@ -28,9 +28,15 @@ impl Scene {
         if let Some(elsewhere) = &elsewhere {
             world.set("RECANT_STORE", elsewhere.path().join("store"));
         }
-        world.write("edited", "old").write("gone", "away").write("moded", "x").write("calm", "old").write("full/a", "1");
+        world
+            .write("edited", "old")
+            .write("gone", "away")
+            .write("moded", "x")
+            .write("calm", "old")
+            .write("full/a", "1")
+            .write("in/edited", "old");
         let id = world.begin();
-        for name in ["edited", "calm", "new", "made/deep/new"] {
+        for name in ["edited", "calm", "new", "made/deep/new", "in/edited"] {
             world.stage_write(&id, name, "new");
         }
         for words in ["delete ID gone", "chmod ID 0640 moded", "delete ID full -r"] {
@@ -663,6 +669,39 @@ fn a_folder_that_somebody_filled_is_kept_by_no_forced_recovery_between_two_file_
     scene.recover("--force").ok();
     assert_eq!(scene.world.read("edited"), "old");
     scene.assert_over("by force, when it was moved away");
+}
+
+/// What was beside a path to be swapped with it goes with their folder; the store has a copy of either.
+#[test]
+fn what_went_with_its_folder_can_be_had_again_between_two_file_systems() {
+    for (verb, how) in [("commit", "--force"), ("commit", "--finish"), ("rollback", "--force"), ("rollback", "--finish")] {
+        let scene = Scene::new(verb, true);
+        let swap = scene.step_of("renameat2 EXCHANGE", "in/edited");
+        for killed_before in [swap, swap + 1] {
+            scene.reset();
+            scene.kill_before(killed_before);
+            let what = format!("{verb} killed before step {killed_before}, {how}");
+            let swapped = scene.world.read("in/edited") == if verb == "commit" { "new" } else { "old" };
+            assert_eq!(swapped, killed_before > swap, "{what}");
+            scene.world.remove("in");
+            scene.recover("").with(4);
+            let said = scene.recover(how);
+            if verb == "commit" {
+                assert_eq!(scene.displaced("in/edited"), "old", "{what}: {said}");
+                assert_eq!(
+                    scene.world.recant(&format!("cat {} {}", scene.id, scene.world.path("in/edited").display())).ok().stdout(),
+                    "new",
+                    "{what}"
+                );
+            } else {
+                assert_eq!(scene.displaced("in/edited"), "new", "{what}: {said}");
+                scene.world.mkdir("in");
+                let again = scene.world.recant(&format!("rollback {} --force", scene.id)).ok();
+                assert_eq!(scene.world.read("in/edited"), "old", "{what}: {said} {again}");
+            }
+            scene.assert_over(&what);
+        }
+    }
 }
 
 #[test]

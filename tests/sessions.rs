@@ -907,6 +907,19 @@ fn how_much_a_session_holds_follows_what_lies_in_it() {
     world.recant(&format!("rollback {id} b")).ok();
     world.write("b", vec![2; 500_000]);
     world.recant(&format!("redo {id} b --force")).ok();
+    assert!(bytes("displaced_bytes") >= 500_000);
     world.recant(&format!("rollback {id} b")).ok();
     assert!((100_000..=kept).contains(&bytes("checkpoint_bytes")), "{} of {kept}", bytes("checkpoint_bytes"));
+    assert_eq!(bytes("displaced_bytes"), 0, "it is back on the tree");
+    let said = world.call(["cat", &id, "b", "--displaced"]).run().with(1);
+    assert!(said.stderr().contains("has put it back"), "{said}");
+    world.recant(&format!("redo {id} b --force")).ok();
+    world.remove("b").mkdir("b").write("b/theirs", vec![3; 700_000]);
+    world.recant(&format!("rollback {id} --force")).ok();
+    let displaced = bytes("displaced_bytes");
+    assert!((700_000..800_000).contains(&displaced), "{displaced}: all that lay in the folder; the other is gone back");
+    let store = world.recant("status --json").ok().json()["store"]["bytes"].as_u64().unwrap();
+    assert!(store >= displaced, "{store}: nothing grows in silence");
+    let dropped = world.recant(&format!("discard {id} -y --json")).ok().json()["bytes"].as_u64().unwrap();
+    assert!(dropped >= displaced, "{dropped}");
 }

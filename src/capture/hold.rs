@@ -314,7 +314,7 @@ fn keep(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, unsynced
     header.lines = lines;
     header.counts = Counts { changes: count, inside: 0, ever_in: 0 };
     let held = changes.list.iter().filter_map(|change| change.after.as_ref()).map(State::size).sum();
-    header.sizes = Sizes { held, checkpoint: 0 };
+    header.sizes = Sizes { held, ..Sizes::default() };
     session.save_after_all(fs, written, record, header)?;
     Ok(count)
 }

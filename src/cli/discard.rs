@@ -45,9 +45,9 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
     note_in_log(call, store, "discard", &before)?;
     if call.out.is_text() {
         let changes = text::count(held, "change");
-        call.out.note(format_args!("session {} is discarded: {changes}, {}", before.id, text::bytes(before.sizes.held)));
+        call.out.note(format_args!("session {} is discarded: {changes}, {}", before.id, text::bytes(before.sizes.all())));
     } else {
-        call.out.document(&Discarded { session: &before.id, changes: held, bytes: before.sizes.held });
+        call.out.document(&Discarded { session: &before.id, changes: held, bytes: before.sizes.all() });
     }
     Ok(Ended::Done)
 }

@@ -40,6 +40,7 @@ pub struct SessionRow<'a> {
     held_bytes: u64,
     checkpoint: Checkpoint,
     checkpoint_bytes: u64,
+    displaced_bytes: u64,
 }
 
 impl<'a> SessionRow<'a> {
@@ -64,6 +65,7 @@ impl<'a> SessionRow<'a> {
             held_bytes: header.sizes.held,
             checkpoint: header.checkpoint,
             checkpoint_bytes: header.sizes.checkpoint,
+            displaced_bytes: header.sizes.displaced,
         }
     }
 }
@@ -149,7 +151,7 @@ fn print(call: &Call, headers: &[Header], standings: &[Standing]) {
             header.id.to_string(),
             standing.text(),
             header.counts.changes.to_string(),
-            text::bytes(header.sizes.held + header.sizes.checkpoint),
+            text::bytes(header.sizes.all()),
             text::time(header.changed, false),
             header.name.clone().unwrap_or_default(),
             shown(header.command.as_deref().unwrap_or_default()),

@@ -155,6 +155,9 @@ fn print_head(call: &Call, header: &Header, standing: Standing, run: Option<&Run
         let pruned = header.checkpoint == Checkpoint::Pruned;
         rows.push(("checkpoint", if pruned { "pruned: no rollback".into() } else { text::bytes(sizes.checkpoint) }));
     }
+    if sizes.displaced > 0 {
+        rows.push(("displaced", format!("{}: what --force overwrote", text::bytes(sizes.displaced))));
+    }
     rows.iter().for_each(|(key, value)| call.out.line(format_args!("{key:<10}  {value}")));
     if let Some(run) = run {
         let uncovered = run.coverage.iter().filter(|place| place.how == How::Uncovered);

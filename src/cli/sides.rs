@@ -194,7 +194,12 @@ impl<'s> Sources<'s> {
                 let content = match original.state.as_ref().map(State::sort) {
                     Some(Sort::File) => {
                         let (dir, name) = self.session.split(&place)?;
-                        open(dir.at(name), &original.state)?
+                        match dir.at(name).stat().at("look at", dir.at(name))? {
+                            Some(_) => open(dir.at(name), &original.state)?,
+                            None => {
+                                Content::Gone("it is not kept any more: a rollback of what overwrote it has put it back".into())
+                            }
+                        }
                     }
                     sort => {
                         let (what, session) = (sort.map_or("name", sort_word), self.session.dir.path().display());

@@ -84,7 +84,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     }
     let (unconfirmed, unreadable) = store.map_or(Ok(Default::default()), awaited::waiting)?;
     let prunable = store.map_or(Ok(Prunable::default()), |store| prunable(store, &headers))?;
-    let bytes = headers.iter().map(size).sum();
+    let bytes = headers.iter().map(|header| header.sizes.all()).sum();
     let warn_bytes = call.config.warn_size.value;
     let row = StoreRow { path: &path, exists: store.is_some(), bytes, warn_bytes, too_large: bytes > warn_bytes };
     if call.out.is_text() {
@@ -113,10 +113,6 @@ fn is_ended_elsewhere(store: &Store, header: &Header) -> bool {
     Standing::of(store, header, &[]).is_ok_and(|standing| standing.word == "pending")
 }
 
-fn size(header: &Header) -> u64 {
-    header.sizes.held + header.sizes.checkpoint
-}
-
 fn prunable(store: &Store, headers: &[Header]) -> Result<Prunable, Problem> {
     let mut sum = Prunable::default();
     for header in headers {
@@ -124,11 +120,11 @@ fn prunable(store: &Store, headers: &[Header]) -> Result<Prunable, Problem> {
             continue;
         }
         if prune::is_needed(header) {
-            (sum.needed, sum.needed_bytes) = (sum.needed + 1, sum.needed_bytes + header.sizes.checkpoint);
+            (sum.needed, sum.needed_bytes) = (sum.needed + 1, sum.needed_bytes + header.sizes.all());
         } else if super::prune::is_awaited(header) {
-            (sum.pending, sum.pending_bytes) = (sum.pending + 1, sum.pending_bytes + size(header));
+            (sum.pending, sum.pending_bytes) = (sum.pending + 1, sum.pending_bytes + header.sizes.all());
         } else if super::prune::is_unneeded(store, header)? {
-            (sum.unneeded, sum.unneeded_bytes) = (sum.unneeded + 1, sum.unneeded_bytes + size(header));
+            (sum.unneeded, sum.unneeded_bytes) = (sum.unneeded + 1, sum.unneeded_bytes + header.sizes.all());
         }
     }
     Ok(sum)

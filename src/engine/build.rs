@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::Error;
 use super::draft::Draft;
+use super::facts;
 use super::held::Held;
 use super::item::{Frame, Item, Opened};
 use super::job::{Rest, Verb, WantedTime};
@@ -45,7 +46,8 @@ impl Draft<'_> {
         self.check_room(&items, &frame)?;
         let roots = self.root_records(&folders, &items, &times)?;
         let kept_bytes = kept_bytes(&items, self.verb);
-        let header = self.header(&items, kept_bytes);
+        let displaced = self.displaced_bytes(&items)?;
+        let header = self.header(&items, kept_bytes, displaced);
         let head = Head {
             journal: 1,
             verb: self.verb,
@@ -213,7 +215,7 @@ impl Draft<'_> {
     }
 
     /// The header to be sealed.
-    fn header(&mut self, items: &[Item], kept_bytes: u64) -> Header {
+    fn header(&mut self, items: &[Item], kept_bytes: u64, displaced: u64) -> Header {
         for item in items {
             self.sides[item.index as usize] = item.side;
         }
@@ -227,12 +229,30 @@ impl Draft<'_> {
         } else {
             let moved: u64 =
                 carried().filter(|item| !item.forced).filter_map(|item| item.from.as_ref()).map(|from| from.state.size()).sum();
-            // What lies under `displaced/` was never counted.
-            let blobs = carried().filter(|item| matches!(item.held, Some(Held::Blob { .. })));
-            let came: u64 = blobs.filter_map(|item| item.to.as_ref()).map(|to| to.blocks).sum();
-            (sizes.checkpoint, sizes.held) = (sizes.checkpoint.saturating_sub(came), sizes.held.saturating_add(moved));
+            let came = |from: &dyn Fn(&Held) -> bool| -> u64 {
+                let came = carried().filter(|item| item.held.as_ref().is_some_and(from));
+                came.filter_map(|item| item.to.as_ref()).map(|to| to.blocks).sum()
+            };
+            sizes.held = sizes.held.saturating_add(moved);
+            sizes.checkpoint = sizes.checkpoint.saturating_sub(came(&|held| matches!(held, Held::Blob { .. })));
+            sizes.displaced = sizes.displaced.saturating_sub(came(&Held::is_displaced));
         }
+        sizes.displaced = sizes.displaced.saturating_add(displaced);
         header
+    }
+
+    /// Bytes of what is there and goes under `displaced/`.
+    fn displaced_bytes(&mut self, items: &[Item]) -> Result<u64, Error> {
+        let mut bytes = 0;
+        for item in items.iter().filter(|item| item.carries() && item.displaces(self.verb)) {
+            bytes += match &item.from {
+                Some(_) if item.whole => {
+                    facts::bytes_below(&self.reach.roots.folder(&item.path).at("open the folder", &item.path)?)?
+                }
+                from => from.as_ref().map_or(0, |from| from.blocks),
+            };
+        }
+        Ok(bytes)
     }
 }
 

@@ -375,7 +375,17 @@ impl Deciding<'_> {
         }
         let Some(spot) = self.step.at.out.clone() else { return Ok(()) };
         let lies = open(self.reach.spot(&spot), "open the folder of", &spot)?;
-        if holds(lies.as_ref(), self.step.from.as_deref())? { self.put_away(&spot, n) } else { Ok(()) }
+        if holds(lies.as_ref(), self.step.from.as_deref())? {
+            return self.put_away(&spot, n);
+        }
+        let target = open(self.reach.path(self.step.path), "open the folder of", self.step.path)?;
+        match &self.step.at.home {
+            // It went with the folder that it lay in: Prepare's copy is the only one.
+            Some(home) if self.step.at.copied && !holds(target.as_ref(), self.step.from.as_deref())? => {
+                self.put_away(&home.clone(), n)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// From `spot` to `displaced/<generation>/<n>`; a name that is taken gets another number behind it.
@@ -452,23 +462,33 @@ fn read_digest(seen: &mut Seen, at: Entry<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The header to be sealed: a change whose `after` is nowhere any more is out, and lost.
+/// The header to be sealed: a change whose `after` is nowhere any more is out, and lost. One whose file is still in the session stays
+/// where it was: a commit or rollback of it has yet to come.
 fn sealed(reach: &mut Reach, session: &Session, journal: &Journal, how: Decision, left: &[Left]) -> Result<Header, Error> {
     let mut sides = session.sides_of_all()?;
     for item in &journal.items {
         let undone = how == Decision::Force && !left.iter().any(|left| left.path == item.path);
-        let lost = !undone || journal.head.verb.inward() && is_lost(reach, journal, item)?;
+        let is_nowhere = is_lost(reach, journal, item)?;
+        let is_held = item.moves() && is_file(item) && !is_nowhere;
+        let lost = !undone && !is_held || journal.head.verb.inward() && is_nowhere;
         if let Some(side) = sides.get_mut(item.index as usize).filter(|_| lost) {
             *side = Side::Lost;
         }
     }
-    Ok(session.header.sealing(&sides))
+    let mut header = session.header.sealing(&sides);
+    let below = displaced_below(journal);
+    let kept = reach.held(&below).at("open the folder", crate::fs::path::Shown(&below))?;
+    header.sizes.displaced = header.sizes.displaced.saturating_add(facts::bytes_below(&kept)?);
+    Ok(header)
+}
+
+fn is_file(item: &Item) -> bool {
+    item.to.as_ref().is_some_and(|to| matches!(to.state.what, What::File { .. }))
 }
 
 /// Whether the file that was to be put lies nowhere in the session any more.
 fn is_lost(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Error> {
-    let is_file = item.to.as_ref().is_some_and(|to| matches!(to.state.what, What::File { .. }));
-    if !item.moves() || !is_file {
+    if !item.moves() || !is_file(item) {
         return Ok(false);
     }
     let places = journal.frame().places(item);

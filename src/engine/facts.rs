@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::rc::Rc;
 
 use super::Error;
 use super::item::Item;
@@ -12,13 +13,14 @@ use super::step::Act;
 use crate::checkpoint::manifest::{FolderTime, Kept, Original, Reading, Writing, name_written};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Time};
+use crate::fs::dir::{Dir, Sort, Time};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::log;
 use crate::session::sides::Side;
 use crate::session::store::{Session, Store};
 use crate::tree::look;
 use crate::tree::state::{Fingerprint, State, What};
+use crate::tree::walk::Walk;
 
 /// The folder of a session's checkpoint.
 pub(super) fn folder(session: &Session) -> Result<Dir, Error> {
@@ -126,6 +128,16 @@ pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> 
     fs.sync(&file, folder.path()).at("sync", folder.path().display())?; // D1
     name_written(fs, &folder)?;
     Ok(fs.sync_dir(&folder).at("sync", folder.path().display())?) // D2
+}
+
+/// Bytes on disk of what lies below a folder, as far as it may be listed: for people.
+pub(super) fn bytes_below(folder: &Rc<Dir>) -> Result<u64, Error> {
+    let mut bytes = 0;
+    for found in Walk::under(folder.clone())?.past_closed() {
+        let stat = found?.stat;
+        bytes += if stat.sort == Sort::Folder { 0 } else { stat.blocks * 512 };
+    }
+    Ok(bytes)
 }
 
 /// What the log says of an operation that was sealed.

@@ -45,6 +45,11 @@ impl Held {
         }
     }
 
+    /// Whether an earlier `--force` had put it there.
+    pub fn is_displaced(&self) -> bool {
+        matches!(self, Held::At(place) if place.0.starts_with(b"displaced/"))
+    }
+
     /// Where it is, below the session's folder.
     pub fn place(&self, n: u32, path: &AbsPath) -> Vec<u8> {
         match self {

@@ -205,7 +205,8 @@ fn receive(
     header.unsynced = head.unsynced;
     header.lines = (changes.list.len() + changes.folder_times.len()) as u64;
     header.counts = Counts { changes: changes.list.len() as u64, ..Counts::default() };
-    header.sizes = if is_in { Sizes { held: 0, checkpoint: bytes } } else { Sizes { held: bytes, checkpoint: 0 } };
+    let sizes = Sizes::default();
+    header.sizes = if is_in { Sizes { checkpoint: bytes, ..sizes } } else { Sizes { held: bytes, ..sizes } };
     if is_in {
         header = header.sealing(&vec![Side::In; changes.list.len()]);
     }

@@ -49,6 +49,20 @@ pub struct Sizes {
     pub held: u64,
     /// Bytes on disk of content in `checkpoint/`.
     pub checkpoint: u64,
+    /// Bytes on disk of what `--force` overwrote, in `displaced/`.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub displaced: u64,
+}
+
+fn is_none(bytes: &u64) -> bool {
+    *bytes == 0
+}
+
+impl Sizes {
+    /// All of it.
+    pub fn all(&self) -> u64 {
+        self.held.saturating_add(self.checkpoint).saturating_add(self.displaced)
+    }
 }
 
 /// The header.

@@ -93,7 +93,7 @@ pub fn drop_checkpoint(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     if header.counts.inside > 0 {
         header.checkpoint = Checkpoint::Pruned;
     }
-    header.sizes.checkpoint = 0;
+    (header.sizes.checkpoint, header.sizes.displaced) = (0, 0);
     session.save(fs, header)?;
     for folder in [&b"checkpoint/blobs"[..], b"checkpoint/objects", b"displaced"] {
         empty(fs, &session.dir, folder)?;

@@ -75,7 +75,7 @@ pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Err
     let lines = (changes.list.len() + changes.folder_times.len()) as u64;
     session.rewrite(fs, &changes, lines)?;
     let header = Header { lines, ..session.header.sealing(&vec![Side::In; changes.list.len()]) };
-    let sizes = crate::session::header::Sizes { held: 0, checkpoint: bytes };
+    let sizes = crate::session::header::Sizes { checkpoint: bytes, ..Default::default() };
     Ok(session.save(fs, Header { sizes, ..header })?)
 }
 
