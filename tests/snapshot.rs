@@ -66,12 +66,12 @@ fn series(world: &World) -> PathBuf {
 
 /// Prunes, after a dry run that has to say the same. Gives the bytes that became free.
 fn prune(world: &World, words: &str) -> u64 {
-    let used = || world.recant("snapshot list --all --json").ok().json()["folders"][0]["bytes"].as_u64().unwrap();
+    let used = || world.recant("snapshot list --all --json").ok().json()["folders"][0]["bytes"].as_u64().expect("bytes");
     let (before, told) = (used(), world.recant(&format!("snapshot prune {words} --dry-run --json")).ok().json());
     assert_eq!(used(), before, "nothing is done");
     let done = world.recant(&format!("snapshot prune {words} --json")).ok().json();
     assert_eq!((&told["pruned"], &told["bytes"]), (&done["pruned"], &done["bytes"]), "prune {words}");
-    let freed = done["bytes"].as_u64().unwrap();
+    let freed = done["bytes"].as_u64().expect("bytes");
     assert_eq!(before - used(), freed, "prune {words}");
     freed
 }

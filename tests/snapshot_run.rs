@@ -207,6 +207,26 @@ fn what_a_run_on_the_real_tree_cannot_do_is_refused_with_the_reason_and_what_can
 }
 
 #[test]
+fn a_command_that_kills_its_init_ends_with_it_and_what_it_did_is_recorded() {
+    let world = World::on(Path::new("/var/tmp"));
+    world.write("a", "old");
+    if !can_confine(&world) {
+        return;
+    }
+    let before = world.manifest();
+    // A child of it, too, that is nobody's by then.
+    let script =
+        "sleep 20 & echo $! > pids; echo $$ >> pids; kill -9 $PPID; for n in $(seq 200); do echo more >> a; sleep .05; done";
+    let said = world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().with(137);
+    for pid in world.read("pids").lines() {
+        assert!(!Path::new("/proc").join(pid).exists(), "{pid} goes on: {said}");
+    }
+    assert!(said.stderr().contains("which is committed"), "{said}");
+    world.recant("rollback last").ok();
+    before.assert_same(&world.manifest(), "all that it did is taken back");
+}
+
+#[test]
 fn what_rules_left_out_before_a_run_is_none_of_its_session() {
     let world = World::on(Path::new("/var/tmp"));
     world.write("nm/a", "x").write(".recantignore", "nm/\n").write("secret", "s1").write("src.c", "c\n");
@@ -283,7 +303,7 @@ fn a_store_that_the_command_could_write_to_is_refused_before_it_is_started() {
         return;
     }
     let beside = world.root().join("beside");
-    std::fs::create_dir(&beside).expect("a folder");
+    world.program("mkdir", [&beside]).run().ok();
     let [beside, tree] = [&beside, &world.tree()].map(|path| path.to_str().expect("plain").to_owned());
     for (store, pass) in
         [(format!("{tree}/.st"), None), ("/tmp/recant-no-store/deep".into(), None), (format!("{beside}/st"), Some(&beside))]
