@@ -26,6 +26,7 @@ mod hints;
 mod list;
 mod log;
 mod manual;
+mod meant;
 mod moving;
 mod out;
 mod overdue;

@@ -72,6 +72,9 @@ pub struct What {
     /// When all is ready, say so on standard output, and wait for the line 'go' on standard input
     #[arg(long, hide = true, conflicts_with = "dry_run")]
     pub gate: bool,
+    /// Only where the session puts on the tree what another machine's does: the digest of that
+    #[arg(long, hide = true, value_name = "DIGEST")]
+    pub mark: Option<String>,
 }
 
 /// `rollback` and `redo`.

@@ -7,6 +7,7 @@ use crate::cli::remote::ways::Ways;
 use crate::engine::job;
 use crate::remote::host::Target;
 use crate::remote::request::{Request, Word};
+use crate::tree::digest::Digest;
 
 /// What each machine is asked.
 pub struct Act {
@@ -14,6 +15,8 @@ pub struct Act {
     pub verb: job::Verb,
     /// The session, by its whole id where this side knows it.
     pub key: String,
+    /// What it puts on the tree, where this side's is to be compared with that of a machine that has it already.
+    pub mark: Option<Digest>,
     /// What stands behind it.
     pub words: Vec<OsString>,
     /// The store there, as the call names it.

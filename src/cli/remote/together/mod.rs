@@ -21,10 +21,12 @@ use crate::cli::problem::Problem;
 use crate::cli::{Call, Ended};
 use crate::engine::job;
 use crate::error::Kind;
+use crate::moving;
 use crate::remote::host::Target;
 use crate::remote::request::Request;
 use crate::session::header::Status;
 use crate::session::id::Id;
+use crate::tree::digest::Digest;
 
 /// The verb of a call, if it is one that is done on all machines or on none.
 pub fn concerns(verb: &Verb) -> bool {
@@ -51,11 +53,12 @@ pub fn carry_out(call: &Call, cli: &Cli, ways: &Ways, targets: &[Target], blank:
     }
     let act = Act {
         verb,
-        key: here.as_ref().map_or_else(|| key.clone(), |(id, _)| id.to_string()),
+        key: here.as_ref().map_or_else(|| key.clone(), |here| here.id.to_string()),
+        mark: here.as_ref().and_then(|here| here.mark),
         words: words(cli),
         store: cli.global.store.as_ref().map(|store| store.as_os_str().to_owned()),
     };
-    let sendable = here.filter(|(_, pending)| *pending).map(|(id, _)| id);
+    let sendable = here.filter(|here| here.is_sendable).map(|here| here.id);
     let machines = Machines { call, ways, targets, blank, act: &act };
     let mut rows = machines.at_gate(sendable.as_ref())?;
     machines.take_back(&mut rows);
@@ -63,8 +66,17 @@ pub fn carry_out(call: &Call, cli: &Cli, ways: &Ways, targets: &[Target], blank:
     machines.say(&rows)
 }
 
-/// The session of this side, where it is here, and whether it could be sent.
-fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<(Id, bool)>, Problem> {
+/// The session of this side.
+struct Here {
+    id: Id,
+    /// It goes to machines that lack it.
+    is_sendable: bool,
+    /// What it puts on the tree: a machine that has it by its id may have another state of it.
+    mark: Option<Digest>,
+}
+
+/// The session of this side, where it is here.
+fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<Here>, Problem> {
     let Some(store) = call.store()? else { return Ok(None) };
     let found = if key == "last" { Ok(collect::newest(call, store)?) } else { store.find(key) };
     let id = match found {
@@ -73,8 +85,14 @@ fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<(Id, bool)>, 
         Err(crate::session::Error::Unknown { .. } | crate::session::Error::NotNow { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let pending = matches!(store.session(&id)?.header.status(), Status::Pending | Status::RolledBack);
-    Ok(Some((id, pending && verb == job::Verb::Commit)))
+    let session = store.session(&id)?;
+    // Back and forth goes what each machine has.
+    let (is_sendable, mark) = match (verb, session.header.status()) {
+        (job::Verb::Commit, Status::Pending | Status::RolledBack) => (true, moving::mark(&session)?),
+        (job::Verb::Commit, Status::Committed | Status::Partial) => (false, moving::mark(&session)?),
+        _ => (false, None),
+    };
+    Ok(Some(Here { id, is_sendable, mark }))
 }
 
 /// The options and paths of the call, as each machine gets them.
