@@ -2,6 +2,7 @@
 //! change their trees, as one act ([`together`]).
 
 mod doctor;
+mod end;
 mod hosts;
 mod many;
 mod one;
@@ -10,6 +11,7 @@ mod ways;
 
 use std::ffi::OsString;
 
+pub use end::finish;
 use hosts::Hosts;
 use one::Far;
 use ways::{Ways, request};
