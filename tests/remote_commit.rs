@@ -240,6 +240,55 @@ fn a_run_is_known_again_where_it_was_sent_though_nobody_had_read_what_it_wrote()
 }
 
 #[test]
+fn a_name_is_this_side_s_and_a_machine_that_knows_another_session_by_it_has_all_stop() {
+    let Some(scene) = Scene::new(&["a", "b"]) else { return };
+    scene.world.call(["session", "rename", &scene.id, "fix"]).run().ok();
+    let there = scene.world.recant("-H b session new -n fix").ok().stdout().trim().to_owned();
+    scene.hosts[1].here(&scene.world, ["session", "write", "fix", "tree/edited"]).stdin("theirs").run().ok();
+    let said = scene.world.recant("-H a,b commit fix --json").with(1);
+    assert_eq!(rows(&said)[1], row("b", 1, "failed"), "{said}");
+    assert_ne!(rows(&said)[0].2, "committed", "{said}");
+    let why = said.json_lines()[1]["why"].to_string();
+    assert!(why.contains(&*scene.id) && why.contains(&there), "{why}");
+    scene.assert_as_before("another one there");
+    // A dry run means the same one.
+    let said = scene.world.recant("-H a,b commit fix --dry-run").with(1);
+    assert!(
+        said.stderr().contains(&format!("b: recant: \"fix\" is session {there} on this machine, and {}", scene.id)),
+        "{said}"
+    );
+    scene.world.call(["-H", "a,b", "commit", &scene.id]).run().ok();
+    scene.assert_done("by its id");
+}
+
+#[test]
+fn a_dry_run_means_the_session_that_the_commit_would_bring() {
+    let Some(scene) = Scene::new(&["a", "b"]) else { return };
+    std::fs::write(scene.tree(1).join("edited"), "theirs").unwrap();
+    for key in [&*scene.id, "last"] {
+        let said = scene.world.call(["-H", "a,b", "commit", key, "--dry-run"]).run();
+        if bound() {
+            let text = format!("session {} is not here: the commit brings it", scene.id);
+            assert_eq!((said.status, said.stdout().matches(&text).count()), (0, 2), "{said}");
+            assert_eq!((scene.listed(0), scene.listed(1)), (vec![], vec![]), "nothing was sent");
+        } else {
+            assert_eq!(said.status, 3, "{said}");
+        }
+    }
+    let said = scene.world.call(["-H", "a,b", "commit", "--json", "--dry-run", &scene.id, "--", "/nowhere"]).run();
+    if bound() {
+        assert_eq!(said.json_lines()[0]["documents"][0]["missing"], true, "{said}");
+    }
+    std::fs::write(scene.tree(1).join("edited"), "old").unwrap();
+    scene.verb("commit").ok();
+    scene.world.call(["-H", "a,b", "rollback", "last", "--dry-run"]).run().ok();
+    scene.assert_done("a dry run");
+    // It is no session of this side's that could go anywhere.
+    let said = scene.world.call(["-H", "a,b", "commit", "20260301-101500-zzzz", "--dry-run"]).run().with(1);
+    assert!(said.stderr().contains("no session"), "{said}");
+}
+
+#[test]
 fn machines_that_nobody_confirms_take_it_back_by_themselves_and_confirmed_ones_do_not() {
     let Some(scene) = Scene::new(&["a", "b"]) else { return };
     let commit = |within: &str| scene.world.call(["-H", "a,b", "commit", &scene.id, "--confirm-within", within]).run().ok();
@@ -263,13 +312,7 @@ fn the_last_session_is_this_side_s_and_none_of_each_machine_s_own() {
     let said = scene.world.call(["-H", "a,b", "rollback", "last"]).env("RECANT_STORE", &nowhere).run().with(1);
     assert!(said.stderr().contains("'last' of this machine") && said.stderr().contains("recant -H a list"), "{said}");
     // Verbs that each machine carries out by itself would each mean another one.
-    for words in [
-        &["-y", "discard", "last"][..],
-        &["confirm", "last"],
-        &["diff", "last"],
-        &["rollback", "last", "--dry-run"],
-        &["-y", "session", "prune", "last"],
-    ] {
+    for words in [&["-y", "discard", "last"][..], &["confirm", "last"], &["diff", "last"], &["-y", "session", "prune", "last"]] {
         let said = scene.world.call([&["-H", "a,b"], words].concat()).run().with(1);
         assert!(said.stderr().contains("another session on each") && said.stderr().contains("recant -H a list"), "{said}");
     }

@@ -171,7 +171,11 @@ fn minor(call: &Call, session: &Locked) -> Result<Option<Denied>, Problem> {
 
 fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<Ended, Problem> {
     let said = Said { dry_run: what.dry_run, all };
-    let (store, mut session) = if said.dry_run { to_look_at(call, &what.id)? } else { call.locked(&what.id)? };
+    meant::refuse_namesake(call, what)?;
+    if let Some(ended) = meant::not_here_yet(call, what, act.verb)? {
+        return Ok(ended);
+    }
+    let (store, mut session) = if said.dry_run { to_look_at(call, what.key())? } else { call.locked(what.key())? };
     meant::refuse_another(what, &session)?;
     let changes = if what.paths.is_empty() { Changes::default() } else { session.changes()? };
     let paths = what.paths.iter().map(|path| place::named(path, &changes)).collect::<Result<Vec<_>, _>>()?;

@@ -75,6 +75,12 @@ pub struct What {
     /// Only where the session puts on the tree what another machine's does: the digest of that
     #[arg(long, hide = true, value_name = "DIGEST")]
     pub mark: Option<String>,
+    /// The session that another machine means by this name
+    #[arg(long, hide = true, value_name = "ID")]
+    pub meant: Option<String>,
+    /// With --dry-run: another machine's commit would bring it where it is missing
+    #[arg(long, hide = true, requires = "dry_run")]
+    pub brought: bool,
 }
 
 /// `rollback` and `redo`.

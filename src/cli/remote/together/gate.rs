@@ -40,10 +40,11 @@ struct AtGate {
 impl Machines<'_> {
     /// The verb itself, waiting at its gate. A session that has just been sent is this side's.
     fn gated(&self, host: usize, is_sent: bool) -> Request {
-        let Act { verb, key, mark, words, .. } = self.act;
+        let Act { verb, key, called, words, .. } = self.act;
+        let key = called.as_ref().filter(|_| !is_sent).unwrap_or(key);
         let fixed = [verb.word(), "--gate", "--json", key].map(OsString::from);
-        let mark = mark.filter(|_| !is_sent).map(|mark| OsString::from(format!("--mark={mark}")));
-        self.request(host, fixed.into_iter().chain(mark).chain(words.iter().cloned()), true)
+        let meant = self.act.meant().filter(|_| !is_sent);
+        self.request(host, fixed.into_iter().chain(meant).chain(words.iter().cloned()), true)
     }
 
     /// Brings all machines to their gates, sends the session where it is missing, and gives the word: `go` where all are ready.
