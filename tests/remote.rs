@@ -257,6 +257,36 @@ fn streams_of_any_size_go_through_and_a_closed_one_is_closed_there() {
 }
 
 #[test]
+fn what_cannot_be_written_here_is_no_success() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let _hosts = ["web1", "web2"].map(|name| net.host(name));
+    let id = world.recant("-H web1 session new").ok().stdout().trim().to_owned();
+    world.call(["-H", "web1", "session", "write", &id, "large"]).stdin(vec![b'x'; 3 << 20]).run().ok();
+    let nowhere = |words: &str| {
+        let script = format!("exec \"$0\" -H {words} > /dev/full");
+        world.program("sh", ["-c", &script, env!("CARGO_BIN_EXE_recant")]).run()
+    };
+    let mut reads = ["web1 list", "web1 doctor", "web1,web2 list", "web1,web2 list --json"].map(str::to_owned).to_vec();
+    reads.extend([format!("web1 cat {id} large"), format!("web1 session export {id}")]);
+    for words in &reads {
+        let said = nowhere(words);
+        assert_eq!(said.status, 1, "{words}: {said}");
+        assert!(said.stderr().contains("standard output: cannot write: no space left on device"), "{words}: {said}");
+    }
+    // As here: done, and not reported.
+    let said = nowhere("web1 session new");
+    assert!(said.status == 4 && said.stderr().contains("only the report is lost"), "{said}");
+    if can_run() {
+        let said = nowhere("web1 run -q -- echo short");
+        assert_eq!(said.status, 1, "{said}");
+        assert!(said.stderr().contains("cannot write") && said.stderr().contains("cut off here"), "{said}");
+        let said = nowhere("web1 run -q -- head -c 9000000 /dev/zero");
+        assert!(said.status != 0 && said.stderr().contains("cannot write"), "{said}");
+    }
+}
+
+#[test]
 fn content_that_is_cut_off_is_not_taken_for_all() {
     let mut world = World::new();
     let Some(net) = Net::new(&mut world) else { return };

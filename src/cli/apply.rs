@@ -9,7 +9,7 @@ use super::bar::Bar;
 use super::fold::{Line, fold};
 use super::gate::AtGate;
 use super::problem::{Against, Barrier, Problem};
-use super::{Call, Ended, collect, place, recover, text};
+use super::{Call, Ended, collect, meant, place, recover, text};
 use crate::capture::places::project_of;
 use crate::checkpoint::limits::{self, Limits};
 use crate::commit::{self, Aside, Denied, Request};
@@ -208,7 +208,12 @@ fn minor(call: &Call, session: &Locked) -> Result<Option<Denied>, Problem> {
 
 fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<Ended, Problem> {
     let said = Said { dry_run: what.dry_run, all };
-    let (store, mut session) = if said.dry_run { to_look_at(call, &what.id)? } else { call.locked(&what.id)? };
+    meant::refuse_namesake(call, what)?;
+    if let Some(ended) = meant::not_here_yet(call, what, act.verb)? {
+        return Ok(ended);
+    }
+    let (store, mut session) = if said.dry_run { to_look_at(call, what.key())? } else { call.locked(what.key())? };
+    meant::refuse_another(what, &session)?;
     let changes = if what.paths.is_empty() { Changes::default() } else { session.changes()? };
     let paths = what.paths.iter().map(|path| place::named(path, &changes)).collect::<Result<Vec<_>, _>>()?;
     drop(changes);

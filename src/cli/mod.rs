@@ -26,6 +26,7 @@ mod hints;
 mod list;
 mod log;
 mod manual;
+mod meant;
 mod moving;
 mod out;
 mod overdue;
@@ -138,7 +139,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         && let Some(hosts) = remote::asked_for(global)
     {
         let ended = remote::carry_out(&call, &cli, &args[1..], &hosts);
-        return finish(&call.out, ended, effects);
+        return remote::finish(&call.out, ended, &cli.verb);
     }
     let ended = call.carry_out(cli.verb).map_err(|problem| call.with_remedy(problem));
     let ended = finish(&call.out, ended, effects);

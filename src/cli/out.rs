@@ -86,12 +86,13 @@ impl Out {
         [(1, self.color), (2, self.color_err)].into_iter().filter(|(_, wanted)| *wanted).map(|(n, _)| n).collect()
     }
 
-    /// Hands on at once what another machine's recant prints. Errors: nobody reads it any more.
+    /// Hands on at once what another machine's recant prints. Errors: nobody reads it any more, or it cannot be written, which is kept.
     pub fn pass(&self, bytes: &[u8]) -> io::Result<()> {
         self.bytes(bytes);
         let flushed = self.sink.borrow_mut().flush();
         self.note_failure(flushed);
-        if self.is_closed() { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+        let goes_on = !self.is_closed() && self.failed.borrow().is_none();
+        if goes_on { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
     }
 
     /// The same for what it says; behind a pager, when that has ended.

@@ -7,6 +7,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
 use super::Error;
+use super::mark;
 use super::originals::Keeping;
 use super::stream::{Head, History, Object, Receiving, Record, broken, parse};
 use crate::engine::conflict::Conflict;
@@ -16,7 +17,7 @@ use crate::fs::dir::{Dir, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::change::{Change, Changes, FolderTime, object_name};
-use crate::session::header::{Counts, Header, Sizes, Status};
+use crate::session::header::{Counts, Header, Mapped, Sizes, Status};
 use crate::session::id;
 use crate::session::id::Id;
 use crate::session::run::Run;
@@ -171,6 +172,7 @@ fn receive(
         objects: &objects,
         of: head.changes,
         list: Vec::new(),
+        came: Vec::new(),
         folder_times: Vec::new(),
         by_number: HashMap::new(),
         held: HashMap::new(),
@@ -188,7 +190,7 @@ fn receive(
             Record::End(digest) => break digest,
         }
     };
-    let Taken { changes, bytes, unsynced, many, keeping } = taking.finish()?;
+    let Taken { changes, mapped, bytes, unsynced, many, keeping } = taking.finish()?;
     let is_in = keeping.is_some();
     if let Some(keeping) = keeping {
         keeping.finish(&changes)?;
@@ -211,6 +213,7 @@ fn receive(
         header = header.sealing(&vec![Side::In; changes.list.len()]);
     }
     header.imported = Some(mapping.mark(stream));
+    header.mapped = mapped;
     if let Some(history) = &head.run {
         let at = dir.at(b"run.json");
         fs.replace(at, &crate::tree::json::text(&run_of(history))).at("write", at)?;
@@ -256,6 +259,8 @@ struct Taking<'a> {
     objects: &'a Dir,
     of: u64,
     list: Vec<Change>,
+    /// Where each change lay, where paths are mapped.
+    came: Vec<(u32, AbsPath)>,
     folder_times: Vec<FolderTime>,
     /// Where in `list` a change is.
     by_number: HashMap<u32, usize>,
@@ -281,6 +286,7 @@ struct Open {
 struct Taken<'a> {
     keeping: Option<Keeping<'a>>,
     changes: Changes,
+    mapped: Option<Mapped>,
     bytes: u64,
     unsynced: Vec<File>,
     many: bool,
@@ -291,7 +297,11 @@ impl<'a> Taking<'a> {
         if self.list.len() as u64 == self.of {
             return Err(broken("it holds more changes than it counts"));
         }
-        change.path = self.mapping.map(&change.path)?;
+        let path = self.mapping.map(&change.path)?;
+        let came = std::mem::replace(&mut change.path, path);
+        if !self.mapping.0.is_empty() {
+            self.came.push((change.n, came));
+        }
         self.refuse_store(&change.path, change.before.object.as_ref(), change.after.as_ref())?;
         if matches!(change.before.object, Some(State { what: What::File { digest: None, .. }, .. })) {
             return Err(broken(&format!("{}: nothing tells which content was there before", change.path)));
@@ -442,12 +452,13 @@ impl<'a> Taking<'a> {
         // Mapped paths have another order.
         self.list.sort_by(|a, b| a.path.cmp(&b.path));
         let times: BTreeMap<AbsPath, FolderTime> = self.folder_times.into_iter().map(|time| (time.path.clone(), time)).collect();
+        let mapped = (!self.came.is_empty()).then(|| mark::of_mapped(&self.list, &self.came));
         let changes = Changes { list: self.list, folder_times: times.into_values().collect() };
         if let Some((path, why)) = changes.contradiction() {
             return Err(broken(&format!("{path} {why}")));
         }
         let many = self.held.len() >= MANY;
-        Ok(Taken { changes, bytes: self.bytes, unsynced: self.unsynced, many, keeping: self.keeping })
+        Ok(Taken { changes, mapped, bytes: self.bytes, unsynced: self.unsynced, many, keeping: self.keeping })
     }
 }
 

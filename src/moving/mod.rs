@@ -11,6 +11,7 @@
 
 mod export;
 mod import;
+mod mark;
 mod originals;
 mod stream;
 
@@ -19,6 +20,7 @@ use crate::error::{Failure, IoError, Kind};
 
 pub use export::{With, export};
 pub use import::{Arrived, Mapping, conflicts, import};
+pub use mark::mark;
 
 /// What can go wrong in this room.
 #[derive(Debug, thiserror::Error)]

@@ -72,6 +72,15 @@ pub struct What {
     /// When all is ready, say so on standard output, and wait for the line 'go' on standard input
     #[arg(long, hide = true, conflicts_with = "dry_run")]
     pub gate: bool,
+    /// Only where the session puts on the tree what another machine's does: the digest of that
+    #[arg(long, hide = true, value_name = "DIGEST")]
+    pub mark: Option<String>,
+    /// The session that another machine means by this name
+    #[arg(long, hide = true, value_name = "ID")]
+    pub meant: Option<String>,
+    /// With --dry-run: another machine's commit would bring it where it is missing
+    #[arg(long, hide = true, requires = "dry_run")]
+    pub brought: bool,
 }
 
 /// `rollback` and `redo`.

@@ -86,9 +86,7 @@ fn named(verb: &Verb) -> Vec<&String> {
     match verb {
         Verb::Run(args) => args.session.iter().collect(),
         Verb::Discard(args) | Verb::Session { verb: SessionVerb::Discard(args) } => vec![&args.id],
-        // Their dry runs: what changes anything is one act on all of them.
-        Verb::Commit(args) => vec![&args.what.id],
-        Verb::Rollback(args) | Verb::Redo(args) => vec![&args.what.id],
+        // Of commit, rollback and redo it is this side's that is meant, dry runs or not.
         Verb::Confirm(args) => vec![&args.id],
         Verb::Cat(args) => vec![&args.id],
         Verb::Recover(args) => args.id.iter().collect(),

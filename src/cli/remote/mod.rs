@@ -2,6 +2,7 @@
 //! change their trees, as one act ([`together`]).
 
 mod doctor;
+mod end;
 mod hosts;
 mod many;
 mod one;
@@ -10,14 +11,15 @@ mod ways;
 
 use std::ffi::OsString;
 
+pub use end::finish;
 use hosts::Hosts;
 use one::Far;
+use together::Together;
 use ways::{Ways, request};
 
 use super::args::{Cli, Global, SessionVerb, SnapshotVerb, Verb};
 use super::problem::Problem;
 use super::{Call, Ended, far};
-use crate::remote::host::Target;
 use crate::remote::request::Request;
 
 /// The machines that a call names; `None` where it is for this one.
@@ -35,12 +37,13 @@ pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Res
     let target = match hosts {
         Hosts::One(target) => target,
         Hosts::Many(targets) => {
-            let mut request = |target: &Target| request(call, cli, words, target);
-            if together::concerns(&cli.verb) {
-                let blank: Vec<Request> = targets.iter().map(request).collect();
-                return together::carry_out(call, cli, &ways, &targets, &blank);
+            let together = Together::of(call, cli, &targets)?;
+            if let Some(act) = together.as_ref().filter(|act| !act.is_dry_run) {
+                let blank: Vec<Request> = targets.iter().map(|target| request(call, cli, words, target)).collect();
+                return act.carry_out(call, &ways, &targets, &blank);
             }
-            return many::carry_out(call, &ways, cli, &targets, &mut request);
+            let words = together.map_or_else(|| words.to_vec(), |act| act.asking(words));
+            return many::carry_out(call, &ways, cli, &targets, &mut |target| request(call, cli, &words, target));
         }
     };
     let far = Far { call, ways };

@@ -7,6 +7,7 @@ use crate::cli::remote::ways::Ways;
 use crate::engine::job;
 use crate::remote::host::Target;
 use crate::remote::request::{Request, Word};
+use crate::tree::digest::Digest;
 
 /// What each machine is asked.
 pub struct Act {
@@ -14,6 +15,10 @@ pub struct Act {
     pub verb: job::Verb,
     /// The session, by its whole id where this side knows it.
     pub key: String,
+    /// What the call names it by, where this side knows it by that: no machine may know another one by it.
+    pub called: Option<String>,
+    /// What it puts on the tree, where this side's is to be compared with that of a machine that has it already.
+    pub mark: Option<Digest>,
     /// What stands behind it.
     pub words: Vec<OsString>,
     /// The store there, as the call names it.
@@ -32,6 +37,15 @@ pub struct Machines<'a> {
     pub blank: &'a [Request],
     /// What each is asked.
     pub act: &'a Act,
+}
+
+impl Act {
+    /// What tells a machine which session is meant, beside its key.
+    pub fn meant(&self) -> impl Iterator<Item = OsString> {
+        let meant = self.called.is_some().then(|| OsString::from(format!("--meant={}", self.key)));
+        let mark = self.mark.map(|mark| OsString::from(format!("--mark={mark}")));
+        meant.into_iter().chain(mark)
+    }
 }
 
 impl Machines<'_> {

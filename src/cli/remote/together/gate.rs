@@ -38,11 +38,13 @@ struct AtGate {
 }
 
 impl Machines<'_> {
-    /// The verb itself, waiting at its gate.
-    fn gated(&self, host: usize) -> Request {
-        let Act { verb, key, words, .. } = self.act;
+    /// The verb itself, waiting at its gate. A session that has just been sent is this side's.
+    fn gated(&self, host: usize, is_sent: bool) -> Request {
+        let Act { verb, key, called, words, .. } = self.act;
+        let key = called.as_ref().filter(|_| !is_sent).unwrap_or(key);
         let fixed = [verb.word(), "--gate", "--json", key].map(OsString::from);
-        self.request(host, fixed.into_iter().chain(words.iter().cloned()), true)
+        let meant = self.act.meant().filter(|_| !is_sent);
+        self.request(host, fixed.into_iter().chain(meant).chain(words.iter().cloned()), true)
     }
 
     /// Brings all machines to their gates, sends the session where it is missing, and gives the word: `go` where all are ready.
@@ -54,7 +56,8 @@ impl Machines<'_> {
             let start = |host: usize, sent: Option<io::BufReader<File>>| {
                 let (say, hear) = channel();
                 let (link, tell) = (self.ways.link(&self.targets[host], SshSays::Gathered), tell.clone());
-                let (gated, import) = (self.gated(host), self.request(host, ["session", "import"].map(OsString::from), true));
+                let (gated, import) =
+                    (self.gated(host, sent.is_some()), self.request(host, ["session", "import"].map(OsString::from), true));
                 scope.spawn(move || one(host, &link, sent.map(|file| (import, file)), &gated, hear, &tell));
                 say
             };

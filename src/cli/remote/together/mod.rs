@@ -20,51 +20,80 @@ use crate::cli::collect;
 use crate::cli::problem::Problem;
 use crate::cli::{Call, Ended};
 use crate::engine::job;
-use crate::error::Kind;
+use crate::moving;
 use crate::remote::host::Target;
 use crate::remote::request::Request;
 use crate::session::header::Status;
 use crate::session::id::Id;
+use crate::tree::digest::Digest;
 
-/// The verb of a call, if it is one that is done on all machines or on none.
-pub fn concerns(verb: &Verb) -> bool {
-    match verb {
-        Verb::Commit(args) => !args.what.dry_run && !args.what.gate,
-        Verb::Rollback(args) | Verb::Redo(args) => !args.what.dry_run && !args.what.gate,
-        _ => false,
+/// What a call has done on all machines or on none, or asks whether it could be.
+pub struct Together {
+    act: Act,
+    /// What goes to the machines that lack it.
+    sendable: Option<Id>,
+    /// It asks only: each machine does so by itself.
+    pub is_dry_run: bool,
+}
+
+impl Together {
+    /// Of a call, if it is one; which session it names is told here. `targets` are at least one.
+    pub fn of(call: &Call, cli: &Cli, targets: &[Target]) -> Result<Option<Self>, Problem> {
+        let (verb, what) = match &cli.verb {
+            Verb::Commit(args) => (job::Verb::Commit, &args.what),
+            Verb::Rollback(args) => (job::Verb::Rollback, &args.what),
+            Verb::Redo(args) => (job::Verb::Redo, &args.what),
+            _ => return Ok(None),
+        };
+        let here = local(call, &what.id, verb)?;
+        if here.is_none() && what.id == "last" {
+            // Each machine has a last one of its own.
+            return Err(Problem::refused("'last' of this machine is meant, and there is no session here")
+                .remedy(format!("name it: recant -H {} list", targets[0].name)));
+        }
+        let act = Act {
+            verb,
+            key: here.as_ref().map_or_else(|| what.id.clone(), |here| here.id.to_string()),
+            called: here.as_ref().map(|here| if what.id == "last" { here.id.to_string() } else { what.id.clone() }),
+            mark: here.as_ref().and_then(|here| here.mark),
+            words: words(cli),
+            store: cli.global.store.as_ref().map(|store| store.as_os_str().to_owned()),
+        };
+        let sendable = here.filter(|here| here.is_sendable).map(|here| here.id);
+        Ok(Some(Self { act, sendable, is_dry_run: what.dry_run }))
+    }
+
+    /// Has all `targets` carry it out. `blank` is a request without words for each.
+    pub fn carry_out(&self, call: &Call, ways: &Ways, targets: &[Target], blank: &[Request]) -> Result<Ended, Problem> {
+        let machines = Machines { call, ways, targets, blank, act: &self.act };
+        let mut rows = machines.at_gate(self.sendable.as_ref())?;
+        machines.take_back(&mut rows);
+        machines.tidy(&mut rows);
+        machines.say(&rows)
+    }
+
+    /// The words of a dry run, with the session that is meant.
+    pub fn asking(&self, words: &[OsString]) -> Vec<OsString> {
+        let brought = self.sendable.is_some().then(|| OsString::from("--brought"));
+        let mut asking = words.to_vec();
+        // Options stand before what may only be paths.
+        let at = words.iter().position(|word| word == "--").unwrap_or(words.len());
+        asking.splice(at..at, self.act.meant().chain(brought));
+        asking
     }
 }
 
-/// Has all `targets` carry out the call's commit, rollback or redo. `blank` is a request without words for each.
-pub fn carry_out(call: &Call, cli: &Cli, ways: &Ways, targets: &[Target], blank: &[Request]) -> Result<Ended, Problem> {
-    let (verb, key) = match &cli.verb {
-        Verb::Commit(args) => (job::Verb::Commit, &args.what.id),
-        Verb::Rollback(args) => (job::Verb::Rollback, &args.what.id),
-        Verb::Redo(args) => (job::Verb::Redo, &args.what.id),
-        _ => return Err(Problem::new(Kind::Usage, "only commit, rollback and redo are done on several machines as one")),
-    };
-    let here = local(call, key, verb)?;
-    if here.is_none() && key == "last" {
-        // Each machine has a last one of its own.
-        return Err(Problem::refused("'last' of this machine is meant, and there is no session here")
-            .remedy(format!("name it: recant -H {} list", targets[0].name)));
-    }
-    let act = Act {
-        verb,
-        key: here.as_ref().map_or_else(|| key.clone(), |(id, _)| id.to_string()),
-        words: words(cli),
-        store: cli.global.store.as_ref().map(|store| store.as_os_str().to_owned()),
-    };
-    let sendable = here.filter(|(_, pending)| *pending).map(|(id, _)| id);
-    let machines = Machines { call, ways, targets, blank, act: &act };
-    let mut rows = machines.at_gate(sendable.as_ref())?;
-    machines.take_back(&mut rows);
-    machines.tidy(&mut rows);
-    machines.say(&rows)
+/// The session of this side.
+struct Here {
+    id: Id,
+    /// It goes to machines that lack it.
+    is_sendable: bool,
+    /// What it puts on the tree: a machine that has it by its id may have another state of it.
+    mark: Option<Digest>,
 }
 
-/// The session of this side, where it is here, and whether it could be sent.
-fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<(Id, bool)>, Problem> {
+/// The session of this side, where it is here.
+fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<Here>, Problem> {
     let Some(store) = call.store()? else { return Ok(None) };
     let found = if key == "last" { Ok(collect::newest(call, store)?) } else { store.find(key) };
     let id = match found {
@@ -73,8 +102,14 @@ fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<(Id, bool)>, 
         Err(crate::session::Error::Unknown { .. } | crate::session::Error::NotNow { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let pending = matches!(store.session(&id)?.header.status(), Status::Pending | Status::RolledBack);
-    Ok(Some((id, pending && verb == job::Verb::Commit)))
+    let session = store.session(&id)?;
+    // Back and forth goes what each machine has.
+    let (is_sendable, mark) = match (verb, session.header.status()) {
+        (job::Verb::Commit, Status::Pending | Status::RolledBack) => (true, moving::mark(&session)?),
+        (job::Verb::Commit, Status::Committed | Status::Partial) => (false, moving::mark(&session)?),
+        _ => (false, None),
+    };
+    Ok(Some(Here { id, is_sendable, mark }))
 }
 
 /// The options and paths of the call, as each machine gets them.

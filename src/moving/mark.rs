@@ -1,0 +1,83 @@
+//! What a session puts on the tree, as one digest: by it two machines tell whether they have the same one.
+//!
+//! Paths, and each one's `after` with its content. Not the `before`, which a commit compares with the tree by itself, nor names, times of
+//! folders and whatever else is told of a session.
+
+use serde::Serialize;
+
+use super::Error;
+use crate::error::At;
+use crate::fs::path::AbsPath;
+use crate::session::change::Change;
+use crate::session::header::Mapped;
+use crate::session::run::Run;
+use crate::session::sides::Side;
+use crate::session::store::Session;
+use crate::tree::digest::{Digest, Hasher};
+use crate::tree::json;
+use crate::tree::look;
+use crate::tree::state::{Object, State, What};
+
+/// A line of what is hashed.
+#[derive(Serialize)]
+struct Put<'a> {
+    path: &'a AbsPath,
+    /// Metadata alone: the content is what is there.
+    in_place: bool,
+    after: &'a Object,
+}
+
+/// The mark of a session; where its paths were mapped when it came, that of the one that it came from, as long as nobody changed it.
+/// `None` where content of it lies on the tree, or is lost, and was never read.
+pub fn mark(session: &Session) -> Result<Option<Digest>, Error> {
+    let mut list = session.changes()?.list;
+    let (sides, run) = (session.sides(list.len())?, session.run()?);
+    for (change, side) in list.iter_mut().zip(sides) {
+        if !is_unread(change) {
+            continue;
+        }
+        let Some(digest) = content(session, change, side, run.as_ref())? else { return Ok(None) };
+        if let Some(State { what: What::File { digest: known, .. }, .. }) = &mut change.after {
+            *known = Some(digest);
+        }
+    }
+    let own = of(list.iter().map(|change| (&change.path, change)));
+    Ok(Some(session.header.mapped.filter(|mapped| mapped.here == own).map_or(own, |mapped| mapped.there)))
+}
+
+/// The marks of a session whose changes came from other paths: with these `there`, by a change's number, in any order.
+pub fn of_mapped(list: &[Change], there: &[(u32, AbsPath)]) -> Mapped {
+    let by_number: std::collections::HashMap<u32, &Change> = list.iter().map(|change| (change.n, change)).collect();
+    let mut came: Vec<(&AbsPath, &Change)> = there.iter().filter_map(|(n, path)| Some((path, *by_number.get(n)?))).collect();
+    came.sort_by_key(|(path, _)| *path);
+    Mapped { here: of(list.iter().map(|change| (&change.path, change))), there: of(came.into_iter()) }
+}
+
+/// Of changes in path order whose content is known.
+fn of<'a>(changes: impl Iterator<Item = (&'a AbsPath, &'a Change)>) -> Digest {
+    let mut hasher = Hasher::default();
+    for (path, change) in changes {
+        let in_place = change.in_place();
+        let mut after = change.after.clone();
+        if let Some(State { what: What::File { digest, .. }, .. }) = &mut after
+            && in_place
+        {
+            // One side may know it, and the other not.
+            *digest = None;
+        }
+        hasher.update(&json::line(&Put { path, in_place, after: &after }));
+    }
+    hasher.finish()
+}
+
+fn is_unread(change: &Change) -> bool {
+    matches!(change.after, Some(State { what: What::File { digest: None, .. }, .. })) && !change.in_place()
+}
+
+/// The digest of what is held for a change.
+fn content(session: &Session, change: &Change, side: Side, run: Option<&Run>) -> Result<Option<Digest>, Error> {
+    let Some(place) = Session::held_at(change, side, run) else { return Ok(None) };
+    let (dir, name) = session.split(&place)?;
+    let (digest, _) = look::digest(dir.at(name)).at("read the held content of", &change.path)?;
+    Ok(Some(digest))
+}
