@@ -1298,6 +1298,12 @@ fn what_a_command_closed_is_held_with_its_mode_wherever_collecting_is_cut_off() 
     desk.held("--discard --id-file ../id", script).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
     let steps = std::fs::read_to_string(&log).unwrap();
     let started = steps.lines().position(|line| line.contains("run.json")).unwrap();
+    // No mode is changed before the note of it is durable: one sync for all that is seen at once.
+    let reading = steps.lines().skip(started).take_while(|line| !line.contains("changes.jsonl"));
+    let of_modes = reading.filter(|line| line.contains("/held/upper"));
+    let order: Vec<&str> = of_modes.filter_map(|line| line.split(' ').nth(1)).filter(|step| *step != "unlinkat").collect();
+    let round = ["openat", "write", "fsync", "fsync", "fchmodat"];
+    assert_eq!(order, [&round[..], &["fchmodat"], &round].concat(), "{steps}");
     for n in started + 5.. {
         let killed = desk.held("--id-file ../id", script).env("RECANT_STEPS", format!("kill:{n}")).run();
         if killed.status == 0 {
