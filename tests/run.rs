@@ -1327,6 +1327,35 @@ fn what_a_command_closed_is_held_with_its_mode_wherever_collecting_is_cut_off() 
 
 /// An ordinary user could not take it back: what closes itself is named before anything is changed, and the rest is at hand.
 #[test]
+fn a_captured_folder_that_a_command_closed_to_its_owner_is_read_all_the_same() {
+    if !is_root() || !Path::new("/srv").is_dir() {
+        return eprintln!("skipped: a folder of a user that lies alone needs root, and /srv");
+    }
+    let desk = Desk::new(Who::User);
+    let own = tempfile::Builder::new().prefix("recant-own-").tempdir_in("/srv").unwrap();
+    std::os::unix::fs::chown(own.path(), Some(USER), Some(USER)).unwrap();
+    let run = |options: &[&str], script: &str| {
+        desk.call([&["run"], options, &["--", "sh", "-c", script]].concat()).cwd(own.path()).run().ok()
+    };
+    run(&[], "echo k > k; echo s > s; chmod 200 k; chmod 300 .");
+    let id = desk.id();
+    let shown = || desk.recant(&format!("show {id} --json")).ok().json()["changes"].clone();
+    let mode = |name: &str| {
+        let path = own.path().join(name).components().collect::<std::path::PathBuf>();
+        let changes = shown();
+        let change = changes.as_array().unwrap().iter().find(|row| row["path"] == path.to_str().unwrap()).unwrap().clone();
+        change["after"]["mode"].as_str().unwrap().to_owned()
+    };
+    let modes = || [mode(""), mode("k"), mode("s")];
+    assert_eq!(modes(), ["0300", "0200", "0644"]);
+    assert!(desk.recant(&format!("cat {id} {}/k", own.path().display())).ok().stdout().contains('k'));
+    let said = run(&["--session", &id], "stat -c %a . k; echo t > t");
+    assert_eq!(said.stdout(), "300\n200\n", "{said}");
+    assert_eq!(modes(), ["0300", "0200", "0644"]);
+    desk.recant(&format!("discard {id}")).ok();
+}
+
+#[test]
 fn what_a_command_closed_to_its_owner_is_shown_and_named_at_commit() {
     let desk = Desk::new(Who::User);
     let before = desk.made("echo old > old; mkdir d");

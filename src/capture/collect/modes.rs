@@ -136,9 +136,10 @@ pub(in crate::capture) struct Closed {
 
 impl Closed {
     fn set(&self, fs: &Fs, uppers: &Dir, mode: impl FnOnce(&Stat) -> u32) -> std::io::Result<()> {
-        let cut = self.below.iter().rposition(|b| *b == b'/').unwrap_or(0);
-        let dir = uppers.open_below(&self.below[..cut])?;
-        let at = dir.at(&self.below[cut + 1..]);
+        let cut = self.below.iter().rposition(|b| *b == b'/');
+        let (folder, name) = cut.map_or((&[][..], &self.below[..]), |cut| (&self.below[..cut], &self.below[cut + 1..]));
+        let dir = uppers.open_below(folder)?;
+        let at = dir.at(name);
         match at.stat()? {
             Some(stat) => fs.set_mode(at, mode(&stat)),
             None => Ok(()),
@@ -185,12 +186,14 @@ fn noted(at: Entry<'_>) -> Result<Vec<Closed>, Error> {
     lines.map(|line| parsed(line).ok_or_else(|| damaged(at).into())).collect()
 }
 
-/// U3: a name of at least a number, and one in that.
+/// U3: an upper, which has a number, or a name in one.
 fn parsed(line: &[u8]) -> Option<Closed> {
     let Note { at, mode } = serde_json::from_slice(line).ok()?;
     let mode = u32::from_str_radix(&mode, 8).ok().filter(|mode| *mode <= 0o7777)?;
     let good = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !part.contains(&0);
-    (at.contains(&b'/') && at.split(|b| *b == b'/').all(good)).then_some(Closed { below: at, mode })
+    let mut parts = at.split(|b| *b == b'/');
+    let is_upper = parts.next().is_some_and(|k| !k.is_empty() && k.iter().all(u8::is_ascii_digit));
+    (is_upper && parts.all(good)).then_some(Closed { below: at, mode })
 }
 
 fn damaged(at: Entry<'_>) -> session::Error {
@@ -205,7 +208,9 @@ mod tests {
     fn a_note_leads_below_the_uppers_or_is_damage() {
         for (line, good) in [
             (&br#"{"at":"0/a/b","mode":"0200"}"#[..], true),
-            (br#"{"at":"0","mode":"0200"}"#, false),
+            (br#"{"at":"0","mode":"0200"}"#, true),
+            (br#"{"at":"modes","mode":"0200"}"#, false),
+            (br#"{"at":"","mode":"0200"}"#, false),
             (br#"{"at":"../a","mode":"0200"}"#, false),
             (br#"{"at":"0/../../a","mode":"0200"}"#, false),
             (br#"{"at":"/etc/passwd","mode":"0200"}"#, false),
