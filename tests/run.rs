@@ -1630,6 +1630,32 @@ fn show_has_the_table_of_what_was_held_where() {
 }
 
 #[test]
+fn a_place_that_is_passed_has_one_row_and_is_no_reason_to_refuse_a_run() {
+    each(|desk| {
+        let rows = |path: &str| -> Vec<serde_json::Value> {
+            let shown = desk.recant("show last --json").ok().json();
+            let coverage = shown["run"]["coverage"].as_array().unwrap().clone();
+            coverage.into_iter().filter(|row| row["path"] == path).map(|row| row["how"].clone()).collect()
+        };
+        desk.held("--pass /dev/shm", "echo x > x").run().ok();
+        assert_eq!(rows("/dev/shm"), ["passed"]);
+        desk.held("", "echo x > x").run().ok();
+        assert_eq!(rows("/dev/shm"), ["private"]);
+        if !desk.other() {
+            return;
+        }
+        // In a folder of somebody else's that anybody may write to.
+        let theirs = tempfile::Builder::new().prefix("recant-far-").tempdir_in("/var/tmp").unwrap();
+        std::fs::set_permissions(theirs.path(), std::os::unix::fs::PermissionsExt::from_mode(0o1777)).unwrap();
+        let mine = theirs.path().join("mine");
+        std::fs::create_dir(&mine).unwrap();
+        std::os::unix::fs::chown(&mine, Some(USER), Some(USER)).unwrap();
+        desk.held("--pass .", "echo real > real").cwd(&mine).run().ok();
+        assert_eq!(std::fs::read_to_string(mine.join("real")).unwrap(), "real\n");
+    });
+}
+
+#[test]
 fn what_is_written_in_a_scratch_place_is_dropped_at_the_end_and_counted() {
     each(|desk| {
         let before = desk.made("mkdir -p build/deep old; echo o > build/o; echo k > old/k; echo f > file");
