@@ -1988,6 +1988,26 @@ fn a_run_that_goes_on_leaves_what_was_held_durable_at_every_moment() {
 }
 
 #[test]
+fn a_folder_that_was_renamed_and_renamed_back_is_as_it_was_with_the_mounts_in_it() {
+    if !is_root() || !has("unshare") {
+        return eprintln!("skipped: mounting needs root");
+    }
+    let desk = Desk::new(Who::Root);
+    let before = desk.made("mkdir -p d/deep/on; echo old > d/old; echo in > d/deep/in; touch -d 2001-01-01 d/deep d");
+    let script = "set -e; mount -t tmpfs disk d/deep/on; echo real > d/deep/on/there; \
+                  \"$0\" run -n one -- sh -ec 'mv d e; mv e/deep e/d2; echo 1 > e/d2/new; mv e d; mv d/d2 d/deep; cat d/old d/deep/on/there'; \
+                  \"$0\" run --session one -- sh -ec 'cat d/old d/deep/in d/deep/new d/deep/on/there; echo 2 > d/deep/on/made'; \
+                  \"$0\" diff one --name-only; \"$0\" commit one; cat d/deep/new d/deep/on/made; \"$0\" rollback one; ls d/deep/on; umount d/deep/on";
+    let said = desk.world.program("unshare", ["-m", "sh", "-c", script, desk.binary.to_str().unwrap()]).run().ok();
+    let paths = said.stdout().lines().filter(|line| line.contains('/')).map(str::to_owned).collect::<Vec<_>>();
+    assert!(paths.iter().all(|path| path.ends_with("d/deep/new") || path.ends_with("d/deep/on/made")), "{said}");
+    assert!(!said.stderr().contains("can not go along"), "{said}");
+    let plain: Vec<String> = said.stdout().lines().filter(|line| !line.contains([' ', '/'])).map(str::to_owned).collect();
+    assert_eq!(plain, ["old", "real", "old", "in", "1", "real", "1", "2", "there"], "{said}");
+    desk.world.manifest().assert_same(&before, "rolled back");
+}
+
+#[test]
 fn a_mount_that_the_session_hides_is_not_dropped_silently() {
     if !is_root() || !has("unshare") {
         return eprintln!("skipped: mounting needs root");
