@@ -161,7 +161,7 @@ impl Moves for Inward {
     fn next(&mut self) -> Result<Option<Move>, Error> {
         while let Some((change, index, side)) = self.changes.next()? {
             if (self.denied)(&change.path) {
-                let why = "commit.deny in the configuration forbids it; leave it out by naming the paths to commit";
+                let why = "commit.deny in the configuration forbids it; leave it out by naming the other paths";
                 self.refused.push((change.path.to_string(), why.to_owned()));
             } else if let Some(why) = self.aside.why(&change) {
                 self.rest.left.push((change.path, why));

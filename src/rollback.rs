@@ -41,11 +41,12 @@ fn chosen(session: &Session, paths: &[AbsPath], sides: &[Side]) -> Result<Option
     let manifest = Manifest::read(&session.dir)?;
     let rules = Rules {
         may: &|i| sides[i].is_in(),
-        // A folder that the session took away is needed by what lay under it, one that it changed is not.
+        // A folder that the session took away is needed by what lay under it, one that it changed is not, nor one that was gone already.
         needed: &|i| {
             let change = &changes.list[i];
             let is_folder = |object: &Object| object.as_ref().is_some_and(State::is_folder);
-            sides[i].is_in() && is_folder(&change.before.object) && !is_folder(&change.after)
+            let comes_back = manifest.originals.get(&change.path).is_some_and(|original| is_folder(&original.state));
+            sides[i].is_in() && comes_back && !is_folder(&change.after)
         },
         lies: &|i| manifest.originals.get(&changes.list[i].path).and_then(Original::place),
     };

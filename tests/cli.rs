@@ -445,6 +445,21 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
 }
 
 #[test]
+fn the_defaults_are_the_same_without_a_file_with_an_empty_one_and_without_home() {
+    let mut world = World::new();
+    let rows = |world: &World| world.recant("config --jsonl").ok().json_lines();
+    let minor = |rows: &[serde_json::Value]| rows.iter().find(|row| row["key"] == "commit.minor").unwrap()["value"].clone();
+    let without = rows(&world);
+    let cache = world.root().join("home/.cache");
+    assert_eq!(minor(&without)[0], cache.to_str().unwrap());
+    world.config("");
+    assert_eq!(rows(&world), without);
+    // The home of the user database, then.
+    world.unset("HOME").unset("XDG_CONFIG_HOME");
+    assert_eq!(minor(&rows(&world)).as_array().unwrap().len(), 5);
+}
+
+#[test]
 fn settings_that_are_wrong_stop_every_verb_but_help() {
     let world = World::new();
     world.config("[checkpoint]\nmax_filez = 3\n");

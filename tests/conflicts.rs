@@ -713,3 +713,54 @@ fn force_is_named_only_where_it_goes_on_and_what_it_overwrote_is_found() {
         assert!(said.stderr().contains("0 paths committed, 1 left") && !said.stderr().contains("rollback"), "{said}");
     }
 }
+
+/// What a commit finds by force becomes the `before` only where that can be true together with what is committed above and below it.
+#[test]
+fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
+    let committed_in_part = |stage: &[&str], first: &[&str]| {
+        let world = World::new();
+        world.write("other", "old").write("d/x", "x").write("d/y", "y");
+        let id = world.begin();
+        world.stage_write(&id, "other", "new");
+        for words in stage {
+            world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+        }
+        for words in first {
+            world.recant(&words.replace("ID", &id)).ok();
+        }
+        (world, id)
+    };
+    // The folder that was to go has gone without recant, with what was in it but for one that recant has.
+    let (world, id) = committed_in_part(&["delete ID d -r"], &["commit ID d/x"]);
+    world.remove("d");
+    world.recant(&format!("commit {id}")).with(3);
+    world.recant(&format!("commit {id} --force")).ok();
+    assert_eq!(world.status(&id), "committed");
+    let said = world.recant(&format!("rollback {id}")).with(3);
+    assert!(said.stderr().contains("d/x: conflict: expected its folder"), "{said}");
+    world.recant(&format!("rollback {id} other")).ok();
+    world.mkdir("d");
+    world.recant(&format!("rollback {id} d/x")).ok();
+    assert_eq!((&*world.read("d/x"), &*world.read("other")), ("x", "old"));
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!((world.status(&id), world.read("d/x")), ("rolled_back".into(), "x".into()));
+
+    // A folder took the place of a file, and is in; what was to lie in it is out, and somebody else's lies there.
+    let (world, id) = committed_in_part(
+        &["delete ID d/x", "mkdir ID d/x", "chmod ID 0755 d/y", "mkdir ID d/x/sub"],
+        &["commit ID", "rollback ID d/x/sub"],
+    );
+    world.write("d/x/sub", "theirs");
+    let said = world.recant(&format!("commit {id} --force")).ok();
+    assert!(said.stderr().contains("d/x/sub --displaced"), "{said}");
+    world.recant(&format!("show {id}")).ok();
+    world.recant("checkpoint verify").ok();
+    assert_eq!(world.call(["cat", &id, "d/x/sub", "--displaced"]).run().ok().stdout(), "theirs");
+    let said = world.recant(&format!("rollback {id}")).with(3);
+    assert!(said.stderr().contains("d/x/sub: conflict: expected nothing"), "{said}");
+    world.recant(&format!("rollback {id} other d/x/sub")).ok();
+    assert_eq!((&*world.read("d/x/sub"), &*world.read("other")), ("theirs", "old"));
+    world.remove("d/x/sub");
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!(world.read("d/x"), "x");
+}

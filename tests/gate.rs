@@ -5,7 +5,7 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use common::World;
@@ -78,6 +78,30 @@ fn an_operation_that_is_told_to_go_is_done() {
     }
     world.call(["rollback", &id]).run().ok();
     before.assert_same(&world.manifest(), "taken back");
+}
+
+#[test]
+fn what_was_committed_since_somebody_named_it_for_pruning_stays() {
+    let (world, id) = scene(None);
+    let before = world.manifest();
+    let mut waiting = Waiting::at_gate(&world, "commit", &id);
+    waiting.say("wait\n");
+    let mut prune = world.call(["session", "prune", &id]).command();
+    let mut prune = prune.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().expect("a program");
+    // It has decided, and waits for the lock that the commit holds.
+    let mut said = String::new();
+    let mut lines = BufReader::new(prune.stderr.take().expect("a pipe"));
+    lines.read_line(&mut said).expect("a line");
+    assert!(said.contains("another recant is at work"), "{said}");
+    waiting.say("go\n");
+    assert_eq!(waiting.end().0, Some(0));
+    lines.read_to_string(&mut said).expect("the rest");
+    let pruned = prune.wait().expect("its end");
+    assert_eq!(pruned.code(), Some(4), "{said}");
+    assert!(said.contains("stays: another recant has changed it meanwhile"), "{said}");
+    world.call(["rollback", &id]).run().ok();
+    before.assert_same(&world.manifest(), "rolled back");
+    world.call(["session", "prune", &id]).run().ok();
 }
 
 #[test]

@@ -245,7 +245,7 @@ impl Model {
         true
     }
 
-    /// The names that are asked for and may move, with the folders that they need; `None` where the session holds none of one.
+    /// The names that are asked for and may move, with the folders that are made for them; `None` where the session holds none of one.
     fn chosen(
         &self,
         paths: &[usize],
@@ -301,17 +301,17 @@ impl Model {
             "commit" => self.chosen(
                 paths,
                 |change| change.side != Side::In,
-                |change| change.side != Side::In && is_folder(change.after.as_ref()),
+                |change| change.side != Side::In && is_folder(change.after.as_ref()) && !is_folder(change.before.as_ref()),
             ),
             "redo" => self.chosen(
                 paths,
                 |change| matches!(change.side, Side::Out | Side::Lost),
-                |change| change.side != Side::In && is_folder(change.after.as_ref()),
+                |change| change.side != Side::In && is_folder(change.after.as_ref()) && !is_folder(change.before.as_ref()),
             ),
             _ => self.chosen(
                 paths,
                 |change| change.side == Side::In,
-                |change| change.side == Side::In && is_folder(change.before.as_ref()),
+                |change| change.side == Side::In && is_folder(change.before.as_ref()) && !is_folder(change.after.as_ref()),
             ),
         };
         let Some(chosen) = chosen else { return End::Is(1) };

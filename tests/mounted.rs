@@ -6,20 +6,14 @@
 mod common;
 #[path = "common/desk.rs"]
 mod desk;
+#[path = "common/mounts.rs"]
+mod mounts;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use desk::{Desk, USER, Who, has, is_root, until};
-
-/// Gives this thread, and what it starts, mounts of its own.
-fn own_mounts() {
-    use rustix::mount::MountPropagationFlags;
-    #[expect(unsafe_code, reason = "no descriptor table is unshared")]
-    // SAFETY: unshare(2) with CLONE_NEWNS alone takes nothing away from this thread but its sharing of working folder and root.
-    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNS) }.unwrap();
-    rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
-}
+use mounts::own_mounts;
 
 fn sh(script: &str) {
     assert!(Command::new("sh").args(["-ec", script]).status().unwrap().success(), "{script}");

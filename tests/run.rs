@@ -14,7 +14,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
-use common::manifest;
+use common::{Said, manifest};
 use desk::{Desk, USER, Who, each, has, is_root, settled, until};
 
 #[test]
@@ -89,6 +89,31 @@ fn what_can_not_be_captured_is_not_started() {
             assert!(said.stderr().contains("sudo recant run"), "{said}");
         }
         assert_eq!(desk.ids().len(), 1, "only the session that was there");
+    });
+}
+
+#[test]
+fn settings_and_a_store_that_can_not_be_meant_keep_a_command_from_being_started_as_all_else_does() {
+    each(|desk| {
+        let tree = desk.world.tree();
+        let all =
+            [&["run", "--", "touch", "made"][..], &["run", "--in", tree.to_str().unwrap(), "--", "touch", "made"], &["shell"]];
+        let not_started = |said: Said, why: &str| {
+            let said = said.with(125);
+            assert!(said.stderr().contains(why) && said.stderr().contains("was not started"), "{said}");
+        };
+        let shell = |words: &[&str]| desk.call(words.iter().copied()).env("SHELL", "/bin/true");
+        for words in all {
+            not_started(shell(words).env("RECANT_STORE", "rel").run(), "RECANT_STORE=rel: the store's path has to be absolute");
+        }
+        desk.world.config("colour = 'never'\n");
+        for words in all {
+            not_started(shell(words).run(), "unknown key \"colour\"");
+        }
+        assert!(!desk.world.exists("made"));
+        let said = desk.recant("run --json -- true").with(125);
+        assert_eq!(said.json_err()["kind"], "refused", "what it was stands in the JSON: {said}");
+        desk.recant("list").with(1);
     });
 }
 
@@ -201,6 +226,85 @@ fn a_second_run_in_a_session_adds_to_the_net_change() {
 }
 
 #[test]
+fn a_session_in_which_a_further_command_was_not_started_is_as_it_was() {
+    each(|desk| {
+        // An ordinary user's files that are closed to their owner are opened up in the session.
+        let before = desk.made("mkdir sub; echo old > a; echo text > text; echo x > x");
+        desk.held("--pass x", "echo new > a; echo k > b; chmod 200 b; exit 3").run().with(3);
+        let id = desk.id();
+        let told = || {
+            let mut shown = desk.recant(&format!("show {id} --json")).ok().json();
+            shown["session"]["changed"].take();
+            let kept = std::fs::read(desk.world.session(&id).join("run.json")).unwrap();
+            let kept: serde_json::Value = serde_json::from_slice(&kept).unwrap();
+            (shown, [kept["argv"].clone(), kept["ending"].clone(), kept["notes"].clone(), kept["coverage"].clone()])
+        };
+        let was = told();
+        let go_on = |folder: &str, words: &[&str]| {
+            let call = desk.call([&["run", "--session", &id][..], words].concat());
+            call.cwd(desk.world.path(folder)).run()
+        };
+        for (status, words) in [(127, &["--", "no-such-program"][..]), (126, &["./text"]), (125, &["--hide", "none", "true"])] {
+            let said = go_on(".", words).with(status);
+            assert_eq!(told(), was, "{said}");
+            let listed = desk.recant("list").ok();
+            assert!(listed.stdout().contains("pending") && !listed.stdout().contains("ended"), "{listed}");
+            assert!(!desk.recant("diff last").ok().stderr().contains("cut off"));
+        }
+        // A place more, whose upper stays, where a set-up that was cut off has left one.
+        let record = std::fs::read(desk.world.session(&id).join("run.json")).unwrap();
+        let record: serde_json::Value = serde_json::from_slice(&record).unwrap();
+        let next = record["places"].as_array().unwrap().iter().map(|place| place["k"].as_u64().unwrap() + 1).max().unwrap();
+        let left = desk.world.session(&id).join(format!("held/upper/{next}"));
+        desk.bare(&desk.world.store(), &format!("mkdir {0}; echo left > {0}/left", left.display()));
+        desk.world.config("[capture]\nalso = ['/usr/share']\n");
+        go_on("sub", &["--", "no-such-program"]).with(127);
+        assert_eq!(told(), was);
+        go_on("sub", &["--", "sh", "-c", "echo c > ../c && cat ../a"]).ok();
+        assert_eq!(desk.paths(&id), ["a", "b", "c"]);
+        if desk.who == Who::User {
+            // Which that user cannot take back.
+            go_on(".", &["--", "chmod", "600", "b"]).ok();
+        }
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!((desk.world.read("a"), desk.world.read("c")), ("new\n".into(), "c\n".into()));
+        desk.recant(&format!("rollback {id}")).ok();
+        desk.world.manifest().assert_same(&before, "rolled back");
+    });
+}
+
+#[test]
+fn what_the_first_run_of_a_session_said_stays_said_in_the_further_ones() {
+    each(|desk| {
+        desk.made("echo old > a; mkdir -p d/in; echo x > d/in/x; echo pp > pp; echo qq > qq");
+        let is_root = desk.who == Who::Root;
+        if is_root {
+            desk.bare(&desk.world.tree(), "mknod d/none c 0 0");
+        }
+        desk.held("--pass pp", "echo new > a; if [ -e d/none ] || [ $(id -u) = 0 ]; then mv d e; fi").run().ok();
+        let id = desk.id();
+        let shown = || desk.recant(&format!("show {id}")).ok().stdout();
+        let real = desk.world.path("pp").display().to_string();
+        let once = |text: &str| {
+            let shown = shown();
+            assert_eq!(shown.matches(text).count(), 1, "{text}: {shown}");
+        };
+        let lost = "a device 0:0, which is nothing in a run";
+        for script in ["true", "echo b > b", "echo c > c"] {
+            let said = desk.held(&format!("--session {id} --pass qq"), script).run().ok();
+            assert!(shown().lines().any(|line| line.starts_with("real") && line.contains(&real)), "{}", shown());
+            once(&format!("{real}: in an earlier run: --pass"));
+            if is_root {
+                once(&format!("in an earlier run: {}: {lost}", desk.world.path("d/none").display()));
+                assert!(!said.stderr().contains(lost), "it is no news: {said}");
+            }
+        }
+        desk.recant(&format!("run --session {id} -- no-such-program")).with(127);
+        once(&format!("{real}: in an earlier run: --pass"));
+    });
+}
+
+#[test]
 fn what_somebody_changed_between_two_runs_of_a_session_is_a_conflict() {
     each(|desk| {
         desk.made("echo one > one; echo two > two; echo equal > equal; mkdir d; echo d > d/d");
@@ -240,7 +344,7 @@ fn what_somebody_removed_or_replaced_between_two_runs_leaves_the_session_readabl
             assert!(said.stderr().contains(&format!("tree/{n}/{conflict}: ")), "{theirs}: {said}");
             desk.world.manifest().assert_same(&changed, theirs);
             desk.recant(&format!("commit {id} --force")).ok();
-            assert_eq!(desk.world.read(&format!("{n}/other")), "other\n", "{theirs}");
+            assert_eq!(desk.world.read(format!("{n}/other")), "other\n", "{theirs}");
             desk.recant(&format!("rollback {id}")).ok();
             desk.world.manifest().assert_same(&changed, theirs);
         }
@@ -361,6 +465,28 @@ fn a_command_that_stopped_itself_goes_on_with_recant() {
 }
 
 #[test]
+fn a_command_that_stops_again_as_soon_as_it_is_continued_with_its_group_stays_stopped() {
+    use std::os::unix::process::CommandExt;
+    const STOPS: u32 = 30;
+    each(|desk| {
+        let script = format!("for n in $(seq {STOPS}); do kill -STOP $$; done; exit 9");
+        let mut command = desk.held("-q", &script).command();
+        let mut child =
+            command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        let is_stopped = || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap();
+            stat.rsplit(") ").next().unwrap().starts_with('T')
+        };
+        for n in 0..STOPS {
+            until(&format!("recant stops with its command, after {n}"), is_stopped);
+            rustix::process::kill_process_group(pid, rustix::process::Signal::CONT).unwrap();
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(9));
+    });
+}
+
+#[test]
 fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the_next_verb() {
     each(|desk| {
         for verb in ["diff", "commit", "show"] {
@@ -424,6 +550,27 @@ fn last_is_a_run_that_was_cut_off_and_no_run_that_is_under_way_or_left_nothing()
         assert!(said.stderr().contains(&format!("last is {newer}")), "{said}");
         assert!(desk.world.exists("newer") && !desk.world.exists("older"), "{said}");
         assert_eq!((desk.status(&older), desk.status(&newer)), ("pending".into(), "committed".into()));
+    });
+}
+
+#[test]
+fn a_session_in_which_a_further_run_is_under_way_is_last_and_no_older_one_is_taken_for_it() {
+    each(|desk| {
+        let before = desk.made("echo old > a");
+        desk.run("echo older > a").ok();
+        desk.run("echo newer > b").ok();
+        let ids = desk.ids();
+        let waiting = desk.start(&format!("--session {}", ids[1]), "echo ready; read go; echo more > c");
+        for (status, words) in [(6, "discard -y last"), (6, "commit last"), (125, "run --session last true"), (1, "diff last")] {
+            let call = desk.recant(words);
+            assert_eq!(call.status, status, "{words}: {call}");
+            assert!(call.stderr().contains(&ids[1]) && !call.stderr().contains(&ids[0]), "{words}: {call}");
+        }
+        assert_eq!(desk.status(&ids[0]), "pending");
+        desk.world.manifest().assert_same(&before, "nothing is done");
+        waiting.go();
+        desk.recant("commit last").ok();
+        assert_eq!((desk.world.read("a"), desk.world.read("c")), ("old\n".into(), "more\n".into()));
     });
 }
 
@@ -1503,6 +1650,8 @@ fn a_command_that_writes_more_than_it_may_is_ended_and_nothing_is_committed() {
         // One that may have ended by itself before anybody looked.
         let said = desk.held("--max-size 10K --commit --json", "head -c 100000 /dev/zero > quick").run();
         let last: serde_json::Value = serde_json::from_str(said.stderr().lines().last().unwrap()).unwrap();
+        // It gets the same status then.
+        said.with(137);
         assert!(last["result"] == "pending" && last["too_much"].as_u64().unwrap() >= 100_000, "{last}");
         let said = desk.held("--max-size 1M", "echo little > little").run().ok();
         assert!(!said.stderr().contains("max-size"), "{said}");

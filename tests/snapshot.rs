@@ -64,6 +64,18 @@ fn series(world: &World) -> PathBuf {
     all[0].clone()
 }
 
+/// Prunes, after a dry run that has to say the same. Gives the bytes that became free.
+fn prune(world: &World, words: &str) -> u64 {
+    let used = || world.recant("snapshot list --all --json").ok().json()["folders"][0]["bytes"].as_u64().expect("bytes");
+    let (before, told) = (used(), world.recant(&format!("snapshot prune {words} --dry-run --json")).ok().json());
+    assert_eq!(used(), before, "nothing is done");
+    let done = world.recant(&format!("snapshot prune {words} --json")).ok().json();
+    assert_eq!((&told["pruned"], &told["bytes"]), (&done["pruned"], &done["bytes"]), "prune {words}");
+    let freed = done["bytes"].as_u64().expect("bytes");
+    assert_eq!(before - used(), freed, "prune {words}");
+    freed
+}
+
 #[test]
 fn a_folder_comes_back_exactly_and_a_rollback_takes_that_back() {
     let world = awkward();
@@ -400,6 +412,15 @@ fn the_project_is_found_upwards() {
     };
     assert_eq!(at("project/src/deep"), world.path("project"));
     assert_eq!(at("plain/sub"), world.path("plain/sub"));
+    // Each verb takes a folder by --dir, too.
+    let dirs = ["project", "plain/sub"].map(|name| world.path(name).to_str().unwrap().to_owned());
+    for (n, dir) in dirs.iter().enumerate() {
+        let words = |verb: &str| world.call(["snapshot", verb, "--dir", dir, "--json"]).cwd(world.path("")).run().ok().json();
+        assert_eq!((words("create")["folder"].as_str(), words("list")["folder"].as_str()), (Some(&**dir), Some(&**dir)));
+        assert_eq!(words("prune")["folder"].as_str(), Some(&**dir));
+        world.call(["snapshot", "create", "--dir", dir, &dirs[1 - n]]).run().with(2);
+    }
+    world.recant("snapshot list --all --dir .").with(2);
     // Never at or above the home folder.
     world.write(world.root().join("home/Makefile"), "").mkdir(world.root().join("home/work/x"));
     assert_eq!(at(world.root().join("home/work/x").to_str().unwrap()), world.root().join("home/work/x"));
@@ -493,12 +514,12 @@ fn content_is_kept_once_and_lives_as_long_as_a_snapshot_needs_it() {
         world.remove(name);
     }
     number(&world, "");
-    world.recant("snapshot prune --number 0").ok();
+    assert!(prune(&world, "--number 0") < 20_000);
     restore(&world, "1").ok();
     assert_eq!((world.bytes("moved").len(), world.bytes("big-copy").len()), (50_000, 500_000));
     restore(&world, "2").ok();
-    let said = world.recant("snapshot prune --number 1").ok();
-    assert!(used() < 60_000, "{said} {}", used());
+    assert!(prune(&world, "--number 1") > 500_000);
+    assert!(used() < 60_000, "{}", used());
 }
 
 #[test]
@@ -527,7 +548,7 @@ fn half_dead_packs_give_their_blocks_back() {
     }
     number(&world, "");
     let state = world.manifest();
-    let freed = world.recant("snapshot prune --number 0 --json").ok().json()["bytes"].as_u64().unwrap();
+    let freed = prune(&world, "--number 0");
     assert!(freed > 1_000_000, "{freed}");
     world.write("f0", "x");
     restore(&world, "1").ok();

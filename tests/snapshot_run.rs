@@ -159,13 +159,21 @@ fn killed_before_any_step_it_leaves_a_committed_session_or_none_and_a_way_back()
 #[test]
 fn without_network_no_connection_leads_out_and_what_stays_open_is_said() {
     desk::each(|desk| {
-        if !can_confine(&World::new()) || !desk::has("bash") {
+        if !can_confine(&World::on(Path::new("/var/tmp"))) || !desk::has("bash") {
             return;
         }
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let ask = format!("exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached; echo x > made");
-        let run = |options: &[&str]| desk.call([&["run", "--in", "."], options, &["--", "bash", "-c", &ask]].concat()).run().ok();
+        // Not in /tmp, where a confined command may write.
+        let store = tempfile::tempdir_in("/var/tmp").expect("a folder");
+        if desk.other() {
+            std::os::unix::fs::chown(store.path(), Some(desk::USER), Some(desk::USER)).expect("another owner");
+        }
+        let run = |options: &[&str]| {
+            let call = desk.call([&["run", "--in", "."], options, &["--", "bash", "-c", &ask]].concat());
+            call.env("RECANT_STORE", store.path()).run().ok()
+        };
         assert!(run(&[]).stdout().contains("reached"), "it is there");
         let said = run(&["--no-network"]);
         assert!(!said.stdout().contains("reached") && said.stderr().contains("which is committed"), "{said}");
@@ -196,6 +204,26 @@ fn what_a_run_on_the_real_tree_cannot_do_is_refused_with_the_reason_and_what_can
         assert!(lines.contains(why) && lines.contains(remedy), "{options}: {said}");
         assert!(!world.exists("made"), "{options}");
     }
+}
+
+#[test]
+fn a_command_that_kills_its_init_ends_with_it_and_what_it_did_is_recorded() {
+    let world = World::on(Path::new("/var/tmp"));
+    world.write("a", "old");
+    if !can_confine(&world) {
+        return;
+    }
+    let before = world.manifest();
+    // A child of it, too, that is nobody's by then.
+    let script =
+        "sleep 20 & echo $! > pids; echo $$ >> pids; kill -9 $PPID; for n in $(seq 200); do echo more >> a; sleep .05; done";
+    let said = world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().with(137);
+    for pid in world.read("pids").lines() {
+        assert!(!Path::new("/proc").join(pid).exists(), "{pid} goes on: {said}");
+    }
+    assert!(said.stderr().contains("which is committed"), "{said}");
+    world.recant("rollback last").ok();
+    before.assert_same(&world.manifest(), "all that it did is taken back");
 }
 
 #[test]
@@ -265,4 +293,32 @@ fn is_exact(world: &World, script: &str) {
     after.assert_same(&world.manifest(), script);
     world.recant("rollback last").ok();
     before.assert_same(&world.manifest(), script);
+}
+
+#[test]
+fn a_store_that_the_command_could_write_to_is_refused_before_it_is_started() {
+    // Not in /tmp, where a confined command may write.
+    let world = World::on(Path::new("/var/tmp"));
+    if !can_confine(&world) {
+        return;
+    }
+    let beside = world.root().join("beside");
+    world.program("mkdir", [&beside]).run().ok();
+    let [beside, tree] = [&beside, &world.tree()].map(|path| path.to_str().expect("plain").to_owned());
+    for (store, pass) in
+        [(format!("{tree}/.st"), None), ("/tmp/recant-no-store/deep".into(), None), (format!("{beside}/st"), Some(&beside))]
+    {
+        let passes = pass.map_or(Vec::new(), |pass| vec!["--pass", pass]);
+        let words = [&["--store", &store, "run", "--in", "."], &passes[..], &["--", "touch", "made"]].concat();
+        let said = world.call(words).run().with(125);
+        assert!(said.stderr().contains("lies where the command may write"), "{said}");
+        assert!(said.stderr().contains("the command was not started"), "{said}");
+        assert!(!world.exists("made") && !Path::new(&store).exists(), "{said}");
+    }
+    // What lies in the store may not be written to either.
+    world.recant("snapshot create").ok();
+    let within = world.store().join("snapshots");
+    let said = world.call(["run", "--in", within.to_str().expect("plain"), "--", "true"]).run().with(125);
+    assert!(said.stderr().contains("lies where the command may write"), "{said}");
+    world.call(["run", "--in", ".", "--pass", &beside, "--", "touch", "made"]).run().ok();
 }

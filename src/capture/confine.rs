@@ -81,6 +81,11 @@ impl Confinement {
         Ok(Self { writable, version, network })
     }
 
+    /// The place that may be written to in which `path`, a real one, lies, or which lies in it.
+    pub fn opens(&self, path: &AbsPath) -> Option<&AbsPath> {
+        self.writable.iter().find(|place| path.is_under(place) || place.is_under(path))
+    }
+
     /// What became of the network, where it was to be closed.
     pub fn network(&self) -> Option<&'static str> {
         match self.network {

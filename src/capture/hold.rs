@@ -13,13 +13,13 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use super::collect::facts::Facts;
-use super::collect::modes;
+use super::collect::modes::{self, Closed};
 use super::collect::{clear_scratch, clear_work, collect, finish};
 use super::command::{Command, Exit};
 use super::error::Error;
 use super::layout::Route;
 use super::memory::{self, Memory};
-use super::plan::Plan;
+use super::plan::{Laid, Plan};
 use super::refused;
 use super::run::{Event, Leaving, run};
 use crate::error::At;
@@ -27,7 +27,7 @@ use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Changes, Sort};
-use crate::session::header::{Counts, Sizes};
+use crate::session::header::{Counts, Header, Sizes};
 use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id};
 use crate::session::store::{Locked, Store};
 use crate::tree::state::State;
@@ -54,7 +54,8 @@ pub struct Held {
 }
 
 /// Runs a command in a session that was just begun, or goes on in one that came from a run and is pending. An error means
-/// that the command was not started; a session that holds nothing is for the caller to remove.
+/// that the command was not started; a session that was just begun is for the caller to remove then, and one that it would have gone on in is
+/// as it was.
 pub fn hold(
     fs: &Fs,
     store: &Store,
@@ -65,43 +66,44 @@ pub fn hold(
     hear: &mut dyn FnMut(Event),
 ) -> Result<Held, Error> {
     let held = session.dir.open_below(b"held").at("open the folder", session.dir.at(b"held"))?;
-    let earlier = session.run()?;
-    let first = earlier.as_ref().map(|run| run.first.unwrap_or(run.started));
-    let (known, hides) = earlier.map(|run| (run.places, run.hides)).unwrap_or_default();
-    plan.refuse_unseen(&known, &session.changes_as_written()?)?;
-    modes::give_back(fs, &held)?; // U2
+    let (earlier, before) = (session.run()?, session.header.clone());
+    let known = earlier.as_ref().map_or(&[][..], |run| &run.places);
+    plan.refuse_unseen(known, &session.changes_as_written()?)?;
     let memory = memory_for(&held, plan.route(), command, session.id().as_str(), hear)?;
-    let laid = plan.lay_out(fs, memory.as_ref().map_or(&held, |memory| &memory.root), &known)?;
+    let laid = plan.lay_out(fs, memory.as_ref().map_or(&held, |memory| &memory.root), known)?;
     let held = match &memory {
         Some(memory) => memory.root.open_below(b"").at("open", "uppers in memory")?,
         None => held,
     };
     let laid = laid.in_memory(memory);
-    let mut record = Run {
-        argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
-        cwd: cwd.clone(),
-        uid: rustix::process::geteuid().as_raw(),
-        started: laid.started(),
-        first,
-        ending: None,
-        boot: boot_id(),
-        places: merged(&known, laid.places()),
-        coverage: laid.coverage().to_vec(),
-        notes: Vec::new(),
-        hides,
-        scratch: laid.scratch().to_vec(),
-        in_memory: laid.memory.is_some(),
-        extra: Default::default(),
-    };
-    begin(fs, session, &record, start_of(&command.argv))?;
+    let mut coverage = laid.coverage().to_vec();
+    let mut record = record_of(command, cwd, &laid, earlier.as_ref());
 
-    let ended = run(&laid, command, &mut |event| {
-        if let Event::Uncovered(path, why) = &event {
-            let rows = record.coverage.iter_mut().filter(|row| row.path == *path);
-            rows.for_each(|row| (row.how, row.why) = (How::Uncovered, Some(why.clone())));
+    let mut closed = Vec::new();
+    let ended = begin(fs, session, &record, start_of(&command.argv)).and_then(|()| {
+        // U2: after that, as whatever cuts it off leaves a session that is collected anew.
+        if earlier.is_some() {
+            closed = modes::give_back(fs, &held)?;
         }
-        hear(event);
-    })?;
+        run(&laid, command, &mut |event| {
+            if let Event::Uncovered(path, why) = &event {
+                let rows = coverage.iter_mut().filter(|row| row.path == *path);
+                rows.for_each(|row| (row.how, row.why) = (How::Uncovered, Some(why.clone())));
+            }
+            hear(event);
+        })
+    });
+    let ended = match (ended, &earlier) {
+        (Ok(ended), _) => ended,
+        (Err(error), None) => return Err(error),
+        (Err(error), Some(earlier)) => {
+            let back = Run { places: record.places, ..earlier.clone() };
+            go_back(fs, session, &held, &back, before, &closed)?;
+            return Err(error);
+        }
+    };
+    record.coverage = coverage.clone();
+    record.keep_of(earlier.as_ref());
     record.ending = Some(match ended.exit {
         Exit::Code(code) => Ending::Exited(code.into()),
         Exit::Signal(signal) => Ending::Signaled(signal),
@@ -109,16 +111,50 @@ pub fn hold(
     record.started = ended.started;
     let refused = match ended.exit {
         Exit::Code(0) | Exit::Signal(_) => Vec::new(),
-        Exit::Code(_) => refused::reasons(laid.route(), cwd, &command.argv, &record.coverage),
+        Exit::Code(_) => refused::reasons(laid.route(), cwd, &command.argv, &coverage),
     };
     let collected = collect_ran(fs, store, session, &mut record, ended.leaving, laid.memory.is_some(), &held);
     match collected {
-        Ok((sorts, dropped)) => {
-            let (coverage, warnings, changes) = (record.coverage, record.notes, sorts.values().sum());
+        Ok(Ran { sorts, dropped, warnings }) => {
+            let changes = sorts.values().sum();
             Ok(Held { exit: ended.exit, changes, sorts, coverage, warnings, refused, dropped, too_much: ended.too_much })
         }
         Err(why) => Err(uncollected(session, Some(ended.exit), why, laid.memory.is_some())),
     }
+}
+
+/// What is to be known of a run that begins.
+fn record_of(command: &Command, cwd: &AbsPath, laid: &Laid, earlier: Option<&Run>) -> Run {
+    let mut record = Run {
+        argv: command.argv.iter().map(|arg| Arg(arg.as_bytes().to_vec())).collect(),
+        cwd: cwd.clone(),
+        uid: rustix::process::geteuid().as_raw(),
+        started: laid.started(),
+        first: earlier.map(Run::first),
+        ending: None,
+        boot: boot_id(),
+        places: merged(earlier.map_or(&[], |run| &run.places), laid.places()),
+        coverage: laid.coverage().to_vec(),
+        notes: Vec::new(),
+        hides: earlier.map(|run| run.hides.clone()).unwrap_or_default(),
+        scratch: laid.scratch().to_vec(),
+        in_memory: laid.memory.is_some(),
+        extra: Default::default(),
+    };
+    record.keep_of(earlier);
+    record
+}
+
+/// The command was not started: the session is as the run before has left it. What the set-up made stays known, as a further run finds it
+/// there: uppers, and fresh copies of mounted files.
+fn go_back(fs: &Fs, session: &mut Locked, held: &Dir, back: &Run, before: Header, closed: &[Closed]) -> Result<(), Error> {
+    modes::open_again(fs, held, closed)?;
+    clear_work(fs, held, &back.places)?;
+    if !closed.is_empty() {
+        // A header that makes it pending must not be there while its content is closed (U2).
+        fs.sync_fs(&session.dir).at("sync", session.dir.path().display())?;
+    }
+    Ok(session.keep_run(fs, back, before)?)
 }
 
 /// Notes that a command runs in the session. What it holds already is durable: so are the files that are replaced for this then (D1).
@@ -149,7 +185,15 @@ fn memory_for(
     Ok(Some(memory::make(limit, tag)?))
 }
 
-/// How many changes of each sort there are now, and how many were dropped.
+/// What was collected of a run that has ended.
+struct Ran {
+    /// How many changes of each sort there are now.
+    sorts: BTreeMap<Sort, u64>,
+    /// How many were dropped.
+    dropped: u64,
+    warnings: Vec<String>,
+}
+
 fn collect_ran(
     fs: &Fs,
     store: &Store,
@@ -158,19 +202,18 @@ fn collect_ran(
     leaving: Leaving,
     in_memory: bool,
     held: &Dir,
-) -> Result<(BTreeMap<Sort, u64>, u64), Error> {
+) -> Result<Ran, Error> {
     let known = session.changes_as_written()?;
     let mut collected = finish(fs, leaving, &facts(held, record, store, &known))?;
     if in_memory {
         collected.warnings.extend(memory::carry(fs, session, held, record, &mut collected.changes)?);
     }
-    record.notes.append(&mut collected.warnings);
+    record.note(&collected.warnings);
     record.hides = std::mem::take(&mut collected.hides);
-    let dropped = collected.dropped;
     let mut sorts = BTreeMap::new();
     collected.changes.list.iter().for_each(|change| *sorts.entry(change.sort()).or_insert(0) += 1);
     keep(fs, session, record, &collected.changes, false)?;
-    Ok((sorts, dropped))
+    Ok(Ran { sorts, dropped: collected.dropped, warnings: collected.warnings })
 }
 
 /// From here on the command has run: whatever fails, the session stays, and is collected by the next verb that names it.
@@ -184,7 +227,7 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Change
         places: &record.places,
         store: &store.path,
         started: record.started,
-        first: record.first.unwrap_or(record.started),
+        first: record.first(),
         known,
         hides: &record.hides,
         scratch: &record.scratch,
@@ -222,7 +265,7 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     let mut collected = collect(&facts, fs)?;
     clear_scratch(fs, &facts, &collected)?;
     clear_work(fs, &held, &record.places)?;
-    record.notes.append(&mut collected.warnings);
+    record.note(&collected.warnings);
     record.hides = std::mem::take(&mut collected.hides);
     match keep(fs, session, &record, &collected.changes, unsynced)? {
         0 if session.header.uncollected => keep_nothing(fs, session, unsynced),

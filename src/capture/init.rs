@@ -11,6 +11,7 @@ use super::command::Network;
 use super::descriptors::{self, Inherited};
 use super::error::Error;
 use super::ground::Ground;
+use super::orphans::{self, TakingIn};
 use super::space;
 use super::sys::{self, Signals, Waited};
 use super::words::{Failed, Word, say};
@@ -71,38 +72,81 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
         confinement.enforce().map_err(failed)?;
     }
     wait_for_tick(orders.ready_after);
-    let mut command = Some(start(orders, recant)?);
-    loop {
-        loop {
-            match sys::wait_any(false) {
-                Waited::Exited(pid, status) if Some(pid) == command => {
-                    command = None;
-                    say(recant, &Word::Exited(status));
-                }
-                Waited::Killed(pid, signal) if Some(pid) == command => {
-                    command = None;
-                    say(recant, &Word::Killed(signal));
-                }
-                Waited::Stopped(pid, _) if Some(pid) == command => say(recant, &Word::Stopped),
-                Waited::Exited(..) | Waited::Killed(..) | Waited::Stopped(..) => {}
-                Waited::Nothing => break,
-                Waited::NoChild => {
-                    say(recant, &Word::Alone);
-                    return Ok(());
-                }
-            }
-        }
+    let mut tended = Tended { recant, command: Some(start(orders, recant)?), stops: 0, stopped: false };
+    while tended.reap() {
         let mut ready = [PollFd::new(&signals, PollFlags::IN), PollFd::new(recant, PollFlags::IN)];
         let _interrupted = poll(&mut ready, None);
         if !ready[1].revents().is_empty() {
-            // H2: recant is gone, or wants the rest ended.
-            end_all(orders.own_pids);
+            // H2: recant is gone, or wants the rest ended. The end of pid 1 ends all in its PID namespace.
+            if !orders.own_pids {
+                orphans::end_all();
+            }
             return Ok(());
         }
         while let Some(signal) = sys::next_signal(signals.as_fd()) {
-            if let (true, Some(command)) = (signal.forwarded, command) {
-                sys::kill(command, signal.number);
+            if let Some(number) = signal.forwarded {
+                tended.pass_on(signal.number, number);
             }
+        }
+    }
+    say(recant, &Word::Alone);
+    Ok(())
+}
+
+/// The command, and what recant was told of it.
+///
+/// ```text
+///        stops: told with its number
+/// runs --------------------------------> stopped
+///      <--------------------------------
+///        continued, by whom ever; by recant for this very stop alone
+/// ```
+struct Tended<'a> {
+    recant: &'a UnixStream,
+    /// Until it has ended.
+    command: Option<i32>,
+    /// How often it has stopped.
+    stops: u16,
+    /// Whether it stands so.
+    stopped: bool,
+}
+
+impl Tended<'_> {
+    /// Takes note of what became of the children. Whether there are any.
+    fn reap(&mut self) -> bool {
+        loop {
+            match sys::wait_any(false) {
+                Waited::Exited(pid, status) if Some(pid) == self.command => {
+                    self.command = None;
+                    say(self.recant, &Word::Exited(status));
+                }
+                Waited::Killed(pid, signal) if Some(pid) == self.command => {
+                    self.command = None;
+                    say(self.recant, &Word::Killed(signal));
+                }
+                Waited::Stopped(pid, _) if Some(pid) == self.command => {
+                    (self.stops, self.stopped) = (self.stops.wrapping_add(1), true);
+                    say(self.recant, &Word::Stopped(self.stops));
+                }
+                Waited::Continued(pid) if Some(pid) == self.command => self.stopped = false,
+                Waited::Exited(..) | Waited::Killed(..) | Waited::Stopped(..) | Waited::Continued(_) => {}
+                Waited::Nothing => return true,
+                Waited::NoChild => return false,
+            }
+        }
+    }
+
+    /// Passes a signal on. recant was continued after the stop of that number: a command that has left it since, with its group, may have
+    /// stopped again on purpose.
+    fn pass_on(&mut self, signal: i32, number: u16) {
+        if signal == libc::SIGCONT {
+            self.reap();
+            if !self.stopped || self.stops != number {
+                return;
+            }
+        }
+        if let Some(command) = self.command {
+            sys::kill(command, signal);
         }
     }
 }
@@ -129,8 +173,8 @@ fn die_with_recant(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word>
         let death = Some(rustix::process::Signal::KILL);
         rustix::process::set_parent_process_death_signal(death).at("die with recant", "prctl").map_err(failed)?;
     } else {
-        let own = Some(rustix::process::getpid());
-        rustix::process::set_child_subreaper(own).at("take in orphans", "prctl").map_err(failed)?;
+        // For as long as it lives.
+        std::mem::forget(TakingIn::begin().at("take in orphans", "prctl").map_err(failed)?);
     }
     let mut ready = [PollFd::new(recant, PollFlags::IN)];
     let _none = poll(&mut ready, Some(&rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 }));
@@ -181,35 +225,4 @@ fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
     orders.mask.set();
     let error = sys::exec(orders.argv, orders.env);
     say(recant, &Word::NoExec(error.raw_os_error().unwrap_or(libc::EIO)));
-}
-
-/// Ends all that is left of the run. The end of pid 1 does it in a PID namespace; else each child is killed, whose own
-/// children become ours, until there are none.
-fn end_all(own_pids: bool) {
-    if own_pids {
-        return;
-    }
-    let own = std::process::id();
-    loop {
-        for child in children_of(own) {
-            sys::kill(child, libc::SIGKILL);
-        }
-        if sys::wait_any(true) == Waited::NoChild {
-            return;
-        }
-    }
-}
-
-/// The children of a process, from /proc.
-pub(super) fn children_of(parent: u32) -> Vec<i32> {
-    let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let pids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter(|pid| {
-        let Ok(stat) = std::fs::read(format!("/proc/{pid}/stat")) else { return false };
-        // "pid (name) state ppid …": the name may hold anything, so from its last bracket on. proc_pid_stat(5)
-        let after = stat.iter().rposition(|b| *b == b')').map_or(0, |at| at + 1);
-        let text = String::from_utf8_lossy(&stat[after..]).into_owned();
-        text.split_whitespace().nth(1).and_then(|word| word.parse().ok()) == Some(parent)
-    })
-    .collect()
 }

@@ -52,7 +52,7 @@ impl<'a> Meter<'a> {
         self.max
     }
 
-    /// What the uppers hold, in bytes of blocks; of a mounted file, by how much it has grown.
+    /// What the uppers hold, in bytes of blocks; of a mounted file, by how much it has grown. An open file without a name is not seen.
     pub fn written(&self) -> u64 {
         let of_the_command = |layer: &Layer| {
             let copied = layer.file.as_ref().map_or(0, |(_, bytes)| *bytes);

@@ -162,6 +162,10 @@ impl Plan {
                     }
                 }
             } else if earlier.is_none() {
+                // A set-up that came to nothing may have left one of that number.
+                if !known.is_empty() {
+                    fs.remove_all(upper).at("clear the upper folder", upper)?;
+                }
                 fs.mkdir(upper, 0o700).at("make the upper folder", upper)?;
                 match self.dress(fs, upper, &target.path) {
                     // It went, or its disk died, and nobody asked for it: what is there then is read-only.

@@ -21,6 +21,7 @@ use super::error::{Error, remedy};
 use super::ground::Ground;
 use super::init::{self, Orders};
 use super::limit::{self, Meter};
+use super::orphans::{self, TakingIn};
 use super::plan::Laid;
 use super::sys::{self, New, Signals};
 use super::terminal::Terminal;
@@ -196,6 +197,10 @@ impl Running<'_> {
     fn attempt(&mut self, orders: &Orders<'_>) -> Result<Option<(Exit, Leaving)>, Error> {
         let user = self.ground.is_user_s();
         let (ours, theirs) = UnixStream::pair().at("make a socket for", "the init")?;
+        let taking_in = match orders.own_pids {
+            true => None,
+            false => Some(TakingIn::begin().at("take in orphans", "prctl")?),
+        };
         let new = New { user, pid: orders.own_pids, network: self.command.network == Network::None };
         let forked = if self.ground.laid().is_some() { sys::fork_into(new) } else { sys::fork() };
         let forked = forked.map_err(|source| {
@@ -215,6 +220,10 @@ impl Running<'_> {
             return Ok(Some((exit, leaving)));
         }
         leaving.wait()?;
+        if taking_in.is_some() {
+            // H3: the init was killed, or had nothing to end.
+            orphans::end_all();
+        }
         match outcome {
             Outcome::Alone(exit) | Outcome::Exit(exit) => Ok(Some((exit, Leaving(None)))),
             Outcome::NoProc => Ok(None),
@@ -264,12 +273,13 @@ impl Running<'_> {
                 Some(Word::NoExec(errno)) => outcome = Some(Outcome::NoExec(errno)),
                 // Stopped by itself, not with the group: recant stops too, so that the shell sees it. What went on meanwhile was
                 // stopped by the terminal, recant with it.
-                Some(Word::Stopped) if went_on => {}
-                Some(Word::Stopped) => {
+                Some(Word::Stopped(_)) if went_on => {}
+                Some(Word::Stopped(stop)) => {
                     sys::kill(std::process::id().cast_signed(), libc::SIGSTOP);
-                    // Here it was continued: alone by who knows of recant's process only, or with the group. A command of that group that has
-                    // stopped again since is continued once more.
-                    sys::forward(init, libc::SIGCONT);
+                    // Here it was continued: alone by who knows of recant's process only, or with the group. What continued it tells of no
+                    // later stop; and it is passed on for this one, which the command may have left with the group.
+                    self.pass_on(init, &words, phase);
+                    sys::forward(init, libc::SIGCONT, stop);
                 }
                 Some(Word::Alone) => {
                     outcome = outcome.map(Outcome::alone);
@@ -315,6 +325,11 @@ impl Running<'_> {
             let mut ready = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(words.socket(), PollFlags::IN)];
             let _interrupted = poll(&mut ready, limit.as_ref());
         }
+        self.pass_on(init, words, phase)
+    }
+
+    /// Passes on the signals that have come. Whether this process was continued.
+    fn pass_on(&self, init: i32, words: &Words, phase: Phase) -> bool {
         let mut went_on = false;
         while let Some(signal) = sys::next_signal(self.signals) {
             went_on |= signal.number == libc::SIGCONT;
@@ -322,7 +337,7 @@ impl Running<'_> {
             let asks = signal.by_process || phase == Phase::Waits && ENDING.contains(&signal.number);
             match phase {
                 _ if signal.number == libc::SIGCONT || !asks => {}
-                Phase::Runs => sys::forward(init, signal.number),
+                Phase::Runs => sys::forward(init, signal.number, 0),
                 // With the command gone, what waits for its children is ended, and they with it.
                 Phase::Ended | Phase::Waits => end_rest(words),
             }
@@ -365,7 +380,7 @@ fn end_rest(words: &Words) {
 
 /// The names of the processes that the init still waits for.
 fn names_of_children(init: i32) -> Vec<String> {
-    let children = init::children_of(init.cast_unsigned());
+    let children = orphans::children_of(init.cast_unsigned());
     let name = |pid| std::fs::read(format!("/proc/{pid}/comm")).ok().map(|name| Shown(name.trim_ascii_end()).to_string());
     children.into_iter().filter_map(name).collect()
 }

@@ -197,12 +197,12 @@ pub(super) struct Signal {
     pub number: i32,
     /// A process asked for it by kill(2): not the terminal, not the kernel.
     pub by_process: bool,
-    /// It carries [`FORWARD`]: recant passes it on.
-    pub forwarded: bool,
+    /// recant passes it on: the number that it gave it.
+    pub forwarded: Option<u16>,
 }
 
-/// The value of a signal that recant passes to its init: "recant" in ASCII, as far as an int takes it.
-const FORWARD: libc::c_int = 0x7263_6e74;
+/// The upper half of the value of a signal that recant passes to its init: "rc" in ASCII. The lower one is the number.
+const FORWARD: u16 = 0x7263;
 
 /// The next signal from a [`Signals::descriptor`]; `None` where there is none now.
 pub(super) fn next_signal(from: BorrowedFd<'_>) -> Option<Signal> {
@@ -216,13 +216,16 @@ pub(super) fn next_signal(from: BorrowedFd<'_>) -> Option<Signal> {
     }
     let number = came.ssi_signo.cast_signed();
     let by_process = matches!(came.ssi_code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
-    let forwarded = came.ssi_code == libc::SI_QUEUE && came.ssi_int == FORWARD;
+    let value = came.ssi_int.cast_unsigned().to_be_bytes();
+    let is_ours = came.ssi_code == libc::SI_QUEUE && value[..2] == FORWARD.to_be_bytes();
+    let forwarded = is_ours.then_some(u16::from_be_bytes([value[2], value[3]]));
     Some(Signal { number, by_process, forwarded })
 }
 
-/// Passes a signal on to recant's init.
-pub(super) fn forward(pid: i32, signal: i32) {
-    let value = libc::sigval { sival_ptr: std::ptr::without_provenance_mut(FORWARD.cast_unsigned() as usize) };
+/// Passes a signal on to recant's init, with a number that means something for SIGCONT.
+pub(super) fn forward(pid: i32, signal: i32, number: u16) {
+    let value = u32::from(FORWARD) << 16 | u32::from(number);
+    let value = libc::sigval { sival_ptr: std::ptr::without_provenance_mut(value as usize) };
     // SAFETY: sigqueue(3) takes numbers; a pid that is gone is an error that nobody needs.
     unsafe { libc::sigqueue(pid, signal, value) };
 }
@@ -278,15 +281,17 @@ pub(super) enum Waited {
     Killed(i32, i32),
     /// It was stopped by this signal.
     Stopped(i32, i32),
+    /// It was continued after that.
+    Continued(i32),
     /// Nothing to tell now.
     Nothing,
     /// There is no child.
     NoChild,
 }
 
-/// Asks for any child's change, `WUNTRACED`; waits for one if `wait`.
+/// Asks for any child's change, stops and continuations among them; waits for one if `wait`.
 pub(super) fn wait_any(wait: bool) -> Waited {
-    let flags = libc::WUNTRACED | if wait { 0 } else { libc::WNOHANG };
+    let flags = libc::WUNTRACED | libc::WCONTINUED | if wait { 0 } else { libc::WNOHANG };
     let mut status = 0;
     loop {
         // SAFETY: waitpid(2) writes one int.
@@ -297,6 +302,7 @@ pub(super) fn wait_any(wait: bool) -> Waited {
             -1 => Waited::NoChild,
             pid if libc::WIFEXITED(status) => Waited::Exited(pid, libc::WEXITSTATUS(status)),
             pid if libc::WIFSIGNALED(status) => Waited::Killed(pid, libc::WTERMSIG(status)),
+            pid if libc::WIFCONTINUED(status) => Waited::Continued(pid),
             pid => Waited::Stopped(pid, libc::WSTOPSIG(status)),
         };
     }

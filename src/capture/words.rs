@@ -20,8 +20,8 @@ pub(super) enum Word {
     Ready,
     /// exec(3) failed with this error number.
     NoExec(i32),
-    /// The command stopped itself.
-    Stopped,
+    /// The command has stopped: the how manieth stop it is.
+    Stopped(u16),
     /// The command exited with this status; children of it may be left.
     Exited(i32),
     /// A signal ended the command.

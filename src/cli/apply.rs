@@ -25,6 +25,7 @@ use crate::session::change::Changes;
 use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Store};
+use crate::snapshot::restore;
 
 /// `{"schema":1,"session":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"left":[…],"notes":[…],"kept_bytes":n,"displaced":[…]}`.
 #[derive(Serialize)]
@@ -91,6 +92,42 @@ struct Act<'a> {
     ask: &'a Ask<'a>,
     /// Seconds after which it is taken back unless somebody confirms it.
     within: Option<i64>,
+}
+
+/// What messages speak of.
+#[derive(Clone, Copy)]
+enum Subject<'a> {
+    /// A session, and what is done with it.
+    Session(Verb, &'a Id),
+    /// A snapshot's restore: nobody has asked for the session that it is done by, which goes where it comes to nothing.
+    Restore(&'a Restoring<'a>),
+}
+
+/// Which snapshot of which folder is restored.
+pub struct Restoring<'a> {
+    /// Its number.
+    pub n: u64,
+    /// The folder.
+    pub folder: &'a AbsPath,
+}
+
+impl Subject<'_> {
+    /// For sentences: cannot …
+    fn infinitive(self) -> String {
+        match self {
+            Subject::Session(verb, id) => format!("{} {id}", verb.infinitive()),
+            Subject::Restore(Restoring { n, folder }) => format!("restore snapshot {n} of {folder}"),
+        }
+    }
+
+    /// What to do about conflicts. Under --force there are none left over which it goes on.
+    fn remedy(self, forcible: bool) -> String {
+        let force = if forcible { "; --force goes on and keeps what it finds" } else { "" };
+        match self {
+            Subject::Session(_, id) => format!("look with recant diff {}{force}", id.tail()),
+            Subject::Restore(_) => format!("try again when nobody writes there{force}"),
+        }
+    }
 }
 
 /// What asks for the job, once the session is locked and the paths are known.
@@ -233,16 +270,24 @@ pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, args: &args:
 }
 
 /// Commits the session of a snapshot's restore.
-pub fn commit_restore(call: &Call, store: &Store, session: &mut Locked, force: bool) -> Result<(Report, Ended), Problem> {
+pub fn commit_restore(
+    call: &Call,
+    store: &Store,
+    session: &mut Locked,
+    of: &Restoring<'_>,
+    force: bool,
+) -> Result<(Report, Ended), Problem> {
     let ask = ask_commit(call, config::OnLimit::Full, force, false)?;
-    carry_out_in(
-        call,
-        store,
-        session,
-        &[],
-        Effect::Apply,
-        &Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask, within: None },
-    )
+    let act = Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask, within: None };
+    carry_out_of(call, store, session, &[], Effect::Apply, &act, Subject::Restore(of))
+}
+
+/// What committing it would do, of a session that was filled to ask.
+pub fn would_restore(call: &Call, store: &Store, session: &mut Locked, of: &Restoring<'_>) -> Result<(Report, Ended), Problem> {
+    let commit = ask_commit(call, config::OnLimit::Full, false, true)?;
+    let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| commit(session, paths, aside).map(restore::unheld);
+    let act = Act { verb: Verb::Commit, minor: Minor::Stops, ask: &ask, within: None };
+    carry_out_of(call, store, session, &[], Effect::Print, &act, Subject::Restore(of))
 }
 
 fn carry_out_in(
@@ -252,6 +297,19 @@ fn carry_out_in(
     paths: &[AbsPath],
     effect: Effect<'_>,
     act: &Act<'_>,
+) -> Result<(Report, Ended), Problem> {
+    let id = session.id().clone();
+    carry_out_of(call, store, session, paths, effect, act, Subject::Session(act.verb, &id))
+}
+
+fn carry_out_of(
+    call: &Call,
+    store: &Store,
+    session: &mut Locked,
+    paths: &[AbsPath],
+    effect: Effect<'_>,
+    act: &Act<'_>,
+    subject: Subject<'_>,
 ) -> Result<(Report, Ended), Problem> {
     // Two operations of one store could undo each other.
     let _lock = if matches!(effect, Effect::Print) { None } else { Some(call.store_lock(store)?) };
@@ -273,7 +331,7 @@ fn carry_out_in(
         if let engine::Error::Conflicts(conflicts) = &mut error {
             engine::conflict::attribute(store, &id, conflicts);
         }
-        refused(act.verb, &id, error)
+        refused(subject, &id, error)
     })?;
     let ended = if report.left.is_empty() && !report.uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) };
     Ok((report, ended))
@@ -309,7 +367,7 @@ fn to_look_at<'c>(call: &'c Call, key: &str) -> Result<(&'c Store, Locked), Prob
 }
 
 /// An error with all the paths that stand against it, a line each.
-fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
+fn refused(subject: Subject<'_>, id: &Id, error: engine::Error) -> Problem {
     let mut problem = Problem::from_failure(&error);
     let cause = match &error {
         engine::Error::Undone { why } => why,
@@ -317,10 +375,8 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
     };
     let (rows, what): (Vec<Against>, &str) = match cause {
         engine::Error::Conflicts(conflicts) => {
-            // Under --force there are none left over which it goes on.
-            let force = if conflicts.iter().all(|c| c.forcible) { "; --force goes on and keeps what it finds" } else { "" };
-            let look = || format!("look with recant diff {}{force}", id.tail());
-            problem.remedy = problem.remedy.or_else(|| Some(look()));
+            let forcible = conflicts.iter().all(|c| c.forcible);
+            problem.remedy = problem.remedy.or_else(|| Some(subject.remedy(forcible)));
             (conflicts.iter().map(|c| Against { path: c.path.to_string(), why: c.why() }).collect(), "conflicts")
         }
         engine::Error::Refused(rows) => (against(rows), "paths that stand against it"),
@@ -331,13 +387,14 @@ fn refused(verb: Verb, id: &Id, error: engine::Error) -> Problem {
         engine::Error::Damaged(rows) => (against(rows), "paths whose content is damaged in the store"),
         _ => (Vec::new(), ""),
     };
+    let done = subject.infinitive();
     problem.message = match &rows[..] {
         [] => {
             let why = problem.message.strip_prefix(&*format!("session {id}: ")).unwrap_or(&problem.message);
-            format!("cannot {} {id}: {why}", verb.infinitive())
+            format!("cannot {done}: {why}")
         }
-        [one] => format!("cannot {} {id}: {}: {}", verb.infinitive(), one.path, one.why),
-        many => format!("cannot {} {id}: {} {what}", verb.infinitive(), many.len()),
+        [one] => format!("cannot {done}: {}: {}", one.path, one.why),
+        many => format!("cannot {done}: {} {what}", many.len()),
     };
     if rows.len() > 1 {
         problem.paths = rows.into();

@@ -45,7 +45,7 @@ pub fn collect(call: &Call, store: &Store, locked: &mut Locked) -> Result<(), Pr
 }
 
 /// The newest session that has a change. A run that was cut off is collected first: else an older session would be taken for what was
-/// done last. One that is under way counts when it has ended.
+/// done last. A first run that is under way counts when it has ended; a further one goes on in a session that is there, which is meant.
 pub fn newest(call: &Call, store: &Store) -> Result<Id, Problem> {
     let mut without = Vec::new();
     loop {
@@ -54,6 +54,8 @@ pub fn newest(call: &Call, store: &Store) -> Result<Id, Problem> {
             return Ok(header.id);
         }
         let mut locked = match store.lock_session(&call.fs, &header.id) {
+            // It is for the verb to say what it cannot do now, and not to take an older session for it.
+            Err(crate::session::Error::Busy { .. }) if header.counts.changes > 0 => return Ok(header.id),
             Err(crate::session::Error::Busy { .. }) => {
                 call.out.note(format_args!("a run of session {} is under way: it is not meant by 'last' yet", header.id));
                 without.push(header.id);

@@ -109,7 +109,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         Ok(found) => found,
         // These two need no settings, and are run where none are right yet.
         Err(_) if matches!(cli.verb, Verb::Completions(_) | Verb::Man(_)) => place::nowhere(),
-        Err(problem) => return finish(&early(Color::Auto), Err(problem), Effects::None),
+        Err(problem) => {
+            let out = early(Color::Auto);
+            return finish(&out, not_begun(&out, &cli.verb, problem), Effects::None);
+        }
     };
     let color = match global.color {
         Some(color) => color.into(),
@@ -170,6 +173,14 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) | Verb::Far(_) => true,
     };
     if only_reads { Effects::None } else { Effects::Some }
+}
+
+/// What stood against a verb before it began: of one that runs a command, that this was not started.
+fn not_begun(out: &Out, verb: &Verb, problem: Problem) -> Result<Ended, Problem> {
+    match verb {
+        Verb::Run(_) | Verb::Shell(_) => Ok(run::not_started(out, problem)),
+        _ => Err(problem),
+    }
 }
 
 /// Whether a verb that only reads tells of what is in the store; `status` tells of all by itself.
@@ -268,13 +279,8 @@ impl Call {
             let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
             return Err(Problem::refused(message).remedy("let the run end first, then commit or roll back outside"));
         }
-        if effects(&verb) == Effects::Some
-            && !matches!(&verb, Verb::Confirm(args) if args.watch)
-            && crate::capture::inside::inside().is_none()
-        {
-            overdue::take_back_overdue(self)?;
-        } else if is_of_store(&verb) {
-            overdue::say_all_unreadable(self)?;
+        if let Err(problem) = self.before(&verb) {
+            return not_begun(&self.out, &verb, self.with_remedy(problem));
         }
         match verb {
             Verb::Run(args) if !args.inside.is_empty() => snapshot_run::run_in(self, &args),
@@ -328,6 +334,19 @@ impl Call {
             // Before there was a call.
             Verb::Far(args) => Ok(far::far(&args)),
         }
+    }
+
+    /// What comes before a verb begins: what waited for a word that did not come is taken back, or said to be unreadable.
+    fn before(&self, verb: &Verb) -> Result<(), Problem> {
+        if effects(verb) == Effects::Some
+            && !matches!(verb, Verb::Confirm(args) if args.watch)
+            && crate::capture::inside::inside().is_none()
+        {
+            overdue::take_back_overdue(self)?;
+        } else if is_of_store(verb) {
+            overdue::say_all_unreadable(self)?;
+        }
+        Ok(())
     }
 
     fn with_remedy(&self, problem: Problem) -> Problem {

@@ -37,7 +37,7 @@ pub fn settings() -> Result<(Config, Place), Problem> {
 
 /// What is in force where no settings can be read.
 pub fn nowhere() -> (Config, Place) {
-    (Config::defaults(None), Place { path: PathBuf::new(), from: From::Default })
+    (Config::defaults(None, dirs::home_dir().as_deref()), Place { path: PathBuf::new(), from: From::Default })
 }
 
 impl Place {

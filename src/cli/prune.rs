@@ -132,8 +132,9 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
         }
         return say(call, target, &done);
     }
+    let mut asked = Vec::new();
     if !args.ids.is_empty() {
-        ask(call, store, target, &chosen(store)?)?;
+        asked = ask(call, store, target, &chosen(store)?)?;
         for remains in garbled(args, target, store)? {
             call.confirm(&format!("Prune session {}, which is damaged, with all that is in it?", remains.id))?;
         }
@@ -162,6 +163,10 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
         }
         if refuse_prune(store, &session.header, target.what).is_err() {
             done.skipped.push(Skipped { id: header.id, why: "it waits to be confirmed" });
+            continue;
+        }
+        if !args.ids.is_empty() && !asked.contains(&(header.id.clone(), Worth::of(store, &session.header)?)) {
+            done.skipped.push(Skipped { id: header.id, why: "another recant has changed it meanwhile: look again" });
             continue;
         }
         let header = session.header.clone();
@@ -295,24 +300,39 @@ fn by_conditions(call: &Call, args: &args::Prune, target: &Target, store: &Store
     Ok(prune::choose(&prunable, which, crate::fs::now(), target.size).into_iter().cloned().collect())
 }
 
-/// Before what is held, or kept for a rollback, goes for good.
-fn ask(call: &Call, store: &Store, target: &Target, headers: &[Header]) -> Result<(), Problem> {
-    let ids = |wanted: &dyn Fn(&Header) -> bool| -> Vec<String> {
-        headers.iter().filter(|header| wanted(header)).map(|header| header.id.to_string()).collect()
+/// What somebody could still want of a session.
+#[derive(PartialEq, Eq)]
+struct Worth {
+    needed: bool,
+    awaited: bool,
+    overwritten: bool,
+}
+
+impl Worth {
+    fn of(store: &Store, header: &Header) -> Result<Self, Problem> {
+        let overwritten = keeps_overwritten(store, header)?;
+        Ok(Self { needed: prune::is_needed(header), awaited: is_awaited(header), overwritten })
+    }
+}
+
+/// Before what is held, or kept for a rollback, goes for good. Gives what was asked about.
+fn ask(call: &Call, store: &Store, target: &Target, headers: &[Header]) -> Result<Vec<(Id, Worth)>, Problem> {
+    let worth = |header: &Header| Ok((header.id.clone(), Worth::of(store, header)?));
+    let asked = headers.iter().map(worth).collect::<Result<Vec<_>, Problem>>()?;
+    let ids = |wanted: &dyn Fn(&Worth) -> bool| -> Vec<String> {
+        asked.iter().filter(|(_, worth)| wanted(worth)).map(|(id, _)| id.to_string()).collect()
     };
-    let (needed, awaited) = (ids(&prune::is_needed), ids(&is_awaited));
+    let (needed, awaited) = (ids(&|worth| worth.needed), ids(&|worth| worth.awaited));
     if !needed.is_empty() {
         call.confirm(&format!("Prune {} {}, which then cannot be rolled back?", target.what, needed.join(", ")))?;
     }
     if !awaited.is_empty() && target.what == "session" {
         call.confirm(&format!("Prune session {}, with all that is held?", awaited.join(", ")))?;
     }
-    for header in headers {
-        if keeps_overwritten(store, header)? {
-            call.confirm(&format!("Prune {} {}, with what --force overwrote?", target.what, header.id))?;
-        }
+    for id in ids(&|worth| worth.overwritten) {
+        call.confirm(&format!("Prune {} {id}, with what --force overwrote?", target.what))?;
     }
-    Ok(())
+    Ok(asked)
 }
 
 fn say(call: &Call, target: &Target, done: &Whole) -> Result<Ended, Problem> {

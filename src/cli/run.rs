@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::args;
+use super::out::Out;
 use super::problem::Problem;
 use super::{Call, Ended, apply, collect, hints, place, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
@@ -84,19 +85,18 @@ fn outcome(call: &Call, attempted: Result<Ended, NotHeld>) -> Result<Ended, Prob
     match attempted {
         Ok(ended) => Ok(ended),
         Err(NotHeld { problem, ran: true }) => Err(*problem),
-        Err(NotHeld { problem, ran: false }) => Ok(not_started(call, *problem)),
+        Err(NotHeld { problem, ran: false }) => Ok(not_started(&call.out, call.with_remedy(*problem))),
     }
 }
 
 /// A script must be able to tell recant's own failure from the command's status: whatever stood against it before the command
 /// was there gives 125 (docs/ARCHITECTURE.md, A run). What it was is said, and stands in the JSON.
-pub fn not_started(call: &Call, mut problem: Problem) -> Ended {
+pub fn not_started(out: &Out, mut problem: Problem) -> Ended {
     if !problem.state.as_ref().is_some_and(|state| state.contains("not started")) {
         let rest = problem.state.map(|state| format!("; {state}")).unwrap_or_default();
         problem.state = Some(format!("the command was not started{rest}"));
     }
-    let problem = call.with_remedy(problem);
-    call.out.problem(&problem);
+    out.problem(&problem);
     Ended::With(match problem.kind {
         kind @ (Kind::NotFound | Kind::NotExecutable) => kind,
         _ => Kind::NoCapture,
@@ -386,10 +386,10 @@ fn pending(call: &Call, store: &Store, key: &str) -> Result<Locked, Problem> {
 
 /// What becomes of the session, and what is said of it.
 fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args::Run) -> Result<(&'static str, Ended), Problem> {
-    let exit = match held.exit {
-        Exit::Code(code) => code,
-        Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
-    };
+    let exit = status_of(held.exit);
+    // One that had written too much and ended well before anybody saw it gets the status of one that was ended for it: what was
+    // asked for with success is not done.
+    let ended = Ended::Command(if exit == 0 && held.too_much.is_some() { status_of(Exit::Signal(libc::SIGKILL)) } else { exit });
     // Standard output is the command's: what a commit prints goes to standard error.
     call.out.divert();
     call.out.changes.set(Some(held.changes));
@@ -414,11 +414,11 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
             gone = true;
         }
         note(format!("no file change{}", told(exit)));
-        ("nothing", Ended::Command(exit))
+        ("nothing", ended)
     } else if args.discard {
         prune::discard(&call.fs, &mut session)?;
         note(format!("{} dropped{}", text::count(held.changes, "change"), told(exit)));
-        ("discarded", Ended::Command(exit))
+        ("discarded", ended)
     } else if args.commit && exit == 0 && held.too_much.is_none() {
         match apply::commit_run(call, store, &mut session, args) {
             Ok((report, ended)) => {
@@ -435,7 +435,7 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
         note(format!("{} held in session {id}{}", summary(held), told(exit)));
         let tail = id.tail();
         note(format!("recant diff {tail}    recant commit {tail}    recant discard {tail}"));
-        ("pending", Ended::Command(exit))
+        ("pending", ended)
     };
     if is_text && held.changes > 0 {
         hints::beyond_files(call, held, network(args));
@@ -453,6 +453,14 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
         call.out.document(&RunDocument { session, result, ending, changes, beyond_files, warnings, refused, dropped, too_much });
     }
     Ok((result, ended))
+}
+
+/// As a shell has it.
+pub fn status_of(exit: Exit) -> u8 {
+    match exit {
+        Exit::Code(code) => code,
+        Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
+    }
 }
 
 fn told(exit: u8) -> String {

@@ -127,7 +127,7 @@ struct RulesRow<'a> {
 
 /// Takes a snapshot.
 pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
-    let folder = folder(args.dir.as_deref())?;
+    let folder = folder(args.of.named())?;
     if let Some(label) = &args.label {
         check_name(label).map_err(|why| Problem::refused(format!("{label:?} can be no label: {why}")))?;
     }
@@ -263,7 +263,7 @@ pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
     if args.all {
         return list_folders(call);
     }
-    let folder = folder(args.dir.as_deref())?;
+    let folder = folder(args.of.named())?;
     let series = match call.store()? {
         Some(store) => Series::open(store, &folder)?,
         None => None,

@@ -22,7 +22,7 @@ struct Whole<'a> {
 
 /// Removes old snapshots.
 pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
-    let (_, series) = snapshot::series(call, args.dir.as_deref())?;
+    let (_, series) = snapshot::series(call, args.of.named())?;
     let which = which(call, args);
     let pruned = if args.dry_run {
         prune::would(&series, &prune::choose(&series, &which)?)?

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::apply::Restoring;
 use super::args::SnapshotRestore;
 use super::begun::{filled, take_away};
 use super::fold::{Line, fold};
@@ -57,30 +58,30 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     narrow(args, &series, n, &paths, &mut compared)?;
     let rows = rows(&series, &compared)?;
     let left = left(&series, &compared)?;
-    if args.dry_run {
-        say(call, args, &series, n, None, &rows, &left);
-        return Ok(ended(&left));
-    }
-    ask(call, args, &rows)?;
     if compared.differences.is_empty() {
         say(call, args, &series, n, None, &rows, &left);
         return Ok(ended(&left));
     }
-    let command = format!("snapshot restore {n} {}", series.folder);
+    if args.dry_run {
+        let report = would(call, store, &series, n, &compared)?;
+        let left = and_of(left, &report);
+        say(call, args, &series, n, None, &rows, &left);
+        return Ok(ended(&left));
+    }
+    ask(call, args, &rows)?;
+    let command = command(&series, n);
     let mut writing_out = None;
     let fill = |session: &mut Locked| restore::fill(&call.fs, &series, &compared, session).map(|writing| writing_out = writing);
     let mut session = filled(call, store, None, command, fill)?;
     let id = session.id().clone();
-    let done = apply::commit_restore(call, store, &mut session, args.force);
+    let done = apply::commit_restore(call, store, &mut session, &Restoring { n, folder: &series.folder }, args.force);
     drop(writing_out);
     let only = paths.iter().map(|path| whole(&series.folder, path)).collect::<Result<_, _>>()?;
     note_in_log(call, store, log::Restore { folder: series.folder.clone(), snapshot: n, only }, &session, &done)?;
     let (report, _) = match done {
         Ok(done) => done,
         Err(mut problem) => {
-            if matches!(problem.kind, Kind::Damaged) {
-                say_whose_content(&mut problem, &series, n);
-            }
+            say_whose(&mut problem, &series, n);
             // Nothing was changed: what it would have put is in the snapshot still. Where the engine is stuck the session stays.
             if !matches!(problem.kind, Kind::Stuck) {
                 take_away(call, store, session);
@@ -88,8 +89,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
             return Err(problem);
         }
     };
-    let mut left = left;
-    left.extend(report.left.iter().map(|(path, why)| Left { path: path.clone(), why: why.clone() }));
+    let left = and_of(left, &report);
     if args.no_backup {
         drop_checkpoint(&call.fs, &mut session)?;
     }
@@ -98,8 +98,35 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     Ok(ended(&left))
 }
 
+fn command(series: &Series, n: u64) -> String {
+    format!("snapshot restore {n} {}", series.folder)
+}
+
+/// What the engine would do, or what stands against it: asked as by a restore, of a session that holds no content and goes again.
+fn would(call: &Call, store: &Store, series: &Series, n: u64, compared: &Compared) -> Result<Report, Problem> {
+    let fill = |session: &mut Locked| restore::fill_to_ask(&call.fs, series, compared, session);
+    let mut session = filled(call, store, None, command(series, n), fill)?;
+    let done = apply::would_restore(call, store, &mut session, &Restoring { n, folder: &series.folder });
+    take_away(call, store, session);
+    let (report, _) = done.map_err(|mut problem| {
+        say_whose(&mut problem, series, n);
+        problem
+    })?;
+    report.notes.iter().for_each(|note| call.out.warn(note));
+    Ok(report)
+}
+
+/// What the comparison and the engine leave.
+fn and_of(mut left: Vec<Left>, report: &Report) -> Vec<Left> {
+    left.extend(report.left.iter().map(|(path, why)| Left { path: path.clone(), why: why.clone() }));
+    left
+}
+
 /// The content of large files is digested by the engine alone: it speaks of a session that is gone by then.
-fn say_whose_content(problem: &mut Problem, series: &Series, n: u64) {
+fn say_whose(problem: &mut Problem, series: &Series, n: u64) {
+    if !matches!(problem.kind, Kind::Damaged) {
+        return;
+    }
     let path = problem.path.clone().unwrap_or_else(|| series.folder.to_string());
     problem.message = format!("cannot restore snapshot {n}: the content that it keeps of {path} is damaged");
     problem.remedy = Some("the other snapshots are not touched by this; recant snapshot prune can drop this one".into());

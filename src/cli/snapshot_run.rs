@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use super::args::Run;
 use super::begun::filled;
 use super::problem::Problem;
-use super::run::{RunDocument, not_started};
+use super::run::{RunDocument, not_started, status_of};
 use super::snapshot::{folder, retain};
 use super::{Call, Ended, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
@@ -39,7 +39,7 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
     let begun = begin(call, args);
     let (store, watched, confinement) = match begun {
         Ok(begun) => begun,
-        Err(problem) => return Ok(not_started(call, problem)),
+        Err(problem) => return Ok(not_started(&call.out, call.with_remedy(problem))),
     };
     let command = Command {
         argv: args.command.clone(),
@@ -56,12 +56,9 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
     let exit = match run_on(Ground::Confined(&confinement), &command, &mut hear) {
         Ok(ended) => ended.exit,
         Err(error @ (NotRun::NotFound { .. } | NotRun::NotExecutable { .. })) => return Err(error.into()),
-        Err(error) => return Ok(not_started(call, error.into())),
+        Err(error) => return Ok(not_started(&call.out, call.with_remedy(error.into()))),
     };
-    let status = match exit {
-        Exit::Code(code) => code,
-        Exit::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
-    };
+    let status = status_of(exit);
     let session = collect(call, &store, &watched, args).map_err(|problem| with_way_back(problem, &watched))?;
     call.out.divert();
     let ending = match exit {
@@ -136,6 +133,7 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     folders.dedup_by(|later, kept| later.is_under(kept));
     let dirs: Vec<_> = folders.iter().map(|folder| folder.as_path().to_path_buf()).collect();
     let confinement = Confinement::make(&dirs, &args.pass, network(args))?;
+    refuse_open_store(&call.store_path()?, &confinement)?;
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
     let mut watched = Vec::new();
@@ -160,6 +158,13 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
         call.out.detail(format_args!("not denied: {what}"));
     }
     Ok((store, watched, confinement))
+}
+
+/// What is kept for the way back has to be out of the command's reach: Landlock takes nothing out of a folder that may be written to.
+fn refuse_open_store(store: &AbsPath, confinement: &Confinement) -> Result<(), Problem> {
+    let Some(place) = confinement.opens(store) else { return Ok(()) };
+    let problem = Problem::refused(format!("the store, {store}, lies where the command may write: {place}")).path(store);
+    Err(problem.remedy("use another store: --store DIR, RECANT_STORE"))
 }
 
 fn take(

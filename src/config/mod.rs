@@ -240,20 +240,20 @@ pub struct Config {
 }
 
 impl Config {
-    /// What is in force without a file.
-    pub fn defaults(file: Option<PathBuf>) -> Self {
+    /// What is in force without a file: what is with an empty one. `home` is what `~/` in the defaults stands for.
+    pub fn defaults(file: Option<PathBuf>, home: Option<&Path>) -> Self {
         let name = file.as_deref().unwrap_or(Path::new("config.toml")).to_path_buf();
         // No key is read from an empty text, and only what is read can be wrong: `tests::without_a_file_the_defaults_hold`.
-        let none = Self::from_text("", &name, None).expect("an empty file has nothing wrong in it");
+        let none = Self::from_text("", &name, home).expect("an empty file has nothing wrong in it");
         Self { file, found: false, ..none }
     }
 
     /// Reads `file`; a missing one is as good as an empty one. `home` is what `~/` in a path stands for.
     pub fn read(file: Option<PathBuf>, home: Option<&Path>) -> Result<Self, Error> {
-        let Some(path) = file else { return Ok(Self::defaults(None)) };
+        let Some(path) = file else { return Ok(Self::defaults(None, home)) };
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::defaults(Some(path))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::defaults(Some(path), home)),
             Err(error) => return Err(error).at("read the settings", path.display()).map_err(Error::from),
         };
         Self::from_text(&text, &path, home)
@@ -288,10 +288,21 @@ mod tests {
 
     #[test]
     fn without_a_file_the_defaults_hold() {
-        let config = Config::defaults(None);
+        let config = Config::defaults(None, None);
         assert_eq!((config.max_files.value, config.max_size.value, config.warn_size.value), (100, 50 << 20, 5 << 30));
         assert_eq!((config.on_limit.value, config.color.value), (OnLimit::Full, Color::Auto));
         assert!(!config.found && config.max_files.from == From::Default);
+    }
+
+    #[test]
+    fn a_missing_file_no_file_and_an_empty_one_leave_the_same_in_force() {
+        for home in [None, Some(Path::new("/home/u"))] {
+            let empty = Config::from_text("", Path::new("/none/c.toml"), home).unwrap();
+            assert_eq!(empty.minor.value.iter().any(|glob| glob == "/home/u/.cache"), home.is_some(), "{:?}", empty.minor);
+            let missing = Config::read(Some("/none/c.toml".into()), home).unwrap();
+            assert_eq!(missing, Config { found: false, ..empty.clone() });
+            assert_eq!(Config::read(None, home).unwrap(), Config { found: false, file: None, ..empty });
+        }
     }
 
     #[test]

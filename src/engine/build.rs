@@ -15,14 +15,15 @@ use super::step::{Act, FolderTime, RootRecord};
 use crate::checkpoint::limits::{Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::error::At;
-use crate::fs::dir::{Dir, Stat};
+use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::path::AbsPath;
+use crate::session::change::misfits;
 use crate::session::header::Header;
 use crate::session::run::boot_id;
 use crate::session::store::Session;
 use crate::tree::digest::Digest;
 use crate::tree::look;
-use crate::tree::state::What;
+use crate::tree::state::{State, What};
 
 impl Draft<'_> {
     /// The whole plan.
@@ -38,6 +39,9 @@ impl Draft<'_> {
         let folders = self.worked_in(&items)?;
         let opened = self.open_up(&folders, &mut items)?;
         let mut names = Names::new(self.session, self.verb, generation)?;
+        if self.verb == Verb::Commit {
+            unfit(self.session, &mut items, generation)?;
+        }
         for item in items.iter_mut().filter(|item| item.carries()) {
             self.find_places(item, &mut names)?;
         }
@@ -196,7 +200,12 @@ impl Draft<'_> {
     ) -> Result<Vec<RootRecord>, Error> {
         let mut records: BTreeMap<AbsPath, RootRecord> = BTreeMap::new();
         let stays = |item: &&Item| matches!(item.act, Act::SetMeta | Act::WriteInPlace);
-        let in_place: Vec<AbsPath> = items.iter().filter(|item| stays(item)).filter_map(|item| item.path.parent()).collect();
+        // A folder that is itself mounted is the root of what its metadata lies on.
+        let lies_in = |item: &Item| {
+            let is_root = item.planning.mounted && item.was_folder();
+            if is_root { Some(item.path.clone()) } else { item.path.parent() }
+        };
+        let in_place: Vec<AbsPath> = items.iter().filter(|item| stays(item)).filter_map(lies_in).collect();
         for path in folders.keys().chain(times.iter().map(|time| &time.path)).chain(&in_place) {
             let root = self.reach.roots.root_of(path).at("find the mount of", path)?;
             if records.contains_key(&root.mount.point) {
@@ -256,6 +265,37 @@ impl Draft<'_> {
     }
 }
 
+/// What a commit finds by force becomes the `before`, unless that cannot be true together with the others' (something that is committed
+/// lies above or below it): a redo that is forced keeps it beside, and so does this.
+fn unfit(session: &Session, items: &mut [Item], generation: u64) -> Result<(), Error> {
+    if !items.iter().any(Item::teaches) {
+        return Ok(());
+    }
+    let mut rows = Vec::new();
+    let mut changes = session.read_changes()?;
+    while let Some(change) = changes.next()? {
+        rows.push((change.path, change.before.object.as_ref().map(State::sort)));
+    }
+    let known: Vec<Option<Sort>> = rows.iter().map(|(_, before)| *before).collect();
+    for item in items.iter().filter(|item| item.teaches()) {
+        rows[item.index as usize].1 = item.from.as_ref().map(|from| from.state.sort());
+    }
+    let mut by_index: HashMap<usize, &mut Item> = HashMap::new();
+    by_index.extend(items.iter_mut().filter(|item| item.teaches()).map(|item| (item.index as usize, item)));
+    loop {
+        let unfit = misfits(rows.iter().map(|(path, before)| (path, *before)));
+        let unfit: Vec<usize> = unfit.into_iter().flat_map(|(top, below)| [top, below]).collect();
+        let taught: Vec<_> = unfit.into_iter().filter_map(|i| Some((i, by_index.remove(&i)?))).collect();
+        if taught.is_empty() {
+            return Ok(());
+        }
+        for (i, item) in taught {
+            rows[i].1 = known[i];
+            item.kept = Kept::Displaced { generation };
+        }
+    }
+}
+
 /// Bytes of content that a checkpoint takes.
 fn kept_bytes(items: &[Item], verb: Verb) -> u64 {
     let kept = items.iter().filter(|item| verb.inward() && matches!(item.kept, Kept::Blob { .. }));
@@ -308,6 +348,8 @@ impl Names {
         }
         if self.verb == Verb::Redo && item.forced {
             item.kept = Kept::Displaced { generation: self.generation };
+        }
+        if matches!(item.kept, Kept::Displaced { .. }) {
             return Ok(());
         }
         item.kept = match from.state.what {

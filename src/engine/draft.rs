@@ -220,7 +220,11 @@ impl<'s> Draft<'s> {
                 .binary_search_by(|other| other.path.cmp(&parent))
                 .is_ok_and(|at| self.items[at].moves() && self.items[at].becomes_folder());
             if !comes {
-                self.conflicts.push(Conflict::said(&item.path, "its folder", "none, or a link on the way to it"));
+                self.conflicts.push(Conflict::said(
+                    &item.path,
+                    "its folder",
+                    "none, or a link on the way to it (make it again first)",
+                ));
             }
         }
     }

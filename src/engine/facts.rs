@@ -107,7 +107,8 @@ fn came_back(item: &Item, known: Option<&FolderTime>) -> Option<(AbsPath, Folder
 /// The line of an item.
 fn original(item: &Item, put: Option<Fingerprint>) -> Original {
     let state = item.from.as_ref().map(|from| from.state.clone());
-    Original { n: item.n, path: item.path.clone(), state, kept: item.kept.clone(), put }
+    let kept = if state.is_some() { item.kept.clone() } else { Kept::Nothing };
+    Original { n: item.n, path: item.path.clone(), state, kept, put }
 }
 
 /// What `--force` overwrote has a manifest of its own. Of an inode that stayed it is the metadata.
@@ -178,12 +179,12 @@ fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
 /// `commit --force` takes what it found as the `before`: rollback gives that back. Where the inode stays, its content is
 /// that of the `after` too.
 pub(super) fn write_forced_befores(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
-    if journal.head.verb != Verb::Commit || !journal.items.iter().any(|item| item.forced) {
+    if journal.head.verb != Verb::Commit || !journal.items.iter().any(Item::teaches) {
         return Ok(());
     }
-    let mut forced = journal.items.iter().filter(|item| item.forced).peekable();
+    let mut teaching = journal.items.iter().filter(|item| item.teaches()).peekable();
     let written = session.write_taught(fs, |index, change| {
-        if let Some(item) = forced.next_if(|item| item.index as usize == index) {
+        if let Some(item) = teaching.next_if(|item| item.index as usize == index) {
             (change.before.object, change.before.print) = (item.from.as_ref().map(|from| from.state.clone()), None);
             change.after = item.to.as_ref().map(|to| to.state.clone());
         }

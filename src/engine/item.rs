@@ -127,9 +127,14 @@ impl Item {
         self.moves() || self.act == Act::WriteInPlace
     }
 
-    /// Whether `verb` overwrites something by force that goes under `displaced/`: a commit keeps it as the `before` instead.
+    /// Whether `verb` overwrites something by force that goes under `displaced/`: a commit keeps it as the `before` instead, where it can.
     pub fn displaces(&self, verb: Verb) -> bool {
-        self.forced && verb != Verb::Commit && self.from.is_some()
+        self.forced && self.from.is_some() && !(verb == Verb::Commit && self.teaches())
+    }
+
+    /// Whether what a commit found by force is the `before` from now on.
+    pub fn teaches(&self) -> bool {
+        self.forced && !matches!(self.kept, Kept::Displaced { .. })
     }
 
     /// Whether what is said of where its `to` lies can be believed.
@@ -218,7 +223,7 @@ impl Frame<'_> {
     /// Where what comes off the tree is kept.
     fn home(&self, item: &Item) -> Option<Spot> {
         item.from.as_ref()?;
-        let displaced = item.displaces(self.verb) && self.verb != Verb::Commit;
+        let displaced = item.displaces(self.verb);
         let below = match self.verb {
             Verb::Rollback if displaced => self.displaced(item.n),
             Verb::Rollback => object_name(item.n),

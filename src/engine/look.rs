@@ -167,7 +167,10 @@ impl<'r> Eye<'r> {
         match self.folder(parent) {
             Ok(Some((dir, stat))) => {
                 looked.item.planning.in_folder = true;
-                self.look_in(&dir, &stat, &mv, &mut looked)?;
+                // Where nothing was put and nothing comes, whatever is there is not the session's.
+                if mv.from.is_some() || mv.to.is_some() {
+                    self.look_in(&dir, &stat, &mv, &mut looked)?;
+                }
             }
             Ok(None) => looked.verdict = self.judge_absent(&mv),
             Err((parent, error)) => match error.raw_os_error() {
@@ -354,8 +357,14 @@ impl<'r> Eye<'r> {
         }
     }
 
-    /// Why what is mounted at a path cannot become what is wanted there. It cannot be renamed, nor taken away: a file is written into.
+    /// Why what is mounted at a path cannot become what is wanted there. It cannot be renamed, nor taken away: a file is written into,
+    /// and a folder can have its metadata set.
     fn not_written(&self, stat: &Stat, mv: &Move) -> Option<String> {
+        let mount = self.reach.roots.mounts().iter().rfind(|mount| mount.point == mv.path);
+        let is_read_only = mount.is_some_and(Mount::read_only);
+        if mv.in_place && stat.sort == Sort::Folder && mv.to.as_ref().is_some_and(State::is_folder) {
+            return is_read_only.then(|| "the folder that is mounted there is mounted read-only".into());
+        }
         let is_file = |object: &Object| matches!(object, Some(State { what: What::File { .. }, .. }));
         if stat.sort != Sort::File || !is_file(&mv.to) || mv.uncovered.is_some() {
             let wanted = match &mv.to {
@@ -368,8 +377,7 @@ impl<'r> Eye<'r> {
                 "a {sort} is mounted there, which cannot be {wanted}; umount it, or name the other paths alone"
             ));
         }
-        let mount = self.reach.roots.mounts().iter().rfind(|mount| mount.point == mv.path);
-        if mount.is_some_and(Mount::read_only) {
+        if is_read_only {
             return Some("the file that is mounted there is mounted read-only".into());
         }
         if self.me != 0 && self.me != stat.uid {

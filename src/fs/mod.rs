@@ -367,7 +367,8 @@ impl Fs {
         self.before("fsync", On::One(at))?;
         match at.stat()?.map(|stat| stat.sort) {
             Some(Sort::File) => Ok(rustix::fs::fsync(at.open_file()?)?),
-            Some(Sort::Folder) => match at.open_dir()? {
+            // As with a file, whatever is mounted at the name is what was set in place by it.
+            Some(Sort::Folder) => match at.dir.open_across(at.name)? {
                 dir if dir.readable() => Ok(rustix::fs::fsync(&dir)?),
                 _ => Err(Errno::ACCESS.into()),
             },

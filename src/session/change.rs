@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::fs::dir::Time;
+use crate::fs::dir::{self, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::state::{Fingerprint, Likeness, Object, State, likeness};
 use crate::tree::time;
@@ -208,6 +208,26 @@ pub fn fits_under(above: &mut Vec<Above>, change: &Change) -> Result<(), &'stati
         no_folder_after: !is_folder(&change.after),
     });
     Ok(())
+}
+
+/// Befores that cannot be true together: something was there under what was no folder. Takes paths in path order with what was there,
+/// gives the two by their places in it: the one above, and the one below.
+pub fn misfits<'p>(befores: impl Iterator<Item = (&'p AbsPath, Option<dir::Sort>)>) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut above: Vec<(usize, &AbsPath, Option<dir::Sort>)> = Vec::new();
+    for (i, (path, before)) in befores.enumerate() {
+        while above.last().is_some_and(|(_, top, _)| !path.is_under(top)) {
+            above.pop();
+        }
+        if let Some((top, _, was)) = above.last()
+            && before.is_some()
+            && *was != Some(dir::Sort::Folder)
+        {
+            found.push((*top, i));
+        }
+        above.push((i, path, before));
+    }
+    found
 }
 
 /// Where the content of change `n` lies in the session, once it is held as an object of its own. Always 32 digits: an ext4

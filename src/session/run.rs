@@ -135,7 +135,39 @@ pub struct Run {
     pub extra: Map<String, Value>,
 }
 
+/// What begins a note that an earlier run of the session left, and the reason of a place that was real in one.
+const EARLIER: &str = "in an earlier run: ";
+
 impl Run {
+    /// When the capture of the session's first run began.
+    pub fn first(&self) -> Time {
+        self.first.unwrap_or(self.started)
+    }
+
+    /// Takes over what an earlier run of the session said that stays true whatever this one does: its notes, and which places were real.
+    pub fn keep_of(&mut self, earlier: Option<&Run>) {
+        let Some(earlier) = earlier else { return };
+        let marked = |text: &str| if text.starts_with(EARLIER) { text.to_owned() } else { format!("{EARLIER}{text}") };
+        for note in earlier.notes.iter().map(|note| marked(note)) {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+        for row in earlier.coverage.iter().filter(|row| row.how == How::Passed) {
+            if !self.coverage.iter().any(|now| now.path == row.path && now.how == How::Passed) {
+                let why = marked(row.why.as_deref().unwrap_or("real"));
+                self.coverage.push(Coverage { why: Some(why), ..row.clone() });
+            }
+        }
+        self.coverage.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+
+    /// Notes what was found. What an earlier run said, and is so still, is not said twice.
+    pub fn note(&mut self, found: &[String]) {
+        self.notes.retain(|note| note.strip_prefix(EARLIER).is_none_or(|note| !found.iter().any(|found| found == note)));
+        self.notes.extend(found.iter().filter(|found| !self.notes.contains(found)).cloned().collect::<Vec<_>>());
+    }
+
     /// Whether what it wrote may be there in part: it is of another boot, and had not ended when that did. Its end is noted where all of it is
     /// durable.
     pub fn may_lack(&self) -> bool {

@@ -1,6 +1,6 @@
 //! What differs between a snapshot and the tree, or between two snapshots.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
 
 use super::content::Kept;
@@ -43,8 +43,10 @@ pub struct Difference {
 /// A file with several names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shared {
-    inode: (Dev, u64),
-    names: u32,
+    /// Which.
+    pub inode: (Dev, u64),
+    /// How many.
+    pub names: u32,
 }
 
 impl Difference {
@@ -56,7 +58,8 @@ impl Difference {
         }
     }
 
-    fn leaves_folder(&self) -> bool {
+    /// Whether a folder goes.
+    pub(super) fn leaves_folder(&self) -> bool {
         let is_folder = |object: &There| object.as_ref().is_some_and(State::is_folder);
         is_folder(&self.now) && !is_folder(&self.then)
     }
@@ -228,28 +231,23 @@ impl Comparing<'_> {
             return Ok(());
         }
         if let Some(why) = there.as_ref().and_then(|entry| entry.unread.clone()) {
-            self.done.left.push((path.clone(), format!("not in the snapshot: {why}")));
             if here.is_some() {
                 self.done.kept.push((path.clone(), "it is not in the snapshot"));
             }
-            self.unread = Some(path);
+            self.leave_all(path, &format!("not in the snapshot: {why}"), true);
             return Ok(());
         }
         let object = match here {
             None => None,
             Some(Met::Object(object)) => Some(object),
             Some(Met::Left { path, why }) => {
-                if there.is_some() || why != Why::Rules {
-                    self.done.left.push((path.clone(), why.text().to_owned()));
-                }
                 self.done.kept.push((path.clone(), why.text()));
-                self.unread = Some(path);
+                self.leave_all(path, why.text(), there.is_some() || why != Why::Rules);
                 return Ok(());
             }
             Some(Met::Unlisted { path, why }) => {
-                self.done.left.push((path.clone(), format!("it cannot be looked at: {why}")));
                 self.done.kept.push((path.clone(), "it cannot be looked at"));
-                self.unread = Some(path);
+                self.leave_all(path, &format!("it cannot be looked at: {why}"), true);
                 return Ok(());
             }
         };
@@ -261,6 +259,19 @@ impl Comparing<'_> {
             (there, Some(object)) => self.look(path, there, &object),
             (None, None) => Ok(()),
         }
+    }
+
+    /// What lies here and below is not known on one side. That is said of it, if it `counts`, and in any case of what was named in it.
+    fn leave_all(&mut self, path: AbsPath, why: &str, counts: bool) {
+        let mut left: Vec<AbsPath> = counts.then(|| path.clone()).into_iter().collect();
+        for (found, asked) in self.done.found.iter_mut().zip(self.terms.paths).filter(|(_, asked)| asked.is_under(&path)) {
+            *found = true;
+            if !left.contains(asked) {
+                left.push(asked.clone());
+            }
+        }
+        self.done.left.extend(left.into_iter().map(|path| (path, why.to_owned())));
+        self.unread = Some(path);
     }
 
     fn look(&mut self, path: AbsPath, there: Option<Entry>, object: &Object) -> Result<(), Error> {
@@ -434,9 +445,8 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
     Ok(done)
 }
 
-/// Whether a path is not known on one side.
-fn is_left(left: &[(AbsPath, String)], path: &AbsPath) -> bool {
-    left.iter().any(|(left, _)| path.is_under(left))
+fn ancestors(path: &AbsPath) -> impl Iterator<Item = AbsPath> {
+    std::iter::successors(path.parent(), AbsPath::parent)
 }
 
 fn are_same(a: &Entry, b: &Entry) -> bool {
@@ -462,121 +472,13 @@ impl Compared {
     /// Names that were one file have to be one file again, and others not: also where one of two names goes, as that would stay a
     /// name of the same file in the checkpoint. `equal` are names that are as they were, unless their file has others.
     fn regroup<F: Eq + Hash>(&mut self, then: &Names<AbsPath>, now: &Names<F>, mut equal: BTreeMap<AbsPath, Difference>) {
-        let regrouped = names::regrouped(then, now, |path| !is_left(&self.left, path));
+        let left: HashSet<&AbsPath> = self.left.iter().map(|(path, _)| path).collect();
+        let is_left = |path: &AbsPath| left.contains(path) || ancestors(path).any(|above| left.contains(&above));
+        let regrouped = names::regrouped(then, now, |path| !is_left(path));
         let found = self.differences.iter_mut().filter(|difference| regrouped.contains(&difference.path));
         found.for_each(|difference| difference.regrouped = true);
         let equal = regrouped.iter().filter_map(|path| equal.remove(path));
         self.differences.extend(equal.map(|difference| Difference { regrouped: true, ..difference }));
         self.differences.sort_by(|a, b| a.path.cmp(&b.path));
-    }
-
-    /// Takes out what is not under one of these paths, but for the folders that what is restored needs.
-    pub fn only(&mut self, paths: &[AbsPath]) {
-        let asked = |path: &AbsPath| paths.iter().any(|asked| path.is_under(asked));
-        let made: Vec<AbsPath> =
-            self.differences.iter().filter(|d| asked(&d.path) && d.then.is_some()).map(|d| d.path.clone()).collect();
-        let needed = |d: &Difference| {
-            let becomes_folder = d.then.as_ref().is_some_and(State::is_folder) && !d.now.as_ref().is_some_and(State::is_folder);
-            becomes_folder && made.iter().any(|made| made.is_under(&d.path))
-        };
-        self.differences.retain(|d| asked(&d.path) || needed(d));
-        self.times.retain(|times| asked(&times.path));
-        self.touched.retain(|d| asked(&d.path));
-        self.left.retain(|(path, _)| asked(path));
-    }
-
-    /// Leaves what was created since.
-    pub fn keep_new(&mut self) {
-        let mut kept = Vec::new();
-        self.differences.retain(|d| {
-            let is_new = d.then.is_none();
-            if is_new {
-                kept.push((d.path.clone(), "it was created since"));
-            }
-            !is_new
-        });
-        self.keep(kept);
-    }
-
-    /// What stays is why its folder has another time.
-    fn keep(&mut self, kept: Vec<(AbsPath, &'static str)>) {
-        let folders: HashSet<AbsPath> = kept.iter().filter_map(|(path, _)| path.parent()).collect();
-        self.touched.retain(|d| !folders.contains(&d.path));
-        self.kept.extend(kept);
-    }
-
-    /// Leaves what is not as one of these snapshots has it: somebody has edited it since. `later` are those after the one that is
-    /// restored.
-    pub fn keep_edited(&mut self, series: &Series, later: &[u64]) -> Result<(), Error> {
-        let mut written = vec![false; self.differences.len()];
-        for m in later {
-            let mut there = Merged::open(&series.dir, *m)?;
-            let mut next = there.next()?;
-            for (d, written) in self.differences.iter().zip(&mut written) {
-                while next.as_ref().is_some_and(|entry| entry.path < d.path) {
-                    next = there.next()?;
-                }
-                let entry = next.as_ref().filter(|entry| entry.path == d.path);
-                *written |= match (entry.and_then(|entry| entry.state.as_ref()), &d.now) {
-                    (Some(a), Some(b)) => a.content_likeness(b) == Likeness::Same,
-                    (None, None) => entry.is_none(),
-                    _ => false,
-                };
-            }
-        }
-        let mut written = written.into_iter();
-        let (mut kept, mut left) = (Vec::new(), Vec::new());
-        self.differences.retain(|d| {
-            let go = written.next().unwrap_or(false);
-            if !go {
-                kept.push((d.path.clone(), "somebody has edited it since"));
-                left.push((d.path.clone(), "somebody has edited it since: no later snapshot has it as it is".to_owned()));
-            }
-            go
-        });
-        self.keep(kept);
-        self.left.extend(left);
-        Ok(())
-    }
-
-    /// A file that has names beside those that are to change is to be another one: what is set on it would be theirs too.
-    pub fn part_from_other_names(&mut self) {
-        let mut change: HashMap<(Dev, u64), u32> = HashMap::new();
-        for shared in self.differences.iter().filter_map(|d| d.shared) {
-            *change.entry(shared.inode).or_default() += 1;
-        }
-        for d in &mut self.differences {
-            d.regrouped |= d.shared.is_some_and(|shared| change.get(&shared.inode).is_none_or(|names| *names < shared.names));
-        }
-    }
-
-    /// Leaves the times of folders that are right, and in which no name will change.
-    pub fn only_times_that_change(&mut self) {
-        let touched: HashSet<AbsPath> = self.differences.iter().filter_map(|d| d.path.parent()).collect();
-        self.times.retain(|times| times.then != times.now || touched.contains(&times.path));
-    }
-
-    /// Makes the times of folders differences where there is no other: they are set along with what changes, and nothing does. `may_set`
-    /// tells whose folders' times can be.
-    pub fn times_alone(&mut self, may_set: impl Fn(&State) -> bool) {
-        if self.differences.is_empty() {
-            self.times.clear();
-            self.differences = std::mem::take(&mut self.touched);
-            self.differences.retain(|d| d.now.as_ref().is_some_and(&may_set));
-        }
-    }
-
-    /// A folder that is to go, but holds what stays, stays.
-    pub fn keep_folders(&mut self) {
-        let (kept, left) = (&self.kept, &mut self.left);
-        self.differences.retain(|d| {
-            let held = kept.iter().filter(|_| d.leaves_folder()).find(|(path, _)| *path != d.path && path.is_under(&d.path));
-            if let Some((path, why)) = held {
-                left.push((d.path.clone(), format!("the folder stays, as {path} in it does: {why}")));
-            }
-            held.is_none()
-        });
-        left.sort();
-        left.dedup();
     }
 }

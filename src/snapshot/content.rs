@@ -363,6 +363,17 @@ impl<'a> Kept<'a> {
         }
     }
 
+    /// Reads content, and compares it with its digest.
+    pub fn verify(&mut self, entry: &Entry) -> Result<(), Error> {
+        let Content::Large(file) = self.content(entry)? else { return Ok(()) };
+        let digest = Digest::of_file(&file, entry.size()).at("read the content of", &entry.path)?;
+        if entry.digest() == Some(digest) {
+            return Ok(());
+        }
+        let why = format!("the content of {} is not what was put there", entry.path);
+        Err(Error::Damaged { path: self.dir.at(BLOBS).to_string(), why })
+    }
+
     /// Whether content is there in its length; it is not read.
     pub fn check(&mut self, entry: &Entry) -> Result<(), Error> {
         let size = entry.size();

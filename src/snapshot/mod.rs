@@ -21,6 +21,7 @@ mod digesting;
 pub mod index;
 pub mod manifest;
 mod names;
+mod narrow;
 pub mod place;
 pub mod prune;
 pub mod restore;

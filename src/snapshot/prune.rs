@@ -5,6 +5,8 @@
 //! content that is needed is freed with that.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::io;
 
 use super::Error;
 use super::content::{BLOBS, HALF_MADE, pack_name};
@@ -12,7 +14,8 @@ use super::manifest::{self, At, Reading};
 use super::series::{Locked, Series, Summary};
 use crate::error::At as _;
 use crate::fs::Fs;
-use crate::fs::dir::Time;
+use crate::fs::copy::next_extent;
+use crate::fs::dir::{Dir, Entry, Time};
 use crate::tree::digest::Digest;
 
 /// Which snapshots are to go; the newest never does.
@@ -135,34 +138,126 @@ pub fn used(series: &Series) -> Result<u64, Error> {
 
 /// Removes snapshots, and what only they needed.
 pub fn prune(fs: &Fs, series: &Series, _lock: &Locked, gone: &[u64]) -> Result<Pruned, Error> {
-    let before = used(series)?;
-    let doubt = take_names(fs, series, gone)?;
-    let kept = match doubt {
-        Some(why) => Some(why),
-        None => match needed(series, &BTreeSet::new()) {
-            Ok(needed) => {
-                sweep(fs, series, &needed)?;
-                None
-            }
-            Err(error @ Error::Damaged { .. }) => Some(error.to_string()),
-            Err(error) => return Err(error),
-        },
-    };
-    Ok(Pruned { gone: gone.to_vec(), freed: before.saturating_sub(used(series)?), kept })
+    let plan = Plan::of(series, gone)?;
+    plan.take_names(fs, series)?;
+    let stayed = plan.sweep(fs, series)?;
+    let told = plan.told(gone);
+    Ok(Pruned { freed: told.freed.saturating_sub(stayed), ..told })
 }
 
-/// What pruning would free, nothing done.
+/// What pruning would do, nothing done.
 pub fn would(series: &Series, gone: &[u64]) -> Result<Pruned, Error> {
-    let without: BTreeSet<u64> = gone.iter().copied().collect();
-    let sum = |needed: Needed| needed.values().map(|(bytes, _)| bytes).sum::<u64>();
-    let (all, rest) = match (needed(series, &BTreeSet::new()), needed(series, &without)) {
-        (Ok(all), Ok(rest)) => (sum(all), sum(rest)),
-        (Err(error @ Error::Damaged { .. }), _) | (_, Err(error @ Error::Damaged { .. })) => {
-            return Ok(Pruned { gone: gone.to_vec(), freed: 0, kept: Some(error.to_string()) });
+    Ok(Plan::of(series, gone)?.told(gone))
+}
+
+/// What a prune does, all of it looked up before it does anything: so a dry run says what the prune says.
+struct Plan {
+    names: Vec<Name>,
+    dead: Vec<Dead>,
+    kept: Option<String>,
+}
+
+/// The name of a manifest that goes.
+enum Name {
+    /// With its content.
+    Gone { name: Vec<u8>, bytes: u64 },
+    /// Others are told from it: it loses its own name alone.
+    Based(u64),
+}
+
+/// Content that no manifest names any more.
+enum Dead {
+    Pack { name: Vec<u8>, bytes: u64 },
+    Part { name: Vec<u8>, holes: Vec<Hole> },
+    Blob { name: Vec<u8>, bytes: u64 },
+}
+
+/// A part of a pack, and how much of it takes room.
+struct Hole {
+    from: u64,
+    length: u64,
+    bytes: u64,
+}
+
+impl Plan {
+    fn of(series: &Series, gone: &[u64]) -> Result<Self, Error> {
+        let without: BTreeSet<u64> = gone.iter().copied().collect();
+        let (staying, doubt) = staying(series, &without)?;
+        let is_base = |n: &u64| doubt.is_some() || staying.iter().any(|summary| summary.head.base == Some(*n));
+        let mut names = Vec::new();
+        for n in gone {
+            names.push(if is_base(n) { Name::Based(*n) } else { Name::gone(series, manifest::name(*n))? });
         }
-        (Err(error), _) | (_, Err(error)) => return Err(error),
-    };
-    Ok(Pruned { gone: gone.to_vec(), freed: all - rest, kept: None })
+        for n in series.bases()?.iter().filter(|n| !is_base(n)) {
+            names.push(Name::gone(series, manifest::base_name(*n))?);
+        }
+        let (dead, kept) = match doubt {
+            Some(why) => (Vec::new(), Some(why)),
+            None => match needed(series, &without) {
+                Ok(needed) => (dead(series, &needed)?, None),
+                Err(error @ Error::Damaged { .. }) => (Vec::new(), Some(error.to_string())),
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(Self { names, dead, kept })
+    }
+
+    fn told(&self, gone: &[u64]) -> Pruned {
+        let names = self.names.iter().map(|name| match name {
+            Name::Gone { bytes, .. } => *bytes,
+            Name::Based(_) => 0,
+        });
+        let dead = self.dead.iter().map(|dead| match dead {
+            Dead::Pack { bytes, .. } | Dead::Blob { bytes, .. } => *bytes,
+            Dead::Part { holes, .. } => holes.iter().map(|hole| hole.bytes).sum(),
+        });
+        Pruned { gone: gone.to_vec(), freed: names.chain(dead).sum(), kept: self.kept.clone() }
+    }
+
+    /// The names go, and stay away (I12, N4).
+    fn take_names(&self, fs: &Fs, series: &Series) -> Result<(), Error> {
+        let dir = &series.dir;
+        for name in &self.names {
+            match name {
+                Name::Gone { name, .. } => fs.unlink_if_there(dir.at(name)).at("remove", dir.at(name))?,
+                Name::Based(n) => {
+                    let (name, base) = (manifest::name(*n), manifest::base_name(*n));
+                    fs.rename_over(dir.at(&name), dir.at(&base)).at("rename", dir.at(&name))?;
+                }
+            }
+        }
+        Ok(fs.sync_dir(dir).at("sync", dir.path().display())?)
+    }
+
+    /// Content goes. Gives the bytes that stayed all the same: not every file system gives back a part of a file.
+    fn sweep(&self, fs: &Fs, series: &Series) -> Result<u64, Error> {
+        let blobs = blobs(series)?;
+        let mut stayed = 0;
+        for dead in &self.dead {
+            match dead {
+                Dead::Pack { name, .. } => fs.unlink_if_there(series.dir.at(name)).at("remove", series.dir.at(name))?,
+                Dead::Blob { name, .. } => fs.unlink_if_there(blobs.at(name)).at("remove", blobs.at(name))?,
+                Dead::Part { name, holes } => stayed += punch(fs, series, name, holes)?,
+            }
+        }
+        Ok(stayed)
+    }
+}
+
+impl Name {
+    fn gone(series: &Series, name: Vec<u8>) -> Result<Self, Error> {
+        let bytes = on_disk(series.dir.at(&name))?;
+        Ok(Name::Gone { name, bytes })
+    }
+}
+
+fn on_disk(at: Entry<'_>) -> Result<u64, Error> {
+    Ok(at.stat().at("look at", at)?.map_or(0, |stat| stat.blocks * 512))
+}
+
+fn blobs(series: &Series) -> Result<Dir, Error> {
+    let at = series.dir.at(BLOBS);
+    Ok(at.open_dir().at("open", at)?)
 }
 
 /// The summaries of those that are not to go, and why one of them cannot be read.
@@ -176,28 +271,6 @@ fn staying(series: &Series, gone: &BTreeSet<u64>) -> Result<(Vec<Summary>, Optio
         }
     }
     Ok((found, doubt))
-}
-
-/// The names go, and stay away (I12). A whole one that others are told from loses its name alone. Gives why nothing may be
-/// swept, if something stands against it.
-fn take_names(fs: &Fs, series: &Series, gone: &[u64]) -> Result<Option<String>, Error> {
-    let (staying, doubt) = staying(series, &gone.iter().copied().collect())?;
-    let is_base = |n: &u64| doubt.is_some() || staying.iter().any(|summary| summary.head.base == Some(*n));
-    let dir = &series.dir;
-    for n in gone {
-        let (name, base) = (manifest::name(*n), manifest::base_name(*n));
-        if is_base(n) {
-            fs.rename_over(dir.at(&name), dir.at(&base)).at("rename", dir.at(&name))?;
-        } else {
-            fs.unlink_if_there(dir.at(&name)).at("remove", dir.at(&name))?;
-        }
-    }
-    for n in series.bases()?.iter().filter(|n| !is_base(n)) {
-        let name = manifest::base_name(*n);
-        fs.unlink_if_there(dir.at(&name)).at("remove", dir.at(&name))?;
-    }
-    fs.sync_dir(dir).at("sync", dir.path().display())?;
-    Ok(doubt)
 }
 
 /// What the manifest files name, those of `without` not counted: more than the snapshots need, where a base has what all of
@@ -237,7 +310,8 @@ fn needed(series: &Series, without: &BTreeSet<u64>) -> Result<Needed, Error> {
 /// Holes are worth a call from this many bytes on.
 const BLOCK: u64 = 4096;
 
-fn sweep(fs: &Fs, series: &Series, needed: &Needed) -> Result<(), Error> {
+/// What is not needed, by the files that there are.
+fn dead(series: &Series, needed: &Needed) -> Result<Vec<Dead>, Error> {
     let dir = &series.dir;
     let mut packs: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
     for (piece, (bytes, _)) in needed {
@@ -245,48 +319,79 @@ fn sweep(fs: &Fs, series: &Series, needed: &Needed) -> Result<(), Error> {
             packs.entry(*pack).or_default().push((*offset, *bytes));
         }
     }
+    let mut found = Vec::new();
     for n in series.with_ending(".pack")? {
         let name = pack_name(n);
-        let at = dir.at(&name);
-        match packs.get_mut(&n) {
-            None => fs.unlink_if_there(at).at("remove", at)?,
-            Some(live) => punch(fs, series, &name, live)?,
+        let Some(live) = packs.get_mut(&n) else {
+            let bytes = on_disk(dir.at(&name))?;
+            found.push(Dead::Pack { name, bytes });
+            continue;
+        };
+        let holes = holes(series, &name, live)?;
+        if !holes.is_empty() {
+            found.push(Dead::Part { name, holes });
         }
     }
-    let blobs = dir.at(BLOBS).open_dir().at("open", dir.at(BLOBS))?;
+    let blobs = blobs(series)?;
     for name in blobs.names().at("list", blobs.path().display())? {
         let digest = std::str::from_utf8(&name).ok().and_then(Digest::parse);
         let is_ours = digest.is_some() || name == HALF_MADE;
         if is_ours && !digest.is_some_and(|digest| needed.contains_key(&Piece::Blob(digest))) {
-            fs.unlink_if_there(blobs.at(&name)).at("remove", blobs.at(&name))?;
+            let bytes = on_disk(blobs.at(&name))?;
+            found.push(Dead::Blob { name, bytes });
         }
     }
-    Ok(())
+    Ok(found)
 }
 
-/// Gives back the blocks of a pack between what is needed.
-fn punch(fs: &Fs, series: &Series, name: &[u8], live: &mut [(u64, u64)]) -> Result<(), Error> {
+/// The blocks of a pack between what is needed, those that are holes already left out.
+fn holes(series: &Series, name: &[u8], live: &mut [(u64, u64)]) -> Result<Vec<Hole>, Error> {
     let at = series.dir.at(name);
-    let Some(stat) = at.stat().at("look at", at)? else { return Ok(()) };
+    let Some(stat) = at.stat().at("look at", at)? else { return Ok(Vec::new()) };
     live.sort_unstable();
-    let mut dead = Vec::new();
+    let mut between = Vec::new();
     let mut end = 0_u64;
     for (offset, bytes) in live.iter().copied().chain([(stat.size, 0)]) {
         // Whole blocks alone: the others hold something that is needed.
         let (from, to) = (end.next_multiple_of(BLOCK), offset / BLOCK * BLOCK);
         if from < to {
-            dead.push((from, to - from));
+            between.push((from, to));
         }
         end = end.max(offset.saturating_add(bytes));
     }
-    if dead.is_empty() {
-        return Ok(());
+    if between.is_empty() {
+        return Ok(Vec::new());
     }
-    let file = fs.append(at).at("open", at)?;
-    for (from, length) in dead {
-        if !fs.punch(&file, from, length, series.dir.path()).at("free blocks of", at)? {
-            break;
+    let file = at.open_file().at("open", at)?;
+    let mut holes = Vec::new();
+    for (from, to) in between {
+        let bytes = room_of(&file, from, to).at("look for holes in", at)?;
+        if bytes > 0 {
+            holes.push(Hole { from, length: to - from, bytes });
         }
     }
-    Ok(())
+    Ok(holes)
+}
+
+/// How much of a part of a file takes room.
+fn room_of(file: &File, from: u64, to: u64) -> io::Result<u64> {
+    let (mut at, mut bytes) = (from, 0);
+    while let Some((data, end)) = next_extent(file, at, to)? {
+        // The next stretch may begin behind the part.
+        bytes += end.min(to).saturating_sub(data);
+        at = end;
+    }
+    Ok(bytes)
+}
+
+/// Gives back parts of a pack; how much of them stays.
+fn punch(fs: &Fs, series: &Series, name: &[u8], holes: &[Hole]) -> Result<u64, Error> {
+    let at = series.dir.at(name);
+    let file = fs.append(at).at("open", at)?;
+    for (i, hole) in holes.iter().enumerate() {
+        if !fs.punch(&file, hole.from, hole.length, series.dir.path()).at("free blocks of", at)? {
+            return Ok(holes[i..].iter().map(|hole| hole.bytes).sum());
+        }
+    }
+    Ok(0)
 }

@@ -10,11 +10,14 @@ use super::compare::{Compared, Difference, whole};
 use super::content::{Content, Kept};
 use super::manifest::Entry;
 use super::series::Series;
+use crate::engine;
+use crate::engine::job::{Job, Move, Moves, Rest};
 use crate::error::At as _;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::fs::{Fs, write_all_out};
 use crate::session::change::{Before, Change, Changes, FolderTime, Marks, object_name};
+use crate::session::header::Header;
 use crate::session::store::Locked;
 use crate::tree::state::{State, What};
 
@@ -25,42 +28,83 @@ const MANY: usize = 16;
 /// has as `after`. A failure leaves a session that has no change.
 pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<Option<WritingOut>, Error> {
     let objects = session.dir.open_below(b"held/objects").at("open", session.dir.path().display())?;
-    let mut list = Vec::with_capacity(compared.differences.len());
-    let mut wanted = Vec::new();
-    for (difference, n) in compared.differences.iter().zip(1_u32..) {
-        let change = change(series, difference, n)?;
-        let is_file = matches!(change.after, Some(State { what: What::File { .. }, .. }));
-        if is_file && !change.in_place() {
-            wanted.push(Wanted { difference, n });
-        }
-        list.push(change);
-    }
+    let Filling { changes, wanted } = Filling::of(series, compared)?;
     let held = Held::of(fs, series, &objects, &wanted)?;
-    let folder_times = compared
-        .times
-        .iter()
-        .map(|times| Ok(FolderTime { path: whole(&series.folder, &times.path)?, before: times.now, after: times.then }));
-    let changes = Changes { list, folder_times: folder_times.collect::<Result<_, Error>>()? };
-    let lines = (changes.list.len() + changes.folder_times.len()) as u64;
-    let mut header = session.header.clone();
-    header.lines = lines;
-    header.counts.changes = changes.list.len() as u64;
-    header.sizes.held = held.bytes;
+    let header = header_of(&changes, held.bytes, session);
     if held.files.len() >= MANY {
         // So many objects make the engine sync the file system before its journal counts (docs/ARCHITECTURE.md, Intend): one more before it
         // would be the third of a restore. Until then a power cut may leave files empty, which the header says where it is read from the disk.
         let writing = WritingOut::of(&session.dir);
-        session.rewrite_later(fs, &changes, lines)?;
-        header.unsynced = true;
-        session.save_later(fs, header.clone())?;
-        header.unsynced = false;
+        session.rewrite_later(fs, &changes, header.lines)?;
+        session.save_later(fs, Header { unsynced: true, ..header.clone() })?;
         session.set_header(header);
         return Ok(writing);
     }
     held.sync(fs, &objects)?; // D1: content before the lines that name it
-    session.rewrite(fs, &changes, lines)?;
+    session.rewrite(fs, &changes, header.lines)?;
     session.save(fs, header)?;
     Ok(None)
+}
+
+/// Fills a session by which the engine is asked what it would do, and which goes again: content is compared with its digest where it lies,
+/// and is not held. [`unheld`] makes the job of it.
+pub fn fill_to_ask(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<(), Error> {
+    let Filling { changes, wanted } = Filling::of(series, compared)?;
+    let mut kept = Kept::of(&series.dir);
+    wanted.iter().try_for_each(|wanted| kept.verify(&entry_of(wanted.difference)))?;
+    let header = header_of(&changes, 0, session);
+    session.rewrite_later(fs, &changes, header.lines)?;
+    Ok(session.save_later(fs, header)?)
+}
+
+/// The job of committing a session that was filled to ask: nothing of its content is held, so that it can be planned, and no more.
+pub fn unheld(job: Job) -> Job {
+    struct Unheld(Box<dyn Moves>);
+    impl Moves for Unheld {
+        fn next(&mut self) -> Result<Option<Move>, engine::Error> {
+            Ok(self.0.next()?.map(|wanted| Move { to_at: None, ..wanted }))
+        }
+
+        fn rest(self: Box<Self>) -> Result<Rest, engine::Error> {
+            self.0.rest()
+        }
+    }
+    Job { moves: Box::new(Unheld(job.moves)), ..job }
+}
+
+/// What the session of a restore is filled with.
+struct Filling<'a> {
+    changes: Changes,
+    wanted: Vec<Wanted<'a>>,
+}
+
+impl<'a> Filling<'a> {
+    fn of(series: &Series, compared: &'a Compared) -> Result<Self, Error> {
+        let mut list = Vec::with_capacity(compared.differences.len());
+        let mut wanted = Vec::new();
+        for (difference, n) in compared.differences.iter().zip(1_u32..) {
+            let change = change(series, difference, n)?;
+            let is_file = matches!(change.after, Some(State { what: What::File { .. }, .. }));
+            if is_file && !change.in_place() {
+                wanted.push(Wanted { difference, n });
+            }
+            list.push(change);
+        }
+        let folder_times = compared
+            .times
+            .iter()
+            .map(|times| Ok(FolderTime { path: whole(&series.folder, &times.path)?, before: times.now, after: times.then }));
+        let changes = Changes { list, folder_times: folder_times.collect::<Result<_, Error>>()? };
+        Ok(Self { changes, wanted })
+    }
+}
+
+fn header_of(changes: &Changes, held: u64, session: &Locked) -> Header {
+    let mut header = session.header.clone();
+    header.lines = (changes.list.len() + changes.folder_times.len()) as u64;
+    header.counts.changes = changes.list.len() as u64;
+    header.sizes.held = held;
+    header
 }
 
 /// A thread that writes out what was held, while the engine looks at it: the sync before its journal has little left to do then. Nothing
@@ -175,8 +219,7 @@ impl Holding<'_> {
             let first = self::name(*first);
             return Ok(self.fs.link(self.objects.at(&first), at).at("link", at)?);
         }
-        let entry =
-            Entry { path: difference.path.clone(), state: difference.then.clone(), at: difference.at, link: None, unread: None };
+        let entry = entry_of(difference);
         let dress = difference.then.as_ref().filter(|then| can_be_dressed(then));
         let content = self.kept.content(&entry)?;
         let file = self.fs.create(at, dress.map_or(0o600, |then| then.meta.mode & 0o777)).at("make", at)?;
@@ -198,6 +241,11 @@ impl Holding<'_> {
         }
         Ok(())
     }
+}
+
+/// Where the content of what the snapshot has lies.
+fn entry_of(difference: &Difference) -> Entry {
+    Entry { path: difference.path.clone(), state: difference.then.clone(), at: difference.at, link: None, unread: None }
 }
 
 /// Whether mode and mtime can be given while the file is made, which spares the engine looking at it again: most files. What the umask

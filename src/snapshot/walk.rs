@@ -136,7 +136,6 @@ impl<'a> Walk<'a> {
         };
         let Some(stat) = dir.at(top.name()).stat().at("look at", top)? else { return Ok(walk) };
         let path = AbsPath::parse("/").map_err(|_| unparsed(top))?;
-        walk.mount = stat.mount;
         walk.first = Some(Object { path, dir, stat, name: top.name().to_vec() });
         Ok(walk)
     }
@@ -145,17 +144,7 @@ impl<'a> Walk<'a> {
     #[expect(clippy::should_implement_trait, reason = "it can fail")]
     pub fn next(&mut self) -> Result<Option<Met>, Error> {
         if let Some(first) = self.first.take() {
-            let matcher = self.matcher.clone();
-            if first.stat.sort == Sort::Folder
-                && let Some(why) = self.enter(&first, matcher)?
-            {
-                return Err(Error::Refused {
-                    path: self.top.to_string(),
-                    why: format!("cannot list the folder: {why}"),
-                    remedy: None,
-                });
-            }
-            return Ok(Some(Met::Object(first)));
+            return self.first(first).map(Some);
         }
         loop {
             let Some(frame) = self.stack.last_mut() else { return Ok(None) };
@@ -204,6 +193,21 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Where the walk begins. A folder is, from here on, the one that was opened, and its mount the one that is walked over.
+    fn first(&mut self, mut first: Object) -> Result<Met, Error> {
+        if first.stat.sort == Sort::Folder {
+            if let Some(why) = self.enter(&first, self.matcher.clone())? {
+                let why = format!("cannot list the folder: {why}");
+                return Err(Error::Refused { path: self.top.to_string(), why, remedy: None });
+            }
+            if let Some(top) = &self.held_top {
+                first.stat = top.stat().at("look at", &self.top)?;
+            }
+        }
+        self.mount = first.stat.mount;
+        Ok(Met::Object(first))
+    }
+
     /// The rules that it went by, those of files that it found among them.
     pub fn into_rules(self, source: &Source) -> Rules {
         let rules = source.rules().clone();
@@ -220,14 +224,16 @@ impl<'a> Walk<'a> {
 
     /// Gives what stood against it, if something did.
     fn enter(&mut self, object: &Object, matcher: Option<Rc<Matcher>>) -> Result<Option<String>, Error> {
-        let opened = object.at().open_dir().and_then(|dir| dir.names().map(|names| (dir, names)));
-        let (dir, mut names) = match opened {
+        // The folder that was asked for may be a mount point itself; what is mounted in it is left out.
+        let is_top = self.held_top.is_none();
+        let opened = if is_top { object.dir.open_across(&object.name) } else { object.at().open_dir() };
+        let (dir, mut names) = match opened.and_then(|dir| dir.names().map(|names| (dir, names))) {
             Ok((dir, names)) => (Arc::new(dir), names),
             Err(error) => return self.unlisted(&object.path, &error).map(Some),
         };
         names.sort_unstable();
         let matcher = self.matcher_of(&object.path, &dir, &names, matcher)?;
-        if self.held_top.is_none() {
+        if is_top {
             self.held_top = Some(dir.clone());
         }
         if let Some(far) = self.stack.len().checked_sub(OPEN_LEVELS) {

@@ -45,7 +45,8 @@ def run_snaps(recant, report, every):
     if not shutil.which("strace"):
         print("skipped: each system call of a snapshot once: no strace here")
         return
-    with fast_folder() as folder:
+    # Not in /tmp, where what `run --in` starts may write: the store lies here.
+    with fast_folder("/var/tmp") as folder:
         snaps.sweep(recant, folder, report, every)
 
 
@@ -89,9 +90,9 @@ def self_test(recant, engines):
 
 
 @contextlib.contextmanager
-def fast_folder():
+def fast_folder(within=None):
     """A temporary folder, on a tmpfs of its own where that may be had."""
-    with tempfile.TemporaryDirectory(prefix="recant-torture-") as folder:
+    with tempfile.TemporaryDirectory(prefix="recant-torture-", dir=within) as folder:
         mounted = subprocess.run(["mount", "-t", "tmpfs", "tmpfs", folder], capture_output=True).returncode == 0
         try:
             yield folder

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::mem::replace;
 
 use super::Found;
-use crate::session::change::{Before, Change};
+use crate::session::change::{Before, Change, misfits};
 use crate::tree::state::State;
 
 impl Found<'_> {
@@ -14,7 +14,10 @@ impl Found<'_> {
         // Somebody may have removed a folder since, or put one where a file was: what was there before the earlier run cannot be true
         // together with that, and no line of the session may contradict another. Today's is taken there, and the path is a conflict.
         loop {
-            let tops = contradicted(&self.list, &today);
+            let befores = self.list.iter().map(|change| (&change.path, change.before.object.as_ref().map(State::sort)));
+            let contradicted =
+                misfits(befores).into_iter().filter(|(top, below)| today[*top].is_some() || today[*below].is_some());
+            let tops: BTreeSet<usize> = contradicted.map(|(top, _)| top).collect();
             if tops.is_empty() {
                 break;
             }
@@ -43,24 +46,4 @@ fn keep_before(change: &mut Change, known: Option<&Change>) -> Option<Before> {
     // What came since then shows at commit: it is not the `before` any more.
     change.marks.foreign = known.marks.foreign;
     Some(replace(&mut change.before, known.before.clone()))
-}
-
-/// The paths that were no folder before, by an earlier run's word or by today's, with something under them that was there before by the other's.
-fn contradicted(list: &[Change], today: &[Option<Before>]) -> BTreeSet<usize> {
-    let mut tops = BTreeSet::new();
-    let mut above: Vec<usize> = Vec::new();
-    for (i, change) in list.iter().enumerate() {
-        while above.last().is_some_and(|top| !change.path.is_under(&list[*top].path)) {
-            above.pop();
-        }
-        if let Some(top) = above.last()
-            && change.before.object.is_some()
-            && !list[*top].before.object.as_ref().is_some_and(State::is_folder)
-            && (today[*top].is_some() || today[i].is_some())
-        {
-            tops.insert(*top);
-        }
-        above.push(i);
-    }
-    tops
 }

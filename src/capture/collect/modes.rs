@@ -34,6 +34,12 @@ struct Note {
     mode: String,
 }
 
+impl Note {
+    fn of(below: &[u8], mode: u32) -> Vec<u8> {
+        json::line(&Self { at: below.to_vec(), mode: format!("{mode:04o}") })
+    }
+}
+
 /// The notes of one collecting.
 pub(super) struct Modes<'a> {
     fs: &'a Fs,
@@ -50,11 +56,7 @@ impl<'a> Modes<'a> {
 
     /// Opens up what its owner may not read, at `below` a place's path. Gives its state with the mode that the command left.
     pub fn open_up(&mut self, place: &Place, below: &[u8], at: Entry<'_>, mut stat: Stat) -> Result<Stat, Error> {
-        let needed = match stat.sort {
-            Sort::Folder => 0o500,
-            Sort::File => 0o400,
-            _ => return Ok(stat),
-        };
+        let needed = needed(stat.sort);
         if let Some(mode) = self.linked.get(&(stat.dev, stat.ino)) {
             stat.mode = *mode;
             return Ok(stat);
@@ -74,42 +76,86 @@ impl<'a> Modes<'a> {
         let uppers = self.held.at(b"upper").open_dir().at("open the folder", self.held.at(b"upper"))?;
         let at = uppers.at(NOTES);
         let Some(upper) = place.upper(below) else { return Ok(()) };
-        let note = Note { at: upper.strip_prefix(b"upper/").unwrap_or(&upper).to_vec(), mode: format!("{mode:04o}") };
+        let line = Note::of(upper.strip_prefix(b"upper/").unwrap_or(&upper), mode);
         let file = match self.notes.take() {
             Some(file) => file,
             None => self.fs.append(at).at("note modes in", at)?,
         };
-        self.fs.write(&file, &json::line(&note), uppers.path()).at("note modes in", at)?;
+        self.fs.write(&file, &line, uppers.path()).at("note modes in", at)?;
         self.notes = Some(file);
         Ok(())
     }
 }
 
-/// Gives all that was opened up in a session's uppers the mode that the command left.
-pub(in crate::capture) fn give_back(fs: &Fs, held: &Dir) -> Result<(), Error> {
+/// Something that was opened up.
+#[derive(Debug)]
+pub(in crate::capture) struct Closed {
+    /// Below `held/upper`.
+    below: Vec<u8>,
+    /// The mode that the command left.
+    mode: u32,
+}
+
+impl Closed {
+    fn set(&self, fs: &Fs, uppers: &Dir, mode: impl FnOnce(&Stat) -> u32) -> std::io::Result<()> {
+        let cut = self.below.iter().rposition(|b| *b == b'/').unwrap_or(0);
+        let dir = uppers.open_below(&self.below[..cut])?;
+        let at = dir.at(&self.below[cut + 1..]);
+        match at.stat()? {
+            Some(stat) => fs.set_mode(at, mode(&stat)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Gives all that was opened up in a session's uppers the mode that the command left. Gives what it was, a folder before what is in it.
+pub(in crate::capture) fn give_back(fs: &Fs, held: &Dir) -> Result<Vec<Closed>, Error> {
     let uppers = match held.at(b"upper").open_dir() {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         uppers => uppers.at("open the folder", held.at(b"upper"))?,
     };
     let at = uppers.at(NOTES);
+    let noted = noted(at)?;
     // The last is given back first: a folder is opened up before what is in it.
-    for (below, mode) in noted(at)?.iter().rev() {
-        let cut = below.iter().rposition(|b| *b == b'/').unwrap_or(0);
-        let name = uppers.open_below(&below[..cut]).and_then(|dir| {
-            let at = dir.at(&below[cut + 1..]);
-            if at.stat()?.is_some() { fs.set_mode(at, *mode) } else { Ok(()) }
-        });
-        match name {
+    for closed in noted.iter().rev() {
+        match closed.set(fs, &uppers, |_| closed.mode) {
             // Closed again, or gone, before it was cut off the last time.
             Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => {}
             done => done.at("set the mode of what is noted in", at)?,
         }
     }
-    Ok(fs.unlink_if_there(at).at("remove", at)?)
+    fs.unlink_if_there(at).at("remove", at)?;
+    Ok(noted)
+}
+
+/// Opens up again what was given back for a command that was not started.
+pub(in crate::capture) fn open_again(fs: &Fs, held: &Dir, closed: &[Closed]) -> Result<(), Error> {
+    if closed.is_empty() {
+        return Ok(());
+    }
+    let uppers = held.at(b"upper").open_dir().at("open the folder", held.at(b"upper"))?;
+    let at = uppers.at(NOTES);
+    let notes = fs.append(at).at("note modes in", at)?;
+    let lines = closed.iter().flat_map(|closed| Note::of(&closed.below, closed.mode));
+    fs.write(&notes, &lines.collect::<Vec<u8>>(), uppers.path()).at("note modes in", at)?; // U1
+    for closed in closed {
+        let open = |stat: &Stat| closed.mode | needed(stat.sort);
+        closed.set(fs, &uppers, open).at("set the mode of what is noted in", at)?;
+    }
+    Ok(())
+}
+
+/// The rights that the owner needs to read something.
+fn needed(sort: Sort) -> u32 {
+    match sort {
+        Sort::Folder => 0o500,
+        Sort::File => 0o400,
+        _ => 0,
+    }
 }
 
 /// Each path below `held/upper` that was opened up, with the mode that it had.
-fn noted(at: Entry<'_>) -> Result<Vec<(Vec<u8>, u32)>, Error> {
+fn noted(at: Entry<'_>) -> Result<Vec<Closed>, Error> {
     let mut bytes = Vec::new();
     match at.open_file() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -122,11 +168,11 @@ fn noted(at: Entry<'_>) -> Result<Vec<(Vec<u8>, u32)>, Error> {
 }
 
 /// U3: a name of at least a number, and one in that.
-fn parsed(line: &[u8]) -> Option<(Vec<u8>, u32)> {
+fn parsed(line: &[u8]) -> Option<Closed> {
     let Note { at, mode } = serde_json::from_slice(line).ok()?;
     let mode = u32::from_str_radix(&mode, 8).ok().filter(|mode| *mode <= 0o7777)?;
     let good = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !part.contains(&0);
-    (at.contains(&b'/') && at.split(|b| *b == b'/').all(good)).then_some((at, mode))
+    (at.contains(&b'/') && at.split(|b| *b == b'/').all(good)).then_some(Closed { below: at, mode })
 }
 
 fn damaged(at: Entry<'_>) -> session::Error {

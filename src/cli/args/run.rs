@@ -28,7 +28,7 @@ pub struct Run {
     /// Go on in a pending session that came from a run
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Run on the real tree, writing to DIR, --pass and /tmp alone; what changes in DIR is a committed session
+    /// Run on the real tree, writing to DIR, --pass and /tmp alone; what changes in DIR is a committed session. The store has to lie elsewhere
     #[arg(long = "in", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub inside: Vec<PathBuf>,
     /// Commit if the command exits with 0
@@ -52,7 +52,7 @@ pub struct Run {
     /// Drop what is written at PATH when the command has ended
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub scratch: Vec<PathBuf>,
-    /// End the command once it has written more than SIZE: a number and K, M or G
+    /// End the command once it has written more than SIZE, a number and K, M or G: exit status 137, nothing is committed
     #[arg(long, value_name = "SIZE", value_parser = crate::config::size)]
     pub max_size: Option<u64>,
     /// With --commit: a conflict in a place of commit.minor stops the commit, like any other

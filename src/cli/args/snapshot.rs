@@ -1,6 +1,6 @@
 //! `snapshot`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
@@ -24,6 +24,24 @@ pub enum SnapshotVerb {
     Prune(SnapshotPrune),
 }
 
+/// The folder or file that `create`, `list` and `prune` are about.
+#[derive(Debug, Args)]
+pub struct Of {
+    /// The folder or file; else the project that you are in
+    #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
+    dir: Option<PathBuf>,
+    /// The same, as the other verbs name it
+    #[arg(long = "dir", id = "of", value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath, conflicts_with = "dir")]
+    option: Option<PathBuf>,
+}
+
+impl Of {
+    /// As it was named.
+    pub fn named(&self) -> Option<&Path> {
+        self.dir.as_deref().or(self.option.as_deref())
+    }
+}
+
 /// `snapshot create`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -38,9 +56,9 @@ Gemfile, below the home folder; else the working folder. All that is in it is in
 the snapshot but what --exclude, --gitignore, --preset and .recantignore files say;
 these rules are kept, and a restore touches nothing that they leave out.")]
 pub struct SnapshotCreate {
-    /// The folder or file; else the project that you are in
-    #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
-    pub dir: Option<PathBuf>,
+    /// Of which
+    #[command(flatten)]
+    pub of: Of,
     /// What it is for
     #[arg(short, long)]
     pub message: Option<String>,
@@ -83,11 +101,11 @@ pub struct SnapshotCreate {
   recant snapshot list ~/src/app --jsonl | jq -r .n
   recant snapshot list --all             every folder that has some")]
 pub struct SnapshotList {
-    /// The folder or file; else the project that you are in
-    #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
-    pub dir: Option<PathBuf>,
+    /// Of which
+    #[command(flatten)]
+    pub of: Of,
     /// List the folders that have snapshots, those that are gone too
-    #[arg(long, conflicts_with = "dir")]
+    #[arg(long, conflicts_with_all = ["dir", "of"])]
     pub all: bool,
 }
 
@@ -156,7 +174,7 @@ pub struct SnapshotRestore {
     /// Go on over what changes meanwhile or is open for writing, and ask nothing
     #[arg(long, conflicts_with = "dry_run")]
     pub force: bool,
-    /// Say what would be done, and change nothing
+    /// Say what would be done, or what stands against it, and change nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Keep no checkpoint of what was there: there is no way back then
@@ -183,9 +201,9 @@ pub struct SnapshotRestore {
 The newest always stays. Conditions that are given together all have to hold;
 without any, snapshot.keep and snapshot.max_size of the settings do.")]
 pub struct SnapshotPrune {
-    /// The folder or file; else the project that you are in
-    #[arg(value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
-    pub dir: Option<PathBuf>,
+    /// Of which
+    #[command(flatten)]
+    pub of: Of,
     /// All but the newest N
     #[arg(long, value_name = "N")]
     pub keep: Option<usize>,

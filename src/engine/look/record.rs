@@ -83,8 +83,10 @@ pub(super) fn as_recorded(to: State, held: Option<Seen>) -> Seen {
     Seen { state, ..held }
 }
 
-/// What Prepare is to make from a record, or what is known of nothing on the tree: it has no identity.
+/// What Prepare is to make from a record, or what is known of nothing on the tree: it has no identity. Its
+/// content, where it has some, takes the room that it is long.
 pub(super) fn unmade(state: State) -> Seen {
     let print = Fingerprint { identity: Identity { ino: 0, btime: None }, ctime: Default::default(), racy: false };
-    Seen { state, print, nlink: 1, blocks: 0 }
+    let blocks = state.size();
+    Seen { state, print, nlink: 1, blocks }
 }

@@ -1,0 +1,143 @@
+//! What is asked for of all that differs: what a restore takes of it, and what it leaves.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Error;
+use super::compare::{Compared, Difference};
+use super::manifest::Merged;
+use super::series::Series;
+use crate::fs::dir::Dev;
+use crate::fs::path::AbsPath;
+use crate::tree::state::{Likeness, State};
+
+/// Why something stays.
+const EDITED: &str = "somebody has edited it since";
+
+impl Compared {
+    /// Takes out what is not under one of these paths, but for the folders that what is restored needs.
+    pub fn only(&mut self, paths: &[AbsPath]) {
+        let asked = |path: &AbsPath| paths.iter().any(|asked| path.is_under(asked));
+        let made: Vec<AbsPath> =
+            self.differences.iter().filter(|d| asked(&d.path) && d.then.is_some()).map(|d| d.path.clone()).collect();
+        let needed = |d: &Difference| {
+            let becomes_folder = d.then.as_ref().is_some_and(State::is_folder) && !d.now.as_ref().is_some_and(State::is_folder);
+            becomes_folder && first_in(&d.path, &made, |made| made).is_some()
+        };
+        self.differences.retain(|d| asked(&d.path) || needed(d));
+        self.times.retain(|times| asked(&times.path));
+        self.touched.retain(|d| asked(&d.path));
+        self.left.retain(|(path, _)| asked(path));
+    }
+
+    /// Leaves what was created since.
+    pub fn keep_new(&mut self) {
+        let mut kept = Vec::new();
+        self.differences.retain(|d| {
+            let is_new = d.then.is_none();
+            if is_new {
+                kept.push((d.path.clone(), "it was created since"));
+            }
+            !is_new
+        });
+        self.keep(kept);
+    }
+
+    /// What stays is why its folder has another time.
+    fn keep(&mut self, kept: Vec<(AbsPath, &'static str)>) {
+        let folders: HashSet<AbsPath> = kept.iter().filter_map(|(path, _)| path.parent()).collect();
+        self.touched.retain(|d| !folders.contains(&d.path));
+        self.kept.extend(kept);
+    }
+
+    /// Leaves what is not as one of these snapshots has it: somebody has edited it since. `later` are those after the one that is
+    /// restored.
+    pub fn keep_edited(&mut self, series: &Series, later: &[u64]) -> Result<(), Error> {
+        let mut written = vec![false; self.differences.len()];
+        for m in later {
+            let mut there = Merged::open(&series.dir, *m)?;
+            let mut next = there.next()?;
+            for (d, written) in self.differences.iter().zip(&mut written) {
+                while next.as_ref().is_some_and(|entry| entry.path < d.path) {
+                    next = there.next()?;
+                }
+                let entry = next.as_ref().filter(|entry| entry.path == d.path);
+                *written |= match (entry.and_then(|entry| entry.state.as_ref()), &d.now) {
+                    (Some(a), Some(b)) => a.content_likeness(b) == Likeness::Same,
+                    (None, None) => entry.is_none(),
+                    _ => false,
+                };
+            }
+        }
+        let mut written = written.into_iter();
+        let (mut kept, mut left) = (Vec::new(), Vec::new());
+        // What stays and is no folder: what the snapshot has in it has no place.
+        let mut no_folder: Option<AbsPath> = None;
+        self.differences.retain(|d| {
+            let is_edited = !written.next().unwrap_or(false);
+            let has_place = no_folder.as_ref().is_none_or(|above| !d.path.is_under(above));
+            match (is_edited, has_place) {
+                (false, true) => return true,
+                (true, _) => left.push((d.path.clone(), format!("{EDITED}: no later snapshot has it as it is"))),
+                (false, false) => {
+                    left.push((d.path.clone(), "the folder that it lay in is not there any more, and stays so".into()))
+                }
+            }
+            kept.push((d.path.clone(), EDITED));
+            if has_place && !d.now.as_ref().is_some_and(State::is_folder) {
+                no_folder = Some(d.path.clone());
+            }
+            false
+        });
+        self.keep(kept);
+        self.left.extend(left);
+        Ok(())
+    }
+
+    /// A file that has names beside those that are to change is to be another one: what is set on it would be theirs too.
+    pub fn part_from_other_names(&mut self) {
+        let mut change: HashMap<(Dev, u64), u32> = HashMap::new();
+        for shared in self.differences.iter().filter_map(|d| d.shared) {
+            *change.entry(shared.inode).or_default() += 1;
+        }
+        for d in &mut self.differences {
+            d.regrouped |= d.shared.is_some_and(|shared| change.get(&shared.inode).is_none_or(|names| *names < shared.names));
+        }
+    }
+
+    /// Leaves the times of folders that are right, and in which no name will change.
+    pub fn only_times_that_change(&mut self) {
+        let touched: HashSet<AbsPath> = self.differences.iter().filter_map(|d| d.path.parent()).collect();
+        self.times.retain(|times| times.then != times.now || touched.contains(&times.path));
+    }
+
+    /// Makes the times of folders differences where there is no other: they are set along with what changes, and nothing does. `may_set`
+    /// tells whose folders' times can be.
+    pub fn times_alone(&mut self, may_set: impl Fn(&State) -> bool) {
+        if self.differences.is_empty() {
+            self.times.clear();
+            self.differences = std::mem::take(&mut self.touched);
+            self.differences.retain(|d| d.now.as_ref().is_some_and(&may_set));
+        }
+    }
+
+    /// A folder that is to go, but holds what stays, stays.
+    pub fn keep_folders(&mut self) {
+        let (kept, left) = (&mut self.kept, &mut self.left);
+        kept.sort();
+        self.differences.retain(|d| {
+            let held = if d.leaves_folder() { first_in(&d.path, kept, |(path, _)| path) } else { None };
+            if let Some((path, why)) = held {
+                left.push((d.path.clone(), format!("the folder stays, as {path} in it does: {why}")));
+            }
+            held.is_none()
+        });
+        left.sort();
+        left.dedup();
+    }
+}
+
+/// The first of these that lies in `folder`. They are in the order of paths, in which what lies in a folder follows it at once.
+fn first_in<'a, T>(folder: &AbsPath, sorted: &'a [T], path: impl Fn(&T) -> &AbsPath) -> Option<&'a T> {
+    let behind = sorted.partition_point(|one| path(one) <= folder);
+    sorted.get(behind).filter(|one| path(one).is_under(folder))
+}

@@ -1,0 +1,195 @@
+//! `snapshot restore`: what it is asked for, what stands against it, and what it says of that.
+
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+
+mod common;
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use common::{Said, World, is_root};
+
+/// Files in snapshot 0, and others now.
+fn changed() -> World {
+    let world = World::new();
+    world.write("f", "1").write("key.pem", "1").write("large", vec![1; 200_000]).write("d/in", "1");
+    world.recant("snapshot create").ok();
+    world.write("f", "22").write("key.pem", "22").write("large", vec![2; 190_000]).write("d/in", "22").write("new", "n");
+    world
+}
+
+fn restore(world: &World, words: &str) -> Said {
+    world.recant(&format!("snapshot restore {words}"))
+}
+
+fn sessions(world: &World) -> usize {
+    std::fs::read_dir(world.store().join("sessions")).expect("a folder").count()
+}
+
+/// A file of the only series.
+fn of_series(world: &World, is_it: impl Fn(&str) -> bool) -> PathBuf {
+    let mut todo = vec![world.store().join("snapshots")];
+    while let Some(folder) = todo.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("a name").path();
+            match path.file_name().and_then(|name| name.to_str()) {
+                _ if path.is_dir() => todo.push(path),
+                Some(name) if is_it(name) => return path,
+                _ => {}
+            }
+        }
+    }
+    panic!("no such file");
+}
+
+/// Makes something stand against a restore, until what it gives is dropped; `None` where it cannot be had here.
+type Hinder = fn(&World) -> Option<Box<dyn FnOnce()>>;
+
+fn open_for_writing(world: &World) -> Option<Box<dyn FnOnce()>> {
+    let file = OpenOptions::new().append(true).open(world.path("f")).expect("a file");
+    Some(Box::new(move || drop(file)))
+}
+
+fn denied(world: &World) -> Option<Box<dyn FnOnce()>> {
+    world.config("[commit]\ndeny = ['*.pem']\n");
+    Some(Box::new(|| {}))
+}
+
+fn immutable(world: &World) -> Option<Box<dyn FnOnce()>> {
+    let path = world.path("key.pem");
+    let chattr = |how: &str| Command::new("chattr").arg(how).arg(&path).status().is_ok_and(|status| status.success());
+    if !is_root("an immutable file") || !chattr("+i") {
+        return None;
+    }
+    let path = path.clone();
+    Some(Box::new(move || drop(Command::new("chattr").arg("-i").arg(path).status())))
+}
+
+fn overwritten(path: PathBuf) -> Option<Box<dyn FnOnce()>> {
+    let file = OpenOptions::new().write(true).open(path).expect("a file of the store");
+    file.write_all_at(b"x", file.metadata().expect("its size").len() - 1).expect("a write");
+    Some(Box::new(move || drop(file)))
+}
+
+fn damaged_pack(world: &World) -> Option<Box<dyn FnOnce()>> {
+    overwritten(of_series(world, |name| name.ends_with(".pack")))
+}
+
+fn damaged_blob(world: &World) -> Option<Box<dyn FnOnce()>> {
+    overwritten(of_series(world, |name| name.len() == 64))
+}
+
+#[test]
+fn a_dry_run_is_refused_where_the_restore_would_be() {
+    let hindrances: [(&str, i32, Hinder); 5] = [
+        ("a file is open for writing", 3, open_for_writing),
+        ("a path is denied", 1, denied),
+        ("a file is immutable", 1, immutable),
+        ("small content is damaged", 5, damaged_pack),
+        ("large content is damaged", 5, damaged_blob),
+    ];
+    for (what, status, hinder) in hindrances {
+        let world = changed();
+        let before = world.manifest();
+        let Some(away) = hinder(&world) else {
+            println!("skipped: {what}");
+            continue;
+        };
+        let dry = restore(&world, "0 --dry-run");
+        let said = restore(&world, "0");
+        assert_eq!((dry.status, said.status), (status, status), "{what}: {dry}\n{said}");
+        // What stands against it is said alike, and of the snapshot: the session that it was to be done by is gone.
+        let told = "cannot restore snapshot 0";
+        assert!(said.stderr().contains(told) || what == "small content is damaged", "{what}: {said}");
+        assert!(!said.stderr().contains("recant diff") && !said.stderr().contains("cannot commit"), "{what}: {said}");
+        assert!(dry.stderr() == said.stderr() || what == "large content is damaged", "{what}: {dry}\n{said}");
+        before.assert_same(&world.manifest(), what);
+        assert_eq!(sessions(&world), 0, "{what}: no session stays");
+        away();
+    }
+}
+
+#[test]
+fn a_dry_run_is_refused_where_a_user_has_no_right_to_the_folder() {
+    if !is_root("files of another user") {
+        return;
+    }
+    let world = World::new();
+    world.write("f", "1").write("d/in", "1");
+    let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("another owner");
+    [world.root().to_path_buf(), world.root().join("home"), world.tree(), world.path("f")].into_iter().for_each(own);
+    let as_user = |words: &str| world.call(words.split_whitespace()).user(65534, 65534).run();
+    as_user("snapshot create").ok();
+    world.write("f", "22").write("d/in", "22");
+    for words in ["snapshot restore 0 --dry-run", "snapshot restore 0"] {
+        let said = as_user(words).with(1);
+        assert!(said.stderr().contains("the folder is read-only for you"), "{said}");
+    }
+    as_user("snapshot restore 0 f --dry-run").ok();
+    assert_eq!((world.read("f"), world.read("d/in")), ("22".into(), "22".into()));
+}
+
+#[test]
+fn a_dry_run_reads_nothing_into_the_store_and_leaves_no_session() {
+    let world = changed();
+    // No room for any content.
+    let limit = |words: &str| {
+        let script = format!("ulimit -f 100; \"$0\" snapshot restore 0 {words}");
+        world.program("sh", ["-c", &script, env!("CARGO_BIN_EXE_recant")]).run()
+    };
+    limit("--dry-run").ok();
+    assert_eq!(sessions(&world), 0);
+    assert_ne!(limit("").status, 0, "the limit holds");
+}
+
+#[test]
+fn what_has_no_folder_any_more_is_left_with_it_where_edits_are_kept() {
+    for now in ["rmdir d", "rmdir d; echo mine > d", "rmdir d; ln -s other d"] {
+        let world = World::new();
+        world.write("d/x", "1").write("d/deep/y", "1").write("other", "keep");
+        world.recant("snapshot create").ok();
+        world.remove("d/x").remove("d/deep").write("other", "step");
+        world.recant("snapshot create").ok();
+        world.program("sh", ["-ec", now]).cwd(world.tree()).run().ok();
+        let before = world.manifest();
+        let dry = restore(&world, "0 --safe --dry-run").with(4);
+        before.assert_same(&world.manifest(), now);
+        let said = restore(&world, "0 --safe").with(4);
+        assert_eq!(dry.stdout(), said.stdout(), "{now}");
+        for left in
+            ["d: somebody has edited it since", "d/x: the folder that it lay in is not there any more", "d/deep/y: the folder"]
+        {
+            assert!(said.stdout().contains(left), "{now}: {said}");
+        }
+        assert_eq!(world.read("other"), "keep", "{now}: {said}");
+        world.recant("rollback last").ok();
+        before.assert_same(&world.manifest(), now);
+    }
+}
+
+#[test]
+fn a_named_path_that_is_not_compared_is_left_and_said() {
+    let world = World::new();
+    world.write("a", "1").write("x.log", "l").write("n/j", "j").write("n/deep/k", "k");
+    world.recant("snapshot create --exclude n --exclude *.log").ok();
+    world.write("a", "2").write("x.log", "mine").write("n/j", "mine");
+    for named in ["x.log", "n/j", "n", "n/deep/k"] {
+        let left = format!("{named}: left out by the rules of the snapshot");
+        for words in [format!("0 {named} --dry-run"), format!("0 {named}")] {
+            let said = restore(&world, &words).with(4);
+            assert!(said.stdout().contains(&left) && said.stderr().contains("; 1 left"), "{said}");
+        }
+        let said = world.recant(&format!("snapshot diff 0 -- {named}")).ok();
+        assert!(said.stderr().contains(&format!("{named}: not compared: left out")), "{said}");
+    }
+    // Beside one that is compared, and where nobody asks for them.
+    let said = restore(&world, "0 a n/j").with(4);
+    assert!(said.stdout().contains("replaced") && said.stdout().contains("n/j: left out by the rules"), "{said}");
+    let said = restore(&world, "0").ok();
+    assert!(!said.stdout().contains("left out"), "{said}");
+    restore(&world, "0 none").with(1);
+    assert_eq!((world.read("a"), world.read("x.log"), world.read("n/j")), ("1".into(), "mine".into(), "mine".into()));
+}
