@@ -6,6 +6,7 @@
 
 mod act;
 mod back;
+mod details;
 mod gate;
 mod machine;
 mod told;
