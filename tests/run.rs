@@ -1325,7 +1325,19 @@ fn what_a_command_closed_is_held_with_its_mode_wherever_collecting_is_cut_off() 
     assert_eq!(modes(&id), wanted, "after a further run");
 }
 
-/// An ordinary user could not take it back: what closes itself is named before anything is changed, and the rest is at hand.
+/// How much is overwritten is told as far as it may be seen.
+#[test]
+fn a_folder_that_is_closed_to_its_owner_is_no_obstacle_to_a_forced_rollback() {
+    let desk = Desk::new(Who::User);
+    desk.made("echo old > d");
+    desk.run("echo new > d").ok();
+    desk.recant("commit last").ok();
+    desk.made("rm d; mkdir d; echo mine > d/x; chmod 000 d");
+    desk.recant("rollback last --force --dry-run").ok();
+    desk.recant("rollback last --force").ok();
+    assert_eq!(desk.world.read("d"), "old\n");
+}
+
 #[test]
 fn a_captured_folder_that_a_command_closed_to_its_owner_is_read_all_the_same() {
     if !is_root() || !Path::new("/srv").is_dir() {
@@ -1355,6 +1367,7 @@ fn a_captured_folder_that_a_command_closed_to_its_owner_is_read_all_the_same() {
     desk.recant(&format!("discard {id}")).ok();
 }
 
+/// An ordinary user could not take it back: what closes itself is named before anything is changed, and the rest is at hand.
 #[test]
 fn what_a_command_closed_to_its_owner_is_shown_and_named_at_commit() {
     let desk = Desk::new(Who::User);
