@@ -226,6 +226,24 @@ fn a_command_that_kills_its_init_ends_with_it_and_what_it_did_is_recorded() {
     before.assert_same(&world.manifest(), "all that it did is taken back");
 }
 
+/// A shell gives its own process, with the children that it has, to the last command of a script.
+#[test]
+fn what_was_there_before_a_run_outlives_it() {
+    let world = World::on(Path::new("/var/tmp"));
+    if !can_confine(&world) {
+        return;
+    }
+    let recant = env!("CARGO_BIN_EXE_recant");
+    let script = format!(
+        "sleep 60 > /dev/null 2>&1 & echo $! > pid; exec {recant} run --in . --no-wait -- sh -c 'sleep 50 > /dev/null 2>&1 & echo $! > theirs'"
+    );
+    world.program("sh", ["-c", &script]).run().ok();
+    let [server, left] = ["pid", "theirs"].map(|name| Path::new("/proc").join(world.read(name).trim()).join("cmdline"));
+    assert!(std::fs::read(&server).is_ok_and(|line| line.starts_with(b"sleep")), "it was none of the run's");
+    assert!(!std::fs::read(&left).is_ok_and(|line| line.starts_with(b"sleep")), "what the run left is ended");
+    world.program("sh", ["-c", "kill $(cat pid)"]).run().ok();
+}
+
 #[test]
 fn what_rules_left_out_before_a_run_is_none_of_its_session() {
     let world = World::on(Path::new("/var/tmp"));

@@ -79,7 +79,7 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
         if !ready[1].revents().is_empty() {
             // H2: recant is gone, or wants the rest ended. The end of pid 1 ends all in its PID namespace.
             if !orders.own_pids {
-                orphans::end_all();
+                orphans::end_all(Vec::new());
             }
             return Ok(());
         }
@@ -115,7 +115,7 @@ impl Tended<'_> {
     /// Takes note of what became of the children. Whether there are any.
     fn reap(&mut self) -> bool {
         loop {
-            match sys::wait_any(false) {
+            match sys::wait_any() {
                 Waited::Exited(pid, status) if Some(pid) == self.command => {
                     self.command = None;
                     say(self.recant, &Word::Exited(status));

@@ -1,34 +1,52 @@
 //! What a run without PIDs of its own may leave when its init is gone. The init takes in what loses its parent; where the command has killed it
 //! (it is a process like any other then, of the same user), recant takes in the rest, and ends it: nothing of a run goes on unseen.
 
-use super::sys::{self, Waited};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, getpid, kill_process, set_child_subreaper};
+
+use super::sys;
 
 /// Until it is dropped, this process takes in what its children's children leave: PR_SET_CHILD_SUBREAPER(2const).
-pub(super) struct TakingIn;
+pub(super) struct TakingIn {
+    /// Children that it has had from before its own exec(2), as a script's last command has: none of the run.
+    others: Vec<i32>,
+}
 
 impl TakingIn {
+    /// Before the init is forked.
     pub fn begin() -> std::io::Result<Self> {
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-        Ok(Self)
+        let others = children_of(std::process::id());
+        set_child_subreaper(Some(getpid()))?;
+        Ok(Self { others })
+    }
+
+    /// Ends what the run has left.
+    pub fn end_all(mut self) {
+        end_all(std::mem::take(&mut self.others));
     }
 }
 
 impl Drop for TakingIn {
     fn drop(&mut self) {
         // It cannot fail with these arguments, and was done the other way round before.
-        let _as_before = rustix::process::set_child_subreaper(None);
+        let _as_before = set_child_subreaper(None);
     }
 }
 
-/// Kills each child of this process, whose own children become its own then, until there are none.
-pub(super) fn end_all() {
-    let own = std::process::id();
+/// Kills each child of this process but `others`, whose own children become its own then, until there are none.
+pub(super) fn end_all(mut others: Vec<i32>) {
     loop {
-        for child in children_of(own) {
-            sys::kill(child, libc::SIGKILL);
-        }
-        if sys::wait_any(true) == Waited::NoChild {
+        let left: Vec<i32> = children_of(std::process::id()).into_iter().filter(|pid| !others.contains(pid)).collect();
+        if left.is_empty() {
             return;
+        }
+        for child in left {
+            match Pid::from_raw(child).map(|pid| kill_process(pid, Signal::KILL)) {
+                // A run gains no rights: what may not be killed is none of it.
+                Some(Err(Errno::PERM)) => others.push(child),
+                // One that is gone is no child any more.
+                _ => drop(sys::wait_for(child)),
+            }
         }
     }
 }

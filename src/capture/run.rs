@@ -220,9 +220,9 @@ impl Running<'_> {
             return Ok(Some((exit, leaving)));
         }
         leaving.wait()?;
-        if taking_in.is_some() {
+        if let Some(taking_in) = taking_in {
             // H3: the init was killed, or had nothing to end.
-            orphans::end_all();
+            taking_in.end_all();
         }
         match outcome {
             Outcome::Alone(exit) | Outcome::Exit(exit) => Ok(Some((exit, Leaving(None)))),

@@ -289,9 +289,9 @@ pub(super) enum Waited {
     NoChild,
 }
 
-/// Asks for any child's change, stops and continuations among them; waits for one if `wait`.
-pub(super) fn wait_any(wait: bool) -> Waited {
-    let flags = libc::WUNTRACED | libc::WCONTINUED | if wait { 0 } else { libc::WNOHANG };
+/// Asks for any child's change, stops and continuations among them; waits for none.
+pub(super) fn wait_any() -> Waited {
+    let flags = libc::WUNTRACED | libc::WCONTINUED | libc::WNOHANG;
     let mut status = 0;
     loop {
         // SAFETY: waitpid(2) writes one int.
