@@ -56,9 +56,11 @@ impl Scene {
         let mut world = World::new();
         let net = Net::new(&mut world)?;
         world.write("app.conf", "old").write("gone", "away");
+        world.write("cache/1", "1").write("cache/2", "2").write("cache/3", "3");
         let id = world.begin();
         world.stage_write(&id, "app.conf", "new").stage_write(&id, "more/of.it", "new");
         world.recant(&format!("session delete {id} gone")).ok();
+        world.recant(&format!("session delete -r {id} cache")).ok();
         let stream = world.call(["session", "export", &id]).run().ok().out;
         std::fs::write(world.root().join("site.recant"), stream).unwrap();
         let hosts: Vec<Host> = ["a", "b", "c"].iter().map(|name| net.host(name)).collect();
@@ -158,4 +160,21 @@ fn the_playbook_stops_at_a_conflict_before_anything_is_changed() {
     assert_ne!(said.status, 0, "{said}");
     assert_eq!((scene.conf(0), scene.conf(1)), ("somebody's".into(), "old".into()), "{said}");
     assert!(said.stdout().contains("app.conf"), "it is named: {said}");
+}
+
+#[test]
+fn a_commit_that_leaves_something_out_is_one_and_is_taken_back_where_it_is_not_well() {
+    let Some(scene) = Scene::new() else { return };
+    for host in &scene.hosts {
+        host.write(".config/recant/config.toml", "[checkpoint]\nmax_files = 1\non_limit = 'partial'\n");
+    }
+    scene.hosts[1].write("sick", "");
+    let said = scene.roll_out();
+    assert_ne!(said.status, 0, "{said}");
+    assert!(said.stdout().contains("the commit is taken back"), "{said}");
+    assert_eq!((scene.conf(0), scene.conf(1), scene.conf(2)), ("new".into(), "old".into(), "old".into()), "{said}");
+    let status = scene.hosts[0].here(&scene.world, ["status", "--json"]).run().ok().json();
+    assert_eq!(status["unconfirmed"], serde_json::json!([]), "{status}");
+    // What was not kept cannot come back.
+    assert_eq!((scene.statuses(0), scene.statuses(1)), (vec!["committed".into()], vec!["partial".into()]));
 }

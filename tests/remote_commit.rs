@@ -341,6 +341,36 @@ fn where_one_conflicts_nothing_is_done_anywhere() {
 }
 
 #[test]
+fn what_a_machine_names_is_said_for_people_too() {
+    let Some(scene) = Scene::new(&["a", "b"]) else { return };
+    let text = |words: &[&str]| scene.world.call([&["-H", "a,b"], words, &[&scene.id]].concat()).run();
+    for name in ["edited", "gone"] {
+        std::fs::write(scene.tree(1).join(name), "theirs").unwrap();
+    }
+    let said = text(&["commit"]).with(3);
+    assert_eq!(
+        said.stderr().lines().filter(|line| line.starts_with("b: /") && line.contains("conflict: expected a file")).count(),
+        2,
+        "{said}"
+    );
+    let said = text(&["commit", "--force", "--confirm-within", "1h"]).ok();
+    for host in ["a", "b"] {
+        assert!(
+            said.stderr().contains(&format!("{host}: it is rolled back at ")) && said.stderr().contains(" unless confirmed, by "),
+            "{said}"
+        );
+    }
+    assert!(said.stderr().contains(&format!("recant -H a,b confirm {} lets it stay", scene.id)), "{said}");
+    std::fs::write(scene.tree(1).join("made/deep/foreign"), "").unwrap();
+    std::fs::write(scene.tree(1).join("edited"), "once more").unwrap();
+    let said = text(&["rollback", "--force"]).with(4);
+    assert!(said.stderr().contains("b: what was overwritten is kept: recant -H b cat"), "{said}");
+    let left: Vec<String> = said.stderr().lines().filter(|line| line.starts_with("b: /")).map(str::to_owned).collect();
+    assert!(left.len() == 2 && left[1].contains("/made/deep: "), "{said}");
+    assert!(!said.stderr().contains("a: "), "{said}");
+}
+
+#[test]
 fn a_session_that_was_sent_in_vain_and_cannot_be_pruned_is_named() {
     // Elsewhere it is there beforehand.
     if !common::is_root("a tree at the same path on each machine") {
@@ -418,9 +448,9 @@ fn where_one_dies_or_is_full_at_any_step_all_are_as_before_or_all_have_done_it()
     assert!(taken_back > 1 && not_begun > 1, "{taken_back} taken back, {not_begun} not begun");
 }
 
-/// A commit on `a` and `b` in which `b` is killed after the word to go, its later connections beginning with `after`, shell text.
+/// A verb on `a` and `b` in which `b` is killed after the word to go, its later connections beginning with `after`, shell text.
 #[cfg(feature = "crash-points")]
-fn killed_after_go(before: &dyn Fn(&Scene), after: &str) -> Option<(Scene, Said)> {
+fn killed_after_go(words: &[&str], before: &dyn Fn(&Scene), after: &str) -> Option<(Scene, Said)> {
     for n in (20..).step_by(6) {
         let scene = Scene::new(&["a", "b"])?;
         if bound() {
@@ -431,7 +461,7 @@ fn killed_after_go(before: &dyn Fn(&Scene), after: &str) -> Option<(Scene, Said)
         std::fs::write(scene.hosts[1].home.join("armed"), "").unwrap();
         let more = format!("if [ -e armed ]; then rm armed; export RECANT_STEPS=kill:{n}; else {after}; fi");
         scene.login(&scene.hosts[1], &more);
-        let said = scene.world.call(["-H", "a,b", "commit", &scene.id, "--json"]).run();
+        let said = scene.world.call([&["-H", "a,b", "--json"], words, &[&scene.id]].concat()).run();
         assert_ne!(said.status, 0, "no step is left: {said}");
         if rows(&said)[0].2 != "not begun" {
             return Some((scene, said));
@@ -451,7 +481,7 @@ fn what_was_committed_before_stays_when_a_commit_is_taken_back() {
         let made = scene.world.path("made").display().to_string();
         scene.world.call(["-H", "a,b", "commit", &scene.id, "--", &made]).run().ok();
     };
-    let Some((scene, said)) = killed_after_go(&first, ":") else { return };
+    let Some((scene, said)) = killed_after_go(&["commit"], &first, ":") else { return };
     assert_eq!(rows(&said)[0].2, "taken back", "{said}");
     assert_eq!(std::fs::read_to_string(scene.tree(0).join("edited")).unwrap(), "old", "{said}");
     assert!(scene.tree(0).join("gone").exists(), "{said}");
@@ -464,9 +494,28 @@ fn what_was_committed_before_stays_when_a_commit_is_taken_back() {
 
 #[cfg(feature = "crash-points")]
 #[test]
+fn what_taking_back_leaves_out_is_named_and_so_is_what_force_had_overwritten() {
+    let edited = |scene: &Scene| {
+        scene.verb("commit").ok();
+        std::fs::write(scene.tree(0).join("edited"), "theirs").unwrap();
+    };
+    let Some((scene, said)) = killed_after_go(&["rollback", "--force"], &edited, ":") else { return };
+    assert_eq!(rows(&said)[0], row("a", 1, "taken back"), "{said}");
+    let told = &said.json_lines()[0];
+    assert!(told["why"].as_str().unwrap().ends_with(", 1 left out"), "{told}");
+    assert!(told["back"]["left"][0]["path"].as_str().unwrap().ends_with("/edited"), "{told}");
+    assert!(told["report"]["displaced"][0].as_str().unwrap().ends_with("/edited"), "{told}");
+    // It is where it is said to be.
+    let path = told["report"]["displaced"][0].as_str().unwrap();
+    let kept = scene.world.call(["-H", "a", "cat", &scene.id, path, "--displaced"]).run().ok();
+    assert_eq!(kept.stdout(), "theirs");
+}
+
+#[cfg(feature = "crash-points")]
+#[test]
 fn a_lost_machine_that_refuses_is_not_said_to_be_as_before() {
     // What it answers later has nothing to do with what it did.
-    let Some((scene, said)) = killed_after_go(&|_| (), "export RECANT_STORE=$HOME/elsewhere") else { return };
+    let Some((scene, said)) = killed_after_go(&["commit"], &|_| (), "export RECANT_STORE=$HOME/elsewhere") else { return };
     assert_eq!(rows(&said)[0].2, "taken back", "{said}");
     assert_eq!(rows(&said)[1].2, "unknown", "{said}");
     scene.login(&scene.hosts[1], "");

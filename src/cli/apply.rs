@@ -27,7 +27,7 @@ use crate::session::id::Id;
 use crate::session::store::{Locked, Store};
 use crate::snapshot::restore;
 
-/// `{"schema":1,"session":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"left":[…],"notes":[…],"kept_bytes":n}`.
+/// `{"schema":1,"session":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"left":[…],"notes":[…],"kept_bytes":n,"displaced":[…]}`.
 #[derive(Serialize)]
 struct Document<'a> {
     session: &'a Id,
@@ -39,6 +39,9 @@ struct Document<'a> {
     left: Vec<Left<'a>>,
     notes: &'a [String],
     kept_bytes: u64,
+    /// Where something was overwritten that is kept.
+    #[serde(skip_serializing_if = "<[AbsPath]>::is_empty")]
+    displaced: &'a [AbsPath],
     #[serde(skip_serializing_if = "Option::is_none")]
     confirm: Option<&'a Awaited>,
 }
@@ -144,10 +147,12 @@ fn ask_commit<'c>(
 }
 
 /// Puts a rolled-back session onto the tree again.
-pub fn redo(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
+pub fn redo(call: &Call, args: &args::Redo) -> Result<Ended, Problem> {
     let denied = denied(&call.config.deny.value)?;
+    let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
+    let args = &args.back;
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
-        let (on_conflict, limits) = (on_conflict(args.force), limits(call, call.config.on_limit.value));
+        let (on_conflict, limits) = (on_conflict(args.force), limits(call, on_limit));
         commit::redo(session, &Request { paths, on_conflict, limits, denied: denied.clone(), aside, accept_unsynced: true })
     };
     carry_out(call, &args.what, args.all, Act { verb: Verb::Redo, minor: Minor::Stops, ask: &ask, within: None })
@@ -421,6 +426,7 @@ pub fn say(call: &Call, id: &Id, report: &Report, said: Said, awaited: Option<&A
             left: report.left.iter().map(|(path, why)| Left { path, why }).collect(),
             notes: &report.notes,
             kept_bytes: report.kept,
+            displaced: if said.dry_run { &[] } else { &report.displaced },
             confirm: awaited,
         });
     }

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::act::{Act, Machines};
 use super::machine::{Fate, Finished, Row, gather};
 use crate::engine::job;
@@ -103,11 +105,13 @@ impl Undoing<'_> {
             return Fate::Unknown(if self.was_lost { why.into() } else { format!("it is done there, and {why}") });
         };
         let ended = settled(&self.link, request);
-        let nothing = || ended.json()["paths"].as_array().is_some_and(Vec::is_empty);
+        let none = |rows: &Value| rows.as_array().is_some_and(Vec::is_empty);
+        let nothing = |report: &Value| none(&report["paths"]) && none(&report["left"]);
         match &ended.status {
             // It was never done there.
-            Ok(0) if self.was_lost && nothing() => Fate::Failed,
-            Ok(0) => Fate::TakenBack,
+            Ok(0 | 4) if self.was_lost && nothing(&ended.json()) => Fate::Failed,
+            // With 4 something is named that could not be: the rest is off the tree.
+            Ok(0 | 4) => Fate::TakenBack(ended.json()),
             Ok(1) if self.was_lost && self.is_off() => Fate::Failed,
             _ => Fate::Unknown(ended.why()),
         }

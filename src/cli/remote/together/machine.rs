@@ -97,8 +97,8 @@ impl Finished {
 pub enum Fate {
     /// The verb is done there.
     Done,
-    /// It was done, and is taken back.
-    TakenBack,
+    /// It was done, and is taken back, as its report tells.
+    TakenBack(Value),
     /// It was ready, and was told to stop: nothing was changed.
     Stopped,
     /// It could not be done: nothing was changed, or it was undone.

@@ -23,10 +23,12 @@ impl Machines<'_> {
                 out.line(format_args!("{:<width$}  {result}{why}", target.name));
             } else {
                 let report = row.ended.as_ref().map_or(Value::Null, Finished::json);
-                out.document(&Told { host: &target.name, exit, session: &self.act.key, result, why: &why, report });
+                let back = if let Some(Fate::TakenBack(back)) = &row.result { Some(back) } else { None };
+                out.document(&Told { host: &target.name, exit, session: &self.act.key, result, why: &why, report, back });
             }
         }
         if out.is_text() {
+            self.say_details(rows);
             let done = rows.iter().filter(|row| matches!(row.result, Some(Fate::Done))).count() as u64;
             let hosts = text::count(rows.len() as u64, "host");
             out.note(format_args!("session {}: {} on {done} of {hosts}", self.act.key, verb.past()));
@@ -35,7 +37,7 @@ impl Machines<'_> {
     }
 }
 
-/// `{"schema":1,"host":…,"exit":n,"session":…,"result":…,"why":…,"report":{…}}`, a line a host.
+/// `{"schema":1,"host":…,"exit":n,"session":…,"result":…,"why":…,"report":{…},"back":{…}}`, a line a host.
 #[derive(Serialize)]
 struct Told<'a> {
     host: &'a str,
@@ -44,6 +46,9 @@ struct Told<'a> {
     result: &'a str,
     why: &'a str,
     report: Value,
+    /// What was said where it was taken back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    back: Option<&'a Value>,
 }
 
 /// Exit status, word and reason for a machine.
@@ -55,8 +60,7 @@ fn told(row: &Row, verb: job::Verb) -> (u8, &'static str, String) {
         Some(Fate::Done) => {
             let report = row.ended.as_ref().map_or(Value::Null, Finished::json);
             let paths = report["paths"].as_array().map_or(0, Vec::len) as u64;
-            let left = report["left"].as_array().map_or(0, Vec::len);
-            let left = if left == 0 { String::new() } else { format!(", {left} left out") };
+            let left = left_out(&report);
             let word = if paths == 0 { "nothing to do" } else { verb.past() };
             let count = if paths == 0 { String::new() } else { text::count(paths, "path") };
             (
@@ -65,7 +69,7 @@ fn told(row: &Row, verb: job::Verb) -> (u8, &'static str, String) {
                 format!("{count}{left}"),
             )
         }
-        Some(Fate::TakenBack) => (1, "taken back", "it was done, and another host failed".into()),
+        Some(Fate::TakenBack(back)) => (1, "taken back", format!("it was done, and another host failed{}", left_out(back))),
         Some(Fate::Stopped) => (1, "not begun", "it was ready, and another host was not: nothing was changed".into()),
         Some(Fate::Failed) => (ended(1), "failed", why()),
         Some(Fate::Untouched) if !row.ready => (1, "failed", why()),
@@ -79,5 +83,13 @@ fn told(row: &Row, verb: job::Verb) -> (u8, &'static str, String) {
             (ended(1), "unknown", format!("{more}; recant -H HOST status tells what was done"))
         }
         None => (1, "unknown", why()),
+    }
+}
+
+/// How many paths were not done, where there are some.
+fn left_out(report: &Value) -> String {
+    match report["left"].as_array().map_or(0, Vec::len) {
+        0 => String::new(),
+        left => format!(", {left} left out"),
     }
 }
