@@ -193,3 +193,25 @@ fn a_named_path_that_is_not_compared_is_left_and_said() {
     restore(&world, "0 none").with(1);
     assert_eq!((world.read("a"), world.read("x.log"), world.read("n/j")), ("1".into(), "mine".into(), "mine".into()));
 }
+
+#[test]
+fn what_lay_in_a_folder_that_is_an_unreadable_file_now_is_left_with_it() {
+    if !is_root("files of another user") {
+        return;
+    }
+    let world = World::new();
+    world.write("d/x", "1").write("other", "keep");
+    let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("another owner");
+    [world.root().to_path_buf(), world.root().join("home"), world.tree(), world.path("other")].into_iter().for_each(own);
+    [world.path("d"), world.path("d/x")].into_iter().for_each(own);
+    let as_user = |words: &str| world.call(words.split_whitespace()).user(65534, 65534).run();
+    as_user("snapshot create").ok();
+    world.write("other", "step").remove("d/x");
+    as_user("snapshot create").ok();
+    world.remove("d").write("d", "somebody's").chmod("d", 0o600);
+    for words in ["snapshot restore 0 --safe --dry-run", "snapshot restore 0 --safe", "snapshot restore 0 d/x --safe"] {
+        let said = as_user(words).with(4);
+        assert!(said.stdout().contains("/d: it cannot be read") || said.stdout().contains("/d/x: it cannot be read"), "{said}");
+    }
+    assert_eq!((world.read("other"), world.read("d")), ("keep".into(), "somebody's".into()));
+}

@@ -323,7 +323,7 @@ impl Comparing<'_> {
         let mut seen = match look::seen(object.at(), &object.stat) {
             Ok(seen) => seen,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return self.leave(path, &error),
+            Err(error) => return self.leave(path, object, &error),
         };
         let What::File { size, .. } = seen.state.what else { return Ok(Some(seen)) };
         let index = self.index;
@@ -338,7 +338,7 @@ impl Comparing<'_> {
             None if same_size || self.terms.digests || seen.print.racy => match look::digest(object.at()) {
                 Ok((digest, _)) => seen.set_digest(digest),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-                Err(error) => return self.leave(path, &error),
+                Err(error) => return self.leave(path, object, &error),
             },
             None => {}
         }
@@ -353,12 +353,18 @@ impl Comparing<'_> {
         self.next_known.as_ref().filter(|known| known.path == *path)
     }
 
-    fn leave(&mut self, path: &AbsPath, error: &std::io::Error) -> Result<Option<Seen>, Error> {
+    /// What is there cannot be read, and stays. Where it is no folder, what the snapshot has in one of that name has no place.
+    fn leave(&mut self, path: &AbsPath, object: &Object, error: &std::io::Error) -> Result<Option<Seen>, Error> {
         if let Some(ours) = of_ours(&whole(self.folder, path)?, error) {
             return Err(ours);
         }
-        self.done.left.push((path.clone(), format!("it cannot be read: {}", reason(error))));
+        let why = format!("it cannot be read: {}", reason(error));
         self.done.kept.push((path.clone(), "it cannot be read"));
+        if object.stat.sort == Sort::Folder {
+            self.done.left.push((path.clone(), why));
+        } else {
+            self.leave_all(path.clone(), &why, true);
+        }
         Ok(None)
     }
 

@@ -1,0 +1,192 @@
+//! Looking at an object that is met: what is new is read, digested and stored.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use super::{Content, Seen, Taking, has_several_names};
+use crate::error::{At as _, reason};
+use crate::fs::dir::{Sort, Stat, stat_of, xattrs_of};
+use crate::fs::lease::{Writers, writers};
+use crate::fs::path::AbsPath;
+use crate::snapshot::compare::whole;
+use crate::snapshot::content::{PACKED, Still, is_same};
+use crate::snapshot::index::Known;
+use crate::snapshot::manifest::{At, Entry, Merged};
+use crate::snapshot::walk::Object;
+use crate::snapshot::{Error, of_ours};
+use crate::tree::digest::Digest;
+use crate::tree::look;
+use crate::tree::state::{Meta, State, What};
+
+impl Taking<'_> {
+    /// What an object is, with its content where it has some: what is known need not be read, as long as it is `believed`.
+    pub(super) fn look(&mut self, object: &Object, old: Option<&Known>, believed: bool) -> Result<Seen, Error> {
+        let first = self.links.get(&(object.stat.dev, object.stat.ino)).filter(|_| has_several_names(&object.stat)).cloned();
+        let content = first.as_ref().map(|first| first.content);
+        let content = content.or_else(|| old.filter(|_| believed).map(|known| Content::of(known, &object.stat)));
+        let first = first.map(|first| first.path);
+        match object.stat.sort {
+            Sort::File => self.look_at_file(object, first, content, old),
+            _ => match look::seen(object.at(), &object.stat) {
+                Ok(seen) => {
+                    let link = link(first, object, &object.stat);
+                    let entry = Entry { path: object.path.clone(), state: Some(seen.state), at: None, link, unread: None };
+                    Ok(Seen::Whole { entry: Box::new(entry), stat: object.stat, written: false })
+                }
+                Err(error) => self.failed(object, &error),
+            },
+        }
+    }
+
+    /// Reads a file, again where it changes meanwhile, three times at most.
+    fn look_at_file(
+        &mut self,
+        object: &Object,
+        first: Option<AbsPath>,
+        content: Option<Content>,
+        old: Option<&Known>,
+    ) -> Result<Seen, Error> {
+        let mut before = object.stat;
+        for _ in 0..3 {
+            let file = match object.at().open_file() {
+                Ok(file) => file,
+                Err(error) => return self.failed(object, &error),
+            };
+            let content = content.filter(|content| is_same(&content.stat, &before));
+            // Before the content is read: who maps it later leaves a trace in its times (N5).
+            let writers = match content {
+                Some(Content { written: true, .. }) => Writers::Some,
+                Some(_) => Writers::Unknown,
+                None => writers(&file).at("ask for a lease on", &object.path)?,
+            };
+            let written = writers == Writers::Some;
+            let is_still = writers == Writers::None && !look::fingerprint(&before).racy;
+            let xattrs = match xattrs_of(&file) {
+                Ok(xattrs) => xattrs,
+                Err(error) => return self.failed(object, &error),
+            };
+            let kept = match content {
+                Some(content) => Ok((content.digest, content.at)),
+                None => self.keep(&file, object, (&before, is_still), old)?,
+            };
+            let (digest, at) = match kept {
+                Ok((digest, at)) => (digest, at),
+                Err(error) => return self.failed(object, &error),
+            };
+            let after = stat_of(&file).at("look at", &object.path)?;
+            if is_same(&before, &after) {
+                let what = What::File { size: after.size, digest };
+                let state = State { what, meta: Meta::of(&after, xattrs) };
+                let link = link(first, object, &after);
+                let entry = Entry { path: object.path.clone(), state: Some(state), at, link, unread: None };
+                return Ok(Seen::Whole { entry: Box::new(entry), stat: after, written });
+            }
+            before = match object.at().stat() {
+                Ok(Some(stat)) if stat.sort == before.sort => stat,
+                Ok(Some(_)) => return Ok(Seen::Unread("it became something else while it was read".into())),
+                Ok(None) => return Ok(Seen::Gone),
+                Err(error) => return self.failed(object, &error),
+            };
+        }
+        Ok(Seen::Unread("it changes while it is read".into()))
+    }
+
+    /// What is left out for an error, if that is its own.
+    fn failed(&self, object: &Object, error: &io::Error) -> Result<Seen, Error> {
+        if error.kind() == io::ErrorKind::NotFound {
+            return Ok(Seen::Gone);
+        }
+        match of_ours(&whole(&self.series.folder, &object.path)?, error) {
+            Some(ours) => Err(ours),
+            None => Ok(Seen::Unread(reason(error))),
+        }
+    }
+
+    /// Digest and place of a file's content. The inner error is one of reading.
+    #[expect(clippy::type_complexity, reason = "two kinds of failure: the store's ends it, the tree's is named")]
+    fn keep(
+        &mut self,
+        file: &File,
+        object: &Object,
+        (stat, is_still): (&Stat, bool),
+        old: Option<&Known>,
+    ) -> Result<Result<(Option<Digest>, Option<At>), io::Error>, Error> {
+        if stat.size == 0 {
+            return Ok(Ok((Some(Digest::of(b"")), None)));
+        }
+        if stat.size < PACKED {
+            let mut buffer = std::mem::take(&mut self.buffer);
+            buffer.resize(usize::try_from(stat.size).unwrap_or(0), 0);
+            let read = read_all(file, &mut buffer);
+            let kept = match read {
+                Ok(()) => {
+                    let digest = Digest::of(&buffer);
+                    Ok((Some(digest), Some(self.place(&buffer, digest, old)?)))
+                }
+                Err(error) => Err(error),
+            };
+            self.buffer = buffer;
+            return Ok(kept);
+        }
+        // Taken of what the walk saw.
+        let digest = self.digesting.take(&object.path).filter(|_| is_same(stat, &object.stat));
+        if let Some(old) = old.filter(|old| old.size == stat.size && old.at.is_some()) {
+            match digest.map_or_else(|| Digest::of_file(file, stat.size), Ok) {
+                Ok(digest) if Some(digest) == old.digest => return Ok(Ok((old.digest, old.at))),
+                Ok(_) => {}
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        self.learn()?;
+        let path = whole(&self.series.folder, &object.path)?;
+        let still = is_still.then_some(Still { stat, digest });
+        let kept = self.keeping.keep_file(file, still, &path)?;
+        Ok(kept.map(|(digest, at)| (Some(digest), Some(at))))
+    }
+
+    fn place(&mut self, bytes: &[u8], digest: Digest, old: Option<&Known>) -> Result<At, Error> {
+        if let Some(at) = old.filter(|old| old.digest == Some(digest)).and_then(|old| old.at) {
+            return Ok(at);
+        }
+        self.learn()?;
+        self.keeping.keep(bytes, digest)
+    }
+
+    /// What the snapshot before holds is not stored again, under whatever name. Needed only where something is new.
+    fn learn(&mut self) -> Result<(), Error> {
+        if std::mem::replace(&mut self.learned, true) {
+            return Ok(());
+        }
+        if let Some(index) = self.index {
+            index.known().filter_map(|known| known.digest.zip(known.at)).for_each(|(digest, at)| self.keeping.learn(digest, at));
+        } else if let Some(last) = self.last {
+            let mut merged = Merged::open(&self.series.dir, last)?;
+            while let Some(entry) = merged.next()? {
+                if let Some((digest, at)) = entry.digest().zip(entry.at) {
+                    self.keeping.learn(digest, at);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first name of what has several.
+fn link(first: Option<AbsPath>, object: &Object, stat: &Stat) -> Option<AbsPath> {
+    has_several_names(stat).then(|| first.unwrap_or_else(|| object.path.clone()))
+}
+
+fn read_all(file: &File, buffer: &mut [u8]) -> io::Result<()> {
+    let mut at = 0;
+    while at < buffer.len() {
+        match file.read_at(&mut buffer[at..], at as u64) {
+            // Shorter than it was: its times tell.
+            Ok(0) => return Ok(()),
+            Ok(got) => at += got,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
