@@ -112,7 +112,9 @@ fn a_writer_that_appends_all_the_time_loses_no_line() {
 #[test]
 fn a_file_that_is_mapped_for_writing_is_a_conflict_and_what_is_written_into_it_later_is_found() {
     let world = World::new();
-    world.write("mapped", "old_content");
+    let earlier = world.begin();
+    world.stage_write(&earlier, "mapped", "old_content");
+    world.recant(&format!("commit {earlier}")).ok();
     let id = world.begin();
     world.stage_write(&id, "mapped", "new");
     // The descriptor is closed: the mapping alone leads to the file.
@@ -126,6 +128,7 @@ fn a_file_that_is_mapped_for_writing_is_a_conflict_and_what_is_written_into_it_l
     std::io::Read::read_exact(writer.stdout.as_mut().expect("a pipe"), &mut ready).expect("ready");
     let said = world.recant(&format!("commit {id}")).with(3);
     assert!(said.stderr().contains("open for writing"), "{said}");
+    assert!(!said.stderr().contains("rolled back first"), "the earlier session is not to blame: {said}");
     let said = world.recant(&format!("commit {id} --force")).ok();
     assert!(said.stderr().contains("/mapped") && said.stderr().contains("open for writing"), "{said}");
     writer.stdin.take().expect("a pipe").write_all(b"go\n").expect("it reads");

@@ -55,6 +55,14 @@ fn refuse_touches_nothing() {
     before.assert_same(&world.manifest(), "after a refusal");
     let dry = world.call(["commit", &id, "--on-limit", "refuse", "--dry-run"]).run();
     assert_eq!(dry.status, 1, "{dry}");
+    // A redo deletes as a commit does.
+    world.recant(&format!("commit {id}")).ok();
+    world.recant(&format!("rollback {id}")).ok();
+    world.call(["redo", &id, "--on-limit", "refuse"]).run().with(1);
+    before.assert_same(&world.manifest(), "after a refused redo");
+    world.call(["redo", &id, "--on-limit", "full"]).run().ok();
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "rolled back");
 }
 
 #[test]

@@ -671,6 +671,22 @@ fn a_folder_that_somebody_filled_is_kept_by_no_forced_recovery_between_two_file_
     scene.assert_over("by force, when it was moved away");
 }
 
+#[test]
+fn what_cannot_be_read_is_left_and_the_rest_is_undone() {
+    if std::process::Command::new("strace").arg("-V").output().is_err() {
+        return common::skip("a file that cannot be read at a recovery: no strace");
+    }
+    let scene = Scene::new("commit", false).interrupted();
+    let path = scene.world.path("edited").display().to_string();
+    let words = ["-f", "-qq", "-o", "/dev/null", "-P", &path, "-e", "trace=pread64", "-e", "inject=pread64:error=EIO"];
+    let said = scene.world.program("strace", [&words[..], &[env!("CARGO_BIN_EXE_recant"), "recover"]].concat()).run().with(4);
+    assert!(said.stdout().contains("edited (what was put there cannot be read: input/output error)"), "{said}");
+    assert_eq!((&*scene.world.read("edited"), &*scene.world.read("calm")), ("new", "old"), "{said}");
+    scene.world.recant("recover").ok();
+    calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "when it can be read again");
+    scene.assert_over("when it can be read again");
+}
+
 /// What was beside a path to be swapped with it goes with their folder; the store has a copy of either.
 #[test]
 fn what_went_with_its_folder_can_be_had_again_between_two_file_systems() {

@@ -206,7 +206,7 @@ fn collect_ran(
     let known = session.changes_as_written()?;
     let mut collected = finish(fs, leaving, &facts(held, record, store, &known))?;
     if in_memory {
-        collected.warnings.extend(memory::carry(fs, session, held, record, &mut collected.changes)?);
+        memory::carry(fs, session, held, record, &collected.changes)?;
     }
     record.note(&collected.warnings);
     record.hides = std::mem::take(&mut collected.hides);

@@ -18,7 +18,6 @@ use crate::fs::dir::{Dir, Sort};
 use crate::session::change::{Changes, object_name};
 use crate::session::run::Run;
 use crate::session::store::Session;
-use crate::tree::state::What;
 
 /// File systems of which the kernel takes no upper, by their magic number (statfs(2)): overlayfs, NFS, FUSE, FAT, exFAT, 9p, CIFS, SMB.
 const NO_UPPER: &[u32] = &[0x794c_7630, 0x6969, 0x6573_5546, 0x4d44, 0x2011_bab0, 0x0102_1997, 0xff53_4d42, 0xfe53_4d42];
@@ -61,23 +60,12 @@ pub fn make(bytes: u64, tag: &str) -> Result<Memory, Error> {
     Ok(Memory { mount, root })
 }
 
-/// Copies what the changes need out of memory to `held/objects/<n>`; names of one file share an object. Drops, and names, what can't be
-/// carried: FIFOs, sockets and devices.
-pub fn carry(fs: &Fs, session: &Session, memory: &Dir, run: &Run, changes: &mut Changes) -> Result<Vec<String>, Error> {
-    let mut warnings = Vec::new();
-    let is_carried = |change: &crate::session::change::Change| match change.after.as_ref().map(|state| &state.what) {
-        None | Some(What::File { .. } | What::Folder | What::Symlink { .. }) => true,
-        Some(_) => false,
-    };
-    for change in changes.list.iter().filter(|change| !is_carried(change)) {
-        warnings.push(format!("{}: it can't be carried out of memory, and is not held", change.path));
-    }
-    changes.list.retain(is_carried);
+/// Copies the files of changes out of memory to `held/objects/<n>`; names of one file share an object. All else is made from its record at commit.
+pub fn carry(fs: &Fs, session: &Session, memory: &Dir, run: &Run, changes: &Changes) -> Result<(), Error> {
     let held = session.dir.open_below(b"held").at("open the folder", session.dir.at(b"held"))?;
     folder(fs, held.at(b"objects"))?;
     let mut made: HashMap<u64, Vec<u8>> = HashMap::new();
-    for (change, n) in changes.list.iter_mut().zip(1..) {
-        change.n = n;
+    for change in &changes.list {
         let is_file = change.after.as_ref().is_some_and(|state| state.sort() == Sort::File);
         if !is_file || change.in_place() {
             continue;
@@ -85,7 +73,7 @@ pub fn carry(fs: &Fs, session: &Session, memory: &Dir, run: &Run, changes: &mut 
         let Some(path) = run.upper_of(&change.path) else { continue };
         let file = memory.open_file_below(&path).at("open what is held of", &change.path)?;
         let stat = crate::fs::dir::stat_of(&file).at("look at what is held of", &change.path)?;
-        let name = object_name(n);
+        let name = object_name(change.n);
         let (objects, name) = session.split(&name)?;
         let at = objects.at(name);
         fs.remove_all(at).at("remove", at)?;
@@ -97,5 +85,5 @@ pub fn carry(fs: &Fs, session: &Session, memory: &Dir, run: &Run, changes: &mut 
         fs.copy(&file, &to, Path::new(&change.path.to_string())).at("carry over what is held of", &change.path)?;
         made.insert(stat.ino, name.to_vec());
     }
-    Ok(warnings)
+    Ok(())
 }

@@ -107,7 +107,7 @@ impl Places {
         if let Some((path, sort)) = making.deleted.take() {
             return Err(Error::DeletedMount { path, is_folder: sort == Sort::Folder });
         }
-        making.say_rest();
+        making.say_rest(&passes);
         request.scratch.iter().for_each(|path| making.say(path, How::Scratch, "asked for", false));
         making.places.targets.retain(|target| !passes.iter().any(|pass| target.path.is_under(pass)));
         making.places.passes = passes;
@@ -480,7 +480,7 @@ impl Making<'_> {
         topmost
     }
 
-    fn say_rest(&mut self) {
+    fn say_rest(&mut self, passes: &[AbsPath]) {
         let rows: &[(&str, How, &str)] = match self.route {
             Route::Root => &[
                 ("/dev", How::Private, "harmless nodes only"),
@@ -493,7 +493,9 @@ impl Making<'_> {
             ],
         };
         for (path, how, why) in rows {
-            if let Ok(path) = AbsPath::parse(path) {
+            if let Ok(path) = AbsPath::parse(path)
+                && !passes.iter().any(|pass| path.is_under(pass))
+            {
                 self.say(&path, *how, *why, false);
             }
         }

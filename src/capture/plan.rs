@@ -226,6 +226,10 @@ impl Plan {
             let path = self.cwd.to_string();
             return Err(Error::WorkingFolder { path, what: "it lies in a folder that is hidden in the run (recant's store?)" });
         }
+        if self.passes.iter().any(|pass| self.cwd.is_under(pass)) {
+            // It is the real one.
+            return Ok(());
+        }
         let held = self.targets.iter().filter(|target| self.cwd.is_under(&target.path)).max_by_key(|t| t.path.depth());
         let Some(held) = held else { return Ok(()) };
         // Each folder on the way down is copied up with what changes below it.

@@ -121,7 +121,12 @@ impl Filling<'_> {
             let (path, to) = (full_path(self.place, &path), to.escape_ascii());
             self.warnings.push(format!("{path}: it was renamed from {to}, which is gone: what was in that is not held"));
         }
-        let moved = redirect.is_some() || above.moved;
+        let is_home = !above.moved && above.lower.is_some() && lower.as_ref() == Some(&path);
+        if redirect.is_some() && is_home {
+            // Renamed and renamed back: it is merged with what it was by its name, as one that was never away. Mounts in it stay there, too.
+            self.fs.remove_xattr(at, REDIRECT).at("remove an extended attribute of", at)?;
+        }
+        let moved = above.moved || redirect.is_some() && !is_home;
         Ok(Some(Found { path, moved, lower, closing: false }))
     }
 

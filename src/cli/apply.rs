@@ -147,10 +147,12 @@ fn ask_commit<'c>(
 }
 
 /// Puts a rolled-back session onto the tree again.
-pub fn redo(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
+pub fn redo(call: &Call, args: &args::Redo) -> Result<Ended, Problem> {
     let denied = denied(&call.config.deny.value)?;
+    let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
+    let args = &args.back;
     let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
-        let (on_conflict, limits) = (on_conflict(args.force), limits(call, call.config.on_limit.value));
+        let (on_conflict, limits) = (on_conflict(args.force), limits(call, on_limit));
         commit::redo(session, &Request { paths, on_conflict, limits, denied: denied.clone(), aside, accept_unsynced: true })
     };
     carry_out(call, &args.what, args.all, Act { verb: Verb::Redo, minor: Minor::Stops, ask: &ask, within: None })

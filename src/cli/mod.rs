@@ -159,7 +159,8 @@ enum Effects {
 fn effects(verb: &Verb) -> Effects {
     let only_reads = match verb {
         Verb::Commit(args) => args.what.dry_run,
-        Verb::Rollback(args) | Verb::Redo(args) => args.what.dry_run,
+        Verb::Rollback(args) => args.what.dry_run,
+        Verb::Redo(args) => args.back.what.dry_run,
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } | Verb::Session { verb: SessionVerb::Prune(args) } => args.dry_run,
         Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_) | SessionVerb::Export(_)),
         Verb::Snapshot { verb } => match verb {

@@ -50,7 +50,7 @@ impl Draft<'_> {
         self.check_room(&items, &frame)?;
         let roots = self.root_records(&folders, &items, &times)?;
         let kept_bytes = kept_bytes(&items, self.verb);
-        let displaced = self.displaced_bytes(&items)?;
+        let displaced = self.displaced_bytes(&items);
         let header = self.header(&items, kept_bytes, displaced);
         let head = Head {
             journal: 1,
@@ -251,17 +251,15 @@ impl Draft<'_> {
     }
 
     /// Bytes of what is there and goes under `displaced/`.
-    fn displaced_bytes(&mut self, items: &[Item]) -> Result<u64, Error> {
-        let mut bytes = 0;
-        for item in items.iter().filter(|item| item.carries() && item.displaces(self.verb)) {
-            bytes += match &item.from {
-                Some(_) if item.whole => {
-                    facts::bytes_below(&self.reach.roots.folder(&item.path).at("open the folder", &item.path)?)?
-                }
+    fn displaced_bytes(&mut self, items: &[Item]) -> u64 {
+        let displaced = items.iter().filter(|item| item.carries() && item.displaces(self.verb));
+        let roots = &mut self.reach.roots;
+        displaced
+            .map(|item| match &item.from {
+                Some(_) if item.whole => roots.folder(&item.path).map_or(0, |folder| facts::bytes_below(&folder)),
                 from => from.as_ref().map_or(0, |from| from.blocks),
-            };
-        }
-        Ok(bytes)
+            })
+            .sum()
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Conflict {
     pub by: Option<String>,
     /// `--force` goes on over it, and keeps what it finds.
     pub forcible: bool,
+    /// It is what is expected, but a process has it open for writing: no other session is to blame.
+    pub open: bool,
 }
 
 impl Conflict {
@@ -30,12 +32,18 @@ impl Conflict {
         if expected == found {
             (expected, found) = (format!("{expected} as it was"), format!("{found} with another {difference}"));
         }
-        Self { path: path.clone(), expected, found, by: None, forcible: false }
+        Self { path: path.clone(), expected, found, by: None, forcible: false, open: false }
     }
 
     /// With words of its own.
     pub fn said(path: &AbsPath, expected: &str, found: &str) -> Self {
-        Self { path: path.clone(), expected: expected.into(), found: found.into(), by: None, forcible: false }
+        Self { path: path.clone(), expected: expected.into(), found: found.into(), by: None, forcible: false, open: false }
+    }
+
+    /// Of a file that a process is about to write to.
+    pub fn open(path: &AbsPath) -> Self {
+        let said = Self::said(path, "a file that nobody writes to", "one that a process has open for writing");
+        Self { open: true, ..said }
     }
 
     /// The same where `--force` goes on, if it does.
@@ -83,7 +91,7 @@ pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
         let Ok(manifest) = store.session(&other.id).map_err(drop).and_then(|s| Manifest::read(&s.dir).map_err(drop)) else {
             continue;
         };
-        for conflict in conflicts.iter_mut().filter(|conflict| conflict.by.is_none()) {
+        for conflict in conflicts.iter_mut().filter(|conflict| conflict.by.is_none() && !conflict.open) {
             let Some(original) = manifest.originals.get(&conflict.path) else { continue };
             let now = match conflict.path.as_path().symlink_metadata() {
                 Ok(meta) => Some(meta),

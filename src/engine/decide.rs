@@ -476,9 +476,8 @@ fn sealed(reach: &mut Reach, session: &Session, journal: &Journal, how: Decision
         }
     }
     let mut header = session.header.sealing(&sides);
-    let below = displaced_below(journal);
-    let kept = reach.held(&below).at("open the folder", crate::fs::path::Shown(&below))?;
-    header.sizes.displaced = header.sizes.displaced.saturating_add(facts::bytes_below(&kept)?);
+    let kept = reach.held(&displaced_below(journal)).map_or(0, |folder| facts::bytes_below(&folder));
+    header.sizes.displaced = header.sizes.displaced.saturating_add(kept);
     Ok(header)
 }
 

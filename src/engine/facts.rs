@@ -131,14 +131,11 @@ pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> 
     Ok(fs.sync_dir(&folder).at("sync", folder.path().display())?) // D2
 }
 
-/// Bytes on disk of what lies below a folder, as far as it may be listed: for people.
-pub(super) fn bytes_below(folder: &Rc<Dir>) -> Result<u64, Error> {
-    let mut bytes = 0;
-    for found in Walk::under(folder.clone())?.past_closed() {
-        let stat = found?.stat;
-        bytes += if stat.sort == Sort::Folder { 0 } else { stat.blocks * 512 };
-    }
-    Ok(bytes)
+/// Bytes on disk of what lies below a folder, as far as it may be seen: for people, so that nothing fails for it.
+pub(super) fn bytes_below(folder: &Rc<Dir>) -> u64 {
+    let walk = Walk::under(folder.clone()).map(Walk::past_closed).into_iter().flatten();
+    let seen = walk.map_while(Result::ok).filter(|found| found.stat.sort != Sort::Folder);
+    seen.map(|found| found.stat.blocks * 512).sum()
 }
 
 /// What the log says of an operation that was sealed.

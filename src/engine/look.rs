@@ -431,8 +431,7 @@ impl<'r> Eye<'r> {
             return Ok(());
         };
         if writers(file).at("ask for a lease on", &mv.path)? == Writers::Some {
-            let conflict = Conflict::said(&mv.path, "a file that nobody writes to", "one that a process has open for writing");
-            match self.conflict(conflict) {
+            match self.conflict(Conflict::open(&mv.path)) {
                 Verdict::Keep => looked.note = Some(format!("{}: a process has it open for writing", mv.path)),
                 verdict => {
                     looked.verdict = verdict;

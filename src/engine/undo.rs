@@ -469,7 +469,10 @@ pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Io
         Ok((found, _)) if found == digest => Ok(Whose::Ours),
         // One that may not be read cannot be asked.
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(Whose::Ours),
-        Err(error) if error.raw_os_error().is_some() => Err(error).at("read", target.at()),
+        // Whether it is untouched cannot be told: it is left, and the rest is undone.
+        Err(error) if error.raw_os_error().is_some() => {
+            Ok(Whose::Changed(format!("what was put there cannot be read: {}", crate::error::reason(&error))))
+        }
         // It changes while it is read, or has just become something else.
         Ok(_) | Err(_) => changed(),
     }

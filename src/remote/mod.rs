@@ -26,7 +26,7 @@ use std::time::Duration;
 use crate::error::{Failure, Kind};
 
 /// The version of what goes over the connection; docs/remote.md tells what each one is.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// How a far side ends that has no recant of this protocol. A verb may end so too, and is then asked for what it is.
 pub const MISSING: u8 = 213;

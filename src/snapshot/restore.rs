@@ -158,8 +158,7 @@ struct Held {
 }
 
 impl Held {
-    /// Holds all of it, in two threads where it is much. What lies in a pack is compared with its digest on the way, a large file by the
-    /// engine, before it puts anything.
+    /// Holds all of it, in two threads where it is much. The engine compares it with its digest, before it puts anything.
     fn of(fs: &Fs, series: &Series, objects: &Dir, wanted: &[Wanted<'_>]) -> Result<Self, Error> {
         // Names of one file are held by one hand, which knows the first of them.
         let (linked, single): (Vec<&Wanted>, Vec<&Wanted>) = wanted.iter().partition(|wanted| wanted.difference.link.is_some());
@@ -221,12 +220,12 @@ impl Holding<'_> {
         }
         let entry = entry_of(difference);
         let dress = difference.then.as_ref().filter(|then| can_be_dressed(then));
-        let content = self.kept.content(&entry)?;
+        // What it is now the engine digests before it puts it (docs/ARCHITECTURE.md, I11): once is enough.
+        let content = self.kept.uncompared(&entry)?;
         let file = self.fs.create(at, dress.map_or(0o600, |then| then.meta.mode & 0o777)).at("make", at)?;
         match content {
             Content::Small(bytes) if bytes.is_empty() => {}
             Content::Small(bytes) => self.fs.write(&file, &bytes, self.objects.path()).at("write", at)?,
-            // What it is now the engine digests before it puts it (docs/ARCHITECTURE.md, I11).
             Content::Large(from) => drop(self.fs.copy(&from, &file, self.objects.path()).at("copy to", at)?),
         }
         if let Some(then) = dress {

@@ -24,7 +24,7 @@ impl Found<'_> {
         if self.is_as_copied(file, &new) {
             return Ok(());
         }
-        let new = self.modes.open_up(place, b"", at, new)?;
+        let new = self.modes.open_up(new)?;
         let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
         let parent = match root.open_across(&folder[1..]) {
             Err(error) if is_absent(&error) => None,

@@ -37,23 +37,35 @@ pub(super) struct Hiding {
 }
 
 impl Found<'_> {
+    /// An upper whose folder the command closed is opened up before it is opened to be read.
+    pub(super) fn open_top(&mut self, place: &Place) -> Result<(), Error> {
+        let uppers = self.facts.held.at(b"upper").open_dir().at("open the folder", self.facts.held.at(b"upper"))?;
+        let number = place.k.to_string();
+        let at = uppers.at(number.as_bytes());
+        if let Some(stat) = at.stat().at("look at the upper of", &place.path)? {
+            self.modes.open_up(stat)?;
+        }
+        Ok(())
+    }
+
     /// The captured folder itself: its mode, owner, xattrs and times. A user's upper was made with what the user may set, so
     /// that only mode and time tell something.
     pub(super) fn top(&mut self, place: &Place, upper: &Dir, real: Option<&Rc<Dir>>) -> Result<(), Error> {
         let Some(real) = real else { return Ok(()) };
         let before = look::folder(real).at("look at", &place.path)?;
         let mut after = self.upper_state(look::folder(upper).at("look at the upper of", &place.path)?.state);
+        let new = self.modes.open_up(upper.stat().at("look at the upper of", &place.path)?)?;
+        after.meta.mode = new.mode;
         if self.facts.route == Route::User {
             let meta = before.state.meta.clone();
             after.meta = Meta { mode: after.meta.mode, mtime: after.meta.mtime, ..meta };
-            if before.state.meta.uid != upper.stat().at("look at the upper of", &place.path)?.uid {
+            if before.state.meta.uid != new.uid {
                 // Of another's folder (/tmp) nothing but the time can be set by this user.
                 after.meta.mode = before.state.meta.mode;
             }
         }
         self.keep_unseen(&before.state, &mut after);
         let stat = real.stat().at("look at", &place.path)?;
-        let new = upper.stat().at("look at the upper of", &place.path)?;
         let differs = before.state.meta_difference(&after).is_some();
         // Nothing was done in it. That its time is another one is of somebody who made a name while the upper was made.
         if !differs && upper.is_empty().at("list", upper.path().display())? {

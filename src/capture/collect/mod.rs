@@ -131,7 +131,10 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
     for place in facts.places {
         if place.file.is_some() {
             found.file(place)?;
-        } else if let Some((upper, real)) = tops(facts, place)? {
+            continue;
+        }
+        found.open_top(place)?;
+        if let Some((upper, real)) = tops(facts, place)? {
             found.place(place, &upper, real.as_ref())?;
         }
     }

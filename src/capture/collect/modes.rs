@@ -1,14 +1,14 @@
 //! What an ordinary user's command closed to its own owner is opened up in the uppers, to be read, shown and committed: files without
 //! `u+r`, folders without `u+rx`. Root needs none of it.
 //!
-//! - **U1** The mode is noted in `held/upper/modes` before it is changed: a collecting that is cut off, or fails, begins anew from the modes that
-//!   the command left. A power cut may lose the note: such a session says that it is unsynced.
+//! - **U1** The mode is noted in `held/upper/modes`, and the note is durable, before it is changed: a collecting that is cut off, by the power too,
+//!   or that fails, begins anew from the modes that the command left. So the first thing that is closed has all of the uppers looked through: one
+//!   sync does for all that is found so, and one more for what lay in closed folders.
 //! - **U2** They stay opened up while the session is pending (a change has the mode that is meant, and a commit sets it), but for a
 //!   further run: that gets the modes as they were, and then the notes go.
 //! - **U3** A note is data: it leads to a name below `held/upper`, over no link.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::ErrorKind;
 
 use serde::{Deserialize, Serialize};
@@ -17,9 +17,8 @@ use crate::capture::error::Error;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat};
-use crate::fs::path;
+use crate::fs::path::{self, Shown};
 use crate::session;
-use crate::session::run::Place;
 use crate::tree::json;
 
 const NOTES: &[u8] = b"modes";
@@ -40,51 +39,90 @@ impl Note {
     }
 }
 
-/// The notes of one collecting.
+/// What is closed in the uppers of one collecting.
 pub(super) struct Modes<'a> {
     fs: &'a Fs,
     held: &'a Dir,
-    notes: Option<File>,
-    /// Files with several names: under each further one the mode is that of the first.
-    linked: HashMap<(Dev, u64), u32>,
+    /// The modes that the command left, once something closed was met: under each of its names an object has the one.
+    left: Option<HashMap<(Dev, u64), u32>>,
 }
 
 impl<'a> Modes<'a> {
     pub fn new(fs: &'a Fs, held: &'a Dir) -> Self {
-        Self { fs, held, notes: None, linked: HashMap::new() }
+        Self { fs, held, left: None }
     }
 
-    /// Opens up what its owner may not read, at `below` a place's path. Gives its state with the mode that the command left.
-    pub fn open_up(&mut self, place: &Place, below: &[u8], at: Entry<'_>, mut stat: Stat) -> Result<Stat, Error> {
-        let needed = needed(stat.sort);
-        if let Some(mode) = self.linked.get(&(stat.dev, stat.ino)) {
-            stat.mode = *mode;
-            return Ok(stat);
+    /// Has what its owner may not read opened up. Gives the state of an object of an upper with the mode that the command left.
+    pub fn open_up(&mut self, stat: Stat) -> Result<Stat, Error> {
+        if self.left.is_none() && is_closed(&stat) {
+            self.left = Some(open_all(self.fs, self.held)?);
         }
-        if stat.mode & needed == needed || rustix::process::geteuid().is_root() {
-            return Ok(stat);
-        }
-        self.note(place, below, stat.mode)?; // U1
-        self.fs.set_mode(at, stat.mode | needed).at("set the mode", at)?;
-        if stat.sort == Sort::File && stat.nlink > 1 {
-            self.linked.insert((stat.dev, stat.ino), stat.mode);
-        }
-        Ok(stat)
+        let left = self.left.as_ref().and_then(|left| left.get(&(stat.dev, stat.ino)));
+        Ok(Stat { mode: left.copied().unwrap_or(stat.mode), ..stat })
     }
+}
 
-    fn note(&mut self, place: &Place, below: &[u8], mode: u32) -> Result<(), Error> {
-        let uppers = self.held.at(b"upper").open_dir().at("open the folder", self.held.at(b"upper"))?;
-        let at = uppers.at(NOTES);
-        let Some(upper) = place.upper(below) else { return Ok(()) };
-        let line = Note::of(upper.strip_prefix(b"upper/").unwrap_or(&upper), mode);
-        let file = match self.notes.take() {
-            Some(file) => file,
-            None => self.fs.append(at).at("note modes in", at)?,
-        };
-        self.fs.write(&file, &line, uppers.path()).at("note modes in", at)?;
-        self.notes = Some(file);
-        Ok(())
+fn is_closed(stat: &Stat) -> bool {
+    let needed = needed(stat.sort);
+    stat.mode & needed != needed && !rustix::process::geteuid().is_root()
+}
+
+/// The rights that the owner needs to read something.
+fn needed(sort: Sort) -> u32 {
+    match sort {
+        Sort::Folder => 0o500,
+        Sort::File => 0o400,
+        _ => 0,
     }
+}
+
+/// Opens up all that is closed in the uppers, and gives what mode each had.
+fn open_all(fs: &Fs, held: &Dir) -> Result<HashMap<(Dev, u64), u32>, Error> {
+    let uppers = held.at(b"upper").open_dir().at("open the folder", held.at(b"upper"))?;
+    let mut left = HashMap::new();
+    let mut folders = vec![Vec::new()];
+    while !folders.is_empty() {
+        let (mut closed, mut inside) = (Vec::new(), Vec::new());
+        while let Some(folder) = folders.pop() {
+            let dir = uppers
+                .open_below(&folder)
+                .at("open the folder", format_args!("{}/{}", uppers.path().display(), Shown(&folder)))?;
+            for name in dir.names().at("list", dir.path().display())? {
+                let Some(stat) = dir.at(&name).stat().at("look at", dir.at(&name))? else { continue };
+                let below = if folder.is_empty() { name } else { [&folder[..], b"/", &name].concat() };
+                let is_closed = is_closed(&stat);
+                if stat.sort == Sort::Folder {
+                    if is_closed { &mut inside } else { &mut folders }.push(below.clone());
+                }
+                if is_closed && left.insert((stat.dev, stat.ino), stat.mode).is_none() {
+                    closed.push(Closed { below, mode: stat.mode });
+                }
+            }
+        }
+        open(fs, &uppers, &closed)?;
+        // What lies in those shows now.
+        folders = inside;
+    }
+    Ok(left)
+}
+
+/// Notes what is closed, and opens it up: a folder before what is in it.
+fn open(fs: &Fs, uppers: &Dir, closed: &[Closed]) -> Result<(), Error> {
+    if closed.is_empty() {
+        return Ok(());
+    }
+    let at = uppers.at(NOTES);
+    let notes = fs.append(at).at("note modes in", at)?;
+    let lines = closed.iter().flat_map(|closed| Note::of(&closed.below, closed.mode));
+    fs.write(&notes, &lines.collect::<Vec<u8>>(), uppers.path()).at("note modes in", at)?;
+    // U1: without them a folder could have another mode after a power cut, and nothing would tell which it had.
+    fs.sync(&notes, uppers.path()).at("sync", at)?;
+    fs.sync_dir(uppers).at("sync", uppers.path().display())?;
+    for closed in closed {
+        let opened = |stat: &Stat| closed.mode | needed(stat.sort);
+        closed.set(fs, uppers, opened).at("set the mode of what is noted in", at)?;
+    }
+    Ok(())
 }
 
 /// Something that was opened up.
@@ -98,9 +136,10 @@ pub(in crate::capture) struct Closed {
 
 impl Closed {
     fn set(&self, fs: &Fs, uppers: &Dir, mode: impl FnOnce(&Stat) -> u32) -> std::io::Result<()> {
-        let cut = self.below.iter().rposition(|b| *b == b'/').unwrap_or(0);
-        let dir = uppers.open_below(&self.below[..cut])?;
-        let at = dir.at(&self.below[cut + 1..]);
+        let cut = self.below.iter().rposition(|b| *b == b'/');
+        let (folder, name) = cut.map_or((&[][..], &self.below[..]), |cut| (&self.below[..cut], &self.below[cut + 1..]));
+        let dir = uppers.open_below(folder)?;
+        let at = dir.at(name);
         match at.stat()? {
             Some(stat) => fs.set_mode(at, mode(&stat)),
             None => Ok(()),
@@ -130,28 +169,8 @@ pub(in crate::capture) fn give_back(fs: &Fs, held: &Dir) -> Result<Vec<Closed>, 
 
 /// Opens up again what was given back for a command that was not started.
 pub(in crate::capture) fn open_again(fs: &Fs, held: &Dir, closed: &[Closed]) -> Result<(), Error> {
-    if closed.is_empty() {
-        return Ok(());
-    }
     let uppers = held.at(b"upper").open_dir().at("open the folder", held.at(b"upper"))?;
-    let at = uppers.at(NOTES);
-    let notes = fs.append(at).at("note modes in", at)?;
-    let lines = closed.iter().flat_map(|closed| Note::of(&closed.below, closed.mode));
-    fs.write(&notes, &lines.collect::<Vec<u8>>(), uppers.path()).at("note modes in", at)?; // U1
-    for closed in closed {
-        let open = |stat: &Stat| closed.mode | needed(stat.sort);
-        closed.set(fs, &uppers, open).at("set the mode of what is noted in", at)?;
-    }
-    Ok(())
-}
-
-/// The rights that the owner needs to read something.
-fn needed(sort: Sort) -> u32 {
-    match sort {
-        Sort::Folder => 0o500,
-        Sort::File => 0o400,
-        _ => 0,
-    }
+    open(fs, &uppers, closed)
 }
 
 /// Each path below `held/upper` that was opened up, with the mode that it had.
@@ -167,12 +186,14 @@ fn noted(at: Entry<'_>) -> Result<Vec<Closed>, Error> {
     lines.map(|line| parsed(line).ok_or_else(|| damaged(at).into())).collect()
 }
 
-/// U3: a name of at least a number, and one in that.
+/// U3: an upper, which has a number, or a name in one.
 fn parsed(line: &[u8]) -> Option<Closed> {
     let Note { at, mode } = serde_json::from_slice(line).ok()?;
     let mode = u32::from_str_radix(&mode, 8).ok().filter(|mode| *mode <= 0o7777)?;
     let good = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !part.contains(&0);
-    (at.contains(&b'/') && at.split(|b| *b == b'/').all(good)).then_some(Closed { below: at, mode })
+    let mut parts = at.split(|b| *b == b'/');
+    let is_upper = parts.next().is_some_and(|k| !k.is_empty() && k.iter().all(u8::is_ascii_digit));
+    (is_upper && parts.all(good)).then_some(Closed { below: at, mode })
 }
 
 fn damaged(at: Entry<'_>) -> session::Error {
@@ -187,7 +208,9 @@ mod tests {
     fn a_note_leads_below_the_uppers_or_is_damage() {
         for (line, good) in [
             (&br#"{"at":"0/a/b","mode":"0200"}"#[..], true),
-            (br#"{"at":"0","mode":"0200"}"#, false),
+            (br#"{"at":"0","mode":"0200"}"#, true),
+            (br#"{"at":"modes","mode":"0200"}"#, false),
+            (br#"{"at":"","mode":"0200"}"#, false),
             (br#"{"at":"../a","mode":"0200"}"#, false),
             (br#"{"at":"0/../../a","mode":"0200"}"#, false),
             (br#"{"at":"/etc/passwd","mode":"0200"}"#, false),

@@ -68,7 +68,7 @@ impl Found<'_> {
             let new = if name.in_upper { at.stat().at("look at the upper of", &full)? } else { None };
             let whiteout = new.filter(is_whiteout);
             let new = new.filter(|stat| !is_whiteout(stat));
-            let new = new.map(|stat| self.modes.open_up(place, &path, at, stat)).transpose()?;
+            let new = new.map(|stat| self.modes.open_up(stat)).transpose()?;
             let down = self.name(at, &full, new, below.as_ref(), Hiding { whiteout, above: hider })?;
             let Some(Down { has_real, hider }) = down else { continue };
             let upper_below = Rc::new(at.open_dir().at("open the folder", at)?);

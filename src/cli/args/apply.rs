@@ -97,6 +97,17 @@ pub struct Back {
     pub all: bool,
 }
 
+/// `redo`.
+#[derive(Debug, Args)]
+pub struct Redo {
+    /// The session, and how.
+    #[command(flatten)]
+    pub back: Back,
+    /// Of a large deleted folder keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
+    #[arg(long, value_name = "POLICY", hide_possible_values = true)]
+    pub on_limit: Option<OnLimit>,
+}
+
 /// `recover`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

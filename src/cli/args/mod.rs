@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use apply::{Back, Commit, Confirm, OnLimit, Recover, What};
+pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, What};
 pub use look::{Cat, Diff, Log};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
@@ -202,7 +202,7 @@ recant cat ID PATH --displaced.")]
     #[command(after_help = "Examples:
   recant redo last --dry-run
   recant redo k3fa etc/app.conf          this path alone")]
-    Redo(Back),
+    Redo(Redo),
     /// Look after checkpoints: what commits took off the tree
     #[command(after_help = "Examples:
   recant checkpoint list

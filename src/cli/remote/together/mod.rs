@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use act::{Act, Machines};
 
 use super::ways::Ways;
-use crate::cli::args::{Back, Cli, Commit, OnLimit, Verb};
+use crate::cli::args::{Back, Cli, Commit, OnLimit, Redo, Verb};
 use crate::cli::collect;
 use crate::cli::problem::Problem;
 use crate::cli::{Call, Ended};
@@ -43,7 +43,7 @@ impl Together {
         let (verb, what) = match &cli.verb {
             Verb::Commit(args) => (job::Verb::Commit, &args.what),
             Verb::Rollback(args) => (job::Verb::Rollback, &args.what),
-            Verb::Redo(args) => (job::Verb::Redo, &args.what),
+            Verb::Redo(args) => (job::Verb::Redo, &args.back.what),
             _ => return Ok(None),
         };
         let here = local(call, &what.id, verb)?;
@@ -113,6 +113,14 @@ fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<Here>, Proble
     Ok(Some(Here { id, is_sendable, mark }))
 }
 
+fn policy(on_limit: OnLimit) -> &'static str {
+    match on_limit {
+        OnLimit::Full => "--on-limit=full",
+        OnLimit::Partial => "--on-limit=partial",
+        OnLimit::Refuse => "--on-limit=refuse",
+    }
+}
+
 /// The options and paths of the call, as each machine gets them.
 fn words(cli: &Cli) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
@@ -122,18 +130,18 @@ fn words(cli: &Cli) -> Vec<OsString> {
             flag(*force, "--force");
             flag(*accept_unsynced, "--accept-unsynced");
             flag(*strict, "--strict");
-            let policy = on_limit.map(|policy| match policy {
-                OnLimit::Full => "--on-limit=full",
-                OnLimit::Partial => "--on-limit=partial",
-                OnLimit::Refuse => "--on-limit=refuse",
-            });
-            flag(policy.is_some(), policy.unwrap_or_default());
+            flag(on_limit.is_some(), on_limit.map_or("", policy));
             let within = confirm_within.map(|seconds| format!("--confirm-within={seconds}s"));
             flag(within.is_some(), within.as_deref().unwrap_or_default());
             &what.paths
         }
-        Verb::Rollback(Back { what, force, .. }) | Verb::Redo(Back { what, force, .. }) => {
+        Verb::Rollback(Back { what, force, .. }) => {
             flag(*force, "--force");
+            &what.paths
+        }
+        Verb::Redo(Redo { back: Back { what, force, .. }, on_limit }) => {
+            flag(*force, "--force");
+            flag(on_limit.is_some(), on_limit.map_or("", policy));
             &what.paths
         }
         _ => return words,
