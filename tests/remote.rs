@@ -179,6 +179,13 @@ fn who_is_no_host_or_cannot_be_reached_is_named() {
         assert_eq!(said.status, 2, "{said}");
         assert!(said.stderr().contains(&format!("{words:?} is no host")), "{said}");
     }
+    // An unset variable means no machine, and least of all this one; in the environment it means none but this one.
+    for words in [&["-H", "", "session", "new"], &["-H", " ", "session", "new"]] {
+        let said = world.call(words).run().with(2);
+        assert!(said.stderr().contains("-H names no machine: it is empty"), "{said}");
+    }
+    assert!(!world.store().exists());
+    assert!(world.call(["list", "--json"]).env("RECANT_HOST", "").run().ok().json()["sessions"].is_array());
     drop(host);
     let said = world.recant("-H web1 commit last");
     assert_eq!(said.status, 1, "{said}");

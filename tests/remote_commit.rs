@@ -289,6 +289,54 @@ fn a_dry_run_means_the_session_that_the_commit_would_bring() {
 }
 
 #[test]
+fn so_many_machines_are_worked_on_at_once_and_none_is_asked_behind_one_that_failed() {
+    let Some(scene) = Scene::new(&["a", "b", "c"]) else { return };
+    scene.login(&scene.hosts[2], ": > asked");
+    std::fs::write(scene.tree(1).join("edited"), "theirs").unwrap();
+    let commit = || scene.world.call(["-H", "a,b,c", "commit", &scene.id, "--forks", "1", "--json"]).run();
+    let said = commit().with(3);
+    assert_eq!(rows(&said), [row("a", 1, "not begun"), row("b", 3, "failed"), row("c", 1, "not begun")], "{said}");
+    assert!(said.json_lines()[2]["why"].as_str().unwrap().contains("was not asked"), "{said}");
+    assert!(!scene.hosts[2].home.join("asked").exists());
+    scene.before.assert_same(&common::manifest(&scene.tree(0)), "not begun");
+    std::fs::write(scene.tree(1).join("edited"), "old").unwrap();
+    commit().ok();
+    scene.assert_done("one after the other");
+}
+
+#[test]
+fn the_session_that_is_sent_is_of_this_side_s_store_whatever_the_far_one_is_called() {
+    if !common::is_root("a tree at the same path on each machine") {
+        return;
+    }
+    let Some(scene) = Scene::new(&["a", "b"]) else { return };
+    scene.world.recant("-H a,b --store third commit last").ok();
+    scene.assert_done("in another store");
+    assert!(scene.hosts[1].home.join("third/sessions").join(&scene.id).is_dir());
+    assert_eq!(scene.listed(1), [""; 0]);
+}
+
+#[test]
+fn a_machine_that_is_named_twice_keeps_nothing_that_was_sent_in_vain() {
+    if !common::is_root("a tree at the same path on each machine") {
+        return;
+    }
+    let Some(scene) = Scene::new(&["a"]) else { return };
+    // Two verbs that lack it, and then two imports, the second when the first has ended; and two verbs that begin together.
+    let count = "for n in 1 2 3 4 5 6 7 8; do if mkdir turn$n 2>/dev/null; then break; fi; done";
+    let until = |n: u32, what: &str| format!("{n}) while [ ! -e {what} ]; do sleep 0.02; done;;");
+    let imported = format!(".local/share/recant/sessions/{}", scene.id);
+    let turns = [until(1, "turn2"), until(3, "turn4"), until(4, &imported), until(5, "turn6")].concat();
+    scene.login(&scene.hosts[0], &format!("{count}\ncase $n in {turns} esac"));
+    let name = format!("root@127.0.0.1:{}", scene.hosts[0].port);
+    let said = scene.world.call(["-H", &format!("a,{name}"), "commit", &scene.id]).run();
+    assert_ne!(said.status, 0, "{said}");
+    assert!(!said.stderr().contains("stays there"), "{said}");
+    assert_eq!(scene.listed(0), [""; 0]);
+    scene.assert_as_before("named twice");
+}
+
+#[test]
 fn machines_that_nobody_confirms_take_it_back_by_themselves_and_confirmed_ones_do_not() {
     let Some(scene) = Scene::new(&["a", "b"]) else { return };
     let commit = |within: &str| scene.world.call(["-H", "a,b", "commit", &scene.id, "--confirm-within", within]).run().ok();

@@ -52,6 +52,20 @@ fn each_machine_s_words_are_a_block_and_a_table_tells_how_it_went() {
 }
 
 #[test]
+fn what_a_run_ended_with_is_its_command_s_and_none_of_recant_s_words() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    if !common::can_run() {
+        return;
+    }
+    let _hosts = ["a", "b"].map(|name| net.host(name));
+    for (status, result) in [(0, "done"), (3, "status 3"), (5, "status 5")] {
+        let said = world.call(["-H", "a,b", "--json", "run", "-q", "--", "sh", "-c", &format!("exit {status}")]).run();
+        assert_eq!((said.status, &said.json_lines()[1]["result"]), (status, &result.into()), "{said}");
+    }
+}
+
+#[test]
 fn lists_come_from_files_and_from_ansible() {
     let mut world = World::new();
     let Some(net) = Net::new(&mut world) else { return };

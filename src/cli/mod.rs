@@ -120,9 +120,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         None if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) => Color::Auto,
         None => config.color.value,
     };
+    let hosts = if near.is_none() { remote::asked_for(global) } else { None };
     let place = match &global.store {
-        Some(dir) => Place { path: dir.clone(), from: Origin::Option("--store") },
-        None => place,
+        // With -H it is the far side's.
+        Some(dir) if hosts.is_none() => Place { path: dir.clone(), from: Origin::Option("--store") },
+        _ => place,
     };
     let call = Call {
         fs: Fs::new(),
@@ -135,9 +137,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         last: RefCell::default(),
     };
     let effects = effects(&cli.verb);
-    if near.is_none()
-        && let Some(hosts) = remote::asked_for(global)
-    {
+    if let Some(hosts) = hosts {
         let ended = remote::carry_out(&call, &cli, &args[1..], &hosts);
         return remote::finish(&call.out, ended, &cli.verb);
     }

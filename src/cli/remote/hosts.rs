@@ -23,6 +23,10 @@ pub enum Hosts {
 /// Reads what `-H` says: names with commas between them, `@FILE`, `@ansible:GROUP`. Each machine once, in the order in which
 /// they are named.
 pub fn read(words: &str, remotes: &BTreeMap<String, Remote>) -> Result<Hosts, Problem> {
+    if words.is_empty() {
+        let problem = Problem::new(Kind::Usage, "-H names no machine: it is empty");
+        return Err(problem.remedy("an unset variable? -H local is this machine"));
+    }
     if !words.contains(',') && !words.starts_with('@') {
         return Ok(Hosts::One(Target::parse(words, remotes)?));
     }

@@ -58,8 +58,9 @@ pub fn carry_out(
     let input = input(call, ways, &cli.verb)?;
     let requests: Vec<Request> =
         targets.iter().map(|target| Request { terminals: Vec::new(), input: input.is_some(), ..request(target) }).collect();
-    let forks = cli.global.forks.map_or(call.config.forks.value, usize::from).min(targets.len());
-    let mut shown = Shower { call, answers: BTreeMap::new(), next: 0, rows: Vec::new() };
+    let forks = ways.forks.min(targets.len());
+    let is_command = matches!(cli.verb, Verb::Run(_));
+    let mut shown = Shower { call, answers: BTreeMap::new(), next: 0, rows: Vec::new(), is_command };
     let (tell, told) = channel();
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -185,8 +186,8 @@ impl Answer {
         self.ended.as_ref().ok().and_then(|outcome| outcome.changes)
     }
 
-    /// How it went, in a word or two: README has the table of exit statuses.
-    fn result(&self) -> String {
+    /// How it went, in a word or two: README has the table of exit statuses. Of a run it is the command's own.
+    fn result(&self, is_command: bool) -> String {
         match &self.ended {
             Err(Error::Unreached { .. } | Error::NoSsh { .. }) => "no connection".into(),
             Err(Error::Lost { .. }) => "connection cut".into(),
@@ -197,6 +198,7 @@ impl Answer {
             Err(_) => "refused".into(),
             Ok(outcome) => match outcome.status {
                 0 => "done".into(),
+                status if is_command => format!("status {status}"),
                 1 => "refused".into(),
                 2 => "usage".into(),
                 3 => "conflict".into(),
@@ -216,6 +218,8 @@ struct Shower<'a> {
     answers: BTreeMap<usize, Answer>,
     next: usize,
     rows: Vec<Row>,
+    /// What ended is a command, with a status of its own.
+    is_command: bool,
 }
 
 /// A line of the table.
@@ -243,7 +247,7 @@ impl Shower<'_> {
     fn take(&mut self, n: usize, answer: Answer, targets: &[Target]) {
         self.answers.insert(n, answer);
         while let Some(answer) = self.answers.remove(&self.next) {
-            let row = Row { status: answer.status(), changes: answer.changes(), result: answer.result() };
+            let row = Row { status: answer.status(), changes: answer.changes(), result: answer.result(self.is_command) };
             if self.call.out.is_text() {
                 self.block(&targets[self.next], answer);
             } else {

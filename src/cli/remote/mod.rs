@@ -22,12 +22,13 @@ use super::problem::Problem;
 use super::{Call, Ended, far};
 use crate::remote::request::Request;
 
-/// The machines that a call names; `None` where it is for this one.
+/// The machines that a call names; `None` where it is for this one. An option that names none is one all the same: whoever wrote it meant
+/// another machine.
 pub fn asked_for(global: &Global) -> Option<String> {
-    let from_env = || std::env::var("RECANT_HOST").ok();
+    let from_env = || std::env::var("RECANT_HOST").ok().filter(|hosts| !hosts.trim().is_empty());
     let hosts = global.host.clone().or_else(from_env)?;
     let hosts = hosts.trim();
-    (!hosts.is_empty() && hosts != "local").then(|| hosts.to_owned())
+    (hosts != "local").then(|| hosts.to_owned())
 }
 
 /// Has the machines carry out the call. `words` are its own, without the program's name.

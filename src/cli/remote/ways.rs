@@ -54,6 +54,8 @@ pub struct Ways {
     install: Install,
     /// How long a machine may be silent.
     timeout: Option<Duration>,
+    /// How many machines are worked on at once, at least one.
+    pub forks: usize,
     /// Signals of this process.
     pub signals: Signals,
 }
@@ -69,6 +71,7 @@ impl Ways {
             ssh: Ssh { words, shielding: signals::kept_from, showing: show },
             install,
             timeout,
+            forks: global.forks.map_or(call.config.forks.value, usize::from).max(1),
             signals: Signals::from(heard),
         })
     }

@@ -21,6 +21,7 @@ impl Machines<'_> {
         let failed = rows.iter().any(|row| row.ended.as_ref().is_none_or(|ended| !ended.is_done()));
         for row in rows.iter_mut() {
             row.result = Some(match &row.ended {
+                _ if row.passed_over => Fate::PassedOver,
                 Some(ended) if ended.is_done() => Fate::Done,
                 Some(ended) if row.told_to_go && ended.is_open() => Fate::Unknown(String::new()),
                 Some(Finished { status: Err(_), .. }) => Fate::Untouched,
@@ -31,20 +32,14 @@ impl Machines<'_> {
         if !failed {
             return;
         }
-        std::thread::scope(|scope| {
-            let mut taking = Vec::new();
-            for (host, row) in rows.iter().enumerate() {
-                // Who had nothing to do has nothing to take back.
-                if row.ready && matches!(row.result, Some(Fate::Done | Fate::Unknown(_))) {
-                    let back = self.back(host, row);
-                    taking.push((host, scope.spawn(move || back.fate())));
-                }
-            }
-            let fates: Vec<_> = taking.into_iter().map(|(host, thread)| (host, thread.join())).collect();
-            for (host, fate) in fates {
-                rows[host].result = fate.ok().or(rows[host].result.take());
-            }
-        });
+        // Who had nothing to do has nothing to take back.
+        let has_done = |row: &Row| row.ready && matches!(row.result, Some(Fate::Done | Fate::Unknown(_)));
+        let done = (0..rows.len()).filter(|host| has_done(&rows[*host]));
+        let taking: Vec<_> =
+            done.map(|host| (host, self.back(host, &rows[host]))).map(|(host, back)| (host, move || back.fate())).collect();
+        for (host, fate) in on_each(taking, self.ways.forks) {
+            rows[host].result = fate.or(rows[host].result.take());
+        }
     }
 
     fn back(&self, host: usize, row: &Row) -> Undoing<'_> {
@@ -64,25 +59,37 @@ impl Machines<'_> {
     }
 
     /// What was sent for this alone goes again where nothing came of it, or is named.
-    pub fn tidy(&self, rows: &mut [Row]) {
+    pub fn tidy(&self, rows: &[Row]) {
         let of_no_use = |row: &Row| row.sent && matches!(row.result, Some(Fate::Stopped | Fate::Failed));
-        let hosts = || (0..rows.len()).filter(|host| of_no_use(&rows[*host]));
-        let ends: Vec<bool> = std::thread::scope(|scope| {
-            let prune = |host| {
-                let link = self.ways.link(&self.targets[host], SshSays::Gathered);
-                let prune = self.request(host, ["session", "prune", &self.act.key, "--json"].map(OsString::from), false);
-                scope.spawn(move || matches!(settled(&link, &prune).status, Ok(0)))
-            };
-            let pruning: Vec<_> = hosts().map(prune).collect();
-            pruning.into_iter().map(|one| one.join().unwrap_or(false)).collect()
+        let pruning = (0..rows.len()).filter(|host| of_no_use(&rows[*host])).map(|host| {
+            let link = self.ways.link(&self.targets[host], SshSays::Gathered);
+            let prune = self.request(host, ["session", "prune", &self.act.key, "--json"].map(OsString::from), false);
+            (host, move || {
+                let ended = settled(&link, &prune);
+                // By another name it may be the machine of another row.
+                matches!(ended.status, Ok(0)) || ended.lacks_session()
+            })
         });
-        for (host, _) in hosts().zip(ends).filter(|(_, gone)| !gone) {
+        for (host, _) in on_each(pruning.collect(), self.ways.forks).into_iter().filter(|(_, gone)| *gone != Some(true)) {
             let (name, key) = (&self.targets[host].name, &self.act.key);
             self.call.out.warn(format_args!(
                 "{name}: session {key}, which was sent for this, stays there, pending: recant -H {name} session prune {key}"
             ));
         }
     }
+}
+
+/// What is to be done on some machines, so many at once. `None` of one where it came to nothing.
+fn on_each<T: Send>(mut tasks: Vec<(usize, impl FnOnce() -> T + Send)>, at_once: usize) -> Vec<(usize, Option<T>)> {
+    let mut results = Vec::with_capacity(tasks.len());
+    while !tasks.is_empty() {
+        let now = tasks.drain(..at_once.min(tasks.len()));
+        results.extend(std::thread::scope(|scope| {
+            let threads: Vec<_> = now.map(|(host, task)| (host, scope.spawn(task))).collect();
+            threads.into_iter().map(|(host, thread)| (host, thread.join().ok())).collect::<Vec<_>>()
+        }));
+    }
+    results
 }
 
 /// How what this call did on a machine, and nothing else of the session, goes off its tree again.

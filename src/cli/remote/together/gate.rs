@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -56,32 +57,45 @@ impl Machines<'_> {
             let start = |host: usize, sent: Option<io::BufReader<File>>| {
                 let (say, hear) = channel();
                 let (link, tell) = (self.ways.link(&self.targets[host], SshSays::Gathered), tell.clone());
-                let (gated, import) =
-                    (self.gated(host, sent.is_some()), self.request(host, ["session", "import"].map(OsString::from), true));
-                scope.spawn(move || one(host, &link, sent.map(|file| (import, file)), &gated, hear, &tell));
+                let (gated, import) = (
+                    self.gated(host, sent.is_some()),
+                    self.request(host, ["session", "import", "--json"].map(OsString::from), true),
+                );
+                let came = self.ways.signals.came();
+                scope.spawn(move || match came.load(Ordering::SeqCst) {
+                    0 => one(host, &link, sent.map(|file| (import, file)), &gated, hear, &tell),
+                    signal => tell_one(&tell, Event::Ended(host, Finished::asked(&link.target.name, signal))),
+                });
                 say
             };
-            let mut says: Vec<Sender<&'static [u8]>> = (0..self.targets.len()).map(|host| start(host, None)).collect();
+            let mut line = Line { next: 0, working: 0, says: Vec::new() };
             let mut said = Instant::now();
             loop {
-                let settled = |row: &Row| row.ready || row.ended.is_some();
-                if rows.iter().all(|row| row.ended.is_some()) {
+                let failed = rows.iter().any(|row| row.ended.as_ref().is_some_and(|ended| !ended.is_done()));
+                if failed {
+                    // Who is not ready yet reads it when it is; who was not asked yet never is.
+                    all(&line.says, b"stop\n");
+                    rows[line.next..].iter_mut().for_each(|row| row.passed_over = true);
+                    line.next = rows.len();
+                }
+                while line.next < rows.len() && line.working < self.ways.forks {
+                    line.says.push(start(line.next, None));
+                    (line.next, line.working) = (line.next + 1, line.working + 1);
+                }
+                let is_over = |row: &Row| row.passed_over || row.ended.is_some();
+                if rows.iter().all(is_over) {
                     return Ok(rows);
                 }
-                let failed = rows.iter().any(|row| row.ended.as_ref().is_some_and(|ended| !ended.is_done()));
                 let undecided = rows.iter().any(|row| row.ready && row.ended.is_none() && !row.told_to_go);
-                if failed {
-                    // Who is not ready yet reads it when it is.
-                    all(&says, b"stop\n");
-                } else if undecided && rows.iter().all(settled) {
-                    for (say, row) in says.iter().zip(&mut rows).filter(|(_, row)| row.ended.is_none()) {
+                if !failed && undecided && rows.iter().all(|row| row.ready || row.ended.is_some()) {
+                    for (say, row) in line.says.iter().zip(&mut rows).filter(|(_, row)| row.ended.is_none()) {
                         row.told_to_go = say.send(b"go\n").is_ok();
                     }
                 }
                 // However much the others have to say: who waits hears of it.
                 if said.elapsed() >= patience() {
-                    let waiting = says.iter().zip(&rows).filter(|(_, row)| !row.told_to_go && row.ended.is_none());
-                    waiting.for_each(|(say, _)| tell_one(say, b"wait\n"));
+                    let waiting = line.says.iter().zip(&rows).filter(|(_, row)| !row.told_to_go && row.ended.is_none());
+                    waiting.for_each(|(say, _)| tell_one(say, &b"wait\n"[..]));
                     said = Instant::now();
                 }
                 match told.recv_timeout(patience().saturating_sub(said.elapsed())) {
@@ -89,17 +103,21 @@ impl Machines<'_> {
                     Ok(Event::Ready(host, AtGate { partial })) => {
                         self.call.out.detail(format_args!("{}: ready", self.targets[host].name));
                         rows[host] = Row { ready: true, partial, ..std::mem::take(&mut rows[host]) };
+                        line.working -= 1;
                     }
                     Ok(Event::Ended(host, ended)) if ended.lacks_session() && !rows[host].sent && session.is_some() => {
                         match export.open() {
-                            Ok(file) => says[host] = start(host, Some(file)),
+                            Ok(file) => line.says[host] = start(host, Some(file)),
                             Err(problem) => {
-                                all(&says, b"stop\n");
+                                all(&line.says, b"stop\n");
                                 return Err(problem);
                             }
                         }
                     }
-                    Ok(Event::Ended(host, ended)) => rows[host].ended = Some(ended),
+                    Ok(Event::Ended(host, ended)) => {
+                        line.working -= usize::from(!rows[host].ready);
+                        rows[host].ended = Some(ended);
+                    }
                     Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
                 }
             }
@@ -119,8 +137,18 @@ fn patience() -> Duration {
     ms.map_or(PATIENCE, |ms| Duration::from_millis(ms / 3))
 }
 
+/// The machines in their order: so many at once come to their gates.
+struct Line {
+    /// The first that was not asked yet.
+    next: usize,
+    /// How many have been asked, and are neither ready nor at an end.
+    working: usize,
+    /// The way to each that was asked.
+    says: Vec<Sender<&'static [u8]>>,
+}
+
 /// Who has ended hears nothing any more.
-fn tell_one(say: &Sender<&'static [u8]>, words: &'static [u8]) {
+fn tell_one<T>(say: &Sender<T>, words: T) {
     let _gone = say.send(words);
 }
 

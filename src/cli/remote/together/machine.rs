@@ -20,6 +20,8 @@ pub struct Row {
     pub told_to_go: bool,
     /// The session was sent to it.
     pub sent: bool,
+    /// It was not asked at all, as another one had failed by then.
+    pub passed_over: bool,
     /// How the verb ended there, once it has.
     pub ended: Option<Finished>,
     /// What became of it after all.
@@ -54,6 +56,11 @@ pub struct Finished {
 impl Finished {
     fn of(ended: Result<Outcome, Error>, out: Vec<u8>, err: Vec<u8>) -> Self {
         Self { status: ended.map(|outcome| outcome.status), out, err }
+    }
+
+    /// One that was not begun, as a signal had asked for an end.
+    pub fn asked(host: &str, signal: u8) -> Self {
+        Self::of(Err(Error::Asked { host: host.to_owned(), signal }), Vec::new(), Vec::new())
     }
 
     /// Done, if with something named that was left out.
@@ -101,6 +108,8 @@ pub enum Fate {
     TakenBack(Value),
     /// It was ready, and was told to stop: nothing was changed.
     Stopped,
+    /// It was not even asked, as another one had failed by then.
+    PassedOver,
     /// It could not be done: nothing was changed, or it was undone.
     Failed,
     /// It cannot be reached: nothing was done there, as it was not told to go.

@@ -69,7 +69,7 @@ impl Together {
         let machines = Machines { call, ways, targets, blank, act: &self.act };
         let mut rows = machines.at_gate(self.sendable.as_ref())?;
         machines.take_back(&mut rows);
-        machines.tidy(&mut rows);
+        machines.tidy(&rows);
         machines.say(&rows)
     }
 

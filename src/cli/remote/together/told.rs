@@ -71,6 +71,7 @@ fn told(row: &Row, verb: job::Verb) -> (u8, &'static str, String) {
         }
         Some(Fate::TakenBack(back)) => (1, "taken back", format!("it was done, and another host failed{}", left_out(back))),
         Some(Fate::Stopped) => (1, "not begun", "it was ready, and another host was not: nothing was changed".into()),
+        Some(Fate::PassedOver) => (1, "not begun", "another host was not ready: this one was not asked".into()),
         Some(Fate::Failed) => (ended(1), "failed", why()),
         Some(Fate::Untouched) if !row.ready => (1, "failed", why()),
         Some(Fate::Untouched) => (
