@@ -17,6 +17,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use std::process::Stdio;
+
 use common::{Manifest, Said, World};
 use ssh::{Host, Net};
 
@@ -190,6 +192,52 @@ fn what_is_committed_is_the_session_as_it_is_here_and_no_older_state_of_it() {
     for host in [0, 1] {
         assert_eq!(std::fs::read_to_string(scene.tree(host).join("edited")).unwrap(), "better");
     }
+}
+
+/// What a machine found by force, and took for what was there before, makes no other session of it.
+#[test]
+fn what_was_committed_by_force_somewhere_is_still_the_same_session() {
+    let Some(scene) = Scene::new(&["a", "b"]) else { return };
+    if !bound() {
+        return common::skip("a session that is sent to machines with the same paths: root is needed");
+    }
+    let call = |words: &str| scene.world.call(words.replace("ID", &scene.id).split(' ').collect::<Vec<_>>()).run();
+    scene.world.recant(&format!("session chmod {} 0600 full/a", scene.id)).ok();
+    scene.verb("commit").ok();
+    scene.verb("rollback").ok();
+    std::fs::write(scene.tree(0).join("full/a"), "theirs").unwrap();
+    // The content that it is to have is there, with another mode.
+    std::fs::write(scene.tree(1).join("edited"), "new").unwrap();
+    std::fs::set_permissions(scene.tree(1).join("edited"), std::fs::Permissions::from_mode(0o640)).unwrap();
+    call("-H a,b commit ID").with(3);
+    call("-H a,b commit ID --force").ok();
+    call("-H a,b rollback ID --force").ok();
+    let said = call("-H a,b commit ID").ok();
+    assert!(!said.stdout().contains("another state"), "{said}");
+    assert_eq!(std::fs::read_to_string(scene.tree(0).join("full/a")).unwrap(), "theirs");
+}
+
+#[test]
+fn a_session_with_a_run_that_is_under_way_or_was_cut_off_is_sent_as_it_is_then() {
+    let Some(scene) = Scene::new(&["a", "b"]) else { return };
+    if !bound() || !common::can_run() {
+        return common::skip("a run in a session that machines have: root is needed");
+    }
+    let call = |words: &str| scene.world.call(words.split(' ').collect::<Vec<_>>()).run();
+    call("run -n held -- sh -c true>edited").ok();
+    call("-H a,b commit held").ok();
+    call("-H a,b rollback held").ok();
+    let mut run =
+        scene.world.call(["run", "--session", "held", "--", "sh", "-c", "echo better > edited; echo up; sleep 60"]).command();
+    let mut run = run.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(run.stdout.as_mut().unwrap()), &mut String::new()).unwrap();
+    let said = call("-H a,b commit held").with(1);
+    assert!(said.stderr().contains("a run of it is under way"), "{said}");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let said = call("-H a,b commit held").with(1);
+    assert!(said.stdout().contains("another state of session"), "{said}");
+    scene.assert_as_before("neither");
 }
 
 #[test]

@@ -313,6 +313,7 @@ fn keep(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, unsynced
     header.unsynced = unsynced;
     header.lines = lines;
     header.counts = Counts { changes: count, inside: 0, ever_in: 0 };
+    header.mark = None;
     let held = changes.list.iter().filter_map(|change| change.after.as_ref()).map(State::size).sum();
     header.sizes = Sizes { held, ..Sizes::default() };
     session.save_after_all(fs, written, record, header)?;

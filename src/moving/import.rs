@@ -17,7 +17,7 @@ use crate::fs::dir::{Dir, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::change::{Change, Changes, FolderTime, object_name};
-use crate::session::header::{Counts, Header, Mapped, Sizes, Status};
+use crate::session::header::{Counts, Header, Sizes, Status};
 use crate::session::id;
 use crate::session::id::Id;
 use crate::session::run::Run;
@@ -190,7 +190,7 @@ fn receive(
             Record::End(digest) => break digest,
         }
     };
-    let Taken { changes, mapped, bytes, unsynced, many, keeping } = taking.finish()?;
+    let Taken { changes, mark, bytes, unsynced, many, keeping } = taking.finish()?;
     let is_in = keeping.is_some();
     if let Some(keeping) = keeping {
         keeping.finish(&changes)?;
@@ -213,7 +213,7 @@ fn receive(
         header = header.sealing(&vec![Side::In; changes.list.len()]);
     }
     header.imported = Some(mapping.mark(stream));
-    header.mapped = mapped;
+    header.mark = mark;
     if let Some(history) = &head.run {
         let at = dir.at(b"run.json");
         fs.replace(at, &crate::tree::json::text(&run_of(history))).at("write", at)?;
@@ -259,7 +259,7 @@ struct Taking<'a> {
     objects: &'a Dir,
     of: u64,
     list: Vec<Change>,
-    /// Where each change lay, where paths are mapped.
+    /// Where each change lay whose path is mapped.
     came: Vec<(u32, AbsPath)>,
     folder_times: Vec<FolderTime>,
     /// Where in `list` a change is.
@@ -286,7 +286,7 @@ struct Open {
 struct Taken<'a> {
     keeping: Option<Keeping<'a>>,
     changes: Changes,
-    mapped: Option<Mapped>,
+    mark: Option<Digest>,
     bytes: u64,
     unsynced: Vec<File>,
     many: bool,
@@ -452,13 +452,14 @@ impl<'a> Taking<'a> {
         // Mapped paths have another order.
         self.list.sort_by(|a, b| a.path.cmp(&b.path));
         let times: BTreeMap<AbsPath, FolderTime> = self.folder_times.into_iter().map(|time| (time.path.clone(), time)).collect();
-        let mapped = (!self.came.is_empty()).then(|| mark::of_mapped(&self.list, &self.came));
+        // Of one that comes with a checkpoint the content is on the tree.
+        let mark = self.keeping.is_none().then(|| mark::of_came(&self.list, &self.came));
         let changes = Changes { list: self.list, folder_times: times.into_values().collect() };
         if let Some((path, why)) = changes.contradiction() {
             return Err(broken(&format!("{path} {why}")));
         }
         let many = self.held.len() >= MANY;
-        Ok(Taken { changes, mapped, bytes: self.bytes, unsynced: self.unsynced, many, keeping: self.keeping })
+        Ok(Taken { changes, mark, bytes: self.bytes, unsynced: self.unsynced, many, keeping: self.keeping })
     }
 }
 

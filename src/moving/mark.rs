@@ -3,13 +3,14 @@
 //! Paths, and each one's `after` with its content. Not the `before`, which a commit compares with the tree by itself, nor names, times of
 //! folders and whatever else is told of a session.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use super::Error;
 use crate::error::At;
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
-use crate::session::header::Mapped;
 use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::session::store::Session;
@@ -27,9 +28,13 @@ struct Put<'a> {
     after: &'a Object,
 }
 
-/// The mark of a session; where its paths were mapped when it came, that of the one that it came from, as long as nobody changed it.
+/// The mark of a session; of one that came, as long as nobody changed what it holds, that of the one that it came from.
 /// `None` where content of it lies on the tree, or is lost, and was never read.
 pub fn mark(session: &Session) -> Result<Option<Digest>, Error> {
+    // What a commit finds by force and takes for the `before` changes what is in place.
+    if let Some(mark) = session.header.mark {
+        return Ok(Some(mark));
+    }
     let mut list = session.changes()?.list;
     let (sides, run) = (session.sides(list.len())?, session.run()?);
     for (change, side) in list.iter_mut().zip(sides) {
@@ -41,16 +46,16 @@ pub fn mark(session: &Session) -> Result<Option<Digest>, Error> {
             *known = Some(digest);
         }
     }
-    let own = of(list.iter().map(|change| (&change.path, change)));
-    Ok(Some(session.header.mapped.filter(|mapped| mapped.here == own).map_or(own, |mapped| mapped.there)))
+    Ok(Some(of(list.iter().map(|change| (&change.path, change)))))
 }
 
-/// The marks of a session whose changes came from other paths: with these `there`, by a change's number, in any order.
-pub fn of_mapped(list: &[Change], there: &[(u32, AbsPath)]) -> Mapped {
-    let by_number: std::collections::HashMap<u32, &Change> = list.iter().map(|change| (change.n, change)).collect();
-    let mut came: Vec<(&AbsPath, &Change)> = there.iter().filter_map(|(n, path)| Some((path, *by_number.get(n)?))).collect();
+/// The marks of changes that came, some of them from other paths: with these `there`, by a change's number, in any order.
+pub fn of_came(list: &[Change], there: &[(u32, AbsPath)]) -> Digest {
+    let there: HashMap<u32, &AbsPath> = there.iter().map(|(n, path)| (*n, path)).collect();
+    let mut came: Vec<(&AbsPath, &Change)> =
+        list.iter().map(|change| (there.get(&change.n).copied().unwrap_or(&change.path), change)).collect();
     came.sort_by_key(|(path, _)| *path);
-    Mapped { here: of(list.iter().map(|change| (&change.path, change))), there: of(came.into_iter()) }
+    of(came.into_iter())
 }
 
 /// Of changes in path order whose content is known.

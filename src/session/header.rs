@@ -118,21 +118,13 @@ pub struct Header {
     /// It came as a stream: the digest of that, and of where its paths were mapped to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Digest>,
-    /// It came with its paths mapped: by this it is known to be what it came from.
+    /// It came as a stream, and holds what it held then: by this digest of what it puts on the tree, under the paths that it had where
+    /// it came from, it is known to be that session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mapped: Option<Mapped>,
+    pub mark: Option<Digest>,
     /// Fields of a later recant, kept as they are.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
-}
-
-/// What a session puts on the tree, as digests: here, and under the paths that it had where it came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mapped {
-    /// Under its paths here, as it came.
-    pub here: Digest,
-    /// Under those that it had.
-    pub there: Digest,
 }
 
 /// Where a session stands. Computed, never set (S1).
@@ -190,7 +182,7 @@ impl Header {
             checkpoint: Checkpoint::Kept,
             discarded: None,
             imported: None,
-            mapped: None,
+            mark: None,
             extra: Map::new(),
         }
     }

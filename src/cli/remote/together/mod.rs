@@ -103,7 +103,8 @@ fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<Here>, Proble
         Err(crate::session::Error::Unknown { .. } | crate::session::Error::NotNow { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let session = store.session(&id)?;
+    // What a run left that was cut off is of it, too; one that is under way is refused.
+    let (_, session) = call.session(Some(id.as_str()))?;
     // Back and forth goes what each machine has.
     let (is_sendable, mark) = match (verb, session.header.status()) {
         (job::Verb::Commit, Status::Pending | Status::RolledBack) => (true, moving::mark(&session)?),
