@@ -45,6 +45,17 @@ impl Scene {
         scene
     }
 
+    /// The second is told from the first, and no later one is.
+    fn told_from_the_first() -> Self {
+        let mut scene = Self::of(60);
+        scene.create();
+        for i in 0..60 {
+            scene.world.write(format!("many/{i}"), format!("other {i}"));
+        }
+        scene.create();
+        scene
+    }
+
     fn create(&mut self) {
         let n = self.world.recant("snapshot create").ok().id().parse().expect("a number");
         self.states.insert(n, self.world.manifest());
@@ -116,7 +127,12 @@ fn a_create_that_fails_at_any_step_says_so_and_leaves_no_half_snapshot() {
 
 #[test]
 fn a_prune_killed_before_any_step_frees_nothing_that_is_needed() {
-    let words = "snapshot prune --number 0 --number 2";
+    kill_a_prune([0, 2], &[1, 3], Scene::many);
+    kill_a_prune([0, 1], &[2], Scene::told_from_the_first);
+}
+
+fn kill_a_prune(gone: [u64; 2], stay: &[u64], scene: fn() -> Scene) {
+    let words = format!("snapshot prune --number {} --number {}", gone[0], gone[1]);
     let used = |scene: &Scene| {
         let all = std::fs::read_dir(scene.world.store().join("snapshots")).expect("a folder").next();
         let names = std::fs::read_dir(all.expect("one").expect("a name").path()).expect("its names");
@@ -124,24 +140,24 @@ fn a_prune_killed_before_any_step_frees_nothing_that_is_needed() {
         names.sort();
         names
     };
-    let whole = Scene::many();
-    whole.world.recant(words).ok();
+    let whole = scene();
+    whole.world.recant(&words).ok();
     let wanted = used(&whole);
     for step in 1.. {
-        let scene = Scene::many();
-        let said = scene.with(words, &format!("kill:{step}"));
-        let what = format!("killed before step {step}");
+        let scene = scene();
+        let said = scene.with(&words, &format!("kill:{step}"));
+        let what = format!("{words} killed before step {step}");
         scene.all_whole(&what);
         if said.status == 0 {
             assert!(step > 4, "{what}");
             return;
         }
         let numbers = scene.numbers();
-        for n in [0, 2].into_iter().filter(|n| numbers.contains(n)) {
+        for n in gone.into_iter().filter(|n| numbers.contains(n)) {
             scene.world.recant(&format!("snapshot prune --number {n}")).ok();
         }
         scene.world.recant("snapshot prune").ok();
-        assert_eq!(scene.numbers(), [1, 3], "{what}");
+        assert_eq!(scene.numbers(), stay, "{what}");
         assert_eq!(used(&scene), wanted, "{what}: the next prune frees the rest");
         scene.all_whole(&what);
     }

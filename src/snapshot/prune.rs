@@ -185,7 +185,8 @@ impl Plan {
         let (staying, doubt) = staying(series, &without)?;
         let is_base = |n: &u64| doubt.is_some() || staying.iter().any(|summary| summary.head.base == Some(*n));
         let mut names = Vec::new();
-        for n in gone {
+        // The newest first: one that a kill leaves there has what it is told from.
+        for n in without.iter().rev() {
             names.push(if is_base(n) { Name::Based(*n) } else { Name::gone(series, manifest::name(*n))? });
         }
         for n in series.bases()?.iter().filter(|n| !is_base(n)) {
