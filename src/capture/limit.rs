@@ -20,6 +20,8 @@ const STEP: u64 = 1 << 20;
 pub(super) struct Meter<'a> {
     laid: &'a Laid,
     max: u64,
+    /// What the uppers held at the start: of earlier runs in the session.
+    before: u64,
     /// Free bytes at the start.
     free: u64,
     /// The next look is due when so many bytes fewer are free.
@@ -29,7 +31,8 @@ pub(super) struct Meter<'a> {
 impl<'a> Meter<'a> {
     /// From now on.
     pub fn new(laid: &'a Laid, max: u64) -> Self {
-        let mut meter = Self { laid, max, free: 0, due: 0 };
+        let mut meter = Self { laid, max, before: 0, free: 0, due: 0 };
+        meter.before = meter.written();
         meter.free = meter.free_now();
         meter.due = max;
         meter
@@ -52,13 +55,13 @@ impl<'a> Meter<'a> {
         self.max
     }
 
-    /// What the uppers hold, in bytes of blocks; of a mounted file, by how much it has grown. An open file without a name is not seen.
+    /// What the command has put into the uppers, in bytes of blocks; of a mounted file, by how much it has grown. An open file without a name is not seen.
     pub fn written(&self) -> u64 {
         let of_the_command = |layer: &Layer| {
             let copied = layer.file.as_ref().map_or(0, |(_, bytes)| *bytes);
             blocks(layer.upper.path()).saturating_sub(copied)
         };
-        self.laid.layers.iter().map(of_the_command).sum()
+        self.laid.layers.iter().map(of_the_command).sum::<u64>().saturating_sub(self.before)
     }
 
     fn free_now(&self) -> u64 {
