@@ -109,6 +109,29 @@ pub struct Manifest {
     pub folder_times: BTreeMap<AbsPath, FolderTime>,
 }
 
+/// Whether something lies in a session's folder that `--force` found and overwrote, or metadata of it that stayed.
+///
+/// # Errors
+/// Where `displaced/` cannot be listed.
+pub fn keeps_overwritten(session: &Dir) -> Result<bool, Error> {
+    let folder = match session.open_below(b"displaced") {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        folder => folder.at("open the folder", session.at(b"displaced"))?,
+    };
+    for generation in folder.names().at("list the folder", folder.path().display())? {
+        let at = folder.at(&generation);
+        let below = at.open_dir().at("open the folder", at)?;
+        // What was put back on the tree has left its line there.
+        let names = below.names().at("list the folder", below.path().display())?;
+        let is_of_metadata = |manifest: Manifest| manifest.originals.values().any(|original| original.kept == Kept::Metadata);
+        // Of one that cannot be read nobody knows that nothing is kept by it.
+        if names.iter().any(|name| name != NAME) || !names.is_empty() && Manifest::read_in(&below).map_or(true, is_of_metadata) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 impl Kept {
     /// Where it lies below the session's folder, for the change of number `n`.
     pub fn place(&self, n: u32) -> Option<Vec<u8>> {

@@ -6,6 +6,7 @@ use super::args;
 use super::awaited;
 use super::problem::Problem;
 use super::{Call, Ended, text};
+use crate::checkpoint::manifest;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::log;
@@ -35,7 +36,7 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
     awaited::refuse_discard(store, &before)?;
     prune::refuse_discard(&before)?;
     let held = before.counts.changes - before.counts.inside;
-    let overwritten = if session.keeps_overwritten()? { ", with what --force overwrote" } else { "" };
+    let overwritten = if manifest::keeps_overwritten(&session.dir)? { ", with what --force overwrote" } else { "" };
     if held > 0 {
         let changes = text::count(held, "held change");
         call.confirm(&format!("Discard {changes} of session {}{overwritten}?", before.id))?;

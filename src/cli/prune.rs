@@ -8,7 +8,7 @@ use super::discard::note_in_log;
 use super::list::Damaged;
 use super::problem::Problem;
 use super::{Call, Ended, text};
-use crate::checkpoint::manifest::Manifest;
+use crate::checkpoint::manifest::{Manifest, keeps_overwritten as keeps};
 use crate::error::{Failure, Kind};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
@@ -76,7 +76,7 @@ fn keeps_overwritten(store: &Store, header: &Header) -> Result<bool, Problem> {
     if header.generation == 0 || header.discarded.is_some() {
         return Ok(false);
     }
-    Ok(store.session(&header.id)?.keeps_overwritten()?)
+    Ok(keeps(&store.session(&header.id)?.dir)?)
 }
 
 /// What goes, and which sessions may lose it without being named.
@@ -134,6 +134,8 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
     }
     let mut asked = Vec::new();
     if !args.ids.is_empty() {
+        // What is asked about is not to be changed by this very recant.
+        call.prepare_to_change(store)?;
         asked = ask(call, store, target, &chosen(store)?)?;
         for remains in garbled(args, target, store)? {
             call.confirm(&format!("Prune session {}, which is damaged, with all that is in it?", remains.id))?;

@@ -114,17 +114,6 @@ impl Session {
         Ok(self.run()?.is_some_and(|run| run.may_lack()))
     }
 
-    /// Whether something lies in it that `--force` found and overwrote.
-    pub fn keeps_overwritten(&self) -> Result<bool, Error> {
-        match self.dir.open_below(b"displaced") {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            folder => {
-                let folder = folder.at("open the folder", self.dir.at(b"displaced"))?;
-                Ok(!folder.is_empty().at("list the folder", folder.path().display())?)
-            }
-        }
-    }
-
     /// Where the content of a change's `after` lies, below the session's folder: in its upper or among the held objects.
     /// `None` where it is on the tree or lost, or where there is none (a deletion, a staged folder or link). `run` is the
     /// session's own.
