@@ -41,9 +41,11 @@ pub fn refuse_another(what: &What, session: &Session) -> Result<(), Problem> {
     }
     let id = session.id();
     let status = session.header.status().word().replace('_', " ");
-    let first = if session.header.counts.inside > 0 { format!("recant rollback {id} and ") } else { String::new() };
+    let first = if session.header.counts.inside > 0 { format!("recant -H HOST rollback {id}, then ") } else { String::new() };
     Err(Problem::refused(format!("this machine has another state of session {id} than the one that is meant ({status} here)"))
-        .remedy(format!("{first}recant session prune {id} here makes room for it; recant diff {id} shows what is here")))
+        .remedy(format!(
+            "{first}recant -H HOST session prune {id} makes room there for one that is not committed here; recant -H HOST diff {id} shows what is there"
+        )))
 }
 
 /// `{"schema":1,"session":…,"verb":…,"dry_run":true,"missing":true}`.
