@@ -714,6 +714,19 @@ fn force_is_named_only_where_it_goes_on_and_what_it_overwrote_is_found() {
     }
 }
 
+#[test]
+fn metadata_of_what_went_with_its_folder_is_a_conflict_that_a_dry_run_sees_too() {
+    let world = World::new();
+    world.write("c/k", "k");
+    let id = world.begin();
+    world.recant(&format!("session chmod {id} 0600 c/k")).ok();
+    world.remove("c");
+    for options in ["--force --dry-run", "--force"] {
+        let said = world.recant(&format!("commit {id} {options}")).with(3);
+        assert!(said.stderr().contains("make it again first"), "{options}: {said}");
+    }
+}
+
 /// What a commit finds by force becomes the `before` only where that can be true together with what is committed above and below it.
 #[test]
 fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
@@ -756,6 +769,8 @@ fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
     world.recant(&format!("show {id}")).ok();
     world.recant("checkpoint verify").ok();
     assert_eq!(world.call(["cat", &id, "d/x/sub", "--displaced"]).run().ok().stdout(), "theirs");
+    let said = world.call(["session", "export", "--checkpoint", &id]).run().with(1);
+    assert!(said.stderr().contains("d/x/sub: ") && said.stderr().contains("recant rollback"), "no import would take it: {said}");
     let said = world.recant(&format!("rollback {id}")).with(3);
     assert!(said.stderr().contains("d/x/sub: conflict: expected nothing"), "{said}");
     world.recant(&format!("rollback {id} other d/x/sub")).ok();
@@ -763,4 +778,7 @@ fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
     world.remove("d/x/sub");
     world.recant(&format!("rollback {id}")).ok();
     assert_eq!(world.read("d/x"), "x");
+    // What was kept beside is back, and nothing of anybody's is lost with the session.
+    let pruned = world.recant("session prune --keep 0 --dry-run").ok();
+    assert!(pruned.stdout().contains(&id), "{pruned}");
 }

@@ -213,7 +213,8 @@ impl<'s> Draft<'s> {
 
     /// What is to be put where no folder is now needs one that comes with it.
     pub fn check_folders_that_come(&mut self) {
-        for item in self.items.iter().filter(|item| item.moves() && !item.planning.in_folder && item.to.is_some()) {
+        let comes = |item: &&Item| item.act == Act::SetMeta || item.moves() && item.to.is_some();
+        for item in self.items.iter().filter(|item| !item.planning.in_folder).filter(comes) {
             let Some(parent) = item.path.parent() else { continue };
             let comes = self
                 .items

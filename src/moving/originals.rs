@@ -36,6 +36,16 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
         change.before.object = state;
         change.before.print = None;
     }
+    if let Some((path, _)) = changes.contradiction() {
+        let id = session.id();
+        return Err(Error::NotNow {
+            id: id.to_string(),
+            why: format!(
+                "{path}: what --force kept of it cannot be true together with the other originals, so that they cannot go along"
+            ),
+            remedy: format!("recant rollback {id} {path} takes that back first"),
+        });
+    }
     let time = |time: manifest::FolderTime| FolderTime { path: time.path, before: time.old, after: time.committed };
     changes.folder_times = manifest.folder_times.into_values().map(time).collect();
     Ok(places)
