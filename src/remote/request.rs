@@ -185,7 +185,8 @@ mod tests {
     #[test]
     fn another_protocol_is_told_before_anything_else_is_read() {
         assert!(matches!(Request::parse(br#"{"protocol":9,"argv":{}}"#), Err(Error::Protocol { theirs: 9 })));
-        assert!(matches!(Request::parse(br#"{"protocol":1,"argv":{}}"#), Err(Error::Garbled { .. })));
+        let garbled = format!(r#"{{"protocol":{PROTOCOL},"argv":{{}}}}"#);
+        assert!(matches!(Request::parse(garbled.as_bytes()), Err(Error::Garbled { .. })));
         assert!(matches!(Request::parse(b"\xff"), Err(Error::Garbled { .. })));
     }
 
