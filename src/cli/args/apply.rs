@@ -26,7 +26,7 @@ pub struct Commit {
     /// Go on over conflicts: what is found is kept, and a rollback gives it back
     #[arg(long)]
     pub force: bool,
-    /// Of a large deleted folder keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
+    /// Of a large folder that was deleted or renamed keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
     #[arg(long, value_name = "POLICY", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
     /// Commit what a restart of the machine may have left incomplete
@@ -103,7 +103,7 @@ pub struct Redo {
     /// The session, and how.
     #[command(flatten)]
     pub back: Back,
-    /// Of a large deleted folder keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
+    /// Of a large folder that was deleted or renamed keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
     #[arg(long, value_name = "POLICY", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
 }
