@@ -216,6 +216,7 @@ impl Failure for Error {
                 "recant recover {id} --undo takes back what was done; recant recover {id} --finish keeps it, if all was done"
             )),
             Error::NotDecided { remedy, .. } => Some(remedy.clone()),
+            Error::Damaged(_) => Some("name the other paths alone, and they go without it".into()),
             Error::Held { by, .. } => Some(format!("recant recover {by}")),
             Error::Journal { .. } => Some("docs/store-format.md says where the originals lie, to put them back by hand".into()),
             _ => None,
