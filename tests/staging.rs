@@ -447,3 +447,17 @@ fn content_that_its_own_user_may_not_read_can_be_staged_and_staged_again() {
     call(&["rollback", &id]);
     assert!(!world.exists("closed"));
 }
+
+#[test]
+fn that_a_write_parts_a_name_from_the_others_of_its_file_is_said() {
+    let world = World::new();
+    world.write("a", "old").link("a", "b").write("alone", "old");
+    let id = world.begin();
+    world.stage_write(&id, "a", "new").stage_write(&id, "alone", "new");
+    world.recant(&format!("session chmod {id} 0600 b")).ok();
+    let shown = world.recant(&format!("show {id} --json")).ok().json()["changes"].clone();
+    let broken: Vec<bool> = shown.as_array().expect("rows").iter().map(|row| row["link_broken"] == true).collect();
+    assert_eq!(broken, [true, false, false], "{shown}");
+    let diff = world.recant(&format!("diff {id}")).ok();
+    assert!(diff.stdout().contains("link broken: the other names of the file keep the old content"), "{diff}");
+}

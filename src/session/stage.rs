@@ -1,7 +1,7 @@
 //! Staging by hand: write, delete, mkdir, symlink, chmod. Each takes the next number: the content and the line that names it,
 //! both durable, before the header that counts the line; last the object that it replaced goes (docs/ARCHITECTURE.md, S2).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
@@ -206,7 +206,12 @@ impl<'a> Desk<'a> {
                 None => {
                     let deleted = self.is_staged(&next);
                     let why = if deleted { "the folder is staged to be deleted" } else { "the folder is missing" };
-                    return Err(refuse(act, &next, why, Some("-p stages the missing folders too".into())));
+                    let remedy = match act {
+                        // What is under nothing cannot go, nor get a mode.
+                        "delete" | "change the mode of" => None,
+                        _ => Some("-p stages the missing folders too".into()),
+                    };
+                    return Err(refuse(act, &next, why, remedy));
                 }
             }
         }
@@ -317,6 +322,8 @@ impl<'a> Desk<'a> {
         let mut change = Change { n, path: path.clone(), before, after, marks: Marks::default(), extra: Default::default() };
         let digest = |object: &Object| object.as_ref().and_then(State::digest);
         change.marks.same_content = digest(&change.before.object).is_some_and(|d| Some(d) == digest(&change.after));
+        change.marks.link_broken =
+            !change.marks.same_content && digest(&change.after).is_some() && self.look(path)?.is_some_and(|seen| seen.nlink > 1);
         self.staged.insert(path.clone(), change);
         Ok(())
     }
@@ -431,7 +438,9 @@ impl<'a> Desk<'a> {
     /// was cut off left.
     fn finish(self) -> Result<(), Error> {
         self.check_together()?;
-        let mut needed: BTreeSet<u32> = self.changes.list.iter().filter(|change| holds_content(change)).map(|c| c.n).collect();
+        let size = |change: &Change| change.after.as_ref().map_or(0, State::size);
+        let mut needed: BTreeMap<u32, u64> =
+            self.changes.list.iter().filter(|change| holds_content(change)).map(|change| (change.n, size(change))).collect();
         let mut lines = Vec::with_capacity(self.staged.len());
         let mut count = self.changes.list.len() as u64;
         for (path, change) in self.staged {
@@ -450,13 +459,14 @@ impl<'a> Desk<'a> {
                 Line::None { n: change.n, path }
             } else {
                 if holds_content(&change) {
-                    needed.insert(change.n);
+                    needed.insert(change.n, size(&change));
                 }
                 Line::Change(Box::new(change))
             });
         }
         let objects = self.session.dir.open_below(b"held/objects").at("open", self.session.dir.path().display())?;
-        let (kept, gone) = sort_out(&objects, &needed)?;
+        let kept = needed.values().sum();
+        let gone = not_needed(&objects, &needed)?;
         if !lines.is_empty() {
             self.session.append(self.fs, &lines, (count, kept), &self.unsynced, &objects)?;
         }
@@ -473,18 +483,12 @@ fn holds_content(change: &Change) -> bool {
     matches!(change.after, Some(State { what: What::File { .. }, .. })) && !change.in_place()
 }
 
-/// The bytes of content of those objects that are needed, and the names of the others.
-fn sort_out(objects: &Dir, needed: &BTreeSet<u32>) -> Result<(u64, Vec<Vec<u8>>), Error> {
-    let (mut bytes, mut gone) = (0, Vec::new());
-    for name in objects.names().at("list", objects.path().display())? {
-        let n = std::str::from_utf8(&name).ok().and_then(|name| name.parse().ok());
-        if n.is_some_and(|n| needed.contains(&n)) {
-            bytes += objects.at(&name).stat().at("look at", objects.at(&name))?.map_or(0, |stat| stat.size);
-        } else {
-            gone.push(name);
-        }
-    }
-    Ok((bytes, gone))
+/// The names of objects that no change needs.
+fn not_needed(objects: &Dir, needed: &BTreeMap<u32, u64>) -> Result<Vec<Vec<u8>>, Error> {
+    let mut names = objects.names().at("list", objects.path().display())?;
+    let number = |name: &[u8]| std::str::from_utf8(name).ok()?.parse().ok();
+    names.retain(|name| !number(name).is_some_and(|n| needed.contains_key(&n)));
+    Ok(names)
 }
 
 /// A file's metadata after somebody else's write to it: setuid, setgid and capabilities go (write(2), capabilities(7)).
