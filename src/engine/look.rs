@@ -362,7 +362,9 @@ impl<'r> Eye<'r> {
     fn not_written(&self, stat: &Stat, mv: &Move) -> Option<String> {
         let mount = self.reach.roots.mounts().iter().rfind(|mount| mount.point == mv.path);
         let is_read_only = mount.is_some_and(Mount::read_only);
-        if mv.in_place && stat.sort == Sort::Folder && mv.to.as_ref().is_some_and(State::is_folder) {
+        // What the change was made of has been mounted over, where the recorded object is another one.
+        let is_it = mv.from_print.as_ref().is_none_or(|print| print.identity == look::identity(stat));
+        if mv.in_place && is_it && stat.sort == Sort::Folder && mv.to.as_ref().is_some_and(State::is_folder) {
             return is_read_only.then(|| "the folder that is mounted there is mounted read-only".into());
         }
         let is_file = |object: &Object| matches!(object, Some(State { what: What::File { .. }, .. }));
