@@ -219,7 +219,7 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
         How::Unchanged => "unchanged",
         How::Once => "once",
     };
-    let full = |path: &AbsPath| compare::whole(folder, path);
+    let full = |path: &AbsPath| crate::snapshot::whole(folder, path);
     let unread = made.unread.iter().map(|(path, why)| Ok(Left { path: full(path)?, why: why.clone() }));
     let unread = unread.collect::<Result<Vec<_>, Error>>()?;
     let left = made.left.iter().map(|(path, why)| Ok(Left { path: full(path)?, why: why.text().into() }));
@@ -343,7 +343,7 @@ pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
     let n = series.find(&args.key)?;
     let summary = series.summary(n)?;
     let mut merged = Merged::open(&series.dir, n)?;
-    let full = |path: &AbsPath| compare::whole(&series.folder, path);
+    let full = |path: &AbsPath| crate::snapshot::whole(&series.folder, path);
     let (mut unread, mut paths) = (Vec::new(), Vec::new());
     while let Some(Entry { path, unread: why, .. }) = merged.next()? {
         if let Some(why) = why {

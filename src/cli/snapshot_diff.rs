@@ -14,10 +14,11 @@ use crate::error::At as _;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Marks, Sort};
 use crate::snapshot::Error;
-use crate::snapshot::compare::{self, Compared, Difference, Terms, whole};
+use crate::snapshot::compare::{self, Compared, Difference, Terms};
 use crate::snapshot::content::{Content, Kept};
 use crate::snapshot::manifest::{At, Entry};
 use crate::snapshot::series::Series;
+use crate::snapshot::whole;
 use crate::tree::state::{Object, State, What};
 
 /// `{"schema":1,"folder":…,"n":…,"m":…,"changes":[…],"left":[…]}`.

@@ -17,9 +17,10 @@ use crate::session::id::Id;
 use crate::session::log;
 use crate::session::prune::drop_checkpoint;
 use crate::session::store::{Locked, Session, Store};
-use crate::snapshot::compare::{self, Compared, Terms, whole};
+use crate::snapshot::compare::{self, Compared, Terms};
 use crate::snapshot::restore;
 use crate::snapshot::series::Series;
+use crate::snapshot::whole;
 
 /// `{"schema":1,"folder":…,"n":…,"dry_run":…,"session":…,"backup":…,"paths":[{"path":…,"done":…}],"left":[…]}`.
 #[derive(Serialize)]

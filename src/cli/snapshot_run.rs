@@ -185,7 +185,7 @@ fn say_unread(call: &Call, folder: &AbsPath, made: &Made) -> Result<(), Problem>
     for (path, why) in &made.unread {
         call.out.warn(format_args!(
             "{}: not in the snapshot: {why}; what happens there cannot be taken back",
-            compare::whole(folder, path)?
+            crate::snapshot::whole(folder, path)?
         ));
     }
     Ok(())
@@ -207,7 +207,7 @@ fn collect(
         // A file that was written in place left its folder's time, which a rollback will not.
         compared.only_times_that_change();
         for (path, why) in &compared.left {
-            call.out.note(format_args!("{}: {why}", compare::whole(&series.folder, path)?));
+            call.out.note(format_args!("{}: {why}", crate::snapshot::whole(&series.folder, path)?));
         }
         steps.push(Step { series, compared });
         spared.push([*before, made.n]);

@@ -5,10 +5,11 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 
 use super::Error;
-use super::compare::{Compared, Difference, whole};
+use super::compare::{Compared, Difference};
 use super::content::{Content, Kept as Snapshots};
 use super::manifest::Entry;
 use super::series::Series;
+use super::whole;
 use crate::checkpoint::made;
 use crate::checkpoint::manifest::{self, Kept, Original, Writing, name_written};
 use crate::error::At as _;

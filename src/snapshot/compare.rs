@@ -9,7 +9,7 @@ use super::manifest::{self, At, Entry, Merged, Unread};
 use super::names::{self, Names};
 use super::series::Series;
 use super::walk::{Ahead, Met, Object, Why};
-use super::{Error, of_ours};
+use super::{Error, of_ours, whole};
 use crate::error::reason;
 use crate::fs::dir::{Dev, Sort, Time};
 use crate::fs::path::AbsPath;
@@ -463,15 +463,6 @@ fn are_same(a: &Entry, b: &Entry) -> bool {
 pub fn root() -> AbsPath {
     // The shortest path that there is: `/` alone is what src/fs/path.rs takes first.
     AbsPath::parse("/").expect("the root is a path")
-}
-
-/// The real path of a path in a snapshot of `folder`.
-pub fn whole(folder: &AbsPath, path: &AbsPath) -> Result<AbsPath, Error> {
-    if path.depth() == 0 {
-        return Ok(folder.clone());
-    }
-    let bytes = [folder.as_bytes(), path.as_bytes()].concat();
-    AbsPath::parse(bytes).map_err(|error| Error::Refused { path: path.to_string(), why: error.to_string(), remedy: None })
 }
 
 impl Compared {

@@ -187,3 +187,15 @@ impl Failure for Error {
         }
     }
 }
+
+/// The real path of a path in a snapshot of `folder`.
+///
+/// # Errors
+/// A path that is none.
+pub fn whole(folder: &AbsPath, path: &AbsPath) -> Result<AbsPath, Error> {
+    if path.depth() == 0 {
+        return Ok(folder.clone());
+    }
+    let bytes = [folder.as_bytes(), path.as_bytes()].concat();
+    AbsPath::parse(bytes).map_err(|error| Error::Refused { path: path.to_string(), why: error.to_string(), remedy: None })
+}

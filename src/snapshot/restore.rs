@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Builder, JoinHandle};
 
 use super::Error;
-use super::compare::{Compared, Difference, whole};
+use super::compare::{Compared, Difference};
 use super::content::{Content, Kept};
 use super::manifest::Entry;
 use super::series::Series;
+use super::whole;
 use crate::engine;
 use crate::engine::job::{Job, Move, Moves, Rest};
 use crate::error::At as _;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use super::compare::whole;
 use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Source};
+use super::whole;
 use super::{Error, of_ours};
 use crate::error::{At as _, reason};
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
