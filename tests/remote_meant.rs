@@ -27,7 +27,10 @@ fn what_is_committed_is_the_session_as_it_is_here_and_no_older_state_of_it() {
         let said = scene.world.call(["-H", "a,b", "commit", &scene.id, "--json"]).run().with(1);
         assert_eq!(rows(&said).iter().map(|row| &*row.2).collect::<Vec<_>>(), each, "{what}: {said}");
         let remedy = said.json_lines()[0]["report"]["remedy"].as_str().unwrap().to_owned();
-        assert!(said.stdout().contains("another state of session") && remedy.contains("recant -H HOST session prune"), "{what}: {said}");
+        assert!(
+            said.stdout().contains("another state of session") && remedy.contains("recant -H HOST session prune"),
+            "{what}: {said}"
+        );
     };
     refused("rolled back there", &["failed", "failed"]);
     scene.assert_as_before("rolled back there");
