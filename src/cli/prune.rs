@@ -108,9 +108,6 @@ pub fn checkpoints(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
 }
 
 fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Problem> {
-    let chosen = |store: &Store| -> Result<Vec<Header>, Problem> {
-        if args.ids.is_empty() { by_conditions(call, args, target, store) } else { by_name(call, args, target, store) }
-    };
     let mut done = Whole { dry_run: args.dry_run, pruned: Vec::new(), skipped: Vec::new(), lost: Vec::new(), bytes: 0 };
     let Some(store) = call.store()? else {
         if let Some(key) = args.ids.first() {
@@ -118,91 +115,204 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
         }
         return say(call, target, &done);
     };
+    let pruning = Pruning { call, args, target, store };
     // Before the question.
-    for header in chosen(store)?.iter().filter(|_| !args.ids.is_empty()) {
+    for header in pruning.chosen()?.iter().filter(|_| pruning.is_named()) {
         refuse_prune(store, header, target.what)?;
     }
     if args.dry_run {
-        for header in chosen(store)? {
-            done.bytes += (target.size)(&header);
+        pruning.tell(&mut done)?;
+    } else {
+        pruning.carry_out(&mut done)?;
+    }
+    say(call, target, &done)
+}
+
+/// One prune: what was asked for, and where.
+struct Pruning<'a> {
+    call: &'a Call,
+    args: &'a args::Prune,
+    target: &'a Target,
+    store: &'a Store,
+}
+
+impl Pruning<'_> {
+    /// Whether what goes was asked for by name, not by conditions.
+    fn is_named(&self) -> bool {
+        !self.args.ids.is_empty()
+    }
+
+    fn chosen(&self) -> Result<Vec<Header>, Problem> {
+        if self.is_named() { self.by_name() } else { self.by_conditions() }
+    }
+
+    /// What would go.
+    fn tell(&self, done: &mut Whole) -> Result<(), Problem> {
+        for header in self.chosen()? {
+            done.bytes += (self.target.size)(&header);
             done.pruned.push(header.id);
         }
-        for remains in garbled(args, target, store)? {
-            done.take_along(call, store, &remains)?;
-        }
-        return say(call, target, &done);
+        self.garbled()?.iter().try_for_each(|remains| done.take_along(self.call, self.store, remains))
     }
-    let mut asked = Vec::new();
-    if !args.ids.is_empty() {
-        // What is asked about is not to be changed by this very recant.
-        call.prepare_to_change(store)?;
-        asked = ask(call, store, target, &chosen(store)?)?;
-        for remains in garbled(args, target, store)? {
-            call.confirm(&format!("Prune session {}, which is damaged, with all that is in it?", remains.id))?;
-        }
-    }
-    let lock = call.store_lock(store)?;
-    call.recover_under(store, &lock)?;
-    store.journals_last(&call.fs)?;
-    let journaled = store.journaled()?;
-    let garbled = garbled(args, target, store)?;
-    for header in chosen(store)? {
-        if journaled.contains(&header.id) {
-            done.skipped.push(Skipped { id: header.id, why: "an operation of it was interrupted" });
-            continue;
-        }
-        let session = match store.lock_session(&call.fs, &header.id) {
-            Ok(session) => session,
-            Err(error) if error.kind() == Kind::Busy => {
-                done.skipped.push(Skipped { id: header.id, why: "another recant holds it" });
+
+    fn carry_out(&self, done: &mut Whole) -> Result<(), Problem> {
+        let Self { call, store, .. } = *self;
+        let asked = if self.is_named() { self.ask()? } else { Vec::new() };
+        let lock = call.store_lock(store)?;
+        call.recover_under(store, &lock)?;
+        store.journals_last(&call.fs)?;
+        let journaled = store.journaled()?;
+        let garbled = self.garbled()?;
+        for header in self.chosen()? {
+            if journaled.contains(&header.id) {
+                done.skipped.push(Skipped { id: header.id, why: INTERRUPTED });
                 continue;
             }
-            Err(error) => return Err(error.into()),
-        };
-        // Chosen before its lock was held: what has become needed since stays.
-        if args.ids.is_empty() && !(target.may)(store, &session.header)? {
-            continue;
+            let session = match store.lock_session(&call.fs, &header.id) {
+                Ok(session) => session,
+                Err(error) if error.kind() == Kind::Busy => {
+                    done.skipped.push(Skipped { id: header.id, why: HELD });
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            match self.still(&session.header, &asked)? {
+                Still::Goes => self.remove(session, done)?,
+                Still::Needed => {}
+                Still::Stays(why) => done.skipped.push(Skipped { id: header.id, why }),
+            }
         }
-        if refuse_prune(store, &session.header, target.what).is_err() {
-            done.skipped.push(Skipped { id: header.id, why: "it waits to be confirmed" });
-            continue;
+        for remains in garbled {
+            remove_garbled(call, store, remains, &journaled, done)?;
         }
-        if !args.ids.is_empty() && !asked.contains(&(header.id.clone(), Worth::of(store, &session.header)?)) {
-            done.skipped.push(Skipped { id: header.id, why: "another recant has changed it meanwhile: look again" });
-            continue;
+        drop(lock);
+        call.clear_away(store);
+        Ok(())
+    }
+
+    /// Whether a session goes now that its lock is held: it was chosen, and asked about, before.
+    fn still(&self, header: &Header, asked: &[(Id, Worth)]) -> Result<Still, Problem> {
+        if !self.is_named() && !(self.target.may)(self.store, header)? {
+            return Ok(Still::Needed);
         }
+        if refuse_prune(self.store, header, self.target.what).is_err() {
+            return Ok(Still::Stays("it waits to be confirmed"));
+        }
+        if self.is_named() && !asked.contains(&(header.id.clone(), Worth::of(self.store, header)?)) {
+            return Ok(Still::Stays("another recant has changed it meanwhile: look again"));
+        }
+        Ok(Still::Goes)
+    }
+
+    fn remove(&self, session: Locked, done: &mut Whole) -> Result<(), Problem> {
+        let Self { call, target, store, .. } = *self;
         let header = session.header.clone();
         (target.remove)(call, store, session)?;
         note_in_log(call, store, if target.what == "session" { "prune" } else { "checkpoint prune" }, &header)?;
         done.bytes += (target.size)(&header);
         done.pruned.push(header.id);
+        Ok(())
     }
-    for remains in garbled {
-        remove_garbled(call, store, remains, &journaled, &mut done)?;
+
+    /// Those of the named sessions whose header cannot be read. Only their whole id names them: nothing else of them is sure.
+    fn garbled(&self) -> Result<Vec<Remains>, Problem> {
+        let mut found: Vec<Remains> = Vec::new();
+        for id in self.args.ids.iter().filter_map(|key| Id::parse(key)) {
+            if self.target.what == "session"
+                && !found.iter().any(|known| known.id == id)
+                && let Some(remains) = self.store.remains(&id)?
+            {
+                found.push(remains);
+            }
+        }
+        Ok(found)
     }
-    drop(lock);
-    call.clear_away(store);
-    say(call, target, &done)
+
+    fn by_name(&self) -> Result<Vec<Header>, Problem> {
+        let garbled = self.garbled()?;
+        let mut headers: Vec<Header> = Vec::new();
+        for key in &self.args.ids {
+            let id = self.call.find(self.store, Some(key))?;
+            if id.as_str() == key && garbled.iter().any(|remains| remains.id == id) {
+                continue;
+            }
+            let header = self.store.session(&id)?.header;
+            if !headers.iter().any(|known| known.id == header.id) {
+                headers.push(header);
+            }
+        }
+        Ok(headers)
+    }
+
+    fn by_conditions(&self) -> Result<Vec<Header>, Problem> {
+        let Self { call, args, target, store } = *self;
+        let config = &call.config;
+        let mut which = Which { older_than: args.older_than, keep: args.keep, max_size: args.max_size };
+        if which.older_than.is_none() && which.keep.is_none() && which.max_size.is_none() {
+            (which.older_than, which.keep) = (config.older_than.value, config.keep.value);
+            if which.older_than.is_none() && which.keep.is_none() {
+                return Err(Problem {
+                    kind: Kind::Usage,
+                    ..Problem::refused("which sessions? give an age, a number to keep, a size, or ids").remedy(
+                        "recant session prune --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings",
+                    )
+                });
+            }
+        }
+        let (headers, broken) = store.headers()?;
+        drop(Damaged::say_all(call, &broken));
+        let mut prunable = Vec::new();
+        for header in &headers {
+            if (target.may)(store, header)? {
+                prunable.push(header);
+            }
+        }
+        Ok(prune::choose(&prunable, which, crate::fs::now(), target.size).into_iter().cloned().collect())
+    }
+
+    /// Before what is held, or kept for a rollback, goes for good. Gives what was asked about.
+    fn ask(&self) -> Result<Vec<(Id, Worth)>, Problem> {
+        let Self { call, target, store, .. } = *self;
+        // What is asked about is not to be changed by this very recant.
+        call.prepare_to_change(store)?;
+        let worth = |header: &Header| Ok((header.id.clone(), Worth::of(store, header)?));
+        let asked = self.chosen()?.iter().map(worth).collect::<Result<Vec<_>, Problem>>()?;
+        let ids = |wanted: &dyn Fn(&Worth) -> bool| -> Vec<String> {
+            asked.iter().filter(|(_, worth)| wanted(worth)).map(|(id, _)| id.to_string()).collect()
+        };
+        let (needed, awaited) = (ids(&|worth| worth.needed), ids(&|worth| worth.awaited));
+        if !needed.is_empty() {
+            call.confirm(&format!("Prune {} {}, which then cannot be rolled back?", target.what, needed.join(", ")))?;
+        }
+        if !awaited.is_empty() && target.what == "session" {
+            call.confirm(&format!("Prune session {}, with all that is held?", awaited.join(", ")))?;
+        }
+        for id in ids(&|worth| worth.overwritten) {
+            call.confirm(&format!("Prune {} {id}, with what --force overwrote?", target.what))?;
+        }
+        for remains in self.garbled()? {
+            call.confirm(&format!("Prune session {}, which is damaged, with all that is in it?", remains.id))?;
+        }
+        Ok(asked)
+    }
 }
 
-/// Those of the named sessions whose header cannot be read. Only their whole id names them: nothing else of them is sure.
-fn garbled(args: &args::Prune, target: &Target, store: &Store) -> Result<Vec<Remains>, Problem> {
-    let mut found: Vec<Remains> = Vec::new();
-    for id in args.ids.iter().filter_map(|key| Id::parse(key)) {
-        if target.what == "session"
-            && !found.iter().any(|known| known.id == id)
-            && let Some(remains) = store.remains(&id)?
-        {
-            found.push(remains);
-        }
-    }
-    Ok(found)
+/// Whether what was chosen goes.
+enum Still {
+    Goes,
+    /// Something needs it since it was chosen, and nobody named it.
+    Needed,
+    /// It was named, and stays all the same.
+    Stays(&'static str),
 }
+
+const INTERRUPTED: &str = "an operation of it was interrupted";
+const HELD: &str = "another recant holds it";
 
 fn remove_garbled(call: &Call, store: &Store, remains: Remains, journaled: &[Id], done: &mut Whole) -> Result<(), Problem> {
     let id = remains.id.clone();
     if journaled.contains(&id) {
-        done.skipped.push(Skipped { id, why: "an operation of it was interrupted" });
+        done.skipped.push(Skipped { id, why: INTERRUPTED });
         return Ok(());
     }
     let known = (done.lost.len(), done.bytes);
@@ -212,7 +322,7 @@ fn remove_garbled(call: &Call, store: &Store, remains: Remains, journaled: &[Id]
             done.pruned.pop();
             done.lost.truncate(known.0);
             done.bytes = known.1;
-            done.skipped.push(Skipped { id, why: "another recant holds it" });
+            done.skipped.push(Skipped { id, why: HELD });
             Ok(())
         }
         Err(error) => Err(error.into()),
@@ -261,47 +371,6 @@ impl Whole {
     }
 }
 
-fn by_name(call: &Call, args: &args::Prune, target: &Target, store: &Store) -> Result<Vec<Header>, Problem> {
-    let garbled = garbled(args, target, store)?;
-    let mut headers: Vec<Header> = Vec::new();
-    for key in &args.ids {
-        let id = call.find(store, Some(key))?;
-        if id.as_str() == key && garbled.iter().any(|remains| remains.id == id) {
-            continue;
-        }
-        let header = store.session(&id)?.header;
-        if !headers.iter().any(|known| known.id == header.id) {
-            headers.push(header);
-        }
-    }
-    Ok(headers)
-}
-
-fn by_conditions(call: &Call, args: &args::Prune, target: &Target, store: &Store) -> Result<Vec<Header>, Problem> {
-    let config = &call.config;
-    let mut which = Which { older_than: args.older_than, keep: args.keep, max_size: args.max_size };
-    if which.older_than.is_none() && which.keep.is_none() && which.max_size.is_none() {
-        (which.older_than, which.keep) = (config.older_than.value, config.keep.value);
-        if which.older_than.is_none() && which.keep.is_none() {
-            return Err(Problem {
-                kind: Kind::Usage,
-                ..Problem::refused("which sessions? give an age, a number to keep, a size, or ids").remedy(
-                    "recant session prune --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings",
-                )
-            });
-        }
-    }
-    let (headers, broken) = store.headers()?;
-    drop(Damaged::say_all(call, &broken));
-    let mut prunable = Vec::new();
-    for header in &headers {
-        if (target.may)(store, header)? {
-            prunable.push(header);
-        }
-    }
-    Ok(prune::choose(&prunable, which, crate::fs::now(), target.size).into_iter().cloned().collect())
-}
-
 /// What somebody could still want of a session.
 #[derive(PartialEq, Eq)]
 struct Worth {
@@ -315,26 +384,6 @@ impl Worth {
         let overwritten = keeps_overwritten(store, header)?;
         Ok(Self { needed: prune::is_needed(header), awaited: is_awaited(header), overwritten })
     }
-}
-
-/// Before what is held, or kept for a rollback, goes for good. Gives what was asked about.
-fn ask(call: &Call, store: &Store, target: &Target, headers: &[Header]) -> Result<Vec<(Id, Worth)>, Problem> {
-    let worth = |header: &Header| Ok((header.id.clone(), Worth::of(store, header)?));
-    let asked = headers.iter().map(worth).collect::<Result<Vec<_>, Problem>>()?;
-    let ids = |wanted: &dyn Fn(&Worth) -> bool| -> Vec<String> {
-        asked.iter().filter(|(_, worth)| wanted(worth)).map(|(id, _)| id.to_string()).collect()
-    };
-    let (needed, awaited) = (ids(&|worth| worth.needed), ids(&|worth| worth.awaited));
-    if !needed.is_empty() {
-        call.confirm(&format!("Prune {} {}, which then cannot be rolled back?", target.what, needed.join(", ")))?;
-    }
-    if !awaited.is_empty() && target.what == "session" {
-        call.confirm(&format!("Prune session {}, with all that is held?", awaited.join(", ")))?;
-    }
-    for id in ids(&|worth| worth.overwritten) {
-        call.confirm(&format!("Prune {} {id}, with what --force overwrote?", target.what))?;
-    }
-    Ok(asked)
 }
 
 fn say(call: &Call, target: &Target, done: &Whole) -> Result<Ended, Problem> {
