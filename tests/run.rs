@@ -629,6 +629,18 @@ fn what_happens_on_the_real_tree_during_the_run_is_a_conflict_at_commit() {
 }
 
 #[test]
+fn a_conflict_over_a_time_alone_does_not_say_that_the_content_is_another() {
+    each(|desk| {
+        desk.made("echo a > f");
+        let id = desk.meanwhile("echo mine >> f", "true");
+        desk.made("touch -d 2001-02-03 f");
+        let said = desk.recant(&format!("commit {id}")).with(3);
+        let why = "expected a file as it was, found a file with another time of its last change, and maybe another content";
+        assert!(said.stderr().contains(why), "{said}");
+    });
+}
+
+#[test]
 fn what_was_made_right_before_the_run_is_no_conflict_and_what_changes_right_after_its_start_is_one() {
     each(|desk| {
         desk.made("mkdir real; mkfifo real/there real/back");

@@ -153,7 +153,7 @@ pub fn judge(
     };
     Ok(match (expected.likeness(&found.state), print) {
         (Likeness::ReadToTell, Some(print)) if found.unchanged_since(expected, print) => Likeness::Same,
-        (Likeness::ReadToTell, _) if expected.digest().is_none() => Likeness::Differs(super::state::Difference::Content),
+        (Likeness::ReadToTell, _) if expected.digest().is_none() => Likeness::Differs(super::state::Difference::Touched),
         (Likeness::ReadToTell, _) => {
             found.set_digest(read()?);
             expected.likeness(&found.state)

@@ -120,6 +120,8 @@ pub enum Difference {
     Owner,
     /// Xattrs, ACLs or capabilities.
     Xattrs,
+    /// The time of the last change, where no digest was taken that could tell whether the content is another, too.
+    Touched,
 }
 
 impl fmt::Display for Difference {
@@ -131,6 +133,7 @@ impl fmt::Display for Difference {
             Difference::Mode => "mode",
             Difference::Owner => "owner",
             Difference::Xattrs => "extended attributes",
+            Difference::Touched => "time of its last change, and maybe another content",
         })
     }
 }
