@@ -380,6 +380,30 @@ fn other_kinds_in_place_of_the_sessions_files_never_hang() {
     }
 }
 
+#[test]
+fn a_folder_of_a_session_that_is_missing_or_a_link_is_damage_for_every_verb() {
+    for folder in ["checkpoint", "checkpoint/blobs"] {
+        for how in ["missing", "a symlink", "a file"] {
+            let scene = Scene::committed();
+            let before = scene.world.manifest();
+            let (at, aside) = (scene.session(folder), scene.session("aside"));
+            std::fs::rename(&at, &aside).expect("a rename");
+            match how {
+                "missing" => {}
+                "a symlink" => std::os::unix::fs::symlink(&aside, &at).expect("a link"),
+                _ => std::fs::write(&at, "").expect("a file"),
+            }
+            for words in ["rollback ID", "checkpoint verify ID", "checkpoint verify"] {
+                let what = format!("{folder} is {how}: {words}");
+                let said = scene.world.recant(&words.replace("ID", &scene.id)).with(5);
+                decent(&said, &what);
+                assert!(said.stderr().contains(&scene.id), "{what}: {said}");
+                before.assert_same(&scene.world.manifest(), &what);
+            }
+        }
+    }
+}
+
 #[cfg(feature = "crash-points")]
 mod journal {
     use super::*;

@@ -29,7 +29,7 @@ use crate::fs::path::AbsPath;
 use crate::session::change::{Changes, Sort};
 use crate::session::header::{Counts, Header, Sizes};
 use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id};
-use crate::session::store::{Locked, Store};
+use crate::session::store::{Locked, Store, part};
 use crate::tree::state::State;
 
 /// A run that is over and collected.
@@ -65,7 +65,7 @@ pub fn hold(
     cwd: &AbsPath,
     hear: &mut dyn FnMut(Event),
 ) -> Result<Held, Error> {
-    let held = session.dir.open_below(b"held").at("open the folder", session.dir.at(b"held"))?;
+    let held = part(&session.dir, b"held")?;
     let (earlier, before) = (session.run()?, session.header.clone());
     let known = earlier.as_ref().map_or(&[][..], |run| &run.places);
     plan.refuse_unseen(known, &session.changes_as_written()?)?;
@@ -245,7 +245,7 @@ pub fn collect_ended(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64
 }
 
 fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
-    let held = session.dir.open_below(b"held").at("open the folder", session.dir.at(b"held"))?;
+    let held = part(&session.dir, b"held")?;
     let Some(mut record) = session.run()? else {
         // Killed before the command could start; or the power went, and the record with it.
         let at = session.dir.at(b"run.json");

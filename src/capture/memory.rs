@@ -17,7 +17,7 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort};
 use crate::session::change::{Changes, object_name};
 use crate::session::run::Run;
-use crate::session::store::Session;
+use crate::session::store::{Session, part};
 
 /// File systems of which the kernel takes no upper, by their magic number (statfs(2)): overlayfs, NFS, FUSE, FAT, exFAT, 9p, CIFS, SMB.
 const NO_UPPER: &[u32] = &[0x794c_7630, 0x6969, 0x6573_5546, 0x4d44, 0x2011_bab0, 0x0102_1997, 0xff53_4d42, 0xfe53_4d42];
@@ -62,7 +62,7 @@ pub fn make(bytes: u64, tag: &str) -> Result<Memory, Error> {
 
 /// Copies the files of changes out of memory to `held/objects/<n>`; names of one file share an object. All else is made from its record at commit.
 pub fn carry(fs: &Fs, session: &Session, memory: &Dir, run: &Run, changes: &Changes) -> Result<(), Error> {
-    let held = session.dir.open_below(b"held").at("open the folder", session.dir.at(b"held"))?;
+    let held = part(&session.dir, b"held")?;
     folder(fs, held.at(b"objects"))?;
     let mut made: HashMap<u64, Vec<u8>> = HashMap::new();
     for change in &changes.list {

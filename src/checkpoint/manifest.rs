@@ -13,6 +13,7 @@ use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Time};
 use crate::fs::path::AbsPath;
+use crate::session::store::part;
 use crate::tree::digest::{Digest, Hasher};
 use crate::tree::json;
 use crate::tree::state::{Fingerprint, Object, What};
@@ -186,7 +187,7 @@ pub struct Reading {
 impl Reading {
     /// Of the session whose folder is `dir`; of an empty one where there is no manifest.
     pub fn open(dir: &Dir) -> Result<Self, Error> {
-        let folder = dir.open_below(b"checkpoint").at("open the folder", dir.at(b"checkpoint"))?;
+        let folder = part(dir, b"checkpoint")?;
         Self::open_in(&folder)
     }
 

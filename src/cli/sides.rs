@@ -15,7 +15,7 @@ use crate::session::change::Change;
 use crate::session::header::Checkpoint;
 use crate::session::run::Run;
 use crate::session::sides::Side;
-use crate::session::store::Session;
+use crate::session::store::{Session, part};
 use crate::tree::look;
 use crate::tree::state::{Likeness, Object, State, What, sort_word};
 
@@ -180,7 +180,7 @@ impl<'s> Sources<'s> {
 
     /// What a `--force` overwrote at `path` last, and the content of a file.
     pub fn displaced(&self, path: &AbsPath) -> Result<Option<(Object, Content)>, Problem> {
-        let folder = self.session.dir.open_below(b"displaced").at("open the folder", "displaced")?;
+        let folder = part(&self.session.dir, b"displaced")?;
         let names = folder.names().at("list", folder.path().display())?;
         let mut generations: Vec<u64> = names.iter().filter_map(|name| std::str::from_utf8(name).ok()?.parse().ok()).collect();
         generations.sort_unstable();

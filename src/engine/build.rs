@@ -20,7 +20,7 @@ use crate::fs::path::AbsPath;
 use crate::session::change::misfits;
 use crate::session::header::Header;
 use crate::session::run::boot_id;
-use crate::session::store::Session;
+use crate::session::store::{Session, part};
 use crate::tree::digest::Digest;
 use crate::tree::look;
 use crate::tree::state::{State, What};
@@ -334,7 +334,7 @@ impl Names {
                 names.taken.insert(digest);
             }
         }
-        let blobs = session.dir.open_below(b"checkpoint/blobs").at("open the folder", session.dir.at(b"checkpoint"))?;
+        let blobs = part(&session.dir, b"checkpoint/blobs")?;
         names.blobs = if blobs.is_empty().at("list the folder", blobs.path().display())? { None } else { Some(blobs) };
         Ok(names)
     }

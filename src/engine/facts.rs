@@ -17,14 +17,14 @@ use crate::fs::dir::{Dir, Sort, Time};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::log;
 use crate::session::sides::Side;
-use crate::session::store::{Session, Store};
+use crate::session::store::{Session, Store, part};
 use crate::tree::look;
 use crate::tree::state::{Fingerprint, State, What};
 use crate::tree::walk::Walk;
 
 /// The folder of a session's checkpoint.
 pub(super) fn folder(session: &Session) -> Result<Dir, Error> {
-    Ok(session.dir.open_below(b"checkpoint").at("open the folder", session.dir.at(b"checkpoint"))?)
+    Ok(part(&session.dir, b"checkpoint")?)
 }
 
 /// The old manifest and the journal make the new one: lines of what is in, none of what went back. `put` has the ctime that what

@@ -18,7 +18,7 @@ use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
-use crate::session::store::{Session, Store};
+use crate::session::store::{Session, Store, part};
 use crate::tree::look;
 
 /// What recovery did with one session's journal, or would do.
@@ -232,7 +232,7 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
 /// goes before anything is let go.
 /// It has a line of every path that is in then, and none of what went back.
 fn settling_begun(fs: &Fs, session: &Dir, journal: &Journal) -> Result<bool, Error> {
-    let folder = session.open_below(b"checkpoint").at("open the folder", session.at(b"checkpoint"))?;
+    let folder = part(session, b"checkpoint")?;
     if Former::new(fs, &folder, journal.head.generation).is_kept()? {
         return Ok(false);
     }

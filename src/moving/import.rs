@@ -22,7 +22,7 @@ use crate::session::id;
 use crate::session::id::Id;
 use crate::session::run::Run;
 use crate::session::sides::Side;
-use crate::session::store::{Arriving, Locked, Session, Store};
+use crate::session::store::{Arriving, Locked, Session, Store, part};
 use crate::tree::digest::{Digest, Hasher};
 use crate::tree::look;
 use crate::tree::state::{Difference, Likeness, Object as Wanted, State, What};
@@ -162,7 +162,7 @@ fn receive(
     arriving: &Arriving,
 ) -> Result<Header, Error> {
     let dir = &arriving.dir;
-    let objects = dir.open_below(b"held/objects").at("open", dir.path().display())?;
+    let objects = part(dir, b"held/objects")?;
     let keeping = head.checkpoint.then(|| Keeping::begin(fs, dir)).transpose()?;
     let mut taking = Taking {
         fs,

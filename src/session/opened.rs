@@ -10,9 +10,9 @@ use super::id::Id;
 use super::lines::Written;
 use super::run::Run;
 use super::sides::{self, Side};
-use crate::error::At;
+use crate::error::{At, IoError, reason};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry};
+use crate::fs::dir::{Dir, Entry, leads_nowhere};
 use crate::fs::lock::Lock;
 use crate::fs::path::Shown;
 use crate::tree::json;
@@ -53,6 +53,20 @@ pub(super) const SESSION_FOLDERS: [&[u8]; 8] = [
     b"displaced",
 ];
 pub(super) const RUN_FOLDERS: usize = 3;
+
+/// Opens a folder that belongs to every session, below `session`, its own.
+///
+/// # Errors
+/// [`Error::Damaged`] where it is missing, a link or no folder.
+pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
+    session.open_below(at).map_err(|error| {
+        let path = format!("{}/{}", session.path().display(), Shown(at));
+        match leads_nowhere(&error) {
+            true => Error::Damaged { path, why: format!("the folder cannot be opened: {}", reason(&error)) },
+            false => IoError { path, act: "open the folder", source: error }.into(),
+        }
+    })
+}
 
 impl Session {
     /// The session's id.
@@ -321,9 +335,7 @@ pub(super) fn split<'p>(dir: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Er
         Some(cut) => (&path[..cut], &path[cut + 1..]),
         None => (&b""[..], path),
     };
-    let parent =
-        dir.open_below(parent).at("open the folder", dir.path().join(String::from_utf8_lossy(parent).as_ref()).display())?;
-    Ok((parent, name))
+    Ok((part(dir, parent)?, name))
 }
 
 pub(super) fn mkdir_if_missing(fs: &Fs, at: Entry<'_>) -> Result<(), Error> {

@@ -12,7 +12,7 @@ use super::Error;
 use super::change::{Before, Change, Changes, Line, Marks, object_name};
 use super::header::{Origin, Status};
 use super::inherit;
-use super::store::{Locked, Store};
+use super::store::{Locked, Store, part};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -464,7 +464,7 @@ impl<'a> Desk<'a> {
                 Line::Change(Box::new(change))
             });
         }
-        let objects = self.session.dir.open_below(b"held/objects").at("open", self.session.dir.path().display())?;
+        let objects = part(&self.session.dir, b"held/objects")?;
         let kept = needed.values().sum();
         let gone = not_needed(&objects, &needed)?;
         if !lines.is_empty() {

@@ -19,7 +19,7 @@ use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Changes, FolderTime, Marks};
 use crate::session::header::Header;
 use crate::session::sides::Side;
-use crate::session::store::Locked;
+use crate::session::store::{Locked, part};
 use crate::tree::digest::Digest;
 use crate::tree::state::{State, What};
 
@@ -34,9 +34,9 @@ pub struct Step<'a> {
 /// Makes a session that was begun for it a committed one: all of `steps`, whose folders do not lie in each other, in the order of their
 /// paths. Until its header is replaced, last of all, it is one without changes, also after a failure.
 pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Error> {
-    let folder = session.dir.open_below(b"checkpoint").at("open", session.dir.path().display())?;
-    let blobs = session.dir.open_below(b"checkpoint/blobs").at("open", session.dir.path().display())?;
-    let objects = session.dir.open_below(b"checkpoint/objects").at("open", session.dir.path().display())?;
+    let folder = part(&session.dir, b"checkpoint")?;
+    let blobs = part(&session.dir, b"checkpoint/blobs")?;
+    let objects = part(&session.dir, b"checkpoint/objects")?;
     let mut names = HashSet::new();
     let mut changes = Changes::default();
     let mut manifest = Writing::begin(fs, &folder).map_err(of_checkpoint)?;

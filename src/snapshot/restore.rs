@@ -19,7 +19,7 @@ use crate::fs::path::AbsPath;
 use crate::fs::{Fs, write_all_out};
 use crate::session::change::{Before, Change, Changes, FolderTime, Marks, object_name};
 use crate::session::header::Header;
-use crate::session::store::Locked;
+use crate::session::store::{Locked, part};
 use crate::tree::state::{State, What};
 
 /// From so many objects on the engine syncs their file system as a whole (docs/ARCHITECTURE.md, D7).
@@ -28,7 +28,7 @@ const MANY: usize = 16;
 /// Fills the session of a restore, which was begun for it: all that differs, with what is on the tree as `before` and what the snapshot
 /// has as `after`. A failure leaves a session that has no change.
 pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<Option<WritingOut>, Error> {
-    let objects = session.dir.open_below(b"held/objects").at("open", session.dir.path().display())?;
+    let objects = part(&session.dir, b"held/objects")?;
     let Filling { changes, wanted } = Filling::of(series, compared)?;
     let held = Held::of(fs, series, &objects, &wanted)?;
     let header = header_of(&changes, held.bytes, session);
