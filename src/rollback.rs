@@ -9,7 +9,7 @@ use crate::fs::path::AbsPath;
 use crate::session::change::Change;
 use crate::session::sides::Side;
 use crate::session::store::Session;
-use crate::tree::state::{Object, State};
+use crate::tree::state::{Object, State, sort_word};
 
 /// The job of taking a session back: all of it, or `paths`, what lies under them, and the folders that they need.
 ///
@@ -74,10 +74,12 @@ impl Moves for Outward {
                 self.rest.left.push((change.path, format!("not taken back: {why}")));
                 continue;
             }
-            if let Kept::Blob { unlinked: true, .. } = original.kept {
-                let why =
-                    "taken back as a file of its own: its other names, which are not in the session, are not linked with it";
-                self.rest.left.push((change.path.clone(), why.to_owned()));
+            if let (Kept::Blob { unlinked: true, .. } | Kept::ObjectCopy, Some(state)) = (&original.kept, &original.state) {
+                let why = format!(
+                    "taken back as a {} of its own: its other names, which are not in the session, are not linked with it",
+                    sort_word(state.sort())
+                );
+                self.rest.left.push((change.path.clone(), why));
             }
             return Ok(Some(outward(change, original, index)));
         }

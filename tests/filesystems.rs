@@ -272,6 +272,53 @@ fn a_link_group_that_reaches_out_between_two_file_systems_is_said_and_named() {
 }
 
 #[test]
+fn so_it_is_with_names_of_what_is_no_file() {
+    let (Some(store), Some(tree)) = (image("ext4"), Mount::tmpfs("64m")) else { return };
+    let mut world = World::on(&tree.point);
+    world.set("RECANT_STORE", store.point.join("store"));
+    world.symlink("target", "link");
+    world.fifo("pipe");
+    for (name, other) in [("link", "link2"), ("pipe", "pipe2")] {
+        std::fs::hard_link(world.path(name), world.path(other)).expect("another name");
+    }
+    let id = world.recant("session new").id();
+    for path in ["link", "pipe"] {
+        world.call(["session", "delete", &id, path]).run().ok();
+    }
+    let said = world.recant(&format!("commit {id}")).ok();
+    for what in ["a symlink of its own", "a fifo of its own"] {
+        assert!(said.stderr().contains(what), "{said}");
+    }
+    let said = world.recant(&format!("rollback {id}")).with(4);
+    for what in ["link: taken back as a symlink of its own", "pipe: taken back as a fifo of its own"] {
+        assert!(said.stdout().contains(what), "{said}");
+    }
+}
+
+/// A snapshot of btrfs has every inode number and time of birth of what it was taken of, on another device number.
+#[test]
+fn files_of_two_subvolumes_that_share_inode_numbers_are_not_taken_for_names_of_one() {
+    let (Some(store), Some(tree)) = (image("ext4"), image("btrfs")) else { return };
+    let mut world = World::on(&tree.point);
+    world.set("RECANT_STORE", store.point.join("store"));
+    let path = |name: &str| world.path(name).display().to_string();
+    run("btrfs", &["subvolume", "create", &path("one")]).expect("a subvolume");
+    world.write("one/a", "of the first");
+    std::fs::hard_link(world.path("one/a"), world.path("one/b")).expect("another name");
+    run("btrfs", &["subvolume", "snapshot", &path("one"), &path("two")]).expect("a snapshot");
+    std::fs::write(world.path("two/a"), "of the other one").expect("a write to both names");
+    let before = world.manifest();
+    let id = world.recant("session new").id();
+    for path in ["one/a", "one/b", "two/a", "two/b"] {
+        world.call(["session", "delete", &id, path]).run().ok();
+    }
+    world.recant(&format!("commit {id}")).ok();
+    world.recant(&format!("checkpoint verify {id}")).ok();
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "each has its own content");
+}
+
+#[test]
 fn two_mounts_of_one_file_system_are_two_roads() {
     let world = World::new();
     world.mkdir("../real");

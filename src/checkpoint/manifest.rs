@@ -39,6 +39,8 @@ pub enum Kept {
     },
     /// Anything but a file: `objects/<n>`.
     Object,
+    /// The same as a copy: the inode stayed with other names, outside the session.
+    ObjectCopy,
     /// What `--force` found in its place: `displaced/<generation>/<n>`.
     Displaced {
         /// Of which generation.
@@ -141,7 +143,7 @@ impl Kept {
             Kept::Blob { digest, numbered: false, .. } => Some(format!("checkpoint/blobs/{digest}").into_bytes()),
             Kept::Blob { digest, numbered: true, .. } => Some(format!("checkpoint/blobs/{digest}.{n}").into_bytes()),
             Kept::Displaced { generation } => Some(format!("displaced/{generation}/{n}").into_bytes()),
-            Kept::Object => Some(format!("checkpoint/objects/{n}").into_bytes()),
+            Kept::Object | Kept::ObjectCopy => Some(format!("checkpoint/objects/{n}").into_bytes()),
         }
     }
 }

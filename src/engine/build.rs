@@ -23,7 +23,7 @@ use crate::session::run::boot_id;
 use crate::session::store::{Session, part};
 use crate::tree::digest::Digest;
 use crate::tree::look;
-use crate::tree::state::{State, What};
+use crate::tree::state::{State, What, sort_word};
 
 impl Draft<'_> {
     /// The whole plan.
@@ -33,8 +33,8 @@ impl Draft<'_> {
         let id = self.session.id().clone();
         let frame = Frame { session: &id, verb: self.verb, generation };
         self.leaving = items.iter().filter(|item| item.leaves_folder()).map(|item| item.path.clone()).collect();
-        for from in items.iter().filter(|item| item.moves()).filter_map(|item| item.from.as_ref()).filter(|from| from.nlink > 1) {
-            *self.names_here.entry(from.print.identity).or_default() += 1;
+        for inode in items.iter().filter(|item| item.moves()).filter_map(Item::shared) {
+            *self.names_here.entry(inode).or_default() += 1;
         }
         let folders = self.worked_in(&items)?;
         let opened = self.open_up(&folders, &mut items)?;
@@ -118,11 +118,16 @@ impl Draft<'_> {
 
     /// An inode that cannot be moved into the store keeps its other names, and only a copy is kept.
     fn note_broken_link(&mut self, item: &mut Item) {
-        let (Kept::Blob { unlinked, .. }, Some(from)) = (&mut item.kept, &item.from) else { return };
-        if from.nlink > 1 && from.nlink > self.names_here.get(&from.print.identity).copied().unwrap_or(0) {
-            *unlinked = true;
+        let (Some(inode), Some(from)) = (item.shared(), &item.from) else { return };
+        if from.nlink > self.names_here.get(&inode).copied().unwrap_or(0) {
+            match &mut item.kept {
+                Kept::Blob { unlinked, .. } => *unlinked = true,
+                kept @ Kept::Object => *kept = Kept::ObjectCopy,
+                _ => return,
+            }
+            let sort = sort_word(from.state.sort());
             let why = "it has other names outside the session, and the store is on another file system";
-            self.notes.push(format!("{}: {why}: a copy is kept, and a rollback makes a file of its own", item.path));
+            self.notes.push(format!("{}: {why}: a copy is kept, and a rollback makes a {sort} of its own", item.path));
         }
     }
 

@@ -7,15 +7,13 @@ use super::Error;
 use super::item::number;
 use super::job::Verb;
 use crate::error::At;
-use crate::fs::dir::{Sort, Stat, leads_nowhere};
+use crate::fs::dir::{Dev, Inode, Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, FolderTime};
 use crate::session::header::{Checkpoint, Status};
 use crate::session::lines::Reading;
 use crate::session::sides::Side;
 use crate::session::store::Session;
-use crate::tree::look;
-use crate::tree::state::Identity;
 
 /// Whether a verb can begin on a session: what is discarded, under way, without its originals, or was never committed
 /// where that is needed, is refused with the remedy.
@@ -144,13 +142,6 @@ fn needed_above(changes: &Changes, i: usize, rules: &Rules<'_>) -> Vec<usize> {
     listed.filter(|at| (rules.needed)(*at)).collect()
 }
 
-/// A file that has several names. In the store and on the tree: the same inode number may stand for two files on two file systems.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Inode {
-    Store(Identity),
-    Tree(u64, u64),
-}
-
 /// The changes whose `to` or `from` is another name of a file that is chosen. With one name on the tree and one in the
 /// store, a write to the first would change what is kept under the second (docs/ARCHITECTURE.md, What rests on it); and what was
 /// set on the first is not what goes back under the second.
@@ -166,11 +157,8 @@ impl Names<'_> {
     /// The changes that are other names of what `i` moves, `i` among them; each file's names are given once.
     fn others(&mut self, i: usize) -> Result<Vec<usize>, Error> {
         let mut found = Vec::new();
-        if let Some(stat) = self.held(i)? {
-            found.push(Inode::Store(look::identity(&stat)));
-            // The inode may stay under another name: a change of metadata alone.
-            found.push(Inode::Tree(rustix::fs::makedev(stat.dev.0, stat.dev.1), stat.ino));
-        }
+        // It may stay under another name: a change of metadata alone.
+        found.extend(self.held(i)?);
         found.extend(linked_on_tree(&self.changes.list[i].path)?);
         if found.is_empty() {
             return Ok(Vec::new());
@@ -186,8 +174,7 @@ impl Names<'_> {
     fn all(&self) -> Result<HashMap<Inode, Vec<usize>>, Error> {
         let mut all = HashMap::<Inode, Vec<usize>>::new();
         for i in (0..self.changes.list.len()).filter(|i| (self.rules.may)(*i)) {
-            let in_store = self.held(i)?.map(|stat| Inode::Store(look::identity(&stat)));
-            for inode in in_store.into_iter().chain(linked_on_tree(&self.changes.list[i].path)?) {
+            for inode in self.held(i)?.into_iter().chain(linked_on_tree(&self.changes.list[i].path)?) {
                 all.entry(inode).or_default().push(i);
             }
         }
@@ -195,22 +182,23 @@ impl Names<'_> {
     }
 
     /// The file in the store that is its `to`, if it has several names.
-    fn held(&self, i: usize) -> Result<Option<Stat>, Error> {
+    fn held(&self, i: usize) -> Result<Option<Inode>, Error> {
         let Some(place) = (self.rules.lies)(i) else { return Ok(None) };
         let (dir, name) = match self.session.split(&place) {
             Err(crate::session::Error::Io(error)) if leads_nowhere(&error.source) => return Ok(None),
             split => split?,
         };
         let stat = dir.at(name).stat().at("look at", dir.at(name))?;
-        Ok(stat.filter(|stat| stat.nlink > 1 && stat.sort == Sort::File))
+        Ok(stat.filter(|stat| stat.sort == Sort::File).and_then(|stat| stat.shared()))
     }
 }
 
 /// The file on the tree, if it has several names; none where nothing is there.
 fn linked_on_tree(path: &AbsPath) -> Result<Option<Inode>, Error> {
+    use rustix::fs::{major, minor};
     use std::os::unix::fs::MetadataExt;
     match path.as_path().symlink_metadata() {
-        Ok(meta) => Ok((meta.is_file() && meta.nlink() > 1).then(|| Inode::Tree(meta.dev(), meta.ino()))),
+        Ok(meta) => Ok((meta.is_file() && meta.nlink() > 1).then(|| (Dev(major(meta.dev()), minor(meta.dev())), meta.ino()))),
         Err(error) if leads_nowhere(&error) => Ok(None),
         Err(error) => Err(error).at("look at", path).map_err(Error::from),
     }

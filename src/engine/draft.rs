@@ -1,7 +1,6 @@
 //! A plan in the making: what goes on, what stands against it, and what is left out.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::os::unix::fs::MetadataExt;
 
 use super::Error;
 use super::conflict::Conflict;
@@ -11,12 +10,11 @@ use super::look::{Looked, Verdict};
 use super::reach::Reach;
 use super::step::Act;
 use crate::error::At;
-use crate::fs::dir::Sort;
+use crate::fs::dir::{Inode, Sort};
 use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 use crate::session::sides::Side;
 use crate::session::store::Session;
-use crate::tree::state::Identity;
 
 /// A plan in the making.
 pub(super) struct Draft<'s> {
@@ -30,7 +28,7 @@ pub(super) struct Draft<'s> {
     /// Folders that go.
     pub leaving: HashSet<AbsPath>,
     /// How many of an inode's names go, for inodes that have several.
-    pub names_here: HashMap<Identity, u32>,
+    pub names_here: HashMap<Inode, u32>,
     pub me: rustix::fs::Uid,
     /// In path order.
     pub items: Vec<Item>,
@@ -138,12 +136,13 @@ impl<'s> Draft<'s> {
         if self.verb.inward() {
             return;
         }
-        let set_back: HashSet<Identity> = self.items.iter().filter(|item| item.act == Act::SetMeta).filter_map(shared).collect();
+        let staying = self.items.iter().filter(|item| item.act == Act::SetMeta);
+        let set_back: HashSet<Inode> = staying.filter_map(Item::shared).collect();
         let differs =
             |item: &&mut Item| item.moves() && item.held.is_some() && !item.planning.as_recorded && !item.becomes_folder();
         for item in self.items.iter_mut().filter(differs) {
-            let Some(to) = item.to.as_ref().filter(|to| to.nlink > 1) else { continue };
-            item.planning.as_it_is = on_conflict == OnConflict::Keep || set_back.contains(&to.print.identity);
+            let Some(inode) = item.planning.shared_in_store else { continue };
+            item.planning.as_it_is = on_conflict == OnConflict::Keep || set_back.contains(&inode);
             if !item.planning.as_it_is {
                 let found = "other metadata, set since through another name of the file";
                 self.conflicts.push(Conflict::said(&item.path, "the kept original as it was", found).forcible(true));
@@ -153,12 +152,12 @@ impl<'s> Draft<'s> {
 
     /// All names of a file have its metadata: what two of them are to get has to be the same.
     pub fn check_metadata_of_names(&mut self) -> Result<(), Error> {
-        let mut set: HashMap<Identity, &Item> = HashMap::new();
+        let mut set: HashMap<Inode, &Item> = HashMap::new();
         for item in self.items.iter().filter(|item| item.act == Act::SetMeta) {
-            let Some(identity) = shared(item) else { continue };
-            let Some(other) = set.insert(identity, item) else { continue };
+            let Some(inode) = item.shared() else { continue };
+            let Some(other) = set.insert(inode, item) else { continue };
             let (Some(one), Some(two)) = (&other.to, &item.to) else { continue };
-            if one.state.meta_difference(&two.state).is_some() && device(&other.path)? == device(&item.path)? {
+            if one.state.meta_difference(&two.state).is_some() {
                 let why = format!("it is the same file as {}, and the session gives it other metadata than that", other.path);
                 self.refused.push((item.path.to_string(), why));
             }
@@ -168,16 +167,16 @@ impl<'s> Draft<'s> {
 
     /// A file that is written into is to be reached by one path alone: under another it would be kept as it was, and be written to there.
     pub fn check_written_into(&mut self) -> Result<(), Error> {
-        let mut written: HashMap<Identity, &AbsPath> = HashMap::new();
+        let mut written: HashMap<Inode, &AbsPath> = HashMap::new();
         for item in self.items.iter().filter(|item| item.act == Act::WriteInPlace) {
-            written.extend(item.from.as_ref().map(|from| (from.print.identity, &item.path)));
+            written.extend(item.planning.there.map(|inode| (inode, &item.path)));
         }
         if written.is_empty() {
             return Ok(());
         }
         for item in self.items.iter().filter(|item| item.act != Act::Stay) {
-            let Some(path) = item.from.as_ref().and_then(|from| written.get(&from.print.identity)) else { continue };
-            if **path != item.path && device(path)? == device(&item.path)? {
+            let Some(path) = item.planning.there.and_then(|inode| written.get(&inode)) else { continue };
+            if **path != item.path {
                 let why = format!(
                     "it is the same file as {}, which is mounted there; a session that changes one of the two alone can be committed",
                     path
@@ -244,14 +243,4 @@ impl<'s> Draft<'s> {
         }
         Ok(())
     }
-}
-
-/// The same inode number may stand for two files on two file systems.
-fn device(path: &AbsPath) -> Result<u64, Error> {
-    Ok(path.as_path().symlink_metadata().at("look at", path)?.dev())
-}
-
-/// Which inode stays on the tree, where it has several names.
-fn shared(item: &Item) -> Option<Identity> {
-    item.from.as_ref().filter(|from| from.nlink > 1).map(|from| from.print.identity)
 }

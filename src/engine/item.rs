@@ -9,7 +9,7 @@ use super::held::{Held, is_place};
 use super::job::Verb;
 use super::step::{Act, Places, Spot, Step};
 use crate::checkpoint::manifest::Kept;
-use crate::fs::dir::Sort;
+use crate::fs::dir::{Inode, Sort};
 use crate::fs::path::AbsPath;
 use crate::session::change::object_name;
 use crate::session::id::Id;
@@ -84,9 +84,18 @@ pub struct Planning {
     pub learned: bool,
     /// It is itself mounted there: a file, as a folder that is cannot be changed.
     pub mounted: bool,
+    /// Which object is there.
+    pub there: Option<Inode>,
+    /// Which object lies in the store as what is wanted, where it has several names.
+    pub shared_in_store: Option<Inode>,
 }
 
 impl Item {
+    /// Which object is there, where it has several names.
+    pub fn shared(&self) -> Option<Inode> {
+        self.planning.there.filter(|_| !self.was_folder() && self.from.as_ref().is_some_and(|from| from.nlink > 1))
+    }
+
     /// Whether what is there is a folder.
     pub fn was_folder(&self) -> bool {
         self.from.as_ref().is_some_and(|seen| seen.state.is_folder())

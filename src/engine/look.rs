@@ -314,6 +314,7 @@ impl<'r> Eye<'r> {
                 at.stat().at("look at", &mv.path)?
             }
         };
+        looked.item.planning.there = stat.map(|stat| stat.inode());
         let found = Found::open(at, stat, mv)?;
         let mut seen = found.seen().at("look at", &mv.path)?;
         let likeness = look::judge(&mut seen, &mv.from, mv.from_print.as_ref(), || found.digest());
@@ -477,6 +478,7 @@ impl<'r> Eye<'r> {
             looked.verdict = Verdict::Damaged(format!("{kept} is a {} in the store", sort_word(stat.sort)));
             return Ok(());
         }
+        looked.item.planning.shared_in_store = stat.shared();
         let known = to.digest();
         let seen = if stat.sort == Sort::File { look_at_content(at, stat, known) } else { look::seen(at, &stat) };
         let seen = match seen {

@@ -12,12 +12,12 @@ use super::step::{Act, Places, Spot};
 use super::{Error, Gate, meta, reserve, undo};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort};
+use crate::fs::dir::{Dir, Entry, Inode, Sort, Stat};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::session::store::{Locked, Store};
 use crate::tree::look::{self, Seen};
-use crate::tree::state::{Identity, Object, State, What};
+use crate::tree::state::{Object, State, What};
 
 /// All `to`s are ready; nothing is known to be durable.
 pub struct Prepared {
@@ -162,10 +162,10 @@ impl Touched {
 pub(super) struct Hands<'a> {
     fs: &'a Fs,
     reach: &'a mut Reach,
-    /// Where the first name of a hard-link group was copied to, by the identity in the store.
-    links: HashMap<Identity, Spot>,
+    /// Where the first name of a hard-link group was copied to, by the inode in the store.
+    links: HashMap<Inode, Spot>,
     /// The same for originals that are copied to their homes.
-    copies: HashMap<Identity, Spot>,
+    copies: HashMap<Inode, Spot>,
     frame: Frame<'a>,
     me_is_root: bool,
 }
@@ -306,10 +306,10 @@ impl<'a> Hands<'a> {
     pub fn copy(&mut self, source: &Spot, spot: &Spot, wanted: &Seen, dress: bool) -> Result<(), Error> {
         let state = &wanted.state;
         let from = self.reach.spot(source).at("open the folder of", source)?;
-        let original = look::look(from.at()).at("look at", from.at())?;
-        let group = original.as_ref().filter(|seen| seen.nlink > 1 && !state.is_folder()).map(|seen| seen.print.identity);
+        let original = from.at().stat().at("look at", from.at())?;
+        let group = original.as_ref().and_then(Stat::shared);
         let known = if dress { &self.copies } else { &self.links };
-        if let Some(first) = group.and_then(|identity| known.get(&identity)).cloned() {
+        if let Some(first) = group.and_then(|inode| known.get(&inode)).cloned() {
             let first = self.reach.spot(&first).at("open the folder of", &first)?;
             let named = self.reach.spot(spot).at("open the folder of", spot)?;
             self.fs.remove_all(named.at()).at("remove", named.at())?;
@@ -335,9 +335,9 @@ impl<'a> Hands<'a> {
         } else {
             self.make(spot, state, dress)?;
         }
-        if let Some(identity) = group {
+        if let Some(inode) = group {
             let known = if dress { &mut self.copies } else { &mut self.links };
-            known.insert(identity, spot.clone());
+            known.insert(inode, spot.clone());
         }
         Ok(())
     }

@@ -47,6 +47,10 @@ pub enum Sort {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Dev(pub u32, pub u32);
 
+/// What tells an object from all others that are there now: an inode number alone is given once on each file system, and may
+/// be given with the same time of birth on two (a copy of an image, a snapshot of btrfs).
+pub type Inode = (Dev, u64);
+
 /// What statx(2) tells of an object, links not followed.
 #[derive(Debug, Clone, Copy)]
 pub struct Stat {
@@ -83,6 +87,18 @@ pub struct Stat {
     pub locked: bool,
     /// It is the root of a mount.
     pub mount_root: bool,
+}
+
+impl Stat {
+    /// Which object it is of.
+    pub fn inode(&self) -> Inode {
+        (self.dev, self.ino)
+    }
+
+    /// The same where it has several names; a folder has one.
+    pub fn shared(&self) -> Option<Inode> {
+        (self.nlink > 1 && self.sort != Sort::Folder).then(|| self.inode())
+    }
 }
 
 /// An open folder. Not necessarily readable: where the caller may only search it, it can be looked up in but not listed or synced.
