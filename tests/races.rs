@@ -429,6 +429,32 @@ fn what_is_written_to_content_that_is_taken_back_at_once_is_named_and_kept() {
     }
 }
 
+/// The manifest tells of what planning saw: a rollback would take off what it does not know of.
+#[test]
+fn extended_attributes_that_are_set_between_look_and_act_are_a_conflict() {
+    for store in [Store::OneFileSystem, Store::Another] {
+        let scene = Scene::of("commit", store);
+        let world = &scene.world;
+        if rustix::fs::setxattr(world.path("dir/calm"), "user.try", b"1", rustix::fs::XattrFlags::empty()).is_err() {
+            return common::skip("xattrs between look and act: this file system keeps no user.*");
+        }
+        scene.reset();
+        let (steps, _) = scene.whole("commit");
+        scene.reset();
+        for name in ["dir/edited", "dir/gone"] {
+            let takes = |step: &String| step.contains("renameat2 ") && step.contains(&format!("tree/{name}"));
+            let at = steps.iter().position(takes).expect("a step") + 1;
+            let set = format!("run:{at}:setfattr -n user.mine -v precious {}", world.path(name).display());
+            let said = world.call(["commit", &scene.id]).env("RECANT_STEPS", &set).run().with(3);
+            assert!(said.stderr().contains(name) && said.stderr().contains("extended attributes"), "{store:?} {name}: {said}");
+            let mut value = [0; 8];
+            rustix::fs::getxattr(world.path(name), "user.mine", &mut value).expect("what was set");
+            assert_eq!(&value, b"precious", "{store:?} {name}");
+            scene.reset();
+        }
+    }
+}
+
 /// A write in the tick of the clock in which it was put leaves the ctime as it is, and the mtime too where that is as young.
 #[test]
 fn the_fingerprint_of_what_was_put_proves_nothing_where_its_mtime_is_no_older() {

@@ -20,7 +20,7 @@ use crate::fs::dir::{Time, leads_nowhere};
 use crate::fs::interrupt;
 use crate::session::store::{Locked, Store, header_bytes};
 use crate::tree::look::{self, Seen};
-use crate::tree::state::{Difference, What};
+use crate::tree::state::{Difference, Meta, What};
 
 /// Every step is done; nothing is known to be durable yet.
 pub struct Applied {
@@ -218,6 +218,11 @@ fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     let same_object = look::identity(&stat) == planned.print.identity && stat.sort == planned.state.sort();
     if !same_object || (stat.uid, stat.gid) != (meta.uid, meta.gid) || stat.mode != meta.mode {
         return changed("something else, put there meanwhile");
+    }
+    // Set between look and act: the manifest would not know of it, and the rollback take it off.
+    let xattrs = out.at().xattrs().at("read the extended attributes of", step.path)?;
+    if Meta::of(&stat, xattrs).xattrs != meta.xattrs {
+        return changed("the same with other extended attributes, set meanwhile");
     }
     if planned.state.is_folder() {
         let dir = out.at().open_dir().at("open the folder", step.path)?;
