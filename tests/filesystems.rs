@@ -6,6 +6,7 @@
 
 mod common;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -292,6 +293,51 @@ fn so_it_is_with_names_of_what_is_no_file() {
     let said = world.recant(&format!("rollback {id}")).with(4);
     for what in ["link: taken back as a symlink of its own", "pipe: taken back as a fifo of its own"] {
         assert!(said.stdout().contains(what), "{said}");
+    }
+}
+
+/// Where times are whole seconds (ext3, small ext4 of some years ago, FAT), a second write leaves no other time behind than the first.
+#[test]
+fn a_write_within_the_second_is_seen_where_times_are_whole_seconds() {
+    let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
+    let Some(mount) = Mount::made("ext4 with times of whole seconds", 64, &mkfs) else { return };
+    let world = World::on(&mount.point);
+    let times = |name: &str| {
+        let meta = world.path(name).symlink_metadata().expect("a file");
+        (meta.mtime(), meta.mtime_nsec(), meta.ctime())
+    };
+    // `first` is what recant sees, `second` what is written after that; both within one second, else once more.
+    let within = |name: &str, between: &dyn Fn() -> String| loop {
+        world.write(name, "first.");
+        let first = times(name);
+        let done = between();
+        world.write(name, "second");
+        if times(name) == first {
+            assert_eq!(first.1, 0, "whole seconds");
+            return done;
+        }
+    };
+    let staged = within("staged", &|| {
+        let id = world.begin();
+        world.stage_write(&id, "staged", "of the session");
+        id
+    });
+    world.recant(&format!("commit {staged}")).with(3);
+    assert_eq!(world.read("staged"), "second");
+
+    let number = within("taken", &|| world.recant("snapshot create").ok().stdout());
+    world.recant("snapshot create").ok();
+    let said = world.recant(&format!("snapshot diff {} --name-only", number.trim())).ok();
+    assert!(said.stdout().contains("taken"), "{said}");
+    world.write("taken", "third.");
+    world.recant("snapshot restore last taken --force").ok();
+    assert_eq!(world.read("taken"), "second", "the last snapshot has what was written within the second");
+
+    if common::can_run() {
+        let run = || world.call(["run", "--", "sh", "-c", "echo of the run > held"]).run().ok().stdout();
+        within("held", &run);
+        world.recant("commit last").with(3);
+        assert_eq!(world.read("held"), "second");
     }
 }
 

@@ -8,6 +8,7 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::digest::{Digest, Hasher};
+use crate::tree::look::is_young;
 
 /// What tells whether an object has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,10 +52,6 @@ pub struct Known {
     pub written: bool,
 }
 
-/// Times closer than this to the beginning of a snapshot prove nothing: a tick of the slowest kernel clock (CONFIG_HZ=100) and
-/// one to spare.
-const GRANULARITY_NS: i128 = 20_000_000;
-
 const NAME: &[u8] = b"index";
 const MAGIC: &[u8; 16] = b"recant-index  2\n";
 const DIGEST: usize = 32;
@@ -94,10 +91,9 @@ impl Index {
         std::iter::from_fn(move || cut.known())
     }
 
-    /// Whether an object is unchanged for sure.
+    /// Whether an object is unchanged for sure: times too close to the beginning of the snapshot prove nothing.
     pub fn believes(&self, known: &Known, stat: &Stat) -> bool {
-        let nanos = |time: Time| i128::from(time.s) * 1_000_000_000 + i128::from(time.ns);
-        let old = |time: Time| nanos(time) + GRANULARITY_NS < nanos(self.started);
+        let old = |time: Time| !is_young(time, self.started);
         known.key == Some(Key::of(stat)) && !known.unread && !known.written && old(stat.mtime) && old(stat.ctime)
     }
 }

@@ -36,10 +36,13 @@ pub fn fingerprint_of(identity: Identity, ctime: Time) -> Fingerprint {
     Fingerprint { identity, ctime, racy: is_young(ctime, crate::fs::now()) }
 }
 
+/// The same of a file system that keeps whole seconds, or every other one: ext3 and ext4 with inodes of 128 bytes, FAT, old servers of NFS.
+const WHOLE_SECONDS_NS: i128 = 2_000_000_000 + GRANULARITY_NS;
+
 /// Whether a time is so close to another one, or behind it, that something between the two may have left no trace in it.
 pub fn is_young(time: Time, then: Time) -> bool {
     let nanos = |t: Time| i128::from(t.s) * 1_000_000_000 + i128::from(t.ns);
-    nanos(then) - nanos(time) < GRANULARITY_NS
+    nanos(then) - nanos(time) < if time.ns == 0 { WHOLE_SECONDS_NS } else { GRANULARITY_NS }
 }
 
 /// Which object a stat is of.
