@@ -364,6 +364,153 @@ fn files_of_two_subvolumes_that_share_inode_numbers_are_not_taken_for_names_of_o
     before.assert_same(&world.manifest(), "each has its own content");
 }
 
+/// A tree that lies in the lower layer of overlayfs, as in a container's root.
+struct Layered {
+    world: World,
+    mount: Mount,
+    point: PathBuf,
+    start: Manifest,
+    /// The store, where it does not lie on the overlay as well.
+    _store: Option<tempfile::TempDir>,
+}
+
+impl Drop for Layered {
+    fn drop(&mut self) {
+        if let Err(why) = run("umount", &[&self.point.display().to_string()]) {
+            println!("left mounted: {why}");
+        }
+    }
+}
+
+impl Layered {
+    fn new(store_inside: bool) -> Option<Self> {
+        let mount = image("ext4")?;
+        let point = mount.point.join("merged");
+        std::fs::create_dir(&point).expect("a mount point");
+        let mut world = World::on(&point);
+        let store = (!store_inside).then(|| tempfile::tempdir().expect("a folder"));
+        if let Some(store) = &store {
+            world.set("RECANT_STORE", store.path().join("store"));
+        }
+        world.write("edited", "old").write("gone", "away").write("moded", "x").symlink("nowhere", "link").fifo("fifo");
+        world.write("full/sub/deep/b", "2").write("full/a", "1").mkdir("hollow").write("kept/c", "3").chmod("full/sub", 0o750);
+        for (i, path) in world.manifest().0.keys().rev().enumerate() {
+            world.set_mtime(common::name(path), 1_000_000_000 + i as i64, 123_456_789);
+        }
+        let start = world.manifest();
+        std::fs::rename(&point, mount.point.join("lower")).and_then(|()| std::fs::create_dir(&point)).expect("the layers");
+        let layered = Self { world, mount, point, start, _store: store };
+        match layered.lay() {
+            Ok(()) => Some(layered),
+            Err(why) => {
+                println!("skipped: a tree on overlayfs: {why}");
+                None
+            }
+        }
+    }
+
+    fn lay(&self) -> Result<(), String> {
+        let part = |name: &str| self.mount.point.join(name);
+        for name in ["upper", "work"] {
+            std::fs::create_dir(part(name)).expect("a folder");
+        }
+        let [lower, upper, work, at] = ["lower", "upper", "work", "merged"].map(|name| part(name).display().to_string());
+        let options = format!("lowerdir={lower},upperdir={upper},workdir={work}");
+        run("mount", &["-t", "overlay", "overlay", "-o", &options, &at])
+    }
+
+    /// As it was, with no session in the store.
+    fn reset(&self) {
+        run("umount", &[&self.point.display().to_string()]).expect("the overlay");
+        for gone in [self.mount.point.join("upper"), self.mount.point.join("work"), self.world.store()] {
+            if gone.exists() {
+                std::fs::remove_dir_all(gone).expect("a removal");
+            }
+        }
+        self.lay().expect("the overlay");
+    }
+
+    /// A session in which what is below is changed, removed and replaced.
+    fn stage(&self) -> String {
+        let world = &self.world;
+        let id = world.begin();
+        world.stage_write(&id, "edited", "new").stage_write(&id, "made/deep/er", "n").stage_write(&id, "kept/c", "4");
+        let deletes = ["gone", "full -r", "link", "fifo", "hollow"].map(|what| format!("delete ID {what}"));
+        for words in deletes.iter().map(String::as_str).chain(["chmod ID 0640 moded"]) {
+            world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+        }
+        id
+    }
+}
+
+/// What is below an overlay becomes another inode when it is changed, and a folder that is there cannot be renamed.
+#[test]
+fn a_tree_in_a_lower_layer_of_overlayfs_goes_there_and_back() {
+    for store_inside in [false, true] {
+        let Some(layered) = Layered::new(store_inside) else { return };
+        layered.start.assert_same(&layered.world.manifest(), "the same, in a layer");
+        let start = layered.start.clone();
+        round_trip_of((layered.stage(), start), &layered.world, &format!("store inside: {store_inside}"), |manifest| manifest);
+    }
+}
+
+#[test]
+fn so_does_what_a_run_did_to_it() {
+    let Some(layered) = Layered::new(false).filter(|_| common::can_run()) else { return };
+    let world = &layered.world;
+    let script = "echo new > edited; rm gone link fifo; rm -r full hollow; chmod 640 moded; mkdir -p made/deep; echo n > made/deep/er; mv kept other";
+    let said = world.call(["run", "--", "sh", "-c", script]).run().ok();
+    layered.start.assert_same(&world.manifest(), &said.to_string());
+    world.recant("commit last").ok();
+    assert_eq!((world.read("edited"), world.read("other/c")), ("new\n".into(), "3".into()));
+    assert!(!world.exists("full") && !world.exists("kept"));
+    world.recant("rollback last").ok();
+    layered.start.assert_same(&world.manifest(), "rolled back");
+}
+
+/// Every 17th step; each with `RECANT_STEP=1`.
+#[cfg(feature = "crash-points")]
+#[test]
+fn killed_at_its_steps_it_is_as_before_or_as_after() {
+    let Some(layered) = Layered::new(false) else { return };
+    let world = &layered.world;
+    let id = layered.stage();
+    world.recant(&format!("commit {id}")).ok();
+    // What is staged anew has times of its own.
+    let timeless = |mut manifest: Manifest| {
+        manifest.0.values_mut().for_each(|row| row.mtime = (0, 0));
+        manifest
+    };
+    let after = timeless(world.manifest());
+    let by = std::env::var("RECANT_STEP").ok().and_then(|by| by.parse().ok()).unwrap_or(17);
+    for verb in ["commit", "rollback"] {
+        let (mut steps, mut n) = (0, 1);
+        loop {
+            layered.reset();
+            let id = layered.stage();
+            if verb == "rollback" {
+                world.recant(&format!("commit {id}")).ok();
+            }
+            let said = world.call([verb, &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+            if said.status == 0 {
+                break;
+            }
+            assert_eq!(said.status, 137, "{verb} at {n}: {said}");
+            world.recant("recover").ok();
+            let is_in = world.status(&id) == "committed";
+            let what = format!("{verb} killed at {n}, in: {is_in}");
+            match is_in {
+                true => after.assert_same(&timeless(world.manifest()), &what),
+                false => layered.start.assert_same(&world.manifest(), &what),
+            }
+            assert_eq!(world.leftovers(), Vec::<String>::new(), "{verb} killed at {n}");
+            world.recant(&format!("{verb} {id}")).ok();
+            (steps, n) = (steps + 1, n + by);
+        }
+        assert!(steps > 10, "{verb}: {steps} steps");
+    }
+}
+
 #[test]
 fn two_mounts_of_one_file_system_are_two_roads() {
     let world = World::new();

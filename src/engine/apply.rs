@@ -5,7 +5,7 @@ use std::fs::File;
 use super::conflict::Conflict;
 use super::durable::{NEW_HEADER, sync_touched};
 use super::facts::{self, DONE};
-use super::item::Turn;
+use super::item::{Item, Turn};
 use super::job::Verb;
 use super::journal::Journal;
 use super::plan::Told;
@@ -16,7 +16,7 @@ use super::{Error, Progress, in_place, meta, undo};
 use crate::checkpoint::manifest::{Former, name_written};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Time, leads_nowhere};
+use crate::fs::dir::{Stat, Time, leads_nowhere};
 use crate::fs::interrupt;
 use crate::session::store::{Locked, Store, header_bytes};
 use crate::tree::look::{self, Seen};
@@ -70,7 +70,7 @@ fn do_steps(fs: &Fs, reach: &mut Reach, journal: &Journal, progress: &dyn Progre
         progress.at(journal.head.verb.word(), done, all);
         let go_on = interrupt::check().at("go on with", journal.step(*turn).path);
         go_on.map_err(|why| Stopped { why: why.into(), begun: done })?;
-        let ctime = do_step(fs, reach, &journal.step(*turn)).map_err(|why| {
+        let ctime = do_step(fs, reach, &journal.step(*turn), &journal.items).map_err(|why| {
             // What came upon something else has put it back, or has not begun.
             let begun = if matches!(why, Error::Conflicts(_)) { done } else { done + 1 };
             Stopped { why, begun }
@@ -93,7 +93,7 @@ fn set_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error>
 }
 
 /// Does one step. Gives the ctime of what is at the path then.
-fn do_step(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<Time>, Error> {
+fn do_step(fs: &Fs, reach: &mut Reach, step: &Step<'_>, items: &[Item]) -> Result<Option<Time>, Error> {
     let target = match reach.path(step.path) {
         Err(error) if leads_nowhere(&error) => {
             let conflict = Conflict::said(step.path, "its folder", "none, or a link on the way to it");
@@ -132,10 +132,12 @@ fn do_step(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<Time>, 
             put_away(fs, reach, step, &to_at)?;
             return Ok(put);
         }
+        // It goes once that is sealed.
+        Act::Remove if step.at.out.is_none() => return check_emptied(&target, step, items).map(|()| None),
         Act::Remove => {
             let out = named(reach, step.at.out.as_ref(), step)?;
             into_free(fs, step.at.out.as_ref(), &out, || fs.take(target.at(), out.at()))
-                .map_err(|error| vanished(step, error))?;
+                .map_err(|error| not_renamed(step, error))?;
             if let Err(conflict) = check_what_came_out(&out, step) {
                 fs.place(out.at(), target.at()).at("put back", step.path)?;
                 return Err(conflict);
@@ -196,6 +198,14 @@ fn not_swapped(step: &Step<'_>, error: std::io::Error) -> Error {
         Some(libc::EINVAL | libc::ENOSYS | libc::EPERM) => {
             Error::NoExchange { at: step.path.clone(), why: crate::error::reason(&error) }
         }
+        _ => not_renamed(step, error),
+    }
+}
+
+/// A folder that has something in a lower layer of overlayfs: "Redirects" in the kernel's documentation of it.
+fn not_renamed(step: &Step<'_>, error: std::io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(libc::EXDEV) if step.was_folder() => Error::NoRename { at: step.path.clone() },
         _ => vanished(step, error),
     }
 }
@@ -209,39 +219,64 @@ fn vanished(step: &Step<'_>, error: std::io::Error) -> Error {
     }
 }
 
+/// A folder that stays until the seal: what planning saw, with nothing in it but folders of that kind.
+fn check_emptied(target: &Named<'_>, step: &Step<'_>, items: &[Item]) -> Result<(), Error> {
+    if let Some(planned) = &step.from {
+        check_object(target, step, planned)?;
+    }
+    let goes = |name: &Vec<u8>| {
+        let child = step.path.join(name).ok()?;
+        items.binary_search_by(|item| item.path.cmp(&child)).ok().filter(|i| items[*i].emptied)
+    };
+    let dir = target.at().open_dir().at("open the folder", step.path)?;
+    match dir.names().at("list the folder", step.path)?.iter().all(|name| goes(name).is_some()) {
+        true => Ok(()),
+        false => Err(changed(step, "a folder with something new in it")),
+    }
+}
+
 /// The race between look and act is closed by the act: what came out has to be what planning saw.
 fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     let Some(planned) = &step.from else { return Ok(()) };
-    let changed = |what: &str| Err(Error::Conflicts(vec![Conflict::said(step.path, "what was there in planning", what)]));
-    let Some(stat) = out.at().stat().at("look at", step.path)? else { return changed("nothing") };
-    let meta = &planned.state.meta;
-    let same_object = look::identity(&stat) == planned.print.identity && stat.sort == planned.state.sort();
-    if !same_object || (stat.uid, stat.gid) != (meta.uid, meta.gid) || stat.mode != meta.mode {
-        return changed("something else, put there meanwhile");
-    }
-    // Set between look and act: the manifest would not know of it, and the rollback take it off.
-    let xattrs = out.at().xattrs().at("read the extended attributes of", step.path)?;
-    if Meta::of(&stat, xattrs).xattrs != meta.xattrs {
-        return changed("the same with other extended attributes, set meanwhile");
-    }
+    let stat = check_object(out, step, planned)?;
     if planned.state.is_folder() {
         let dir = out.at().open_dir().at("open the folder", step.path)?;
         if !step.whole && !dir.is_empty().at("list the folder", step.path)? {
-            return changed("a folder with something new in it");
+            return Err(changed(step, "a folder with something new in it"));
         }
         return Ok(());
     }
-    if stat.mtime != meta.mtime || matches!(planned.state.what, What::File { size, .. } if size != stat.size) {
-        return changed("a file that was written to meanwhile");
+    if stat.mtime != planned.state.meta.mtime || matches!(planned.state.what, What::File { size, .. } if size != stat.size) {
+        return Err(changed(step, "a file that was written to meanwhile"));
     }
     // Racily clean: the times could hide a change, the digest cannot.
     if planned.print.racy
         && let Some(digest) = planned.state.digest()
         && look::digest(out.at()).at("read", step.path)?.0 != digest
     {
-        return changed("a file that was written to meanwhile");
+        return Err(changed(step, "a file that was written to meanwhile"));
     }
     Ok(())
+}
+
+/// Whether it is the object that planning saw, with the metadata that it had.
+fn check_object(out: &Named<'_>, step: &Step<'_>, planned: &Seen) -> Result<Stat, Error> {
+    let Some(stat) = out.at().stat().at("look at", step.path)? else { return Err(changed(step, "nothing")) };
+    let meta = &planned.state.meta;
+    let same_object = look::identity(&stat) == planned.print.identity && stat.sort == planned.state.sort();
+    if !same_object || (stat.uid, stat.gid) != (meta.uid, meta.gid) || stat.mode != meta.mode {
+        return Err(changed(step, "something else, put there meanwhile"));
+    }
+    // Set between look and act: the manifest would not know of it, and the rollback take it off.
+    let xattrs = out.at().xattrs().at("read the extended attributes of", step.path)?;
+    match Meta::of(&stat, xattrs).xattrs == meta.xattrs {
+        true => Ok(stat),
+        false => Err(changed(step, "the same with other extended attributes, set meanwhile")),
+    }
+}
+
+fn changed(step: &Step<'_>, what: &str) -> Error {
+    Error::Conflicts(vec![Conflict::said(step.path, "what was there in planning", what)])
 }
 
 fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {

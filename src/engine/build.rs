@@ -107,6 +107,14 @@ impl Draft<'_> {
             return Err(Error::Refused(vec![(item.path.to_string(), why.into())]));
         }
         names.keep(item)?;
+        if item.was_folder() && !self.unmoved.is_empty() && self.unmoved.contains(&self.mount(&item.path)?) {
+            item.emptied = item.act == Act::Remove;
+            if !item.emptied || item.whole {
+                let why = "it is a folder of a lower layer of overlayfs, which can be removed once it is empty, but not be renamed: remove it first";
+                return Err(Error::Refused(vec![(item.path.to_string(), why.into())]));
+            }
+            return Ok(());
+        }
         if copies {
             item.beside = Some(Box::new(self.beside(&item.path)?));
             self.note_broken_link(item);

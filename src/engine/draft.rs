@@ -23,6 +23,8 @@ pub(super) struct Draft<'s> {
     pub copy_all: bool,
     /// Mounts on which two names cannot swap.
     pub parted: Vec<u64>,
+    /// Mounts on which a folder cannot be renamed.
+    pub unmoved: Vec<u64>,
     pub reach: Reach,
     pub session_mount: u64,
     /// Folders that go.
@@ -46,11 +48,13 @@ impl<'s> Draft<'s> {
         let mount =
             |path: &AbsPath| reach.roots.mount_of(&path.parent().unwrap_or_else(|| path.clone())).at("find the mount of", path);
         let parted = roads.parted.iter().map(mount).collect::<Result<Vec<_>, _>>()?;
+        let unmoved = roads.unmoved.iter().map(mount).collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             verb,
             session,
             copy_all: roads.copy_all,
             parted,
+            unmoved,
             reach,
             session_mount: mounts::id_of(&session.dir).at("look at", session.dir.path().display())?,
             leaving: HashSet::new(),

@@ -62,6 +62,9 @@ pub struct Item {
     /// Two names cannot swap there: `from` goes out first, then `to` comes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parted: bool,
+    /// A folder that goes and cannot be renamed: it stays, emptied, until that is sealed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub emptied: bool,
     /// What planning alone has to know.
     #[serde(skip)]
     pub planning: Planning,
@@ -202,6 +205,7 @@ impl Frame<'_> {
             Act::SetMeta => return Places::default(),
             Act::Stay => return Places { spare: held(), ..Places::default() },
             Act::WriteInPlace => return Places { home: self.home(item), copied: true, spare: held(), ..Places::default() },
+            Act::Remove if item.emptied => return Places { home: self.home(item), copied: true, ..Places::default() },
             Act::Place | Act::Replace | Act::Remove => {}
         }
         let own = |kind: &str| Spot::Session(format!("held/objects/{kind}-{}", item.n).into_bytes());

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::held::Held;
+use super::raise::Raised;
 use crate::checkpoint::limits::Limits;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -74,6 +75,11 @@ pub struct Roads {
     /// Two names could not swap here, RENAME_EXCHANGE being unknown to the file system: on these paths' mounts what is there
     /// goes out before what is wanted comes.
     pub parted: Vec<AbsPath>,
+    /// A folder could not be renamed here, as one of a lower layer of overlayfs cannot: on these paths' mounts folders that go are emptied,
+    /// and removed once that is sealed.
+    pub unmoved: Vec<AbsPath>,
+    /// What was made another object already, before an earlier try.
+    pub raised: Raised,
 }
 
 /// One path to be brought from one state to another.

@@ -32,6 +32,7 @@ mod look;
 pub mod meta;
 pub mod plan;
 pub mod prepare;
+pub mod raise;
 pub mod reach;
 pub mod recover;
 pub mod report;
@@ -139,6 +140,12 @@ pub enum Error {
         /// What the kernel said.
         why: String,
     },
+    /// The file system does not rename this folder.
+    #[error("{at}: cannot move: the file system does not rename this folder")]
+    NoRename {
+        /// Which one.
+        at: AbsPath,
+    },
     /// What was decided cannot be done as things stand.
     #[error("{path}: {why}")]
     NotDecided {
@@ -175,9 +182,12 @@ fn lines(rows: &[(String, String)]) -> String {
 impl Failure for Error {
     fn kind(&self) -> Kind {
         match self {
-            Error::Io(_) | Error::Refused(_) | Error::NoRoom(_) | Error::NotDecided { .. } | Error::NoExchange { .. } => {
-                Kind::Refused
-            }
+            Error::Io(_)
+            | Error::Refused(_)
+            | Error::NoRoom(_)
+            | Error::NotDecided { .. }
+            | Error::NoExchange { .. }
+            | Error::NoRename { .. } => Kind::Refused,
             Error::Stopped(_) => Kind::Refused,
             Error::Session(error) => error.kind(),
             Error::Checkpoint(error) => error.kind(),
@@ -228,7 +238,7 @@ impl Failure for Error {
             Error::Io(error) => Some(error.path.clone()),
             Error::Session(error) => error.path(),
             Error::Checkpoint(error) => error.path(),
-            Error::NoExchange { at, .. } => Some(at.to_string()),
+            Error::NoExchange { at, .. } | Error::NoRename { at } => Some(at.to_string()),
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
             Error::Refused(rows) | Error::NoRoom(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
             Error::Undone { why } => why.path(),
@@ -287,12 +297,13 @@ pub fn carry_out(
 ) -> Result<Report, Error> {
     let mut roads = job::Roads::default();
     loop {
-        let mut tried = once(fs, store, session, ask, effect, progress, &roads);
+        let mut tried = once(fs, store, session, ask, effect, progress, &mut roads);
         keep_reserve_again(fs, session, effect, &mut tried);
         let Err(Error::Undone { why }) = &tried else { return tried };
         match &**why {
             Error::Io(error) if error.errno() == Some(libc::EXDEV) && !roads.copy_all => roads.copy_all = true,
             Error::NoExchange { at, .. } if !roads.parted.contains(at) => roads.parted.push(at.clone()),
+            Error::NoRename { at, .. } if !roads.unmoved.contains(at) => roads.unmoved.push(at.clone()),
             _ => return tried,
         }
     }
@@ -320,9 +331,9 @@ fn once(
     ask: &dyn Fn(&Locked) -> Result<Job, Error>,
     effect: Effect<'_>,
     progress: &dyn Progress,
-    roads: &job::Roads,
+    roads: &mut job::Roads,
 ) -> Result<Report, Error> {
-    let plan = Plan::look(session, ask(session)?, roads, progress)?;
+    let mut plan = Plan::look(session, ask(session)?, roads, progress)?;
     refuse_held(store, session, &plan)?;
     if matches!(effect, Effect::Print) || plan.is_nothing() {
         return Ok(plan.report());
@@ -333,6 +344,7 @@ fn once(
     if !plan.is_inward() {
         reserve::free(fs, session)?;
     }
+    plan.raise(fs, &mut roads.raised)?;
     let mut prepared = plan.prepare(fs, store, session)?;
     if let Effect::Gated(gate) = effect {
         prepared = prepared.pass(fs, store, session, gate)?;

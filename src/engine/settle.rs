@@ -11,6 +11,7 @@ use super::journal::Journal;
 use super::reach::{Reach, open, split};
 use super::report::Report;
 use super::step::Spot;
+use super::undo::holds;
 use crate::checkpoint::manifest::{Former, name_written};
 use crate::error::At;
 use crate::fs::Fs;
@@ -65,7 +66,8 @@ pub fn settle(
         notes.extend(write_again(fs, store, session, reach, journal, &folder)?);
     }
     Former::new(fs, &folder, journal.head.generation).let_go()?;
-    let gone = let_go(fs, reach, journal, &mut notes)?;
+    let mut gone = let_go(fs, reach, journal, &mut notes)?;
+    gone.extend(remove_emptied(fs, reach, journal, &mut notes)?);
     facts::write_forced_befores(fs, session, journal)?;
     forget_uppers(fs, session)?;
     // D2: the other names are gone before the journal, which alone knows of them.
@@ -117,6 +119,28 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, notes: &mut Vec<String>
             gone.push(spare);
         }
         gone.extend(places.to.filter(|to| matches!(to, Spot::Tree(_))));
+    }
+    Ok(gone)
+}
+
+/// Folders that stayed until now, as they cannot be renamed, the deepest first. One that is not what was emptied, or not empty any more, is
+/// somebody else's by now.
+fn remove_emptied(fs: &Fs, reach: &mut Reach, journal: &Journal, notes: &mut Vec<String>) -> Result<Vec<Spot>, Error> {
+    let mut gone = Vec::new();
+    for item in journal.items.iter().rev().filter(|item| item.emptied) {
+        let path = &item.path;
+        let Some(named) = open(reach.path(path), "open the folder of", path)? else { continue };
+        if !holds(Some(&named), item.from.as_ref())? {
+            continue;
+        }
+        match fs.rmdir(named.at()) {
+            Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {
+                notes.push(format!("{path}: the folder stays, as somebody put something into it"));
+            }
+            done => done.at("remove the folder", path)?,
+        }
+        reach.forget(path);
+        gone.push(Spot::Tree(path.clone()));
     }
     Ok(gone)
 }

@@ -28,6 +28,7 @@ pub(super) fn unlooked(mv: &Move) -> Item {
         opened: false,
         fresh: false,
         parted: false,
+        emptied: false,
         planning: Planning { expected, ..Planning::default() },
     }
 }

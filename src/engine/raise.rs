@@ -1,0 +1,109 @@
+//! Raise: on overlayfs an object of a lower layer becomes another one, with another inode number or time of birth, as soon as it is renamed
+//! or gets other metadata. What an operation touches is made that other one before anything rests on which object it is
+//! (docs/ARCHITECTURE.md, D17).
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::Error;
+use super::item::Opened;
+use super::job::{Job, Move, Moves, Rest};
+use super::plan::Plan;
+use super::reach::Named;
+use super::step::Act;
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::mounts;
+use crate::fs::path::AbsPath;
+use crate::tree::look;
+use crate::tree::state::{Fingerprint, Identity};
+
+/// What was raised, by path: what its fingerprint was before, and is now. A plan that is made once more takes the one for the other.
+pub type Raised = HashMap<AbsPath, (Fingerprint, Fingerprint)>;
+
+impl Plan {
+    /// Raises what goes, what gets other metadata, and the folders whose times are set. Their content, metadata and names stay as they
+    /// are: nothing has to be taken back. What is no more what planning saw is left to the step, which meets it.
+    pub(super) fn raise(&mut self, fs: &Fs, raised: &mut Raised) -> Result<(), Error> {
+        if !self.journal.head.roots.iter().any(|root| root.fs_type == OVERLAY) {
+            return Ok(());
+        }
+        // A folder before what is in it, which would raise it unseen.
+        let mut now: BTreeMap<AbsPath, Fingerprint> = BTreeMap::new();
+        for (path, planned) in self.planned() {
+            if self.is_layered(&path) {
+                let named = self.reach.path(&path).at("open the folder of", &path)?;
+                now.extend(raise(fs, &named, planned).at("copy up", &path)?.map(|print| (path.clone(), print)));
+            }
+        }
+        for item in &mut self.journal.items {
+            let (Some(now), Some(from)) = (now.get(&item.path), &mut item.from) else { continue };
+            let before = std::mem::replace(&mut from.print, *now);
+            if let Some(to) = item.to.as_mut().filter(|to| to.print == before) {
+                to.print = *now;
+            }
+            raised.insert(item.path.clone(), (before, Fingerprint { racy: before.racy, ..*now }));
+        }
+        for Opened { path, folder } in &mut self.journal.head.opened {
+            folder.print = now.get(path).copied().unwrap_or(folder.print);
+        }
+        for time in &mut self.journal.head.times {
+            time.identity = now.get(&time.path).map_or(time.identity, |now| now.identity);
+        }
+        Ok(())
+    }
+
+    /// What planning has seen that the operation touches.
+    fn planned(&self) -> BTreeMap<AbsPath, Identity> {
+        let head = &self.journal.head;
+        let items = self.journal.items.iter().filter(|item| item.act != Act::Stay);
+        let items = items.filter_map(|item| item.from.as_ref().map(|from| (item.path.clone(), from.print.identity)));
+        let opened = head.opened.iter().map(|opened| (opened.path.clone(), opened.folder.print.identity));
+        let times = head.times.iter().map(|time| (time.path.clone(), time.identity));
+        items.chain(opened).chain(times).collect()
+    }
+
+    /// Whether it lies on overlayfs; the root of one does not change.
+    fn is_layered(&self, path: &AbsPath) -> bool {
+        let folder = path.parent();
+        let mount = folder.and_then(|folder| mounts::containing(self.reach.roots.mounts(), &folder));
+        mount.is_some_and(|mount| mount.fs_type == OVERLAY)
+    }
+}
+
+const OVERLAY: &str = "overlay";
+
+/// The job planned once more, after some of what it touches was raised: what was recorded of that is as it is now.
+pub(super) fn known(job: Job, raised: &Raised) -> Job {
+    struct Known(Box<dyn Moves>, Raised);
+    impl Moves for Known {
+        fn next(&mut self) -> Result<Option<Move>, Error> {
+            let Some(mut wanted) = self.0.next()? else { return Ok(None) };
+            if let (Some(print), Some((before, now))) = (&mut wanted.from_print, self.1.get(&wanted.path))
+                && (print.identity, print.ctime) == (before.identity, before.ctime)
+            {
+                *print = *now;
+            }
+            Ok(Some(wanted))
+        }
+
+        fn rest(self: Box<Self>) -> Result<Rest, Error> {
+            self.0.rest()
+        }
+    }
+    if raised.is_empty() {
+        return job;
+    }
+    Job { moves: Box::new(Known(job.moves, raised.clone())), ..job }
+}
+
+/// Sets the time that an object has, which has overlayfs copy it up; its fingerprint, where it is what planning saw.
+fn raise(fs: &Fs, named: &Named<'_>, planned: Identity) -> std::io::Result<Option<Fingerprint>> {
+    let at = named.at();
+    let Some(stat) = at.stat()?.filter(|stat| look::identity(stat) == planned) else { return Ok(None) };
+    match fs.set_mtime(at, stat.mtime) {
+        // Somebody else's, in a folder of the caller's: its step meets another object then, and the next try does not.
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => return Ok(None),
+        done => done?,
+    }
+    Ok(at.stat()?.map(|stat| look::fingerprint(&stat)))
+}
