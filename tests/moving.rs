@@ -103,6 +103,33 @@ fn a_staged_session_is_committed_elsewhere_as_it_would_have_been_here() {
     assert_same_there(&world, &there, &id, Times::NotOfFolders);
 }
 
+/// Its lines are counted as one that was written as a whole: a killed staging's line behind them is cut off, and none of theirs.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_is_staged_into_an_imported_session_comes_behind_what_it_holds() {
+    let world = World::new();
+    world.write("a", "old").write("b", "old");
+    let there = other(&world);
+    let id = world.begin();
+    world.stage_write(&id, "a", "new").stage_write(&id, "b", "new");
+    import(&world, &there, &export(&world, &id)).ok();
+    let log = there.root().join("steps");
+    let write =
+        |name: &str, steps: String| there.call(["session", "write", &id, name]).stdin("new").env("RECANT_STEPS", steps).run();
+    write("c", format!("log:{}", log.display())).ok();
+    let steps = std::fs::read_to_string(log).expect("the steps");
+    let named = 1 + steps.lines().position(|line| line.contains("renameat ")).expect("the header gets its name");
+    write("never", format!("kill:{named}")).with(137);
+    there.stage_write(&id, "d", "new");
+    there.call(["commit", &id]).run().ok();
+    let files = ["a", "b", "c", "d"];
+    assert_eq!(files.map(|name| there.read(name)), ["new"; 4]);
+    assert!(!there.exists("never"));
+    there.call(["rollback", &id]).run().ok();
+    assert_eq!(files.map(|name| there.exists(name)), [true, true, false, false]);
+    assert_eq!(there.read("a") + &there.read("b"), "oldold");
+}
+
 #[test]
 fn a_captured_session_is_committed_elsewhere_as_it_would_have_been_here() {
     if !common::can_run() {
