@@ -174,6 +174,37 @@ fn what_somebody_has_changed_is_left_with_the_commands_that_decide() {
     }
 }
 
+/// What a decision may still put back or keep is no place for anybody else's: not at a path, not under it, not above it.
+#[test]
+fn what_waits_to_be_decided_is_left_alone_by_every_other_session() {
+    let scene = Scene::new("commit", false).interrupted().disturbed();
+    scene.recover("").with(4);
+    let (world, held_by) = (&scene.world, &scene.id);
+    for words in ["write ID edited", "write ID made/deep/under", "chmod ID 0700 ."] {
+        let id = world.begin();
+        // Paths before and behind it are nobody's.
+        world.stage_write(&id, "aaa", "new").stage_write(&id, "zzz", "new");
+        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+        let before = world.manifest();
+        for verb in ["commit", "commit --dry-run"] {
+            let refused = world.recant(&format!("{verb} {id}")).with(7);
+            let said = refused.stderr();
+            assert!(said.contains(&format!("interrupted operation of session {held_by} holds it")), "{words}: {refused}");
+            assert!(said.contains(&format!("recant recover {held_by}")), "{words}: {refused}");
+        }
+        before.assert_same(&world.manifest(), words);
+        // The same paths but that one.
+        world.recant(&format!("commit {id} aaa zzz")).ok();
+        world.recant(&format!("rollback {id}")).ok();
+        world.recant(&format!("discard {id}")).ok();
+    }
+    let id = world.begin();
+    world.stage_write(&id, "edited", "mine");
+    scene.recover("--finish").ok();
+    world.recant(&format!("commit {id}")).ok();
+    assert_eq!(world.read("edited"), "mine");
+}
+
 #[test]
 fn by_force_the_tree_is_as_before_and_what_is_found_is_kept() {
     for (verb, two) in [("commit", false), ("rollback", false), ("commit", true), ("rollback", true)] {
