@@ -779,6 +779,33 @@ fn unsealed(here: &Mounted, after: &[u8]) -> String {
     id
 }
 
+/// What is to be finished has to be done: neither content that is not what was written, nor metadata that is not, is called committed.
+#[test]
+fn where_the_header_cannot_tell_it_is_finished_only_if_it_is_written_whole() {
+    let Some(here) = Mounted::new(&old()) else { return };
+    let (world, start) = (&here.world, here.world.manifest());
+    let id = unsealed(&here, &long());
+    std::fs::write(world.session(&id).join("session.json"), "x").expect("a header that nobody can read");
+    let written = File::options().write(true).open(&here.point).expect("the file");
+    let end = long().len() as u64 - 1;
+    let refused = |what: &str| {
+        let said = world.recant(&format!("recover {id} --finish")).with(1);
+        assert!(said.stdout().contains("not done here") && said.stdout().contains("--undo"), "{what}: {said}");
+    };
+    written.write_at(b"!", end).expect("a write");
+    refused("another end");
+    written.write_at(&long()[end as usize..], end).expect("a write");
+    drop(written);
+    world.chmod("hosts", 0o600);
+    refused("another mode");
+    world.chmod("hosts", 0o640);
+    world.recant(&format!("recover {id} --finish")).ok();
+    assert_eq!(status(&here, &id), "committed");
+    assert!(world.bytes("hosts") == long());
+    here.verb("rollback", &id).ok();
+    start.assert_same(&world.manifest(), "rolled back");
+}
+
 #[test]
 fn lines_that_somebody_deletes_are_not_taken_for_a_write_that_was_cut_off() {
     let (one, three) = ("127.0.0.1 localhost\n", "127.0.0.1 localhost\n10.0.0.1 a\n10.0.0.2 b\n");
