@@ -314,6 +314,43 @@ fn so_it_is_between_two_file_systems() {
     sweep("rollback", "--finish", true);
 }
 
+/// As FUSE has it. Killed in between, the path is absent, and what was found lies beside the recorded object.
+#[test]
+fn by_force_what_cannot_swap_names_changes_places_in_two_steps() {
+    let scene = Scene::new("commit", false);
+    let killed_before = scene.step_of("renameat ", "session.json.new");
+    let by_force = |steps: String| {
+        scene.reset();
+        scene.kill_before(killed_before);
+        scene.disturb();
+        scene.world.call(["recover", &scene.id, "--force"]).env("RECANT_STEPS", steps).run()
+    };
+    let log = scene.world.root().join("steps");
+    by_force(format!("log:{}", log.display())).ok();
+    let steps = std::fs::read_to_string(log).expect("a log of steps");
+    let is_it = |step: &str| step.contains("EXCHANGE") && step.ends_with("tree/edited");
+    let n = 1 + steps.lines().position(is_it).unwrap_or_else(|| panic!("no exchange of edited in\n{steps}"));
+    let assert_done = |what: &str| {
+        calm(&scene.before).assert_same(&calm(&scene.world.manifest()), what);
+        assert_eq!(scene.displaced("edited"), "theirs", "{what}");
+        scene.assert_over(what);
+    };
+    for errno in [libc::EINVAL, libc::ENOSYS, libc::EPERM] {
+        let said = by_force(format!("fail:{n}:{errno}")).ok();
+        assert_done(&format!("{errno}: {said}"));
+    }
+    for killed in n + 1..n + 5 {
+        let said = by_force(format!("fail:{n}:{};kill:{killed}", libc::EINVAL)).with(137);
+        let next = scene.world.recant("recover").ok();
+        assert_done(&format!("killed before step {killed}: {said}{next}"));
+    }
+    // Any other error is one: it is said, and the next recovery goes on.
+    let said = by_force(format!("fail:{n}:{}", libc::EIO)).with(7);
+    assert!(said.stdout().contains("input/output error"), "{said}");
+    scene.world.recant("recover").ok();
+    assert_done("after an error");
+}
+
 #[test]
 fn once_decided_it_is_carried_out_by_whatever_verb_comes_next() {
     let scene = Scene::new("commit", false).interrupted().disturbed();
