@@ -73,8 +73,8 @@ pub fn bring<'a>(fs: &Fs, on: impl Into<On<'a>>, sort: Sort, have: &Meta, want: 
         }
         on.set_owner(fs, want.uid, want.gid)?;
     }
-    let special = (have.mode | want.mode) & 0o6000 != 0;
-    if sort != Sort::Symlink && (have.mode != want.mode || owner && (special || have.mode & !want.mode & 0o077 != 0)) {
+    // chown(2) has cleared setuid and setgid.
+    if sort != Sort::Symlink && (have.mode != want.mode || owner && want.mode & 0o6000 != 0) {
         on.set_mode(fs, want.mode)?;
     }
     // user.* xattrs need the right to write, which an owner who took it from himself gives himself for a moment: xattr(7).
