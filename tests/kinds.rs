@@ -334,6 +334,37 @@ fn owners_modes_times_xattrs_acls_and_capabilities_come_back_between_two_file_sy
     }
 }
 
+/// Between two system calls a file has its new owner and not its new mode, or the other way round: nobody is to have rights then that he has
+/// neither before nor after.
+#[test]
+#[cfg(feature = "crash-points")]
+fn while_its_owner_changes_a_file_lets_nobody_do_more_than_before_or_after() {
+    if !common::is_root("another owner") || !common::can_run() {
+        return;
+    }
+    let mode = |world: &World| std::os::unix::fs::MetadataExt::mode(&world.path("f").metadata().expect("a file")) & 0o7777;
+    for (old, new, between) in [(0o666, 0o640, 0o640), (0o4755, 0o2750, 0o750), (0o640, 0o666, 0o640), (0o4755, 0o4755, 0o4755)] {
+        let world = World::new();
+        world.write("f", "as it is").chmod("f", old);
+        let script = format!("chown 12:34 f; chmod {new:o} f");
+        let said = world.call(["run", "--", "sh", "-c", &script]).run().ok();
+        assert_eq!(mode(&world), old, "{said}");
+        let id = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().expect("an id").to_owned();
+        world.recant(&format!("commit {id}")).ok();
+        assert_eq!(mode(&world), new);
+        world.recant(&format!("rollback {id}")).ok();
+        assert_eq!(mode(&world), old);
+        let script = format!("stat -c %a {} >> {}", world.path("f").display(), world.path("seen").display());
+        let log = world.root().join("steps");
+        world.call(["redo", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        world.recant(&format!("rollback {id}")).ok();
+        let steps = std::fs::read_to_string(log).expect("the steps");
+        let owner = 1 + steps.lines().position(|step| step.contains("fchownat ")).expect("another owner");
+        world.call(["redo", &id]).env("RECANT_STEPS", format!("run:{owner}:{script}")).run().ok();
+        assert_eq!(world.read("seen"), format!("{between:o}\n"), "{old:o} to {new:o}");
+    }
+}
+
 #[test]
 fn a_folder_with_a_default_acl_gives_it_to_what_is_staged_below_it_and_only_then() {
     let world = World::new();
