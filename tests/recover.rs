@@ -314,6 +314,27 @@ fn so_it_is_between_two_file_systems() {
     sweep("rollback", "--finish", true);
 }
 
+/// A power cut may bring back the list of what an operation was to make ready, which has long been in use.
+#[test]
+fn a_list_of_what_was_made_ready_that_comes_back_takes_nothing_of_it_away() {
+    for (verb, next) in [("commit", "rollback"), ("rollback", "redo")] {
+        let scene = Scene::new(verb, true);
+        let list = scene.store().join("journals").join(format!("{}.tmp", scene.id));
+        let saved = scene.world.root().join("list");
+        // It goes by the last of these that finds it.
+        let keep = |n: usize| format!("run:{n}:cp {} {} || true", list.display(), saved.display());
+        let keep: Vec<_> = scene.steps_of("unlinkat ", ".tmp").into_iter().map(keep).collect();
+        scene.world.call([verb, &scene.id]).env("RECANT_STEPS", keep.join(";")).run().ok();
+        let (done, held) = (scene.world.manifest(), common::manifest(&scene.store().join("sessions")));
+        std::fs::copy(&saved, &list).expect("the list is back");
+        let said = scene.world.recant("recover").ok();
+        scene.assert_over(verb);
+        done.assert_same(&scene.world.manifest(), &format!("{verb}: {said}"));
+        held.without_folder_times().assert_same(&common::manifest(&scene.store().join("sessions")).without_folder_times(), verb);
+        scene.world.recant(&format!("{next} {}", scene.id)).ok();
+    }
+}
+
 /// As FUSE has it. Killed in between, the path is absent, and what was found lies beside the recorded object.
 #[test]
 fn by_force_what_cannot_swap_names_changes_places_in_two_steps() {
