@@ -455,7 +455,7 @@ fn a_damaged_snapshot_hides_no_other_and_keeps_all_content() {
             .count()
     };
     let said = world.recant("snapshot prune --number 1").with(4);
-    assert!(said.stderr().contains("recant snapshot prune --number N drops it"), "{said}");
+    assert!(said.stderr().contains("recant snapshot prune --number N drops them"), "{said}");
     assert_eq!(packs(), 4);
     for n in [0, 3] {
         restore(&world, &n.to_string()).ok();

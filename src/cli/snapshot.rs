@@ -17,7 +17,6 @@ use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::id::check_name;
 use crate::session::store::Store;
-use crate::snapshot::Error;
 use crate::snapshot::compare;
 use crate::snapshot::create::{Asked, How, Made, create as take};
 use crate::snapshot::manifest::{Counts, Entry, Merged};
@@ -25,6 +24,7 @@ use crate::snapshot::place;
 use crate::snapshot::prune::{self, Conditions, Which};
 use crate::snapshot::rules::{Rules, Source};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
+use crate::snapshot::{Error, HEAL};
 use crate::tree::time;
 
 /// A path that was not read or not touched, and why.
@@ -46,6 +46,7 @@ struct Created<'a> {
     unread: Vec<Left>,
     left: Vec<Left>,
     pruned: Vec<u64>,
+    damaged: &'a [String],
 }
 
 /// A snapshot as a listing shows it.
@@ -193,9 +194,7 @@ pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, 
 
 /// What is said where content stays for a file that cannot be read.
 pub fn unswept(why: &str) -> String {
-    format!(
-        "no content was freed, as it cannot be told what a damaged snapshot needs ({why}); recant snapshot prune --number N drops it"
-    )
+    format!("no content was freed, as it cannot be told what a damaged snapshot needs ({why}); {HEAL}")
 }
 
 /// What was asked for of a snapshot that was not made, and is nowhere now.
@@ -230,6 +229,7 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
     for Left { path, why } in &left {
         call.out.note(format_args!("{path}: not in the snapshot: {why}"));
     }
+    say_damaged(call, made);
     let ended = if unread.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) };
     let (n, counts) = (made.n, made.counts);
     if call.out.is_text() {
@@ -253,9 +253,17 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
             call.out.note(format_args!("{} pruned", text::count(pruned.len() as u64, "old snapshot")));
         }
     } else {
-        call.out.document(&Created { folder, n, result, counts, unread, left, pruned });
+        call.out.document(&Created { folder, n, result, counts, unread, left, pruned, damaged: &made.damaged });
     }
     Ok(ended)
+}
+
+/// What of earlier snapshots is damaged. This one is whole.
+pub fn say_damaged(call: &Call, made: &Made) {
+    made.damaged.iter().for_each(|what| call.out.warn(format_args!("{what}; snapshot {} needs nothing of it", made.n)));
+    if !made.damaged.is_empty() {
+        call.out.note(HEAL);
+    }
 }
 
 /// Lists the snapshots of a folder.
@@ -268,12 +276,15 @@ pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
         Some(store) => Series::open(store, &folder)?,
         None => None,
     };
-    let (summaries, broken) = series.as_ref().map_or(Ok(Default::default()), Series::summaries)?;
+    let (summaries, broken) = series.as_ref().map_or(Ok(Default::default()), Series::looked_over)?;
     let rows: Vec<Row<'_>> = summaries.iter().rev().map(Row::new).collect();
     if call.out.is_text() {
         print_list(call, &folder, &summaries);
         for Broken { n, why } in &broken {
             call.out.warn(format_args!("snapshot {n}: {why}"));
+        }
+        if !broken.is_empty() {
+            call.out.note(HEAL);
         }
     } else {
         let damaged = broken.iter().map(|broken| Damaged { n: broken.n, why: &broken.why }).collect();

@@ -7,7 +7,7 @@ use super::args::Run;
 use super::begun::filled;
 use super::problem::Problem;
 use super::run::{RunDocument, not_started, status_of};
-use super::snapshot::{folder, retain};
+use super::snapshot::{folder, retain, say_damaged};
 use super::{Call, Ended, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::confine::Confinement;
@@ -178,7 +178,10 @@ fn take(
     let lock = series.lock(&call.fs)?;
     let message = Some(format!("{when}: {}", start_of(&words)));
     let limit = Some(call.config.snapshot_max_files.value);
-    Ok(create(&call.fs, &store.path, series, &lock, &Asked { message, limit, if_changed: true, rules, ..Asked::default() })?)
+    let asked = Asked { message, limit, if_changed: true, rules, ..Asked::default() };
+    let made = create(&call.fs, &store.path, series, &lock, &asked)?;
+    say_damaged(call, &made);
+    Ok(made)
 }
 
 fn say_unread(call: &Call, folder: &AbsPath, made: &Made) -> Result<(), Problem> {

@@ -1,6 +1,6 @@
 //! Manifests: `<n>.jsonl`, what a snapshot holds, a line an object. Whole, or the differences from a base.
 //!
-//! The first line is the head, the last the tail, with a digest of all bytes before it. A listing reads these two alone.
+//! The first line is the head, the last the tail, with a digest of all bytes before it. Whoever only wants these reads no more.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

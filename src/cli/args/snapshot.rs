@@ -18,6 +18,8 @@ pub enum SnapshotVerb {
     Show(SnapshotShow),
     /// Show what has changed since a snapshot, or between two
     Diff(SnapshotDiff),
+    /// Read all that snapshots need, and name what is damaged
+    Verify(SnapshotVerify),
     /// Make a folder as it was in a snapshot; a rollback takes that back
     Restore(SnapshotRestore),
     /// Remove old snapshots, and the content that only they need
@@ -148,6 +150,23 @@ pub struct SnapshotDiff {
     /// How much of it is shown
     #[command(flatten)]
     pub much: Much,
+}
+
+/// `snapshot verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant snapshot verify
+  recant snapshot verify last --json | jq '.snapshots[].faults'
+
+Exit status 5 where something is damaged; the next snapshot then stores anew what it
+would share with it.")]
+pub struct SnapshotVerify {
+    /// A number, a label, or 'last'; else all of them
+    #[arg(value_name = "N")]
+    pub key: Option<String>,
+    /// Of this folder or file; else of the project that you are in
+    #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
+    pub dir: Option<PathBuf>,
 }
 
 /// `snapshot restore`.
