@@ -1002,6 +1002,44 @@ fn rules_are_read_as_git_reads_its_own() {
 }
 
 #[test]
+fn what_the_command_line_leaves_out_no_file_takes_back_in() {
+    let world = World::new();
+    world
+        .write(".recantignore", "!secret\n!*.log\nout\n")
+        .write(".gitignore", "!secret\n")
+        .write("secret", "s")
+        .write("x.log", "x");
+    world.write("sub/.recantignore", "!secret").write("sub/secret", "s").write("out", "o").write("back", "b");
+    for (n, words) in ["--exclude secret", "--exclude secret --gitignore"].into_iter().enumerate() {
+        number(&world, &format!("{words} --exclude back --exclude !back --exclude !out --preset dev"));
+        let held = world.recant(&format!("snapshot show {n} --all --json")).ok().json()["paths"].to_string();
+        assert!(!held.contains("secret"), "{held}");
+        assert!(["/x.log", "/out", "/back"].iter().all(|name| held.contains(name)), "{held}");
+    }
+    world.write("secret", "mine").write("sub/secret", "mine").write("back", "y");
+    restore(&world, "last").ok();
+    assert_eq!(world.read("secret") + &world.read("sub/secret"), "minemine", "what was left out is not touched");
+}
+
+#[test]
+fn a_glob_that_is_a_path_is_meant_from_the_folder_and_one_that_fits_nothing_is_named() {
+    let world = World::new();
+    world.write("build/x", "x").write("sub/.env", "s").write(".env", "s").write("kept", "k");
+    let absolute = world.path("build");
+    let said =
+        world.call(["snapshot", "create", "--exclude", "./.env", "--exclude", absolute.to_str().expect("plain")]).run().ok();
+    assert!(!said.stderr().contains("fits it"), "{said}");
+    let held = world.recant("snapshot show 0 --all --json").ok().json()["paths"].to_string();
+    assert!(!held.contains("/build") && !held.contains(".env") && held.contains("/kept"), "{held}");
+    let said = world.recant("snapshot create --exclude kep --exclude /elsewhere/kept --exclude kept").ok();
+    for (glob, fits) in [("kep", false), ("/elsewhere/kept", false), ("kept", true)] {
+        assert_eq!(said.stderr().contains(&format!("--exclude {glob}: nothing")), !fits, "{said}");
+    }
+    let json = world.recant("snapshot create --exclude kep --json").ok().json();
+    assert_eq!(json["unfitted"], serde_json::json!(["kep"]), "{json}");
+}
+
+#[test]
 fn a_label_of_two_snapshots_is_the_newest_one_s_which_is_said() {
     let world = World::new();
     world.write("f", "1");

@@ -22,7 +22,7 @@ use crate::snapshot::create::{Asked, How, Made, create as take};
 use crate::snapshot::manifest::{Counts, Entry, Merged};
 use crate::snapshot::place;
 use crate::snapshot::prune::{self, Conditions, Which};
-use crate::snapshot::rules::{Rules, Source};
+use crate::snapshot::rules::{Rules, Source, meant};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
 use crate::snapshot::{Error, HEAL};
 use crate::tree::time;
@@ -47,6 +47,7 @@ struct Created<'a> {
     left: Vec<Left>,
     pruned: Vec<u64>,
     damaged: &'a [String],
+    unfitted: &'a [String],
 }
 
 /// A snapshot as a listing shows it.
@@ -143,8 +144,12 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     }
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
-    let rules =
-        Rules { exclude: args.exclude.clone(), presets: args.preset.clone(), gitignore: args.gitignore, files: Vec::new() };
+    let rules = Rules {
+        exclude: args.exclude.iter().map(|glob| meant(&folder, glob)).collect(),
+        presets: args.preset.clone(),
+        gitignore: args.gitignore,
+        files: Vec::new(),
+    };
     let asked = Asked {
         message: args.message.clone(),
         label: args.label.clone(),
@@ -230,6 +235,9 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
         call.out.note(format_args!("{path}: not in the snapshot: {why}"));
     }
     say_damaged(call, made);
+    for glob in &made.unfitted {
+        call.out.note(format_args!("--exclude {}: nothing that was looked at in {folder} fits it", shown(glob)));
+    }
     let ended = if unread.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) };
     let (n, counts) = (made.n, made.counts);
     if call.out.is_text() {
@@ -253,7 +261,17 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
             call.out.note(format_args!("{} pruned", text::count(pruned.len() as u64, "old snapshot")));
         }
     } else {
-        call.out.document(&Created { folder, n, result, counts, unread, left, pruned, damaged: &made.damaged });
+        call.out.document(&Created {
+            folder,
+            n,
+            result,
+            counts,
+            unread,
+            left,
+            pruned,
+            damaged: &made.damaged,
+            unfitted: &made.unfitted,
+        });
     }
     Ok(ended)
 }

@@ -63,6 +63,8 @@ pub struct Made {
     pub left: Vec<(AbsPath, Why)>,
     /// What of earlier snapshots is damaged; this one needs none of it.
     pub damaged: Vec<String>,
+    /// Globs that nothing fitted.
+    pub unfitted: Vec<String>,
 }
 
 /// Whether a snapshot was made.
@@ -81,7 +83,15 @@ pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: 
     let numbers = series.numbers()?;
     if let Some(found) = asked.once.as_ref().map(|key| with_key(series, key)).transpose()?.flatten() {
         let (n, counts) = (found.head.n, found.tail.counts);
-        return Ok(Made { n, how: How::Once, counts, unread: Vec::new(), left: Vec::new(), damaged: Vec::new() });
+        return Ok(Made {
+            n,
+            how: How::Once,
+            counts,
+            unread: Vec::new(),
+            left: Vec::new(),
+            damaged: Vec::new(),
+            unfitted: Vec::new(),
+        });
     }
     // A damaged one stands for nothing, but keeps its number: nothing of a new one may rest on it.
     let (last, broken) = series.newest_whole()?;
@@ -194,11 +204,12 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
     if taking.counts.entries == 0 {
         return Err(nothing_there(series));
     }
+    let unfitted = walk.unfitted();
     let rules = walk.into_rules(&asked.rules);
     // Rules that cannot be read are no reason to take none.
     let has_rules = |last: &Summary| manifest::rules(&series.dir, last.head.n).is_ok_and(|had| had == rules);
     let same = last.filter(|last| asked.if_changed && !asked.names_another(&last.head) && has_rules(last));
-    taking.finish(fs, &head, &rules, same)
+    Ok(Made { unfitted, ..taking.finish(fs, &head, &rules, same)? })
 }
 
 fn nothing_there(series: &Series) -> Error {
@@ -431,7 +442,15 @@ impl Taking<'_> {
         if let Some(last) = same.filter(|_| !self.changed) {
             self.making.put(fs, dir, last.head.n, last.tail.digest)?;
             let damaged = damaged(self.keeping);
-            return Ok(Made { n: last.head.n, how: How::Unchanged, counts: last.tail.counts, unread, left, damaged });
+            return Ok(Made {
+                n: last.head.n,
+                how: How::Unchanged,
+                counts: last.tail.counts,
+                unread,
+                left,
+                damaged,
+                unfitted: Vec::new(),
+            });
         }
         self.counts.stored = self.keeping.stored;
         let counts = self.counts;
@@ -454,7 +473,7 @@ impl Taking<'_> {
         fs.rename_over(dir.at(&temp), dir.at(&name)).at("rename", dir.at(&temp))?;
         fs.sync_dir(dir).at("sync", dir.path().display())?; // D2
         self.making.put(fs, dir, n, digest)?;
-        Ok(Made { n, how: How::New, counts, unread, left, damaged: damaged(self.keeping) })
+        Ok(Made { n, how: How::New, counts, unread, left, damaged: damaged(self.keeping), unfitted: Vec::new() })
     }
 }
 

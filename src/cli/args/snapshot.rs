@@ -79,7 +79,7 @@ pub struct SnapshotCreate {
     /// Keep so many of the newest; else snapshot.keep of the settings
     #[arg(long, value_name = "N")]
     pub keep: Option<usize>,
-    /// Leave out what fits, read as a line of .gitignore
+    /// Leave out what fits, read as a line of .gitignore; wins over what such files say
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
     /// Leave out what .gitignore files say
