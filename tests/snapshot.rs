@@ -1040,6 +1040,27 @@ fn a_glob_that_is_a_path_is_meant_from_the_folder_and_one_that_fits_nothing_is_n
 }
 
 #[test]
+fn the_dev_preset_leaves_out_whatever_begins_like_a_file_of_secrets() {
+    let world = World::new();
+    [".env", ".env.local", ".envrc", ".env_prod", ".env.example", "sub/.env", "env", "x.env"].iter().for_each(|name| {
+        world.write(name, "x");
+    });
+    number(&world, "--preset dev");
+    let paths = world.recant("snapshot show 0 --all --json").ok().json()["paths"].clone();
+    let names: Vec<_> = paths.as_array().expect("paths").iter().filter_map(|path| path.as_str()?.rsplit('/').next()).collect();
+    assert_eq!(names, ["tree", "env", "sub", "x.env"]);
+}
+
+#[test]
+fn a_key_that_is_empty_is_refused() {
+    let world = World::new();
+    world.write("f", "x");
+    let said = world.call(["snapshot", "create", "--once", ""]).run().with(1);
+    assert!(said.stderr().contains("can be no key"), "{said}");
+    assert_eq!(number(&world, ""), "0");
+}
+
+#[test]
 fn a_label_of_two_snapshots_is_the_newest_one_s_which_is_said() {
     let world = World::new();
     world.write("f", "1");

@@ -133,6 +133,10 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     if let Some(label) = &args.label {
         check_name(label).map_err(|why| Problem::refused(format!("{label:?} can be no label: {why}")))?;
     }
+    if args.once.as_deref() == Some("") {
+        let remedy = "name the turn or task that it is for; without --once each call takes one";
+        return Err(Problem::refused("\"\" can be no key: it is empty, and every later call would find it").remedy(remedy));
+    }
     let path = call.store_path()?;
     if folder.is_under(&path) {
         return Err(Problem::refused(format!("{folder}: it is recant's own store, or lies in it")).path(&folder));

@@ -97,9 +97,7 @@ const DEV: &[&str] = &[
     "*.swp",
     ".DS_Store",
     "Thumbs.db",
-    ".env",
-    ".env.*",
-    "!.env.example",
+    ".env*",
 ];
 
 /// The ready-made lists.

@@ -85,7 +85,7 @@ pub struct SnapshotCreate {
     /// Leave out what .gitignore files say
     #[arg(long)]
     pub gitignore: bool,
-    /// Leave out a ready-made list; dev: what builds and tools make anew, and .env
+    /// Leave out a ready-made list; dev: what builds and tools make anew, and .env*
     #[arg(long, value_name = "NAME", value_parser = ["dev"], hide_possible_values = true)]
     pub preset: Vec<String>,
     /// Refuse a folder of more files and folders; else snapshot.max_files
