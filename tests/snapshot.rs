@@ -31,6 +31,12 @@ fn awkward() -> World {
     let file = std::fs::File::create(world.path("holes")).expect("a file");
     std::os::unix::fs::FileExt::write_all_at(&file, b"middle", 3 << 20).expect("a write");
     file.set_len(6 << 20).expect("a size");
+    let file = std::fs::File::create(world.path("few-holes")).expect("a file");
+    std::os::unix::fs::FileExt::write_all_at(&file, b"middle", 50 << 10).expect("a write");
+    file.set_len(100 << 10).expect("a size");
+    std::fs::File::create(world.path("no-data")).expect("a file").set_len(90_000).expect("a size");
+    // The same content, with no hole in it.
+    world.write("zeros", vec![0; 90_000]);
     for (i, path) in ["full", "full/sub", "kind", "kind/full", "", "link", "edited", "hollow"].into_iter().enumerate() {
         world.set_mtime(path, 1_000_000_000 + i as i64, 7);
     }
@@ -43,7 +49,14 @@ fn upset(world: &World) -> &World {
     world.remove("two").write("two", "alone").remove("deep/four").chmod("full/sub", 0o700).remove("full").remove("hollow/in");
     world.remove("kind").write("kind", "was a folder").remove("link").write("link", "was a link").remove("fifo").mkdir("fifo");
     world.write("fifo/in", "in").write("new/deep/er", "n").symlink("x", "new/link").mkdir("bare").fifo("new/fifo");
-    world.remove("large").write("large", vec![8; 200_000]).remove("holes").write("holes", "none").write(".git/HEAD", "other\n");
+    world
+        .remove("large")
+        .write("large", vec![8; 200_000])
+        .remove("holes")
+        .write("holes", "none")
+        .write("few-holes", "none")
+        .remove("no-data")
+        .write(".git/HEAD", "other\n");
     world.link("edited", "edited-too").set_mtime("deep", 5, 5).remove("nested");
     world.set_xattr("edited", "user.kept", "2");
     world
@@ -88,6 +101,12 @@ fn a_folder_comes_back_exactly_and_a_rollback_takes_that_back() {
     before.assert_same(&world.manifest(), "restored");
     let blocks = |path: &str| world.path(path).metadata().unwrap().blocks();
     assert!(blocks("holes") < 2000, "holes are kept: {}", blocks("holes"));
+    assert!(
+        blocks("few-holes") < 20 && blocks("no-data") == 0,
+        "small files' too: {} {}",
+        blocks("few-holes"),
+        blocks("no-data")
+    );
     assert!(said.stderr().contains("to take it back: recant rollback "), "{said}");
     restore(&world, "last").ok();
     before.assert_same(&world.manifest(), "restored twice");

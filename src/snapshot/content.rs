@@ -1,8 +1,8 @@
 //! Content: where it is kept, how it comes in and how it is read again.
 //!
-//! Files below [`PACKED`] bytes lie behind each other in one pack a snapshot: a new file costs some 50 µs on ext4 and a block on
-//! average, a write into a pack neither, and a source tree is nearly all small files (a first snapshot with a pack takes half of
-//! the time of one with a file each). Larger ones are a file each in `blobs`, by digest, so that blocks can be shared with the
+//! Files below [`PACKED`] bytes, but those with holes, lie behind each other in one pack a snapshot: a new file costs some 50 µs on ext4
+//! and a block on average, a write into a pack neither, and a source tree is nearly all small files (a first snapshot with a pack takes
+//! half of the time of one with a file each). Larger ones are a file each in `blobs`, by digest, so that blocks can be shared with the
 //! tree where the file system has that, and given back to it whole. One folder for all snapshots, not links a snapshot: a name costs
 //! nothing then, and prune counts by reading manifests.
 
@@ -40,7 +40,8 @@ pub struct Keeping<'a> {
     pack: Option<File>,
     buffer: Vec<u8>,
     offset: u64,
-    known: HashMap<Digest, Known>,
+    /// By digest, and whether it is a blob.
+    known: HashMap<(Digest, bool), Known>,
     sound: Sound<'a>,
     new_blobs: Vec<File>,
     /// Bytes of content that were stored.
@@ -87,7 +88,7 @@ impl<'a> Keeping<'a> {
 
     /// Content that a complete manifest names.
     pub fn learn(&mut self, digest: Digest, at: At) {
-        self.known.insert(digest, Known { at, said: true });
+        self.known.insert((digest, at == At::Blob), Known { at, said: true });
     }
 
     /// Whether content of an earlier snapshot is there.
@@ -100,9 +101,9 @@ impl<'a> Keeping<'a> {
         self.sound.into_faults()
     }
 
-    /// Where content lies already, and is.
-    fn find(&mut self, digest: Digest, size: u64) -> Result<Option<At>, Error> {
-        match self.known.get(&digest) {
+    /// Where content lies already, and is: a blob alone keeps holes.
+    fn find(&mut self, digest: Digest, size: u64, is_blob: bool) -> Result<Option<At>, Error> {
+        match self.known.get(&(digest, is_blob)) {
             Some(Known { at, said: true }) if !self.sound.has(digest, *at, size)? => Ok(None),
             known => Ok(known.map(|known| known.at)),
         }
@@ -110,13 +111,13 @@ impl<'a> Keeping<'a> {
 
     /// Content that is there for sure from now on.
     fn put(&mut self, digest: Digest, at: At) -> At {
-        self.known.insert(digest, Known { at, said: false });
+        self.known.insert((digest, at == At::Blob), Known { at, said: false });
         at
     }
 
     /// Keeps content that is in memory.
     pub fn keep(&mut self, bytes: &[u8], digest: Digest) -> Result<At, Error> {
-        if let Some(at) = self.find(digest, bytes.len() as u64)? {
+        if let Some(at) = self.find(digest, bytes.len() as u64, false)? {
             return Ok(at);
         }
         let at = At::Pack { pack: self.n, offset: self.offset };
@@ -176,7 +177,7 @@ impl<'a> Keeping<'a> {
     fn name(&mut self, digest: Digest, to: File, blobs: &Dir) -> Result<(Digest, At), Error> {
         let temp = blobs.at(HALF_MADE);
         let size = stat_of(&to).at("look at", temp)?.size;
-        if let Some(at) = self.find(digest, size)? {
+        if let Some(at) = self.find(digest, size, true)? {
             self.fs.unlink(temp).at("remove", temp)?;
             return Ok((digest, at));
         }

@@ -389,18 +389,18 @@ impl Taking<'_> {
     ) -> Result<(), Error> {
         let known = before::known_of(&entry, 0);
         let same = old.as_ref().is_some_and(|old| old.mark == known.mark);
-        // Its content was not where the snapshot before has it.
-        let was_lost = same && entry.at.is_some() && old.as_ref().is_some_and(|old| old.at.is_none());
+        // Its content was not where the snapshot before has it, or not with its holes.
+        let was_moved = same && old.as_ref().is_some_and(|old| old.at != entry.at);
         match (&old, same) {
             (None, _) => self.counts.added += u64::from(!known.is_folder),
             (Some(_), false) => self.counts.modified += u64::from(!known.is_folder),
             (Some(_), true) => {}
         }
-        self.changed |= !same || was_lost;
+        self.changed |= !same || was_moved;
         let (at, sign) = match own {
             // The line of the snapshot before says the same.
-            Some(own) if same && !was_lost => (own.at, self.writing.entry(&own)?),
-            None if same && !was_lost && self.has_base => (entry.at, entry.sign()),
+            Some(own) if same && !was_moved => (own.at, self.writing.entry(&own)?),
+            None if same && !was_moved && self.has_base => (entry.at, entry.sign()),
             _ => (entry.at, self.writing.entry(&entry)?),
         };
         let known = Known { at, sign, ..known };
