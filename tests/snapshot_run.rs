@@ -340,3 +340,32 @@ fn a_store_that_the_command_could_write_to_is_refused_before_it_is_started() {
     assert!(said.stderr().contains("lies where the command may write"), "{said}");
     world.call(["run", "--in", ".", "--pass", &beside, "--", "touch", "made"]).run().ok();
 }
+
+#[test]
+fn last_is_the_newest_snapshot_that_no_run_took() {
+    let world = World::new();
+    if !can_confine(&world) {
+        return;
+    }
+    let run = |script: &str| world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().ok();
+    world.write("f", "first");
+    run("echo run > f");
+    let said = world.recant("snapshot restore last").with(1);
+    assert!(said.stderr().contains("there are 0 (a run's), 1 (a run's)"), "{said}");
+    world.write("f", "asked for");
+    world.recant("snapshot create").ok();
+    world.write("f", "edited");
+    run("echo run > f");
+    world.recant("snapshot restore last").ok();
+    assert_eq!(world.read("f"), "asked for");
+    // What is asked for is `last`, also where a run's snapshot has that state.
+    run("echo more > f");
+    let n = world.recant("snapshot create --if-changed").ok().id();
+    world.write("f", "x");
+    world.recant("snapshot restore last").ok();
+    assert_eq!(world.read("f"), "more\n");
+    let list = world.recant("snapshot list --json").ok().json();
+    let rows = list["snapshots"].as_array().expect("snapshots");
+    let asked: Vec<String> = rows.iter().filter(|row| row["run"] == false).map(|row| row["n"].to_string()).collect();
+    assert_eq!(asked, [n.as_str(), "2"], "{list}");
+}

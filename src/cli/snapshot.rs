@@ -59,6 +59,7 @@ pub struct Row<'a> {
     message: Option<&'a str>,
     label: Option<&'a str>,
     key: Option<&'a str>,
+    run: bool,
     meta: &'a BTreeMap<String, String>,
     #[serde(flatten)]
     counts: Counts,
@@ -73,6 +74,7 @@ impl<'a> Row<'a> {
             message: head.message.as_deref(),
             label: head.label.as_deref(),
             key: head.key.as_deref(),
+            run: head.run,
             meta: &head.meta,
             counts: summary.tail.counts,
         }
@@ -160,6 +162,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         meta: args.meta.clone(),
         once: args.once.clone(),
         if_changed: args.if_changed,
+        run: false,
         rules: Source::Found(rules),
         limit: if args.all { None } else { Some(args.max_files.unwrap_or(call.config.snapshot_max_files.value)) },
     };

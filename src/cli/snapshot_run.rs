@@ -178,7 +178,7 @@ fn take(
     let lock = series.lock(&call.fs)?;
     let message = Some(format!("{when}: {}", start_of(&words)));
     let limit = Some(call.config.snapshot_max_files.value);
-    let asked = Asked { message, limit, if_changed: true, rules, ..Asked::default() };
+    let asked = Asked { message, limit, if_changed: true, run: true, rules, ..Asked::default() };
     let made = create(&call.fs, &store.path, series, &lock, &asked)?;
     say_damaged(call, &made);
     Ok(made)

@@ -34,6 +34,8 @@ pub struct Asked {
     pub once: Option<String>,
     /// None where nothing changed: no object, no rule, and no word that it is to be found by.
     pub if_changed: bool,
+    /// By a run, before or after its command.
+    pub run: bool,
     /// What is left out.
     pub rules: Source,
     /// At most so many objects.
@@ -41,10 +43,10 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Whether a label or a key is asked for that this snapshot does not have.
+    /// Whether it is to be found by what this snapshot does not have: a label, a key, or as the newest that somebody asked for.
     fn names_another(&self, than: &Head) -> bool {
         let is_new = |asked: &Option<String>, had: &Option<String>| asked.is_some() && asked != had;
-        is_new(&self.label, &than.label) || is_new(&self.once, &than.key)
+        is_new(&self.label, &than.label) || is_new(&self.once, &than.key) || than.run && !self.run
     }
 }
 
@@ -161,6 +163,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         message: asked.message.clone(),
         label: asked.label.clone(),
         key: asked.once.clone(),
+        run: asked.run,
         meta: asked.meta.iter().cloned().collect(),
     };
     let mut taking = Taking {

@@ -209,14 +209,19 @@ impl Series {
         Ok(self.dir.at(&name).stat().at("look at", self.dir.at(&name))?.is_some())
     }
 
-    /// The number that `key` stands for: `last`, a number, a label (the newest that has it).
+    /// The number that `key` stands for: `last` (the newest that no run took), a number, a label (the newest that has it).
     pub fn find(&self, key: &str) -> Result<u64, Error> {
         let numbers = self.numbers()?;
-        let Some(last) = numbers.last() else { return Err(Error::None { folder: self.folder.to_string() }) };
-        if key == "last" {
-            return Ok(*last);
+        if numbers.is_empty() {
+            return Err(Error::None { folder: self.folder.to_string() });
         }
-        if let Ok(n) = key.parse::<u64>() {
+        if key == "last" {
+            // One that cannot be read is whoever's: what is damaged is said rather than passed over.
+            let is_asked_for = |n: &u64| self.summary(*n).map_or(true, |summary| !summary.head.run);
+            if let Some(last) = numbers.iter().rev().copied().find(is_asked_for) {
+                return Ok(last);
+            }
+        } else if let Ok(n) = key.parse::<u64>() {
             if numbers.contains(&n) {
                 return Ok(n);
             }
@@ -227,8 +232,12 @@ impl Series {
             }
         }
         let (summaries, broken) = self.summaries()?;
-        let label = |label: &Option<String>| label.as_ref().map_or(String::new(), |label| format!(" ({label})"));
-        let there = summaries.iter().map(|s| format!("{}{}", s.head.n, label(&s.head.label)));
+        let label = |head: &Head| match &head.label {
+            Some(label) => format!(" ({label})"),
+            None if head.run => " (a run's)".into(),
+            None => String::new(),
+        };
+        let there = summaries.iter().map(|s| format!("{}{}", s.head.n, label(&s.head)));
         let there = there.chain(broken.iter().map(|broken| format!("{} (damaged)", broken.n))).collect();
         Err(Error::Unknown { key: key.into(), folder: self.folder.to_string(), there })
     }

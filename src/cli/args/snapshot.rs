@@ -117,7 +117,7 @@ pub struct SnapshotList {
   recant snapshot show last
   recant snapshot show 3 --all           every path in it")]
 pub struct SnapshotShow {
-    /// A number, a label, or 'last'
+    /// A number, a label, or 'last': the newest that no run --in took
     #[arg(value_name = "N")]
     pub key: String,
     /// Of this folder or file; else of the project that you are in
@@ -135,7 +135,7 @@ pub struct SnapshotShow {
   recant snapshot diff 3 5 --stat        between two
   recant snapshot diff 3 -- src          in this folder alone")]
 pub struct SnapshotDiff {
-    /// A number, a label, or 'last'
+    /// A number, a label, or 'last': the newest that no run --in took
     #[arg(value_name = "N")]
     pub key: String,
     /// Another one; else the folder as it is now
@@ -161,7 +161,7 @@ pub struct SnapshotDiff {
 Exit status 5 where something is damaged; the next snapshot then stores anew what it
 would share with it.")]
 pub struct SnapshotVerify {
-    /// A number, a label, or 'last'; else all of them
+    /// A number, a label, or 'last' (the newest that no run --in took); else all of them
     #[arg(value_name = "N")]
     pub key: Option<String>,
     /// Of this folder or file; else of the project that you are in
@@ -181,7 +181,7 @@ The folder is made exactly as it was: what was created since is removed, what wa
 deleted comes back. What the snapshot's own rules left out is not touched. It is a
 committed session: recant rollback takes it back.")]
 pub struct SnapshotRestore {
-    /// A number, a label, or 'last'
+    /// A number, a label, or 'last': the newest that no run --in took
     #[arg(value_name = "N")]
     pub key: String,
     /// Only these paths, and what lies under them
