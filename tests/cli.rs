@@ -9,7 +9,7 @@ use common::World;
 use insta::assert_snapshot;
 
 /// Every verb there is, as it is called.
-const VERBS: [&str; 41] = [
+const VERBS: [&str; 42] = [
     "run",
     "shell",
     "session",
@@ -41,6 +41,7 @@ const VERBS: [&str; 41] = [
     "snapshot list",
     "snapshot show",
     "snapshot diff",
+    "snapshot verify",
     "snapshot restore",
     "snapshot prune",
     "cat",

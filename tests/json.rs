@@ -182,7 +182,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("prune", &pruned);
 
     world.write("snap/f", "1\n").write("snap/x.log", "x");
-    let created = run("snapshot create snap --exclude *.log --label a -m text --meta k=v --once k").ok().json();
+    let created = run("snapshot create snap --exclude *.log --exclude *.none --label a -m text --meta k=v --once k").ok().json();
     shapes.check("snapshot create", &created);
     world.write("snap/f", "2\n").write("snap/new", "n");
     shapes.check("snapshot create", &run("snapshot create snap --keep 1").ok().json());
@@ -194,6 +194,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("snapshot diff", &run("snapshot diff 1 --dir snap --stat").ok().json());
     shapes.check("snapshot diff", &run("snapshot diff 1 2 --dir snap").ok().json());
     shapes.check("diff --name-only", &run("snapshot diff 1 --dir snap --name-only").ok().json());
+    shapes.check("snapshot verify", &run("snapshot verify --dir snap").ok().json());
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap --dry-run").ok().json());
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap --safe").with(4).json());
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap").ok().json());

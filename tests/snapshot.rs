@@ -31,6 +31,12 @@ fn awkward() -> World {
     let file = std::fs::File::create(world.path("holes")).expect("a file");
     std::os::unix::fs::FileExt::write_all_at(&file, b"middle", 3 << 20).expect("a write");
     file.set_len(6 << 20).expect("a size");
+    let file = std::fs::File::create(world.path("few-holes")).expect("a file");
+    std::os::unix::fs::FileExt::write_all_at(&file, b"middle", 50 << 10).expect("a write");
+    file.set_len(100 << 10).expect("a size");
+    std::fs::File::create(world.path("no-data")).expect("a file").set_len(90_000).expect("a size");
+    // The same content, with no hole in it.
+    world.write("zeros", vec![0; 90_000]);
     for (i, path) in ["full", "full/sub", "kind", "kind/full", "", "link", "edited", "hollow"].into_iter().enumerate() {
         world.set_mtime(path, 1_000_000_000 + i as i64, 7);
     }
@@ -43,7 +49,14 @@ fn upset(world: &World) -> &World {
     world.remove("two").write("two", "alone").remove("deep/four").chmod("full/sub", 0o700).remove("full").remove("hollow/in");
     world.remove("kind").write("kind", "was a folder").remove("link").write("link", "was a link").remove("fifo").mkdir("fifo");
     world.write("fifo/in", "in").write("new/deep/er", "n").symlink("x", "new/link").mkdir("bare").fifo("new/fifo");
-    world.remove("large").write("large", vec![8; 200_000]).remove("holes").write("holes", "none").write(".git/HEAD", "other\n");
+    world
+        .remove("large")
+        .write("large", vec![8; 200_000])
+        .remove("holes")
+        .write("holes", "none")
+        .write("few-holes", "none")
+        .remove("no-data")
+        .write(".git/HEAD", "other\n");
     world.link("edited", "edited-too").set_mtime("deep", 5, 5).remove("nested");
     world.set_xattr("edited", "user.kept", "2");
     world
@@ -88,6 +101,12 @@ fn a_folder_comes_back_exactly_and_a_rollback_takes_that_back() {
     before.assert_same(&world.manifest(), "restored");
     let blocks = |path: &str| world.path(path).metadata().unwrap().blocks();
     assert!(blocks("holes") < 2000, "holes are kept: {}", blocks("holes"));
+    assert!(
+        blocks("few-holes") < 20 && blocks("no-data") == 0,
+        "small files' too: {} {}",
+        blocks("few-holes"),
+        blocks("no-data")
+    );
     assert!(said.stderr().contains("to take it back: recant rollback "), "{said}");
     restore(&world, "last").ok();
     before.assert_same(&world.manifest(), "restored twice");
@@ -455,7 +474,7 @@ fn a_damaged_snapshot_hides_no_other_and_keeps_all_content() {
             .count()
     };
     let said = world.recant("snapshot prune --number 1").with(4);
-    assert!(said.stderr().contains("recant snapshot prune --number N drops it"), "{said}");
+    assert!(said.stderr().contains("recant snapshot prune --number N drops them"), "{said}");
     assert_eq!(packs(), 4);
     for n in [0, 3] {
         restore(&world, &n.to_string()).ok();
@@ -999,6 +1018,65 @@ fn rules_are_read_as_git_reads_its_own() {
     let is_held = |name: &str| held.iter().any(|path| path.ends_with(&format!("/{name}")));
     assert_eq!(out.iter().filter(|name| is_held(name)).collect::<Vec<_>>(), Vec::<&&str>::new(), "left out");
     assert_eq!(taken.iter().filter(|name| !is_held(name)).collect::<Vec<_>>(), Vec::<&&str>::new(), "taken");
+}
+
+#[test]
+fn what_the_command_line_leaves_out_no_file_takes_back_in() {
+    let world = World::new();
+    world
+        .write(".recantignore", "!secret\n!*.log\nout\n")
+        .write(".gitignore", "!secret\n")
+        .write("secret", "s")
+        .write("x.log", "x");
+    world.write("sub/.recantignore", "!secret").write("sub/secret", "s").write("out", "o").write("back", "b");
+    for (n, words) in ["--exclude secret", "--exclude secret --gitignore"].into_iter().enumerate() {
+        number(&world, &format!("{words} --exclude back --exclude !back --exclude !out --preset dev"));
+        let held = world.recant(&format!("snapshot show {n} --all --json")).ok().json()["paths"].to_string();
+        assert!(!held.contains("secret"), "{held}");
+        assert!(["/x.log", "/out", "/back"].iter().all(|name| held.contains(name)), "{held}");
+    }
+    world.write("secret", "mine").write("sub/secret", "mine").write("back", "y");
+    restore(&world, "last").ok();
+    assert_eq!(world.read("secret") + &world.read("sub/secret"), "minemine", "what was left out is not touched");
+}
+
+#[test]
+fn a_glob_that_is_a_path_is_meant_from_the_folder_and_one_that_fits_nothing_is_named() {
+    let world = World::new();
+    world.write("build/x", "x").write("sub/.env", "s").write(".env", "s").write("kept", "k");
+    let absolute = world.path("build");
+    let said =
+        world.call(["snapshot", "create", "--exclude", "./.env", "--exclude", absolute.to_str().expect("plain")]).run().ok();
+    assert!(!said.stderr().contains("fits it"), "{said}");
+    let held = world.recant("snapshot show 0 --all --json").ok().json()["paths"].to_string();
+    assert!(!held.contains("/build") && !held.contains(".env") && held.contains("/kept"), "{held}");
+    let said = world.recant("snapshot create --exclude kep --exclude /elsewhere/kept --exclude kept").ok();
+    for (glob, fits) in [("kep", false), ("/elsewhere/kept", false), ("kept", true)] {
+        assert_eq!(said.stderr().contains(&format!("--exclude {glob}: nothing")), !fits, "{said}");
+    }
+    let json = world.recant("snapshot create --exclude kep --json").ok().json();
+    assert_eq!(json["unfitted"], serde_json::json!(["kep"]), "{json}");
+}
+
+#[test]
+fn the_dev_preset_leaves_out_whatever_begins_like_a_file_of_secrets() {
+    let world = World::new();
+    [".env", ".env.local", ".envrc", ".env_prod", ".env.example", "sub/.env", "env", "x.env"].iter().for_each(|name| {
+        world.write(name, "x");
+    });
+    number(&world, "--preset dev");
+    let paths = world.recant("snapshot show 0 --all --json").ok().json()["paths"].clone();
+    let names: Vec<_> = paths.as_array().expect("paths").iter().filter_map(|path| path.as_str()?.rsplit('/').next()).collect();
+    assert_eq!(names, ["tree", "env", "sub", "x.env"]);
+}
+
+#[test]
+fn a_key_that_is_empty_is_refused() {
+    let world = World::new();
+    world.write("f", "x");
+    let said = world.call(["snapshot", "create", "--once", ""]).run().with(1);
+    assert!(said.stderr().contains("can be no key"), "{said}");
+    assert_eq!(number(&world, ""), "0");
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod desk;
 
 use std::path::Path;
 
-use common::World;
+use common::{World, manifest};
 
 /// Whether this kernel has Landlock; says so where not.
 fn can_confine(world: &World) -> bool {
@@ -339,4 +339,79 @@ fn a_store_that_the_command_could_write_to_is_refused_before_it_is_started() {
     let said = world.call(["run", "--in", within.to_str().expect("plain"), "--", "true"]).run().with(125);
     assert!(said.stderr().contains("lies where the command may write"), "{said}");
     world.call(["run", "--in", ".", "--pass", &beside, "--", "touch", "made"]).run().ok();
+}
+
+#[test]
+fn last_is_the_newest_snapshot_that_no_run_took() {
+    let world = World::new();
+    if !can_confine(&world) {
+        return;
+    }
+    let run = |script: &str| world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().ok();
+    world.write("f", "first");
+    run("echo run > f");
+    let said = world.recant("snapshot restore last").with(1);
+    assert!(said.stderr().contains("there are 0 (a run's), 1 (a run's)"), "{said}");
+    world.write("f", "asked for");
+    world.recant("snapshot create").ok();
+    world.write("f", "edited");
+    run("echo run > f");
+    world.recant("snapshot restore last").ok();
+    assert_eq!(world.read("f"), "asked for");
+    // What is asked for is `last`, also where a run's snapshot has that state.
+    run("echo more > f");
+    let n = world.recant("snapshot create --if-changed").ok().id();
+    world.write("f", "x");
+    world.recant("snapshot restore last").ok();
+    assert_eq!(world.read("f"), "more\n");
+    let list = world.recant("snapshot list --json").ok().json();
+    let rows = list["snapshots"].as_array().expect("snapshots");
+    let asked: Vec<String> = rows.iter().filter(|row| row["run"] == false).map(|row| row["n"].to_string()).collect();
+    assert_eq!(asked, [n.as_str(), "2"], "{list}");
+}
+
+#[test]
+fn a_command_that_makes_more_than_the_limit_is_recorded() {
+    let world = World::on(Path::new("/var/tmp"));
+    world.config("[snapshot]\nmax_files = 20\n");
+    (0..15).for_each(|i| {
+        world.write(format!("r/{i}"), "x");
+    });
+    if !can_confine(&world) {
+        return;
+    }
+    is_exact(&world, "cd r; for i in $(seq 100 120); do echo $i > $i; done");
+    (0..15).for_each(|i| {
+        world.write(format!("r/more-{i}"), "x");
+    });
+    let said = world.call(["run", "--in", ".", "--", "touch", "r/new"]).run().with(125);
+    assert!(said.stderr().contains("max_files under [snapshot]") && !said.stderr().contains("--all"), "{said}");
+    assert!(!world.exists("r/new"), "{said}");
+}
+
+#[test]
+fn a_folder_that_the_command_removes_comes_back() {
+    let world = World::on(Path::new("/var/tmp"));
+    world
+        .write("d/f", "x")
+        .write("d/sub/g", "y")
+        .write("d/one", "1")
+        .link("d/one", "d/two")
+        .symlink("f", "d/link")
+        .chmod("d/sub", 0o700);
+    if !can_confine(&world) {
+        return;
+    }
+    // The folder above is in no snapshot: its time is not.
+    let before = manifest(&world.path("d"));
+    for script in ["rm -r d", "rm -r d; echo file > d"] {
+        let said = world.call(["run", "--in", "d", "--pass", ".", "--", "sh", "-c", script]).run().ok();
+        assert!(said.stderr().contains("which is committed"), "{said}");
+        assert!(!world.exists("d/f"), "{said}");
+        world.recant("rollback last").ok();
+        before.assert_same(&manifest(&world.path("d")), script);
+        world.recant("redo last").ok();
+        assert!(!world.exists("d/f"), "done again");
+        world.recant("rollback last").ok();
+    }
 }

@@ -44,6 +44,7 @@ mod snapshot_diff;
 mod snapshot_prune;
 mod snapshot_restore;
 mod snapshot_run;
+mod snapshot_verify;
 mod spool;
 mod stage;
 mod status;
@@ -165,7 +166,7 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_) | SessionVerb::Export(_)),
         Verb::Snapshot { verb } => match verb {
             SnapshotVerb::Create(_) => false,
-            SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_) => true,
+            SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_) | SnapshotVerb::Verify(_) => true,
             SnapshotVerb::Restore(args) => args.dry_run,
             SnapshotVerb::Prune(args) => args.dry_run,
         },
@@ -322,6 +323,7 @@ impl Call {
                 SnapshotVerb::List(args) => snapshot::list(self, &args),
                 SnapshotVerb::Show(args) => snapshot::show(self, &args),
                 SnapshotVerb::Diff(args) => snapshot_diff::diff(self, &args),
+                SnapshotVerb::Verify(args) => snapshot_verify::verify(self, &args),
                 SnapshotVerb::Restore(args) => snapshot_restore::restore(self, &args),
                 SnapshotVerb::Prune(args) => snapshot_prune::prune(self, &args),
             },

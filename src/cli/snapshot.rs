@@ -17,14 +17,14 @@ use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::id::check_name;
 use crate::session::store::Store;
-use crate::snapshot::Error;
 use crate::snapshot::compare;
 use crate::snapshot::create::{Asked, How, Made, create as take};
 use crate::snapshot::manifest::{Counts, Entry, Merged};
 use crate::snapshot::place;
 use crate::snapshot::prune::{self, Conditions, Which};
-use crate::snapshot::rules::{Rules, Source};
+use crate::snapshot::rules::{Rules, Source, meant};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
+use crate::snapshot::{Error, HEAL};
 use crate::tree::time;
 
 /// A path that was not read or not touched, and why.
@@ -46,6 +46,8 @@ struct Created<'a> {
     unread: Vec<Left>,
     left: Vec<Left>,
     pruned: Vec<u64>,
+    damaged: &'a [String],
+    unfitted: &'a [String],
 }
 
 /// A snapshot as a listing shows it.
@@ -57,6 +59,7 @@ pub struct Row<'a> {
     message: Option<&'a str>,
     label: Option<&'a str>,
     key: Option<&'a str>,
+    run: bool,
     meta: &'a BTreeMap<String, String>,
     #[serde(flatten)]
     counts: Counts,
@@ -71,6 +74,7 @@ impl<'a> Row<'a> {
             message: head.message.as_deref(),
             label: head.label.as_deref(),
             key: head.key.as_deref(),
+            run: head.run,
             meta: &head.meta,
             counts: summary.tail.counts,
         }
@@ -131,6 +135,10 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     if let Some(label) = &args.label {
         check_name(label).map_err(|why| Problem::refused(format!("{label:?} can be no label: {why}")))?;
     }
+    if args.once.as_deref() == Some("") {
+        let remedy = "name the turn or task that it is for; without --once each call takes one";
+        return Err(Problem::refused("\"\" can be no key: it is empty, and every later call would find it").remedy(remedy));
+    }
     let path = call.store_path()?;
     if folder.is_under(&path) {
         return Err(Problem::refused(format!("{folder}: it is recant's own store, or lies in it")).path(&folder));
@@ -142,14 +150,19 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     }
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
-    let rules =
-        Rules { exclude: args.exclude.clone(), presets: args.preset.clone(), gitignore: args.gitignore, files: Vec::new() };
+    let rules = Rules {
+        exclude: args.exclude.iter().map(|glob| meant(&folder, glob)).collect(),
+        presets: args.preset.clone(),
+        gitignore: args.gitignore,
+        files: Vec::new(),
+    };
     let asked = Asked {
         message: args.message.clone(),
         label: args.label.clone(),
         meta: args.meta.clone(),
         once: args.once.clone(),
         if_changed: args.if_changed,
+        run: false,
         rules: Source::Found(rules),
         limit: if args.all { None } else { Some(args.max_files.unwrap_or(call.config.snapshot_max_files.value)) },
     };
@@ -193,9 +206,7 @@ pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, 
 
 /// What is said where content stays for a file that cannot be read.
 pub fn unswept(why: &str) -> String {
-    format!(
-        "no content was freed, as it cannot be told what a damaged snapshot needs ({why}); recant snapshot prune --number N drops it"
-    )
+    format!("no content was freed, as it cannot be told what a damaged snapshot needs ({why}); {HEAL}")
 }
 
 /// What was asked for of a snapshot that was not made, and is nowhere now.
@@ -230,6 +241,10 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
     for Left { path, why } in &left {
         call.out.note(format_args!("{path}: not in the snapshot: {why}"));
     }
+    say_damaged(call, made);
+    for glob in &made.unfitted {
+        call.out.note(format_args!("--exclude {}: nothing that was looked at in {folder} fits it", shown(glob)));
+    }
     let ended = if unread.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) };
     let (n, counts) = (made.n, made.counts);
     if call.out.is_text() {
@@ -253,9 +268,27 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
             call.out.note(format_args!("{} pruned", text::count(pruned.len() as u64, "old snapshot")));
         }
     } else {
-        call.out.document(&Created { folder, n, result, counts, unread, left, pruned });
+        call.out.document(&Created {
+            folder,
+            n,
+            result,
+            counts,
+            unread,
+            left,
+            pruned,
+            damaged: &made.damaged,
+            unfitted: &made.unfitted,
+        });
     }
     Ok(ended)
+}
+
+/// What of earlier snapshots is damaged. This one is whole.
+pub fn say_damaged(call: &Call, made: &Made) {
+    made.damaged.iter().for_each(|what| call.out.warn(format_args!("{what}; snapshot {} needs nothing of it", made.n)));
+    if !made.damaged.is_empty() {
+        call.out.note(HEAL);
+    }
 }
 
 /// Lists the snapshots of a folder.
@@ -268,12 +301,15 @@ pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
         Some(store) => Series::open(store, &folder)?,
         None => None,
     };
-    let (summaries, broken) = series.as_ref().map_or(Ok(Default::default()), Series::summaries)?;
+    let (summaries, broken) = series.as_ref().map_or(Ok(Default::default()), Series::looked_over)?;
     let rows: Vec<Row<'_>> = summaries.iter().rev().map(Row::new).collect();
     if call.out.is_text() {
         print_list(call, &folder, &summaries);
         for Broken { n, why } in &broken {
             call.out.warn(format_args!("snapshot {n}: {why}"));
+        }
+        if !broken.is_empty() {
+            call.out.note(HEAL);
         }
     } else {
         let damaged = broken.iter().map(|broken| Damaged { n: broken.n, why: &broken.why }).collect();

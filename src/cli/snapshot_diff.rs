@@ -57,7 +57,7 @@ pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
     let m = args.other.as_deref().map(|key| series.find(key)).transpose()?;
     let paths = inner(&series.folder, &args.paths)?;
     let mut compared = match m {
-        Some(m) => compare::between(&series, n, m, &paths)?,
+        Some(m) => compare::between(&series, n, Some(m), &paths)?,
         None => compare::with_tree(&store.path, &series, n, Terms { whole: false, paths: &paths, digests: false })?,
     };
     known(&series, &paths, &compared)?;

@@ -17,6 +17,7 @@ use crate::session::id::Id;
 use crate::session::log;
 use crate::session::prune::drop_checkpoint;
 use crate::session::store::{Locked, Session, Store};
+use crate::snapshot::HEAL;
 use crate::snapshot::compare::{self, Compared, Terms};
 use crate::snapshot::restore;
 use crate::snapshot::series::Series;
@@ -130,7 +131,7 @@ fn say_whose(problem: &mut Problem, series: &Series, n: u64) {
     }
     let path = problem.path.clone().unwrap_or_else(|| series.folder.to_string());
     problem.message = format!("cannot restore snapshot {n}: the content that it keeps of {path} is damaged");
-    problem.remedy = Some("the other snapshots are not touched by this; recant snapshot prune can drop this one".into());
+    problem.remedy = Some(HEAL.into());
 }
 
 /// Every restore that was begun stands in the log, also one that came to nothing.

@@ -2,12 +2,13 @@
 //! committed session.
 
 use std::ffi::OsStr;
+use std::io;
 
 use super::args::Run;
 use super::begun::filled;
 use super::problem::Problem;
 use super::run::{RunDocument, not_started, status_of};
-use super::snapshot::{folder, retain};
+use super::snapshot::{folder, retain, say_damaged};
 use super::{Call, Ended, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::confine::Confinement;
@@ -17,8 +18,10 @@ use crate::capture::hold::start_of;
 use crate::capture::run::{Event, run_on};
 use crate::error::Kind;
 use crate::fs::path::AbsPath;
+use crate::session::id::Id;
 use crate::session::run::Ending;
 use crate::session::store::{Locked, Store};
+use crate::snapshot::Error;
 use crate::snapshot::committed::{self, Step};
 use crate::snapshot::compare;
 use crate::snapshot::create::{Asked, Made, create};
@@ -59,7 +62,8 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
         Err(error) => return Ok(not_started(&call.out, call.with_remedy(error.into()))),
     };
     let status = status_of(exit);
-    let session = collect(call, &store, &watched, args).map_err(|problem| with_way_back(problem, &watched))?;
+    let Collected { session, left } =
+        collect(call, &store, &watched, args).map_err(|problem| with_way_back(problem, &watched))?;
     call.out.divert();
     let ending = match exit {
         Exit::Code(code) => Ending::Exited(code.into()),
@@ -80,7 +84,16 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
         let result = if id.is_some() { "committed" } else { "nothing" };
         call.out.document(&RunDocument::confined(id, result, ending, changes, !confinement.has_no_network()));
     }
-    Ok(Ended::Command(status))
+    // What could not be recorded is never a success.
+    Ok(if left && status == 0 { Ended::With(Kind::LeftOut) } else { Ended::Command(status) })
+}
+
+/// What became of a command's changes.
+struct Collected {
+    /// Its session and their number, where there are any.
+    session: Option<(Id, u64)>,
+    /// Some of what it may have changed is not known.
+    left: bool,
 }
 
 /// What a run that holds its changes can do and one on the real tree cannot: with the reason, and what does it there.
@@ -140,7 +153,9 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     for folder in folders {
         place::refuse_broad(&folder, super::snapshot::home().as_ref())?;
         let series = Series::create(&call.fs, &store, &folder)?;
-        let made = take(call, &store, &series, ("before", Source::default()), &args.command)?;
+        let limit = Some(call.config.snapshot_max_files.value);
+        let before = take(call, &store, &series, ("before", Source::default()), limit, &args.command);
+        let made = before.map_err(|problem| with_limit(problem, limit))?;
         say_unread(call, &series.folder, &made)?;
         watched.push(Watched { series, before: made.n });
     }
@@ -160,6 +175,16 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     Ok((store, watched, confinement))
 }
 
+/// A run has no options for what it takes of a folder.
+fn with_limit(error: Error, limit: Option<u64>) -> Problem {
+    let is_limit = matches!(error, Error::TooMany { .. });
+    let problem = Problem::from(error);
+    match limit.filter(|_| is_limit) {
+        None => problem,
+        Some(limit) => problem.remedy(format!("a higher limit is max_files under [snapshot] in the settings (now {limit}); recant config names the file; or name a folder further down")),
+    }
+}
+
 /// What is kept for the way back has to be out of the command's reach: Landlock takes nothing out of a folder that may be written to.
 fn refuse_open_store(store: &AbsPath, confinement: &Confinement) -> Result<(), Problem> {
     let Some(place) = confinement.opens(store) else { return Ok(()) };
@@ -172,13 +197,16 @@ fn take(
     store: &Store,
     series: &Series,
     (when, rules): (&str, Source),
+    limit: Option<u64>,
     command: &[impl AsRef<OsStr>],
-) -> Result<Made, Problem> {
+) -> Result<Made, Error> {
     let words: Vec<_> = command.iter().map(|word| word.as_ref().to_owned()).collect();
     let lock = series.lock(&call.fs)?;
     let message = Some(format!("{when}: {}", start_of(&words)));
-    let limit = Some(call.config.snapshot_max_files.value);
-    Ok(create(&call.fs, &store.path, series, &lock, &Asked { message, limit, if_changed: true, rules, ..Asked::default() })?)
+    let asked = Asked { message, limit, if_changed: true, run: true, rules, ..Asked::default() };
+    let made = create(&call.fs, &store.path, series, &lock, &asked)?;
+    say_damaged(call, &made);
+    Ok(made)
 }
 
 fn say_unread(call: &Call, folder: &AbsPath, made: &Made) -> Result<(), Problem> {
@@ -191,26 +219,26 @@ fn say_unread(call: &Call, folder: &AbsPath, made: &Made) -> Result<(), Problem>
     Ok(())
 }
 
-/// The session of what the command did; `None` where it did nothing.
-fn collect(
-    call: &Call,
-    store: &Store,
-    watched: &[Watched],
-    args: &Run,
-) -> Result<Option<(crate::session::id::Id, u64)>, Problem> {
-    let (mut steps, mut spared) = (Vec::new(), Vec::new());
+/// Makes the session of what the command did.
+fn collect(call: &Call, store: &Store, watched: &[Watched], args: &Run) -> Result<Collected, Problem> {
+    let (mut steps, mut spared, mut left) = (Vec::new(), Vec::new(), false);
     for Watched { series, before } in watched {
         // What was left out before cannot be taken back: it is none of this, whatever the command made of the rules.
         let rules = manifest::rules(&series.dir, *before)?;
-        let made = take(call, store, series, ("after", Source::Kept(rules)), &args.command)?;
-        let mut compared = compare::between(series, *before, made.n, &[])?;
+        // Of a folder that is gone with all that was in it there is none.
+        let is_there = !matches!(series.folder.as_path().symlink_metadata(), Err(error) if is_gone(&error));
+        // Whatever the command made of it is to be recorded: no limit.
+        let after = || take(call, store, series, ("after", Source::Kept(rules)), None, &args.command);
+        let after = is_there.then(after).transpose()?.map(|made| made.n);
+        let mut compared = compare::between(series, *before, after, &[])?;
         // A file that was written in place left its folder's time, which a rollback will not.
         compared.only_times_that_change();
+        left |= !compared.left.is_empty();
         for (path, why) in &compared.left {
-            call.out.note(format_args!("{}: {why}", crate::snapshot::whole(&series.folder, path)?));
+            call.out.warn(format_args!("{}: {why}", crate::snapshot::whole(&series.folder, path)?));
         }
         steps.push(Step { series, compared });
-        spared.push([*before, made.n]);
+        spared.push([Some(*before), after].into_iter().flatten().collect::<Vec<u64>>());
     }
     let count = steps.iter().map(|step| step.compared.differences.len() as u64).sum();
     let session = if count == 0 {
@@ -231,5 +259,9 @@ fn collect(
             }
         }
     }
-    Ok(session)
+    Ok(Collected { session, left })
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

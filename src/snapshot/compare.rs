@@ -391,12 +391,15 @@ fn same(a: &State, b: &State) -> bool {
     a.content_likeness(b) == Likeness::Same && a.meta_difference(b).is_none() && (a.is_folder() || a.meta.mtime == b.meta.mtime)
 }
 
-/// Compares snapshot `n` with snapshot `m` of the same series. The times are those of all folders that both have.
-pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Compared, Error> {
-    let (rules_then, rules_now) = (manifest::rules(&series.dir, n)?, manifest::rules(&series.dir, m)?);
-    let (mut then, mut now) = (Merged::open(&series.dir, n)?, Merged::open(&series.dir, m)?);
+/// Compares snapshot `n` with snapshot `m` of the same series, or with nothing: the folder is not there any more. The times are those of
+/// all folders that both have.
+pub fn between(series: &Series, n: u64, m: Option<u64>, paths: &[AbsPath]) -> Result<Compared, Error> {
+    let (rules_then, rules_now) = (manifest::rules(&series.dir, n)?, manifest::rules(&series.dir, m.unwrap_or(n))?);
+    let mut then = Merged::open(&series.dir, n)?;
+    let mut now = m.map(|m| Merged::open(&series.dir, m)).transpose()?;
+    let mut next_now = || now.as_mut().map_or(Ok(None), Merged::next);
     let mut done = Compared { found: vec![false; paths.len()], ..Compared::default() };
-    let (mut a, mut b) = (then.next()?, now.next()?);
+    let (mut a, mut b) = (then.next()?, next_now()?);
     let mut unread: Option<AbsPath> = None;
     let (mut names_then, mut names_now, mut equal) = (Names::default(), Names::default(), BTreeMap::new());
     loop {
@@ -407,7 +410,7 @@ pub fn between(series: &Series, n: u64, m: u64, paths: &[AbsPath]) -> Result<Com
             (Some(a), Some(b)) => a.path.cmp(&b.path),
         };
         let there = if order.is_le() { std::mem::replace(&mut a, then.next()?) } else { None };
-        let here = if order.is_ge() { std::mem::replace(&mut b, now.next()?) } else { None };
+        let here = if order.is_ge() { std::mem::replace(&mut b, next_now()?) } else { None };
         let Some(path) = there.as_ref().or(here.as_ref()).map(|entry| entry.path.clone()) else { continue };
         for (found, asked) in done.found.iter_mut().zip(paths) {
             *found |= path.is_under(asked);

@@ -1,8 +1,8 @@
 //! Content: where it is kept, how it comes in and how it is read again.
 //!
-//! Files below [`PACKED`] bytes lie behind each other in one pack a snapshot: a new file costs some 50 µs on ext4 and a block on
-//! average, a write into a pack neither, and a source tree is nearly all small files (a first snapshot with a pack takes half of
-//! the time of one with a file each). Larger ones are a file each in `blobs`, by digest, so that blocks can be shared with the
+//! Files below [`PACKED`] bytes, but those with holes, lie behind each other in one pack a snapshot: a new file costs some 50 µs on ext4
+//! and a block on average, a write into a pack neither, and a source tree is nearly all small files (a first snapshot with a pack takes
+//! half of the time of one with a file each). Larger ones are a file each in `blobs`, by digest, so that blocks can be shared with the
 //! tree where the file system has that, and given back to it whole. One folder for all snapshots, not links a snapshot: a name costs
 //! nothing then, and prune counts by reading manifests.
 
@@ -16,27 +16,20 @@ use rustix::io::Errno;
 
 use super::Error;
 use super::manifest::{At, Entry};
+pub use super::sound::{BLOBS, PACKED, pack_name};
+use super::sound::{Fault, Sound};
 use crate::error::At as _;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Stat, stat_of};
 use crate::fs::path::AbsPath;
 use crate::tree::digest::{Digest, Hasher};
 
-/// The folder of large contents.
-pub const BLOBS: &[u8] = b"blobs";
-/// Below so many bytes content goes into a pack.
-pub const PACKED: u64 = 128 << 10;
 /// A blob before it has its name.
 pub const HALF_MADE: &[u8] = b".new";
 /// As much of a pack is written at once, and of a large file read.
 const PIECE: usize = 1 << 20;
 /// From so many files on their file system is synced as a whole: as the engine does it (docs/ARCHITECTURE.md, D7).
 const MANY: usize = 16;
-
-/// The name of a pack.
-pub fn pack_name(n: u64) -> Vec<u8> {
-    format!("{n}.pack").into_bytes()
-}
 
 /// Content on its way into a snapshot.
 pub struct Keeping<'a> {
@@ -47,12 +40,21 @@ pub struct Keeping<'a> {
     pack: Option<File>,
     buffer: Vec<u8>,
     offset: u64,
-    known: HashMap<Digest, At>,
+    /// By digest, and whether it is a blob.
+    known: HashMap<(Digest, bool), Known>,
+    sound: Sound<'a>,
     new_blobs: Vec<File>,
     /// Bytes of content that were stored.
     pub stored: u64,
     /// The last large file shared its blocks.
     pub shares: bool,
+}
+
+/// Where content lies already.
+struct Known {
+    at: At,
+    /// By a manifest alone: whether it is there is looked at before it is referred to.
+    said: bool,
 }
 
 /// A file that stands still: what it was seen as, and its digest then if that is known already.
@@ -65,9 +67,9 @@ pub struct Still<'s> {
 }
 
 impl<'a> Keeping<'a> {
-    /// For snapshot `n` of the series in `dir`.
-    pub fn begin(fs: &'a Fs, dir: &'a Dir, n: u64) -> Self {
-        let known = HashMap::new();
+    /// For snapshot `n` of the series in `dir`. Content of earlier ones that it comes to refer to is read where it `reads`, else its length
+    /// alone is looked at.
+    pub fn begin(fs: &'a Fs, dir: &'a Dir, n: u64, reads: bool) -> Self {
         Self {
             fs,
             dir,
@@ -76,7 +78,8 @@ impl<'a> Keeping<'a> {
             pack: None,
             buffer: Vec::new(),
             offset: 0,
-            known,
+            known: HashMap::new(),
+            sound: Sound::of(dir, reads),
             new_blobs: Vec::new(),
             stored: 0,
             shares: false,
@@ -85,17 +88,36 @@ impl<'a> Keeping<'a> {
 
     /// Content that a complete manifest names.
     pub fn learn(&mut self, digest: Digest, at: At) {
-        self.known.insert(digest, at);
+        self.known.insert((digest, at == At::Blob), Known { at, said: true });
     }
 
-    /// Where content lies already.
-    pub fn find(&self, digest: &Digest) -> Option<At> {
-        self.known.get(digest).copied()
+    /// Whether content of an earlier snapshot is there.
+    pub fn has(&mut self, digest: Digest, at: At, size: u64) -> Result<bool, Error> {
+        self.sound.has(digest, at, size)
+    }
+
+    /// The files in which content of earlier ones was not there.
+    pub fn into_faults(self) -> impl Iterator<Item = Fault> {
+        self.sound.into_faults()
+    }
+
+    /// Where content lies already, and is: a blob alone keeps holes.
+    fn find(&mut self, digest: Digest, size: u64, is_blob: bool) -> Result<Option<At>, Error> {
+        match self.known.get(&(digest, is_blob)) {
+            Some(Known { at, said: true }) if !self.sound.has(digest, *at, size)? => Ok(None),
+            known => Ok(known.map(|known| known.at)),
+        }
+    }
+
+    /// Content that is there for sure from now on.
+    fn put(&mut self, digest: Digest, at: At) -> At {
+        self.known.insert((digest, at == At::Blob), Known { at, said: false });
+        at
     }
 
     /// Keeps content that is in memory.
     pub fn keep(&mut self, bytes: &[u8], digest: Digest) -> Result<At, Error> {
-        if let Some(at) = self.find(&digest) {
+        if let Some(at) = self.find(digest, bytes.len() as u64, false)? {
             return Ok(at);
         }
         let at = At::Pack { pack: self.n, offset: self.offset };
@@ -105,8 +127,7 @@ impl<'a> Keeping<'a> {
         if self.buffer.len() >= PIECE {
             self.flush()?;
         }
-        self.known.insert(digest, at);
-        Ok(at)
+        Ok(self.put(digest, at))
     }
 
     fn flush(&mut self) -> Result<(), Error> {
@@ -155,7 +176,8 @@ impl<'a> Keeping<'a> {
     /// Gives what was taken in its name, unless that content is there already.
     fn name(&mut self, digest: Digest, to: File, blobs: &Dir) -> Result<(Digest, At), Error> {
         let temp = blobs.at(HALF_MADE);
-        if let Some(at) = self.find(&digest) {
+        let size = stat_of(&to).at("look at", temp)?.size;
+        if let Some(at) = self.find(digest, size, true)? {
             self.fs.unlink(temp).at("remove", temp)?;
             return Ok((digest, at));
         }
@@ -185,12 +207,11 @@ impl<'a> Keeping<'a> {
                 self.new_blobs.push(to);
             }
         }
-        self.known.insert(digest, At::Blob);
-        Ok((digest, At::Blob))
+        Ok((digest, self.put(digest, At::Blob)))
     }
 
     /// Makes all of it durable, and `manifest` with it (N1).
-    pub fn sync(mut self, manifest: &File) -> Result<(), Error> {
+    pub fn sync(&mut self, manifest: &File) -> Result<(), Error> {
         self.flush()?;
         let shown = self.dir.path();
         if self.new_blobs.len() >= MANY {
@@ -199,8 +220,8 @@ impl<'a> Keeping<'a> {
         }
         let files = self.new_blobs.iter().chain(&self.pack).chain([manifest]).map(|file| (file, shown)).collect::<Vec<_>>();
         self.fs.sync_all(&files).at("sync", shown.display())?;
-        if let Some(blobs) = self.blobs.filter(|_| !self.new_blobs.is_empty()) {
-            self.fs.sync_dir(&blobs).at("sync", blobs.path().display())?; // D2
+        if let Some(blobs) = self.blobs.as_ref().filter(|_| !self.new_blobs.is_empty()) {
+            self.fs.sync_dir(blobs).at("sync", blobs.path().display())?; // D2
         }
         Ok(())
     }
@@ -469,7 +490,7 @@ mod tests {
         assert!(matches!(copy(&fs, &file, &File::open(folder.path().join("copy")).unwrap(), &dir), Err(Stopped::Writing(_))));
         let blobs = dir.open_below(BLOBS).unwrap();
         fs.mkdir(blobs.at(HALF_MADE), 0o700).unwrap();
-        let error = Keeping::begin(&fs, &dir, 0).keep_file(&file, None, &path).unwrap_err().to_string();
+        let error = Keeping::begin(&fs, &dir, 0, false).keep_file(&file, None, &path).unwrap_err().to_string();
         assert!(error.contains("blobs/.new"), "{error}");
     }
 

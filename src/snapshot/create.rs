@@ -12,7 +12,8 @@ use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, At, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
 use super::place;
 use super::rules::{Rules, Source};
-use super::series::{Locked, Series, Summary};
+use super::series::{Broken, Locked, Looking, Series, Summary};
+use super::sound::Fault;
 use super::walk::{Met, Object, Walk, Why};
 use crate::error::At as _;
 use crate::fs::Fs;
@@ -33,6 +34,8 @@ pub struct Asked {
     pub once: Option<String>,
     /// None where nothing changed: no object, no rule, and no word that it is to be found by.
     pub if_changed: bool,
+    /// By a run, before or after its command.
+    pub run: bool,
     /// What is left out.
     pub rules: Source,
     /// At most so many objects.
@@ -40,10 +43,10 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Whether a label or a key is asked for that this snapshot does not have.
+    /// Whether it is to be found by what this snapshot does not have: a label, a key, or as the newest that somebody asked for.
     fn names_another(&self, than: &Head) -> bool {
         let is_new = |asked: &Option<String>, had: &Option<String>| asked.is_some() && asked != had;
-        is_new(&self.label, &than.label) || is_new(&self.once, &than.key)
+        is_new(&self.label, &than.label) || is_new(&self.once, &than.key) || than.run && !self.run
     }
 }
 
@@ -60,6 +63,10 @@ pub struct Made {
     pub unread: Vec<(AbsPath, String)>,
     /// What was left out, but for what rules say.
     pub left: Vec<(AbsPath, Why)>,
+    /// What of earlier snapshots is damaged; this one needs none of it.
+    pub damaged: Vec<String>,
+    /// Globs that nothing fitted.
+    pub unfitted: Vec<String>,
 }
 
 /// Whether a snapshot was made.
@@ -76,23 +83,41 @@ pub enum How {
 /// Takes a snapshot. `store` is recant's own folder, which is left out.
 pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: &Asked) -> Result<Made, Error> {
     let numbers = series.numbers()?;
-    if let Some(key) = &asked.once
-        && let Some(found) = series.summaries()?.0.into_iter().rev().find(|summary| summary.head.key.as_ref() == Some(key))
-    {
+    if let Some(found) = asked.once.as_ref().map(|key| with_key(series, key)).transpose()?.flatten() {
         let (n, counts) = (found.head.n, found.tail.counts);
-        return Ok(Made { n, how: How::Once, counts, unread: Vec::new(), left: Vec::new() });
+        return Ok(Made {
+            n,
+            how: How::Once,
+            counts,
+            unread: Vec::new(),
+            left: Vec::new(),
+            damaged: Vec::new(),
+            unfitted: Vec::new(),
+        });
     }
-    // A damaged one stands for nothing, but keeps its number.
-    let last = numbers.iter().rev().find_map(|n| series.summary(*n).ok());
+    // A damaged one stands for nothing, but keeps its number: nothing of a new one may rest on it.
+    let (last, broken) = series.newest_whole()?;
     let n = numbers.last().map_or(0, |last| last + 1);
     sweep(fs, series, n)?;
     let taken = take(fs, store, series, n, last.as_ref(), asked);
+    let taken = taken.map(|made| {
+        let broken = broken.into_iter().map(|Broken { n, why }| format!("snapshot {n} cannot be read: {why}"));
+        Made { damaged: broken.chain(made.damaged).collect(), ..made }
+    });
     if !matches!(taken, Ok(Made { how: How::New, .. })) {
         // Where the name is there and only its sync has failed, it is complete: its content stays. Tidying: where it fails, the next
         // one sweeps.
         drop(series.numbers().and_then(|numbers| sweep(fs, series, numbers.last().map_or(0, |last| last + 1))));
     }
     taken
+}
+
+/// The newest with a key that can be read.
+fn with_key(series: &Series, key: &String) -> Result<Option<Summary>, Error> {
+    let mut looking = Looking::of(series);
+    let (summaries, _) = series.summaries()?;
+    let mut found = summaries.into_iter().rev().filter(|summary| summary.head.key.as_ref() == Some(key));
+    Ok(found.find_map(|summary| looking.at(summary.head.n).ok()))
 }
 
 /// So many objects are known before they are looked at. Each may keep a folder open.
@@ -138,6 +163,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         message: asked.message.clone(),
         label: asked.label.clone(),
         key: asked.once.clone(),
+        run: asked.run,
         meta: asked.meta.iter().cloned().collect(),
     };
     let mut taking = Taking {
@@ -148,7 +174,8 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         own: before::own(series, last, base)?,
         writing: Writing::begin(fs, &series.dir, &temp_name(n), &head)?,
         making: Making::begin(started),
-        keeping: Keeping::begin(fs, &series.dir, n),
+        // Without an index all is read anyway, and nothing but the manifest speaks for what lies in the store.
+        keeping: Keeping::begin(fs, &series.dir, n, index.is_none()),
         digesting: Digesting::default(),
         read_before: last.map(|last| last.head.time),
         learned: false,
@@ -180,11 +207,12 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
     if taking.counts.entries == 0 {
         return Err(nothing_there(series));
     }
+    let unfitted = walk.unfitted();
     let rules = walk.into_rules(&asked.rules);
     // Rules that cannot be read are no reason to take none.
     let has_rules = |last: &Summary| manifest::rules(&series.dir, last.head.n).is_ok_and(|had| had == rules);
     let same = last.filter(|last| asked.if_changed && !asked.names_another(&last.head) && has_rules(last));
-    taking.finish(fs, &head, &rules, same)
+    Ok(Made { unfitted, ..taking.finish(fs, &head, &rules, same)? })
 }
 
 fn nothing_there(series: &Series) -> Error {
@@ -311,7 +339,14 @@ impl Taking<'_> {
     }
 
     fn object(&mut self, object: &Object) -> Result<(), Error> {
-        let (old, own) = self.known(&object.path)?;
+        let (mut old, own) = self.known(&object.path)?;
+        if let Some(known) = &mut old
+            && let (Some(digest), Some(at)) = (known.digest, known.at)
+            && !self.keeping.has(digest, at, known.size)?
+        {
+            // It is read, and stored once more.
+            (known.at, known.key) = (None, None);
+        }
         let believed = self.index.is_some_and(|index| old.as_ref().is_some_and(|known| index.believes(known, &object.stat)));
         // Which name of a file is its first may have changed with a folder's name alone, of which its times tell nothing.
         if let Some(known) = old.as_ref().filter(|_| believed && !has_several_names(&object.stat)) {
@@ -357,16 +392,18 @@ impl Taking<'_> {
     ) -> Result<(), Error> {
         let known = before::known_of(&entry, 0);
         let same = old.as_ref().is_some_and(|old| old.mark == known.mark);
+        // Its content was not where the snapshot before has it, or not with its holes.
+        let was_moved = same && old.as_ref().is_some_and(|old| old.at != entry.at);
         match (&old, same) {
             (None, _) => self.counts.added += u64::from(!known.is_folder),
             (Some(_), false) => self.counts.modified += u64::from(!known.is_folder),
             (Some(_), true) => {}
         }
-        self.changed |= !same;
+        self.changed |= !same || was_moved;
         let (at, sign) = match own {
             // The line of the snapshot before says the same.
-            Some(own) if same => (own.at, self.writing.entry(&own)?),
-            None if same && self.has_base => (entry.at, entry.sign()),
+            Some(own) if same && !was_moved => (own.at, self.writing.entry(&own)?),
+            None if same && !was_moved && self.has_base => (entry.at, entry.sign()),
             _ => (entry.at, self.writing.entry(&entry)?),
         };
         let known = Known { at, sign, ..known };
@@ -407,7 +444,16 @@ impl Taking<'_> {
         let (unread, left) = (std::mem::take(&mut self.unread), std::mem::take(&mut self.left));
         if let Some(last) = same.filter(|_| !self.changed) {
             self.making.put(fs, dir, last.head.n, last.tail.digest)?;
-            return Ok(Made { n: last.head.n, how: How::Unchanged, counts: last.tail.counts, unread, left });
+            let damaged = damaged(self.keeping);
+            return Ok(Made {
+                n: last.head.n,
+                how: How::Unchanged,
+                counts: last.tail.counts,
+                unread,
+                left,
+                damaged,
+                unfitted: Vec::new(),
+            });
         }
         self.counts.stored = self.keeping.stored;
         let counts = self.counts;
@@ -430,8 +476,12 @@ impl Taking<'_> {
         fs.rename_over(dir.at(&temp), dir.at(&name)).at("rename", dir.at(&temp))?;
         fs.sync_dir(dir).at("sync", dir.path().display())?; // D2
         self.making.put(fs, dir, n, digest)?;
-        Ok(Made { n, how: How::New, counts, unread, left })
+        Ok(Made { n, how: How::New, counts, unread, left, damaged: damaged(self.keeping), unfitted: Vec::new() })
     }
+}
+
+fn damaged(keeping: Keeping<'_>) -> Vec<String> {
+    keeping.into_faults().map(|Fault { path, why }| format!("{path}: {why}")).collect()
 }
 
 fn has_several_names(stat: &Stat) -> bool {

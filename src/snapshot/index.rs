@@ -219,6 +219,12 @@ impl Making {
     }
 }
 
+/// Takes the index away: what the next snapshot would refer to is read then.
+pub fn forget(fs: &Fs, dir: &Dir) -> Result<(), Error> {
+    let at = dir.at(NAME);
+    Ok(fs.unlink_if_there(at).at("remove", at)?)
+}
+
 /// What sort of stat has content to be kept.
 pub fn has_content(stat: &Stat) -> bool {
     stat.sort == Sort::File && stat.size > 0

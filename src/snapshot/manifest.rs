@@ -1,6 +1,6 @@
 //! Manifests: `<n>.jsonl`, what a snapshot holds, a line an object. Whole, or the differences from a base.
 //!
-//! The first line is the head, the last the tail, with a digest of all bytes before it. A listing reads these two alone.
+//! The first line is the head, the last the tail, with a digest of all bytes before it. Whoever only wants these reads no more.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -46,6 +46,9 @@ pub struct Head {
     /// The `--once` key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// It was taken by a run, before or after its command.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub run: bool,
     /// Whatever else the caller wants to find again.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub meta: BTreeMap<String, String>,

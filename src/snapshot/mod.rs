@@ -11,6 +11,7 @@
 //! - **N6** The tree is never changed here.
 //! - **N7** What a snapshot left out is not touched by a restore of it.
 //! - **N8** Who creates, prunes or restores holds the series' lock; readers take none.
+//! - **N9** A new snapshot rests on nothing that is damaged.
 
 mod before;
 pub mod committed;
@@ -27,6 +28,8 @@ pub mod prune;
 pub mod restore;
 pub mod rules;
 pub mod series;
+pub mod sound;
+pub mod verify;
 pub mod walk;
 
 use std::io;
@@ -126,6 +129,10 @@ fn of_ours(path: &AbsPath, error: &io::Error) -> Option<Error> {
     Some(Error::Refused { path: path.to_string(), why, remedy: Some(remedy.into()) })
 }
 
+/// What is to be done about damage: nobody knows by one file alone which snapshots need it.
+pub const HEAL: &str = "recant snapshot verify names the snapshots that are hit; recant snapshot create takes one that needs nothing of what is \
+    damaged, then recant snapshot prune --number N drops them";
+
 fn named(rows: &[(String, u64)]) -> String {
     let shown: Vec<String> = rows.iter().map(|(path, n)| format!("{path} ({n})")).collect();
     if shown.is_empty() { String::new() } else { format!("; the biggest in it: {}", shown.join(", ")) }
@@ -161,9 +168,7 @@ impl Failure for Error {
             Error::Session(error) => error.remedy(),
             Error::Unknown { .. } => Some("recant snapshot list shows them".into()),
             Error::None { .. } => Some("recant snapshot create takes the first one; --dir names another folder".into()),
-            Error::Damaged { .. } => {
-                Some("the other snapshots are not touched by this; recant snapshot prune can drop this one".into())
-            }
+            Error::Damaged { .. } => Some(HEAL.into()),
             Error::TooBroad { .. } => Some("name a folder further down: recant snapshot create DIR".into()),
             Error::TooMany { .. } => Some(
                 "--all takes it all the same, --max-files N sets the limit, --exclude GLOB or --preset dev leave things out"

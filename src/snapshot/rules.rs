@@ -1,6 +1,7 @@
 //! What is left out: globs, presets, `.gitignore` and `.recantignore` files, as they were in force when a snapshot was taken.
 //! All of them are read as git reads its own, but for what docs/DECISIONS.md names; the user's git is never asked.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -96,30 +97,32 @@ const DEV: &[&str] = &[
     "*.swp",
     ".DS_Store",
     "Thumbs.db",
-    ".env",
-    ".env.*",
-    "!.env.example",
+    ".env*",
 ];
 
 /// The ready-made lists.
 pub const PRESETS: &[(&str, &[&str])] = &[("dev", DEV)];
 
-/// Rules ready to be asked, for one folder and what lies under it: those of the folders above are asked after its own.
+/// Rules ready to be asked, for one folder and what lies under it: globs of the command line first, those of the folders above after its
+/// own, presets last (gitignore(5), of precedence).
 pub struct Matcher {
+    globs: Rc<[Glob]>,
     own: Gitignore,
     above: Option<Rc<Matcher>>,
 }
 
 impl Rules {
-    /// The rules that hold from the top on: presets first, then globs; the last that fits decides.
+    /// The rules that hold from the top on.
     pub fn top(&self) -> Result<Option<Rc<Matcher>>, Error> {
         let mut builder = GitignoreBuilder::new("/");
         let presets = PRESETS.iter().filter(|(name, _)| self.presets.iter().any(|asked| asked == name));
-        for glob in presets.flat_map(|(_, globs)| globs.iter().copied()).chain(self.exclude.iter().map(String::as_str)) {
+        for glob in presets.flat_map(|(_, globs)| globs.iter()) {
             add(&mut builder, glob)?;
         }
+        let globs = self.exclude.iter().map(|text| Glob::of(text)).collect::<Result<Rc<[_]>, _>>()?;
         let own = builder.build().map_err(|error| bad("", &error))?;
-        Ok((!own.is_empty()).then(|| Rc::new(Matcher { own, above: None })))
+        let is_any = !own.is_empty() || !globs.is_empty();
+        Ok(is_any.then(|| Rc::new(Matcher { globs, own, above: None })))
     }
 
     /// The files of rules by their folder.
@@ -135,6 +138,47 @@ impl Rules {
     pub fn is_empty(&self) -> bool {
         self.exclude.is_empty() && self.presets.is_empty() && self.files.is_empty()
     }
+}
+
+/// A glob of the command line.
+struct Glob {
+    text: String,
+    matcher: Gitignore,
+    /// Something that it fits was met.
+    fitted: Cell<bool>,
+}
+
+impl Glob {
+    fn of(text: &str) -> Result<Self, Error> {
+        let mut builder = GitignoreBuilder::new("/");
+        add(&mut builder, text)?;
+        let matcher = builder.build().map_err(|error| bad(text, &error))?;
+        Ok(Self { text: text.into(), matcher, fitted: Cell::new(false) })
+    }
+
+    /// Whether it leaves a path out, or takes it back in; `None` where it does not fit.
+    fn says(&self, path: &Path, is_folder: bool) -> Option<bool> {
+        let says = match self.matcher.matched(path, is_folder) {
+            ignore::Match::Ignore(_) => Some(true),
+            ignore::Match::Whitelist(_) => Some(false),
+            ignore::Match::None => None,
+        };
+        self.fitted.set(self.fitted.get() || says.is_some());
+        says
+    }
+}
+
+/// A glob as somebody may mean a path of `folder` by it: `./` in front says nothing, and an absolute path that leads into the folder is one
+/// from its top.
+pub fn meant(folder: &AbsPath, glob: &str) -> String {
+    let (not, path) = glob.strip_prefix('!').map_or(("", glob), |path| ("!", path));
+    let mut plain = path;
+    while let Some(rest) = plain.strip_prefix("./") {
+        plain = rest.trim_start_matches('/');
+    }
+    let below = folder.as_path().to_str().and_then(|folder| plain.strip_prefix(folder)).filter(|rest| rest.starts_with('/'));
+    let plain = below.unwrap_or(plain);
+    if plain.is_empty() { glob.into() } else { format!("{not}{plain}") }
 }
 
 fn add(builder: &mut GitignoreBuilder, glob: &str) -> Result<(), Error> {
@@ -224,14 +268,32 @@ impl Matcher {
             drop(builder.add_line(None, &line));
         }
         match builder.build() {
-            Ok(own) if !own.is_empty() => Some(Rc::new(Self { own, above })),
+            Ok(own) if !own.is_empty() => {
+                let globs = above.as_ref().map_or_else(|| Rc::new([]) as Rc<[Glob]>, |above| above.globs.clone());
+                Some(Rc::new(Self { globs, own, above }))
+            }
             _ => above,
         }
+    }
+
+    /// The globs of the command line that nothing fitted.
+    pub fn unfitted(&self) -> Vec<String> {
+        self.globs.iter().filter(|glob| !glob.fitted.get()).map(|glob| glob.text.clone()).collect()
     }
 
     /// Whether a path is left out. What lies under a folder that is left out is never asked for.
     pub fn leaves_out(&self, path: &AbsPath, is_folder: bool) -> bool {
         let path = Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()));
+        // All that have not fitted yet are asked, so that it can be said of one that nothing fits it; the last that fits decides.
+        let mut says = None;
+        for glob in self.globs.iter().rev() {
+            if says.is_none() || !glob.fitted.get() {
+                says = says.or(glob.says(path, is_folder));
+            }
+        }
+        if let Some(says) = says {
+            return says;
+        }
         let mut matcher = Some(self);
         while let Some(asked) = matcher {
             match asked.own.matched(path, is_folder) {

@@ -1,11 +1,12 @@
 //! A series: the snapshots of one folder, and its lock.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use super::manifest::{self, Head, Tail};
+use super::manifest::{self, Head, Reading, Tail};
 use crate::error::At as _;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -164,6 +165,33 @@ impl Series {
         Ok((found, broken))
     }
 
+    /// The same, each looked at to its end: one of which only the ends can be read is in both lists.
+    pub fn looked_over(&self) -> Result<(Vec<Summary>, Vec<Broken>), Error> {
+        let (found, mut broken) = self.summaries()?;
+        let mut looking = Looking::of(self);
+        for n in found.iter().map(|summary| summary.head.n) {
+            if let Err(error) = looking.at(n)
+                && self.is_there(n)?
+            {
+                broken.push(Broken { n, why: error.to_string() });
+            }
+        }
+        broken.sort_by_key(|broken| broken.n);
+        Ok((found, broken))
+    }
+
+    /// The newest that can be read, all of it and its base, and those after it that cannot.
+    pub fn newest_whole(&self) -> Result<(Option<Summary>, Vec<Broken>), Error> {
+        let (mut looking, mut broken) = (Looking::of(self), Vec::new());
+        for n in self.numbers()?.into_iter().rev() {
+            match looking.at(n) {
+                Ok(summary) => return Ok((Some(summary), broken)),
+                Err(error) => broken.push(Broken { n, why: error.to_string() }),
+            }
+        }
+        Ok((None, broken))
+    }
+
     /// Head and tail of one.
     pub fn summary(&self, n: u64) -> Result<Summary, Error> {
         let name = manifest::name(n);
@@ -175,19 +203,25 @@ impl Series {
         Ok(Summary { head, tail })
     }
 
-    fn is_there(&self, n: u64) -> Result<bool, Error> {
+    /// Whether snapshot `n` has its name.
+    pub fn is_there(&self, n: u64) -> Result<bool, Error> {
         let name = manifest::name(n);
         Ok(self.dir.at(&name).stat().at("look at", self.dir.at(&name))?.is_some())
     }
 
-    /// The number that `key` stands for: `last`, a number, a label (the newest that has it).
+    /// The number that `key` stands for: `last` (the newest that no run took), a number, a label (the newest that has it).
     pub fn find(&self, key: &str) -> Result<u64, Error> {
         let numbers = self.numbers()?;
-        let Some(last) = numbers.last() else { return Err(Error::None { folder: self.folder.to_string() }) };
-        if key == "last" {
-            return Ok(*last);
+        if numbers.is_empty() {
+            return Err(Error::None { folder: self.folder.to_string() });
         }
-        if let Ok(n) = key.parse::<u64>() {
+        if key == "last" {
+            // One that cannot be read is whoever's: what is damaged is said rather than passed over.
+            let is_asked_for = |n: &u64| self.summary(*n).map_or(true, |summary| !summary.head.run);
+            if let Some(last) = numbers.iter().rev().copied().find(is_asked_for) {
+                return Ok(last);
+            }
+        } else if let Ok(n) = key.parse::<u64>() {
             if numbers.contains(&n) {
                 return Ok(n);
             }
@@ -198,10 +232,44 @@ impl Series {
             }
         }
         let (summaries, broken) = self.summaries()?;
-        let label = |label: &Option<String>| label.as_ref().map_or(String::new(), |label| format!(" ({label})"));
-        let there = summaries.iter().map(|s| format!("{}{}", s.head.n, label(&s.head.label)));
+        let label = |head: &Head| match &head.label {
+            Some(label) => format!(" ({label})"),
+            None if head.run => " (a run's)".into(),
+            None => String::new(),
+        };
+        let there = summaries.iter().map(|s| format!("{}{}", s.head.n, label(&s.head)));
         let there = there.chain(broken.iter().map(|broken| format!("{} (damaged)", broken.n))).collect();
         Err(Error::Unknown { key: key.into(), folder: self.folder.to_string(), there })
+    }
+}
+
+/// Reads manifests to their ends, a base that several have once.
+pub struct Looking<'a> {
+    series: &'a Series,
+    bases: HashMap<u64, Option<String>>,
+}
+
+impl<'a> Looking<'a> {
+    /// For the snapshots of `series`.
+    pub fn of(series: &'a Series) -> Self {
+        Self { series, bases: HashMap::new() }
+    }
+
+    /// Head and tail of a snapshot, whose manifest and base are whole.
+    pub fn at(&mut self, n: u64) -> Result<Summary, Error> {
+        let summary = self.series.summary(n)?;
+        let dir = &self.series.dir;
+        let name = manifest::name(n);
+        Reading::open(dir.at(&name), n)?;
+        let Some(base) = summary.head.base else { return Ok(summary) };
+        let look = || manifest::open_base(dir, base).err().map(|error| error.to_string());
+        match self.bases.entry(base).or_insert_with(look) {
+            None => Ok(summary),
+            Some(why) => Err(Error::Damaged {
+                path: dir.at(&name).to_string(),
+                why: format!("it tells the differences from snapshot {base}, which cannot be read: {why}"),
+            }),
+        }
     }
 }
 

@@ -208,6 +208,11 @@ impl<'a> Walk<'a> {
         Ok(Met::Object(first))
     }
 
+    /// The globs of the command line that nothing fitted which it came to.
+    pub fn unfitted(&self) -> Vec<String> {
+        self.matcher.as_ref().map_or_else(Vec::new, |matcher| matcher.unfitted())
+    }
+
     /// The rules that it went by, those of files that it found among them.
     pub fn into_rules(self, source: &Source) -> Rules {
         let rules = source.rules().clone();

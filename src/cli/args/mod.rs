@@ -18,7 +18,9 @@ pub use session::{
     CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Import, Mkdir, New, Prune, Rename,
     SessionVerb, Show, Symlink, Write,
 };
-pub use snapshot::{SnapshotCreate, SnapshotDiff, SnapshotList, SnapshotPrune, SnapshotRestore, SnapshotShow, SnapshotVerb};
+pub use snapshot::{
+    SnapshotCreate, SnapshotDiff, SnapshotList, SnapshotPrune, SnapshotRestore, SnapshotShow, SnapshotVerb, SnapshotVerify,
+};
 
 use crate::config;
 

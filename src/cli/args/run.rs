@@ -20,7 +20,8 @@ use super::OnLimit;
 Run by root, all that is written is held, but what is the kernel's. Run by
 another user, what is written in the home folder, the project of the working
 folder, /tmp, /var/tmp and capture.also is held; everything else is read-only
-for the command. recant doctor shows it. recant exits as the command does.")]
+for the command. recant doctor shows it. recant exits as the command does; with
+--in, with 4 where that ended with 0 and what it did to some path is not known.")]
 pub struct Run {
     /// A name to call the session by
     #[arg(short, long, conflicts_with = "session")]

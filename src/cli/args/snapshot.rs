@@ -18,6 +18,8 @@ pub enum SnapshotVerb {
     Show(SnapshotShow),
     /// Show what has changed since a snapshot, or between two
     Diff(SnapshotDiff),
+    /// Read all that snapshots need, and name what is damaged
+    Verify(SnapshotVerify),
     /// Make a folder as it was in a snapshot; a rollback takes that back
     Restore(SnapshotRestore),
     /// Remove old snapshots, and the content that only they need
@@ -77,13 +79,13 @@ pub struct SnapshotCreate {
     /// Keep so many of the newest; else snapshot.keep of the settings
     #[arg(long, value_name = "N")]
     pub keep: Option<usize>,
-    /// Leave out what fits, read as a line of .gitignore
+    /// Leave out what fits, read as a line of .gitignore; wins over what such files say
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
     /// Leave out what .gitignore files say
     #[arg(long)]
     pub gitignore: bool,
-    /// Leave out a ready-made list; dev: what builds and tools make anew, and .env
+    /// Leave out a ready-made list; dev: what builds and tools make anew, and .env*
     #[arg(long, value_name = "NAME", value_parser = ["dev"], hide_possible_values = true)]
     pub preset: Vec<String>,
     /// Refuse a folder of more files and folders; else snapshot.max_files
@@ -115,7 +117,7 @@ pub struct SnapshotList {
   recant snapshot show last
   recant snapshot show 3 --all           every path in it")]
 pub struct SnapshotShow {
-    /// A number, a label, or 'last'
+    /// A number, a label, or 'last': the newest that no run --in took
     #[arg(value_name = "N")]
     pub key: String,
     /// Of this folder or file; else of the project that you are in
@@ -133,7 +135,7 @@ pub struct SnapshotShow {
   recant snapshot diff 3 5 --stat        between two
   recant snapshot diff 3 -- src          in this folder alone")]
 pub struct SnapshotDiff {
-    /// A number, a label, or 'last'
+    /// A number, a label, or 'last': the newest that no run --in took
     #[arg(value_name = "N")]
     pub key: String,
     /// Another one; else the folder as it is now
@@ -150,6 +152,23 @@ pub struct SnapshotDiff {
     pub much: Much,
 }
 
+/// `snapshot verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant snapshot verify
+  recant snapshot verify last --json | jq '.snapshots[].faults'
+
+Exit status 5 where something is damaged; the next snapshot then stores anew what it
+would share with it.")]
+pub struct SnapshotVerify {
+    /// A number, a label, or 'last' (the newest that no run --in took); else all of them
+    #[arg(value_name = "N")]
+    pub key: Option<String>,
+    /// Of this folder or file; else of the project that you are in
+    #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
+    pub dir: Option<PathBuf>,
+}
+
 /// `snapshot restore`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -162,7 +181,7 @@ The folder is made exactly as it was: what was created since is removed, what wa
 deleted comes back. What the snapshot's own rules left out is not touched. It is a
 committed session: recant rollback takes it back.")]
 pub struct SnapshotRestore {
-    /// A number, a label, or 'last'
+    /// A number, a label, or 'last': the newest that no run --in took
     #[arg(value_name = "N")]
     pub key: String,
     /// Only these paths, and what lies under them

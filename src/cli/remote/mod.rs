@@ -67,7 +67,9 @@ fn pages(verb: &Verb) -> bool {
     match verb {
         Verb::List | Verb::Show(_) | Verb::Diff(_) | Verb::Log(_) | Verb::Checkpoint { .. } => true,
         Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_)),
-        Verb::Snapshot { verb } => matches!(verb, SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_)),
+        Verb::Snapshot { verb } => {
+            matches!(verb, SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_) | SnapshotVerb::Verify(_))
+        }
         _ => false,
     }
 }

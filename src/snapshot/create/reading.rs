@@ -4,6 +4,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+
 use super::{Content, Seen, Taking, has_several_names};
 use crate::error::{At as _, reason};
 use crate::fs::dir::{Sort, Stat, stat_of, xattrs_of};
@@ -115,7 +118,11 @@ impl Taking<'_> {
         if stat.size == 0 {
             return Ok(Ok((Some(Digest::of(b"")), None)));
         }
-        if stat.size < PACKED {
+        let has_holes = match has_holes(file, stat) {
+            Ok(has_holes) => has_holes,
+            Err(error) => return Ok(Err(error)),
+        };
+        if stat.size < PACKED && !has_holes {
             let mut buffer = std::mem::take(&mut self.buffer);
             buffer.resize(usize::try_from(stat.size).unwrap_or(0), 0);
             let read = read_all(file, &mut buffer);
@@ -131,7 +138,7 @@ impl Taking<'_> {
         }
         // Taken of what the walk saw.
         let digest = self.digesting.take(&object.path).filter(|_| is_same(stat, &object.stat));
-        if let Some(old) = old.filter(|old| old.size == stat.size && old.at.is_some()) {
+        if let Some(old) = old.filter(|old| old.size == stat.size && old.at == Some(At::Blob)) {
             match digest.map_or_else(|| Digest::of_file(file, stat.size), Ok) {
                 Ok(digest) if Some(digest) == old.digest => return Ok(Ok((old.digest, old.at))),
                 Ok(_) => {}
@@ -146,7 +153,7 @@ impl Taking<'_> {
     }
 
     fn place(&mut self, bytes: &[u8], digest: Digest, old: Option<&Known>) -> Result<At, Error> {
-        if let Some(at) = old.filter(|old| old.digest == Some(digest)).and_then(|old| old.at) {
+        if let Some(at) = old.filter(|old| old.digest == Some(digest) && old.at != Some(At::Blob)).and_then(|old| old.at) {
             return Ok(at);
         }
         self.learn()?;
@@ -175,6 +182,18 @@ impl Taking<'_> {
 /// The first name of what has several.
 fn link(first: Option<AbsPath>, object: &Object, stat: &Stat) -> Option<AbsPath> {
     has_several_names(stat).then(|| first.unwrap_or_else(|| object.path.clone()))
+}
+
+/// A pack keeps no holes. That fewer blocks are taken than the size says is no proof: what is compressed, or lies in the inode, takes few.
+fn has_holes(file: &File, stat: &Stat) -> io::Result<bool> {
+    if stat.blocks.saturating_mul(512) >= stat.size {
+        return Ok(false);
+    }
+    match rustix::fs::seek(file, SeekFrom::Hole(0)) {
+        Ok(hole) => Ok(hole < stat.size),
+        Err(Errno::INVAL | Errno::NXIO) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn read_all(file: &File, buffer: &mut [u8]) -> io::Result<()> {

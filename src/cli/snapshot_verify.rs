@@ -1,0 +1,87 @@
+//! `snapshot verify`.
+
+use serde::Serialize;
+
+use super::args::SnapshotVerify;
+use super::bar::Bar;
+use super::problem::Problem;
+use super::snapshot::{Left, series};
+use super::text::{self, Side};
+use super::{Call, Ended};
+use crate::engine::Progress;
+use crate::error::Kind;
+use crate::fs::path::AbsPath;
+use crate::snapshot::verify::{Verdict, Verifying, doubt};
+
+/// `{"schema":1,"folder":…,"snapshots":[…]}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    folder: &'a AbsPath,
+    snapshots: &'a [Row],
+}
+
+#[derive(Serialize)]
+struct Row {
+    n: u64,
+    files: u64,
+    bytes: u64,
+    faults: Vec<Left>,
+}
+
+impl From<Verdict> for Row {
+    fn from(verdict: Verdict) -> Self {
+        let Verdict { n, files, bytes, faults } = verdict;
+        Self { n, files, bytes, faults: faults.into_iter().map(|fault| Left { path: fault.path, why: fault.why }).collect() }
+    }
+}
+
+/// Reads all that one snapshot needs, or all of them.
+pub fn verify(call: &Call, args: &SnapshotVerify) -> Result<Ended, Problem> {
+    let (_, series) = series(call, args.dir.as_deref())?;
+    let numbers = match &args.key {
+        Some(key) => vec![series.find(key)?],
+        None => series.numbers()?,
+    };
+    let bar = Bar::of(&call.out);
+    let mut verifying = Verifying::of(&series);
+    let mut rows: Vec<Row> = Vec::with_capacity(numbers.len());
+    for (i, n) in numbers.iter().enumerate() {
+        bar.at("verifying", i, numbers.len());
+        rows.extend(verifying.at(*n)?.map(Row::from));
+    }
+    bar.end();
+    let is_damaged = rows.iter().any(|row| !row.faults.is_empty());
+    if is_damaged {
+        let doubted = series.lock(&call.fs).and_then(|lock| doubt(&call.fs, &series, &lock));
+        if let Err(error) = doubted {
+            call.out.warn(format_args!("{error}: the next snapshot may refer to what is damaged"));
+        }
+    }
+    if call.out.is_text() {
+        print(call, &series.folder, &rows);
+    } else {
+        call.out.list(&Whole { folder: &series.folder, snapshots: &rows }, || &rows);
+    }
+    Ok(if is_damaged { Ended::With(Kind::Damaged) } else { Ended::Done })
+}
+
+fn print(call: &Call, folder: &AbsPath, rows: &[Row]) {
+    let line = |row: &Row| {
+        let faults = row.faults.len() as u64;
+        let state = if faults == 0 { "whole".into() } else { text::count(faults, "fault") };
+        [row.n.to_string(), text::count(row.files, "file"), text::bytes(row.bytes), state]
+    };
+    let lines: Vec<[String; 4]> = rows.iter().map(line).collect();
+    text::table([Side::Right, Side::Right, Side::Right, Side::Left], &lines).for_each(|line| call.out.line(line));
+    for row in rows {
+        row.faults.iter().for_each(|Left { path, why }| call.out.warn(format_args!("snapshot {}: {path}: {why}", row.n)));
+    }
+    let hit: Vec<String> = rows.iter().filter(|row| !row.faults.is_empty()).map(|row| row.n.to_string()).collect();
+    if !hit.is_empty() {
+        call.out.note(format_args!(
+            "{folder}: snapshots that are hit: {}; recant snapshot create takes one that needs nothing of what is damaged, then recant \
+             snapshot prune --number N drops them",
+            hit.join(", ")
+        ));
+    }
+}

@@ -1,0 +1,138 @@
+//! Where content lies, and whether it does where a manifest says: what a new snapshot would only refer to is looked at, or read, before.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use super::Error;
+use super::manifest::At;
+use crate::error::{At as _, reason};
+use crate::fs::dir::{Dir, stat_of};
+use crate::tree::digest::Digest;
+
+/// The folder of large contents.
+pub const BLOBS: &[u8] = b"blobs";
+/// Below so many bytes content goes into a pack.
+pub const PACKED: u64 = 128 << 10;
+
+/// The name of a pack.
+pub fn pack_name(n: u64) -> Vec<u8> {
+    format!("{n}.pack").into_bytes()
+}
+
+/// Looks after content of a series.
+pub struct Sound<'a> {
+    dir: &'a Dir,
+    /// Content is compared with its digest, not only its length.
+    reads: bool,
+    /// The lengths of packs, where they are there.
+    packs: HashMap<u64, Option<u64>>,
+    open: Option<(u64, File)>,
+    faults: BTreeMap<String, String>,
+}
+
+/// What is wrong with a file of content.
+pub struct Fault {
+    /// The file.
+    pub path: String,
+    /// Why its content is not what is asked for.
+    pub why: String,
+}
+
+impl<'a> Sound<'a> {
+    /// Of the series in `dir`.
+    pub fn of(dir: &'a Dir, reads: bool) -> Self {
+        Self { dir, reads, packs: HashMap::new(), open: None, faults: BTreeMap::new() }
+    }
+
+    /// Whether content is there. A file in which it is not is remembered.
+    pub fn has(&mut self, digest: Digest, at: At, size: u64) -> Result<bool, Error> {
+        let fault = self.fault(digest, at, size)?;
+        let is_there = fault.is_none();
+        self.faults.extend(fault.map(|fault| (fault.path, fault.why)));
+        Ok(is_there)
+    }
+
+    /// The files in which something was not there.
+    pub fn into_faults(self) -> impl Iterator<Item = Fault> {
+        self.faults.into_iter().map(|(path, why)| Fault { path, why })
+    }
+
+    /// What is wrong with content, if something is.
+    pub fn fault(&mut self, digest: Digest, at: At, size: u64) -> Result<Option<Fault>, Error> {
+        let (path, why) = match at {
+            At::Pack { pack, offset } => (self.dir.at(&pack_name(pack)).to_string(), self.part(pack, offset, size, digest)?),
+            At::Blob => (format!("{}/{digest}", self.dir.at(BLOBS)), self.blob(digest, size)?),
+        };
+        Ok(why.map(|why| Fault { path, why }))
+    }
+
+    fn part(&mut self, pack: u64, offset: u64, size: u64, digest: Digest) -> Result<Option<String>, Error> {
+        let name = pack_name(pack);
+        let at = self.dir.at(&name);
+        let length = match self.packs.get(&pack) {
+            Some(length) => *length,
+            None => *self.packs.entry(pack).or_insert(at.stat().at("look at", at)?.map(|stat| stat.size)),
+        };
+        let Some(length) = length else { return Ok(missing()) };
+        if offset.checked_add(size).is_none_or(|end| end > length) {
+            return Ok(cut_off());
+        }
+        if !self.reads {
+            return Ok(None);
+        }
+        if size > PACKED {
+            return Ok(other());
+        }
+        if self.open.as_ref().is_none_or(|(open, _)| *open != pack) {
+            self.open = match at.open_file() {
+                Ok(file) => Some((pack, file)),
+                Err(error) => return Ok(unread(&error)),
+            };
+        }
+        let Some((_, file)) = &self.open else { return Ok(missing()) };
+        let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
+        Ok(match file.read_exact_at(&mut bytes, offset) {
+            Ok(()) if Digest::of(&bytes) == digest => None,
+            Ok(()) => other(),
+            Err(error) => unread(&error),
+        })
+    }
+
+    fn blob(&self, digest: Digest, size: u64) -> Result<Option<String>, Error> {
+        let name = [BLOBS, b"/", digest.to_string().as_bytes()].concat();
+        let file = match self.dir.open_file_below(&name) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(missing()),
+            Err(error) => return Ok(unread(&error)),
+        };
+        if stat_of(&file).at("look at", format!("{}/{digest}", self.dir.at(BLOBS)))?.size != size {
+            return Ok(cut_off());
+        }
+        if !self.reads {
+            return Ok(None);
+        }
+        Ok(match Digest::of_file(&file, size) {
+            Ok(found) if found == digest => None,
+            Ok(_) => other(),
+            Err(error) => unread(&error),
+        })
+    }
+}
+
+fn missing() -> Option<String> {
+    Some("it is missing".into())
+}
+
+fn cut_off() -> Option<String> {
+    Some("it is cut off".into())
+}
+
+fn other() -> Option<String> {
+    Some("its content is not what was put there".into())
+}
+
+fn unread(error: &io::Error) -> Option<String> {
+    Some(format!("it cannot be read: {}", reason(error)))
+}
