@@ -468,7 +468,7 @@ fn so_does_what_a_run_did_to_it() {
     layered.start.assert_same(&world.manifest(), "rolled back");
 }
 
-/// Every 17th step; each with `RECANT_STEP=1`.
+/// Every 29th step; each with `RECANT_STEP=1`.
 #[cfg(feature = "crash-points")]
 #[test]
 fn killed_at_its_steps_it_is_as_before_or_as_after() {
@@ -482,7 +482,7 @@ fn killed_at_its_steps_it_is_as_before_or_as_after() {
         manifest
     };
     let after = timeless(world.manifest());
-    let by = std::env::var("RECANT_STEP").ok().and_then(|by| by.parse().ok()).unwrap_or(17);
+    let by = std::env::var("RECANT_STEP").ok().and_then(|by| by.parse().ok()).unwrap_or(29);
     for verb in ["commit", "rollback"] {
         let (mut steps, mut n) = (0, 1);
         loop {
