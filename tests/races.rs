@@ -429,6 +429,23 @@ fn what_is_written_to_content_that_is_taken_back_at_once_is_named_and_kept() {
     }
 }
 
+#[test]
+fn a_dry_run_beside_a_recant_that_is_at_work_calls_nothing_interrupted() {
+    let scene = Scene::of("commit", Store::OneFileSystem);
+    let world = &scene.world;
+    let (steps, _) = scene.whole("commit");
+    let (said, recant) = (world.root().join("said"), env!("CARGO_BIN_EXE_recant"));
+    let order = format!(
+        "run:{}:env -u RECANT_STEPS {recant} commit {} --dry-run > {2} 2>&1 || echo $? >> {2}",
+        steps.len() / 2,
+        scene.id,
+        said.display()
+    );
+    world.call(["commit", &scene.id]).env("RECANT_STEPS", order).run().ok();
+    let said = std::fs::read_to_string(said).expect("what it said");
+    assert!(said.ends_with("\n6\n") && !said.contains("interrupted"), "{said}");
+}
+
 /// The manifest tells of what planning saw: a rollback would take off what it does not know of.
 #[test]
 fn extended_attributes_that_are_set_between_look_and_act_are_a_conflict() {

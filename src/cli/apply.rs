@@ -357,10 +357,12 @@ fn set_aside(call: &Call, session: &Locked, aside: &mut Aside, conflicts: &[Conf
 fn to_look_at<'c>(call: &'c Call, key: &str) -> Result<(&'c Store, Locked), Problem> {
     let store = call.store_with(key)?;
     let id = call.find(store, Some(key))?;
-    if let Some(what) = recover::would(store, &id) {
+    // A recant that is at work holds it: its journal tells of no interruption.
+    let locked = store.lock_session(&call.fs, &id);
+    if let (false, Some(what)) = (matches!(&locked, Err(error) if error.kind() == Kind::Busy), recover::would(store, &id)) {
         call.out.warn(format_args!("session {id}: {what}"));
     }
-    let mut locked = store.lock_session(&call.fs, &id)?;
+    let mut locked = locked?;
     if locked.header.uncollected {
         collect::collect(call, store, &mut locked)?;
     }
