@@ -1,10 +1,11 @@
 //! What the engine is asked to do: moves, each with what is expected on the tree and what is wanted there.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::held::Held;
-use super::raise::Raised;
 use crate::checkpoint::limits::Limits;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -66,6 +67,10 @@ pub enum OnConflict {
     /// What is found takes the place of what was expected: kept as the `before` by a commit, under `displaced/` by the others.
     Keep,
 }
+
+/// What was copied up from below an overlay, by path: its fingerprint before, and since. A job that is planned once more takes the one for
+/// the other.
+pub type Raised = HashMap<AbsPath, (Fingerprint, Fingerprint)>;
 
 /// How content is to move, by what the kernel has refused so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -131,6 +136,32 @@ pub trait Moves {
 
     /// What is known once all were given.
     fn rest(self: Box<Self>) -> Result<Rest, Error>;
+}
+
+impl Job {
+    /// The same after some of what it touches was raised: what was recorded of that is as it is now.
+    pub(super) fn knowing(self, raised: &Raised) -> Self {
+        struct Knowing(Box<dyn Moves>, Raised);
+        impl Moves for Knowing {
+            fn next(&mut self) -> Result<Option<Move>, Error> {
+                let Some(mut wanted) = self.0.next()? else { return Ok(None) };
+                if let (Some(print), Some((before, now))) = (&mut wanted.from_print, self.1.get(&wanted.path))
+                    && (print.identity, print.ctime) == (before.identity, before.ctime)
+                {
+                    *print = *now;
+                }
+                Ok(Some(wanted))
+            }
+
+            fn rest(self: Box<Self>) -> Result<Rest, Error> {
+                self.0.rest()
+            }
+        }
+        if raised.is_empty() {
+            return self;
+        }
+        Self { moves: Box::new(Knowing(self.moves, raised.clone())), ..self }
+    }
 }
 
 /// What belongs to a job beside its moves.

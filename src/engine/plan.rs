@@ -5,7 +5,6 @@ use super::draft::Draft;
 use super::job::{Job, Roads};
 use super::journal::Journal;
 use super::look::look_at_all;
-use super::raise;
 use super::reach::Reach;
 use super::report::{Report, Row};
 use super::{Error, Progress};
@@ -28,7 +27,7 @@ impl Plan {
     /// Errors: every conflict ([`Error::Conflicts`]), everything that could not be done ([`Error::Refused`]), all content that
     /// is not what it was ([`Error::Damaged`]); in the reverse order of these where there are several kinds.
     pub fn look(session: &Session, job: Job, roads: &Roads, progress: &dyn Progress) -> Result<Self, Error> {
-        let mut job = raise::known(job, &roads.raised);
+        let mut job = job.knowing(&roads.raised);
         let mut draft = Draft::new(session, job.verb, job.sides.clone(), roads)?;
         let mut reach = Reach::new(&session.dir)?;
         look_at_all(session, &mut job, &mut reach, progress, &mut |looked| {

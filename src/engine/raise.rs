@@ -1,12 +1,12 @@
 //! Raise: on overlayfs an object of a lower layer becomes another one, with another inode number or time of birth, as soon as it is renamed
 //! or gets other metadata. What an operation touches is made that other one before anything rests on which object it is
-//! (docs/ARCHITECTURE.md, D17).
+//! (docs/ARCHITECTURE.md, Prepare).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::Error;
 use super::item::Opened;
-use super::job::{Job, Move, Moves, Rest};
+use super::job::Raised;
 use super::plan::Plan;
 use super::reach::Named;
 use super::step::Act;
@@ -16,9 +16,6 @@ use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 use crate::tree::look;
 use crate::tree::state::{Fingerprint, Identity};
-
-/// What was raised, by path: what its fingerprint was before, and is now. A plan that is made once more takes the one for the other.
-pub type Raised = HashMap<AbsPath, (Fingerprint, Fingerprint)>;
 
 impl Plan {
     /// Raises what goes, what gets other metadata, and the folders whose times are set. Their content, metadata and names stay as they
@@ -71,30 +68,6 @@ impl Plan {
 }
 
 const OVERLAY: &str = "overlay";
-
-/// The job planned once more, after some of what it touches was raised: what was recorded of that is as it is now.
-pub(super) fn known(job: Job, raised: &Raised) -> Job {
-    struct Known(Box<dyn Moves>, Raised);
-    impl Moves for Known {
-        fn next(&mut self) -> Result<Option<Move>, Error> {
-            let Some(mut wanted) = self.0.next()? else { return Ok(None) };
-            if let (Some(print), Some((before, now))) = (&mut wanted.from_print, self.1.get(&wanted.path))
-                && (print.identity, print.ctime) == (before.identity, before.ctime)
-            {
-                *print = *now;
-            }
-            Ok(Some(wanted))
-        }
-
-        fn rest(self: Box<Self>) -> Result<Rest, Error> {
-            self.0.rest()
-        }
-    }
-    if raised.is_empty() {
-        return job;
-    }
-    Job { moves: Box::new(Known(job.moves, raised.clone())), ..job }
-}
 
 /// Sets the time that an object has, which has overlayfs copy it up; its fingerprint, where it is what planning saw.
 fn raise(fs: &Fs, named: &Named<'_>, planned: Identity) -> std::io::Result<Option<Fingerprint>> {
