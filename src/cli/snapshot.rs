@@ -426,7 +426,8 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
         rules.presets.iter().for_each(|preset| row("  preset", preset));
         rules.exclude.iter().for_each(|glob| row("  exclude", &shown(glob)));
         for file in &rules.files {
-            row("  file", &format!("{}/{}", file.folder.to_string().trim_end_matches('/'), file.name));
+            let folder = crate::snapshot::whole(&head.folder, &file.folder).unwrap_or_else(|_| file.folder.clone());
+            row("  file", &format!("{folder}/{}", file.name));
         }
     }
     unread.iter().for_each(|Left { path, why }| row("not in it", &format!("{path}: {why}")));

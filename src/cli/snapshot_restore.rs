@@ -168,7 +168,7 @@ fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], co
     if args.keep_new {
         compared.keep_new();
     }
-    compared.keep_folders();
+    compared.keep_folders(&series.folder);
     compared.part_from_other_names();
     compared.only_times_that_change();
     let me = rustix::process::geteuid();
