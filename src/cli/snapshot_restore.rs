@@ -190,7 +190,14 @@ fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Problem> {
 }
 
 fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> {
-    compared.left.iter().map(|(path, why)| Ok(Left { path: whole(&series.folder, path)?, why: why.clone() })).collect()
+    let row = |(path, why): &(AbsPath, String)| {
+        let path = whole(&series.folder, path)?;
+        // Whose owner has closed it, or a command of his: no force opens it.
+        let is_closed = why.starts_with("it cannot be") && why.ends_with("permission denied");
+        let remedy = if is_closed { format!(" (chmod u+rX {path} first, or restore as root)") } else { String::new() };
+        Ok(Left { path, why: format!("{why}{remedy}") })
+    };
+    compared.left.iter().map(row).collect()
 }
 
 /// On a terminal what goes is listed and asked for.
@@ -219,7 +226,8 @@ fn say(call: &Call, args: &SnapshotRestore, series: &Series, n: u64, session: Op
     left.iter().for_each(|Left { path, why }| out.line(format_args!("{:<9} {path}: {why}", "left")));
     let (count, left) = (text::count(rows.len() as u64, "path"), left.len());
     if rows.is_empty() {
-        out.note(format_args!("{folder}: it is as snapshot {n} has it; {left} left"));
+        let but = if left > 0 { "but for what is left " } else { "" };
+        out.note(format_args!("{folder}: {but}it is as snapshot {n} has it; {left} left"));
         return;
     }
     let would = if dry_run { "would be " } else { "" };
