@@ -1,5 +1,7 @@
 //! `snapshot restore`: a session of what differs, committed by the engine like any other.
 
+use std::io;
+
 use serde::Serialize;
 
 use super::apply::Restoring;
@@ -12,7 +14,7 @@ use super::snapshot_diff::known;
 use super::{Call, Ended, apply, text};
 use crate::engine::report::Report;
 use crate::error::Kind;
-use crate::fs::path::AbsPath;
+use crate::fs::path::{AbsPath, Shown};
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::prune::drop_checkpoint;
@@ -45,6 +47,7 @@ struct Row {
 /// Makes a folder as it was.
 pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let (store, series) = series(call, args.dir.as_deref())?;
+    refuse_elsewhere(&series.folder)?;
     let _lock = if args.dry_run {
         None
     } else {
@@ -98,6 +101,32 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     report.notes.iter().for_each(|note| call.out.warn(note));
     say(call, args, &series, n, Some(&id), &rows, &left);
     Ok(ended(&left))
+}
+
+/// What is reached by a link now is not the folder that the snapshots are of; and one that has no folder above it has no place.
+fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Problem> {
+    use std::os::unix::ffi::OsStrExt;
+    let refused = |why: String, remedy: String| Err(Problem::refused(format!("{folder}: {why}")).path(folder).remedy(remedy));
+    let link = |link: &AbsPath| {
+        let to = link.as_path().read_link().unwrap_or_default();
+        let to = Shown(to.as_os_str().as_bytes());
+        let is = if link == folder { "it".to_owned() } else { link.to_string() };
+        let why = format!("{is} is a link to {to} now; the snapshots are of what was there before");
+        refused(why, format!("mv {link} {link}.link, then restore; what the link leads to has snapshots of its own: --dir {to}"))
+    };
+    let above = std::iter::successors(folder.parent(), AbsPath::parent).filter(|above| above.depth() > 0);
+    for path in std::iter::once(folder.clone()).chain(above).collect::<Vec<_>>().iter().rev() {
+        match path.as_path().symlink_metadata() {
+            Ok(found) if found.is_symlink() => return link(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && path != folder => {
+                let remedy =
+                    format!("mount what it lies on, or make it: mkdir -p {}", folder.parent().unwrap_or_else(|| path.clone()));
+                return refused(format!("the folder above it is not there: {path}"), remedy);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn command(series: &Series, n: u64) -> String {
