@@ -296,11 +296,7 @@ pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
     if args.all {
         return list_folders(call);
     }
-    let folder = folder(args.of.named())?;
-    let series = match call.store()? {
-        Some(store) => Series::open(store, &folder)?,
-        None => None,
-    };
+    let (folder, series) = found(call, args.of.named())?;
     let (summaries, broken) = series.as_ref().map_or(Ok(Default::default()), Series::looked_over)?;
     let rows: Vec<Row<'_>> = summaries.iter().rev().map(Row::new).collect();
     if call.out.is_text() {
@@ -426,7 +422,8 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
         rules.presets.iter().for_each(|preset| row("  preset", preset));
         rules.exclude.iter().for_each(|glob| row("  exclude", &shown(glob)));
         for file in &rules.files {
-            row("  file", &format!("{}/{}", file.folder.to_string().trim_end_matches('/'), file.name));
+            let folder = crate::snapshot::whole(&head.folder, &file.folder).unwrap_or_else(|_| file.folder.clone());
+            row("  file", &format!("{folder}/{}", file.name));
         }
     }
     unread.iter().for_each(|Left { path, why }| row("not in it", &format!("{path}: {why}")));
@@ -448,10 +445,30 @@ pub fn home() -> Option<AbsPath> {
 
 /// The series of a folder that has to have one.
 pub fn series<'c>(call: &'c Call, dir: Option<&Path>) -> Result<(&'c Store, Series), Problem> {
-    let folder = folder(dir)?;
+    let (folder, series) = found(call, dir)?;
     let none = || Error::None { folder: folder.to_string() };
-    let store = call.store()?.ok_or_else(none)?;
-    Ok((store, Series::open(store, &folder)?.ok_or_else(none)?))
+    Ok((call.store()?.ok_or_else(none)?, series.ok_or_else(none)?))
+}
+
+/// A folder, and its series if it has one: by its real path, else by the path that was named, where a folder was that is a link now.
+fn found(call: &Call, dir: Option<&Path>) -> Result<(AbsPath, Option<Series>), Problem> {
+    let real = folder(dir);
+    if let Some(store) = call.store()? {
+        let named = dir.map(as_named).transpose()?.unwrap_or_default();
+        for folder in real.as_ref().into_iter().chain(&named) {
+            if let Some(series) = Series::open(store, folder)? {
+                return Ok((folder.clone(), Some(series)));
+            }
+        }
+    }
+    Ok((real?, None))
+}
+
+/// A path with its last component as it stands, and with all of them so.
+fn as_named(path: &Path) -> Result<Vec<AbsPath>, Problem> {
+    let plain: PathBuf = whole(path)?.components().collect();
+    let above = plain.parent().zip(plain.file_name()).and_then(|(above, name)| absolute(above).ok()?.join(name.as_bytes()).ok());
+    Ok(above.into_iter().chain(AbsPath::parse(plain.as_os_str().as_bytes()).ok()).collect())
 }
 
 /// Paths that were named, as paths of a snapshot of `folder`. What lies in it is taken as it stands: it is the snapshot that tells what

@@ -109,7 +109,7 @@ fn print(
         }
         return Ok(Ended::Done);
     }
-    let mut kept = Kept::of(&series.dir);
+    let mut kept = Kept::of(&series.dir, &series.folder);
     if !call.out.is_text() {
         let mut rows = Vec::with_capacity(listed.len());
         for (change, difference) in &listed {
@@ -166,21 +166,30 @@ fn view<'c>(series: &Series, kept: &mut Kept<'_>, change: &'c Change, difference
         .into_iter()
         .all(|o| !matches!(o, Some(State { what: What::File { .. }, .. })) || is_small(o));
     let read = fits && !difference.is_metadata();
-    let old =
-        if read && is_small(&difference.then) { Some(content(kept, difference, &difference.then, difference.at)?) } else { None };
+    let old = if read && is_small(&difference.then) {
+        Some(content(series, kept, difference, &difference.then, difference.at)?)
+    } else {
+        None
+    };
     let new = match (read && is_small(&difference.now), difference.print) {
         (false, _) => None,
-        (true, None) => Some(content(kept, difference, &difference.now, difference.now_at)?),
+        (true, None) => Some(content(series, kept, difference, &difference.now, difference.now_at)?),
         (true, Some(_)) => Some(on_tree(series, difference)?),
     };
     Ok(View::between(change, old, new, fits))
 }
 
-fn content(kept: &mut Kept<'_>, difference: &Difference, state: &Object, at: Option<At>) -> Result<Vec<u8>, Problem> {
+fn content(
+    series: &Series,
+    kept: &mut Kept<'_>,
+    difference: &Difference,
+    state: &Object,
+    at: Option<At>,
+) -> Result<Vec<u8>, Problem> {
     let entry = Entry { path: difference.path.clone(), state: state.clone(), at, link: None, unread: None };
     Ok(match kept.content(&entry)? {
         Content::Small(bytes) => bytes,
-        Content::Large(file) => all(&file, &difference.path)?,
+        Content::Large(file) => all(&file, &whole(&series.folder, &difference.path)?)?,
     })
 }
 

@@ -1,5 +1,7 @@
 //! `snapshot restore`: a session of what differs, committed by the engine like any other.
 
+use std::io;
+
 use serde::Serialize;
 
 use super::apply::Restoring;
@@ -12,7 +14,7 @@ use super::snapshot_diff::known;
 use super::{Call, Ended, apply, text};
 use crate::engine::report::Report;
 use crate::error::Kind;
-use crate::fs::path::AbsPath;
+use crate::fs::path::{AbsPath, Shown};
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::prune::drop_checkpoint;
@@ -45,6 +47,7 @@ struct Row {
 /// Makes a folder as it was.
 pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let (store, series) = series(call, args.dir.as_deref())?;
+    refuse_elsewhere(&series.folder)?;
     let _lock = if args.dry_run {
         None
     } else {
@@ -98,6 +101,32 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     report.notes.iter().for_each(|note| call.out.warn(note));
     say(call, args, &series, n, Some(&id), &rows, &left);
     Ok(ended(&left))
+}
+
+/// What is reached by a link now is not the folder that the snapshots are of; and one that has no folder above it has no place.
+fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Problem> {
+    use std::os::unix::ffi::OsStrExt;
+    let refused = |why: String, remedy: String| Err(Problem::refused(format!("{folder}: {why}")).path(folder).remedy(remedy));
+    let link = |link: &AbsPath| {
+        let to = link.as_path().read_link().unwrap_or_default();
+        let to = Shown(to.as_os_str().as_bytes());
+        let is = if link == folder { "it".to_owned() } else { link.to_string() };
+        let why = format!("{is} is a link to {to} now; the snapshots are of what was there before");
+        refused(why, format!("mv {link} {link}.link, then restore; what the link leads to has snapshots of its own: --dir {to}"))
+    };
+    let above = std::iter::successors(folder.parent(), AbsPath::parent).filter(|above| above.depth() > 0);
+    for path in std::iter::once(folder.clone()).chain(above).collect::<Vec<_>>().iter().rev() {
+        match path.as_path().symlink_metadata() {
+            Ok(found) if found.is_symlink() => return link(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && path != folder => {
+                let remedy =
+                    format!("mount what it lies on, or make it: mkdir -p {}", folder.parent().unwrap_or_else(|| path.clone()));
+                return refused(format!("the folder above it is not there: {path}"), remedy);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn command(series: &Series, n: u64) -> String {
@@ -168,7 +197,7 @@ fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], co
     if args.keep_new {
         compared.keep_new();
     }
-    compared.keep_folders();
+    compared.keep_folders(&series.folder);
     compared.part_from_other_names();
     compared.only_times_that_change();
     let me = rustix::process::geteuid();
@@ -190,7 +219,14 @@ fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Problem> {
 }
 
 fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> {
-    compared.left.iter().map(|(path, why)| Ok(Left { path: whole(&series.folder, path)?, why: why.clone() })).collect()
+    let row = |(path, why): &(AbsPath, String)| {
+        let path = whole(&series.folder, path)?;
+        // Whose owner has closed it, or a command of his: no force opens it.
+        let is_closed = why.starts_with("it cannot be") && why.ends_with("permission denied");
+        let remedy = if is_closed { format!(" (chmod u+rX {path} first, or restore as root)") } else { String::new() };
+        Ok(Left { path, why: format!("{why}{remedy}") })
+    };
+    compared.left.iter().map(row).collect()
 }
 
 /// On a terminal what goes is listed and asked for.
@@ -219,7 +255,8 @@ fn say(call: &Call, args: &SnapshotRestore, series: &Series, n: u64, session: Op
     left.iter().for_each(|Left { path, why }| out.line(format_args!("{:<9} {path}: {why}", "left")));
     let (count, left) = (text::count(rows.len() as u64, "path"), left.len());
     if rows.is_empty() {
-        out.note(format_args!("{folder}: it is as snapshot {n} has it; {left} left"));
+        let but = if left > 0 { "but for what is left " } else { "" };
+        out.note(format_args!("{folder}: {but}it is as snapshot {n} has it; {left} left"));
         return;
     }
     let would = if dry_run { "would be " } else { "" };

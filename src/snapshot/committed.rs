@@ -48,7 +48,7 @@ pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Err
             fs,
             blobs: &blobs,
             objects: &objects,
-            from: Snapshots::of(&series.dir),
+            from: Snapshots::of(&series.dir, &series.folder),
             names: &mut names,
             firsts: HashMap::new(),
         };

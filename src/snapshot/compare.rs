@@ -117,7 +117,7 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
         next_known: known.as_mut().and_then(Iterator::next),
         known: known.as_mut().map(|known| known as &mut dyn Iterator<Item = Known>),
         terms,
-        content: terms.whole.then(|| Kept::of(&series.dir)),
+        content: terms.whole.then(|| Kept::of(&series.dir, &series.folder)),
         done: Compared { found: vec![false; terms.paths.len()], ..Compared::default() },
         unread: None,
         equal: BTreeMap::new(),

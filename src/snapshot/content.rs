@@ -14,10 +14,10 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::Error;
 use super::manifest::{At, Entry};
 pub use super::sound::{BLOBS, PACKED, pack_name};
 use super::sound::{Fault, Sound};
+use super::{Error, whole};
 use crate::error::At as _;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Stat, stat_of};
@@ -337,13 +337,23 @@ fn zeros(hasher: &mut Hasher, mut count: u64) {
 /// Content on its way out of snapshots.
 pub struct Kept<'a> {
     dir: &'a Dir,
+    folder: &'a AbsPath,
     pack: Option<(u64, File, u64)>,
 }
 
 impl<'a> Kept<'a> {
-    /// Of the series in `dir`.
-    pub fn of(dir: &'a Dir) -> Self {
-        Self { dir, pack: None }
+    /// Of the series of `folder` in `dir`.
+    pub fn of(dir: &'a Dir, folder: &'a AbsPath) -> Self {
+        Self { dir, folder, pack: None }
+    }
+
+    /// A path of a snapshot as messages name it.
+    fn shown(&self, path: &AbsPath) -> String {
+        whole(self.folder, path).as_ref().unwrap_or(path).to_string()
+    }
+
+    fn other_content(&self, path: &AbsPath) -> String {
+        format!("the content of {} is not what was put there", self.shown(path))
     }
 
     /// The bytes of a file that lie in a pack, compared with their digest; a large one is given open, unread.
@@ -353,9 +363,9 @@ impl<'a> Kept<'a> {
             Content::Small(bytes) if entry.digest() != Some(Digest::of(bytes)) => {
                 let pack = match entry.at {
                     Some(At::Pack { pack, .. }) => self.dir.at(&pack_name(pack)).to_string(),
-                    _ => entry.path.to_string(),
+                    _ => self.shown(&entry.path),
                 };
-                Err(Error::Damaged { path: pack, why: other_content(entry) })
+                Err(Error::Damaged { path: pack, why: self.other_content(&entry.path) })
             }
             _ => Ok(content),
         }
@@ -365,11 +375,11 @@ impl<'a> Kept<'a> {
     pub fn uncompared(&mut self, entry: &Entry) -> Result<Content, Error> {
         let damaged = |path: String, why: &str| Error::Damaged { path, why: why.into() };
         let (size, Some(digest)) = (entry.size(), entry.digest()) else {
-            return Err(damaged(entry.path.to_string(), "its digest is missing"));
+            return Err(damaged(self.shown(&entry.path), "its digest is missing"));
         };
         match entry.at {
             None if size == 0 => Ok(Content::Small(Vec::new())),
-            None => Err(damaged(entry.path.to_string(), "it is not said where its content lies")),
+            None => Err(damaged(self.shown(&entry.path), "it is not said where its content lies")),
             Some(At::Pack { pack, offset }) => {
                 let name = pack_name(pack);
                 let at = self.dir.at(&name);
@@ -382,7 +392,7 @@ impl<'a> Kept<'a> {
                     read => read.at("read", at)?,
                 }
                 if bytes.len() as u64 != size {
-                    return Err(damaged(at.to_string(), &other_content(entry)));
+                    return Err(damaged(at.to_string(), &self.other_content(&entry.path)));
                 }
                 Ok(Content::Small(bytes))
             }
@@ -402,11 +412,11 @@ impl<'a> Kept<'a> {
     /// Reads content, and compares it with its digest.
     pub fn verify(&mut self, entry: &Entry) -> Result<(), Error> {
         let Content::Large(file) = self.content(entry)? else { return Ok(()) };
-        let digest = Digest::of_file(&file, entry.size()).at("read the content of", &entry.path)?;
+        let digest = Digest::of_file(&file, entry.size()).at("read the content of", self.shown(&entry.path))?;
         if entry.digest() == Some(digest) {
             return Ok(());
         }
-        Err(Error::Damaged { path: self.dir.at(BLOBS).to_string(), why: other_content(entry) })
+        Err(Error::Damaged { path: self.dir.at(BLOBS).to_string(), why: self.other_content(&entry.path) })
     }
 
     /// Whether content is there in its length; it is not read.
@@ -416,7 +426,7 @@ impl<'a> Kept<'a> {
             None => Ok(()),
             Some(At::Pack { pack, offset }) => self.check_packed(&entry.path, pack, offset, size),
             Some(At::Blob) => match self.uncompared(entry)? {
-                Content::Large(file) if stat_of(&file).at("look at", &entry.path)?.size != size => {
+                Content::Large(file) if stat_of(&file).at("look at", self.shown(&entry.path))?.size != size => {
                     Err(self.cut_off("a blob", &entry.path))
                 }
                 _ => Ok(()),
@@ -434,7 +444,7 @@ impl<'a> Kept<'a> {
 
     fn cut_off(&self, what: &str, path: &AbsPath) -> Error {
         let shown = self.dir.path().join(what).display().to_string();
-        Error::Damaged { path: shown, why: format!("the content of {path} is cut off") }
+        Error::Damaged { path: shown, why: format!("the content of {} is cut off", self.shown(path)) }
     }
 
     fn pack(&mut self, n: u64) -> Result<&File, Error> {
@@ -455,10 +465,6 @@ impl<'a> Kept<'a> {
             .map(|(_, file, _)| file)
             .ok_or_else(|| Error::Damaged { path: self.dir.path().display().to_string(), why: "a pack is missing".into() })
     }
-}
-
-fn other_content(entry: &Entry) -> String {
-    format!("the content of {} is not what was put there", entry.path)
 }
 
 /// A file's content.

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Error;
 use super::compare::{Compared, Difference};
 use super::manifest::Merged;
 use super::series::Series;
+use super::{Error, whole};
 use crate::fs::dir::Dev;
 use crate::fs::path::AbsPath;
 use crate::tree::state::{Likeness, State};
@@ -121,13 +121,14 @@ impl Compared {
     }
 
     /// A folder that is to go, but holds what stays, stays.
-    pub fn keep_folders(&mut self) {
+    pub fn keep_folders(&mut self, folder: &AbsPath) {
         let (kept, left) = (&mut self.kept, &mut self.left);
         kept.sort();
         self.differences.retain(|d| {
             let held = if d.leaves_folder() { first_in(&d.path, kept, |(path, _)| path) } else { None };
             if let Some((path, why)) = held {
-                left.push((d.path.clone(), format!("the folder stays, as {path} in it does: {why}")));
+                let path = whole(folder, path).unwrap_or_else(|_| path.clone());
+                left.push((d.path.clone(), format!("the folder stays, as {path} does: {why}")));
             }
             held.is_none()
         });

@@ -51,7 +51,7 @@ pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked)
 /// and is not held. [`unheld`] makes the job of it.
 pub fn fill_to_ask(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<(), Error> {
     let Filling { changes, wanted } = Filling::of(series, compared)?;
-    let mut kept = Kept::of(&series.dir);
+    let mut kept = Kept::of(&series.dir, &series.folder);
     wanted.iter().try_for_each(|wanted| kept.verify(&entry_of(wanted.difference)))?;
     let header = header_of(&changes, 0, session);
     session.rewrite_later(fs, &changes, header.lines)?;
@@ -166,7 +166,13 @@ impl Held {
         let next = AtomicUsize::new(0);
         // What one of them meets ends both.
         let leave_the_rest = || next.store(single.len(), Ordering::Relaxed);
-        let hand = || Holding { fs, kept: Kept::of(&series.dir), objects, firsts: HashMap::new(), held: Held::default() };
+        let hand = || Holding {
+            fs,
+            kept: Kept::of(&series.dir, &series.folder),
+            objects,
+            firsts: HashMap::new(),
+            held: Held::default(),
+        };
         let hold = |mut hand: Holding<'_>| {
             while let Some(rest) = single.get(next.fetch_add(BATCH, Ordering::Relaxed)..).filter(|rest| !rest.is_empty()) {
                 rest.iter().take(BATCH).try_for_each(|wanted| hand.hold(wanted)).inspect_err(|_| leave_the_rest())?;

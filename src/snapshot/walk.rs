@@ -158,7 +158,7 @@ impl<'a> Walk<'a> {
                 None => match &self.held_top {
                     Some(top) => {
                         let below = &frame.path.as_bytes()[1..];
-                        let dir = Arc::new(top.open_below(below).at("open the folder", &frame.path)?);
+                        let dir = Arc::new(top.open_below(below).at("open the folder", whole(&self.top, &frame.path)?)?);
                         frame.dir = Some(dir.clone());
                         dir
                     }

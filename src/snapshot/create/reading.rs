@@ -61,7 +61,7 @@ impl Taking<'_> {
             let writers = match content {
                 Some(Content { written: true, .. }) => Writers::Some,
                 Some(_) => Writers::Unknown,
-                None => writers(&file).at("ask for a lease on", &object.path)?,
+                None => writers(&file).at("ask for a lease on", whole(&self.series.folder, &object.path)?)?,
             };
             let written = writers == Writers::Some;
             let is_still = writers == Writers::None && !look::fingerprint(&before).racy;
@@ -77,7 +77,7 @@ impl Taking<'_> {
                 Ok((digest, at)) => (digest, at),
                 Err(error) => return self.failed(object, &error),
             };
-            let after = stat_of(&file).at("look at", &object.path)?;
+            let after = stat_of(&file).at("look at", whole(&self.series.folder, &object.path)?)?;
             if is_same(&before, &after) {
                 let what = What::File { size: after.size, digest };
                 let state = State { what, meta: Meta::of(&after, xattrs) };
