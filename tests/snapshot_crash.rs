@@ -164,6 +164,66 @@ fn kill_a_prune(gone: [u64; 2], stay: &[u64], scene: fn() -> Scene) {
 }
 
 #[test]
+fn all_snapshots_of_a_folder_are_dropped_or_none_is_when_that_is_killed() {
+    let words = |scene: &Scene| format!("snapshot prune {} --all", scene.world.tree().display());
+    for step in 1.. {
+        let mut scene = Scene::many();
+        let said = scene.with(&words(&scene), &format!("kill:{step}"));
+        let what = format!("killed before step {step}");
+        let numbers = scene.numbers();
+        assert!(numbers == [0, 1, 2, 3] || numbers.is_empty(), "{what}: {numbers:?}");
+        scene.all_whole(&what);
+        if numbers.is_empty() {
+            assert_eq!(scene.world.recant("snapshot create").ok().id(), "0", "{what}: the next one is of another series");
+            scene.states = BTreeMap::from([(0, scene.world.manifest())]);
+            scene.all_whole(&what);
+        }
+        if !scene.numbers().is_empty() {
+            scene.world.recant(&words(&scene)).ok();
+        }
+        // Whatever begins a session sweeps.
+        let id = scene.world.begin();
+        let snapshots = std::fs::read_dir(scene.world.store().join("snapshots")).expect("a folder").count();
+        assert_eq!((snapshots, scene.world.leftovers()), (0, Vec::new()), "{what}");
+        let of_sessions = std::fs::read_dir(scene.world.store().join("sessions")).expect("a folder");
+        let left: Vec<_> = of_sessions.map(|name| name.expect("a name").file_name()).filter(|name| *name != *id).collect();
+        assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{what}: {left:?}");
+        if said.status == 0 {
+            assert!(step > 10, "{what}");
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_create_that_waited_while_all_were_dropped_takes_none_where_nobody_looks() {
+    let scene = Scene::changed();
+    let drop_all = || scene.world.call(["snapshot", "prune", "--all", "--dir", "."]);
+    let log = scene.world.root().join("log");
+    drop_all().env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    let steps = std::fs::read_to_string(&log).expect("the log");
+    let takes_the_name =
+        1 + steps.lines().position(|line| line.contains("/snapshots/") && line.contains("rename")).expect("a rename");
+    scene.world.recant("snapshot create").ok();
+
+    let status = scene.world.root().join("status");
+    let create = {
+        let (recant, status) = (env!("CARGO_BIN_EXE_recant"), status.display());
+        format!("(if {recant} snapshot create >/dev/null\nthen echo 0 >{status}\nelse echo 1 >{status}\nfi) & sleep 0.5")
+    };
+    // It is killed before anything is swept: the folder is there still, under another name.
+    let steps = format!("run:{takes_the_name}:{create};kill:{}", takes_the_name + 2);
+    drop_all().env("RECANT_STEPS", steps).run().with(137);
+    let ended = (0..200).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::fs::read_to_string(&status).ok().filter(|text| !text.is_empty())
+    });
+    assert_eq!(ended.as_deref(), Some("1\n"), "it is refused");
+    assert!(scene.numbers().is_empty());
+    assert_eq!(scene.world.recant("snapshot create").ok().id(), "0");
+}
+
+#[test]
 fn a_restore_killed_before_any_step_is_all_done_or_not_begun() {
     kill_a_restore(1, || Scene::of(1));
 }

@@ -347,7 +347,7 @@ fn list_folders(call: &Call) -> Result<Ended, Problem> {
     };
     let mut rows = Vec::with_capacity(all.len());
     for series in all {
-        let (snapshots, bytes) = (series.numbers()?.len(), prune::used(&series)?);
+        let (snapshots, bytes) = (series.numbers()?.len(), prune::used(&series.dir)?);
         let there = series.folder.as_path().symlink_metadata().is_ok();
         rows.push(FolderRow { folder: series.folder, there, snapshots, bytes });
     }

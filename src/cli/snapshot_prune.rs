@@ -8,7 +8,9 @@ use super::{Call, Ended, snapshot, text};
 use crate::error::Kind;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
+use crate::snapshot::Error;
 use crate::snapshot::prune::{self, Conditions, Pruned, Which};
+use crate::snapshot::series::Series;
 
 /// `{"schema":1,"folder":…,"dry_run":…,"pruned":[n…],"bytes":n,"kept":…}`.
 #[derive(Serialize)]
@@ -22,6 +24,9 @@ struct Whole<'a> {
 
 /// Removes old snapshots.
 pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
+    if args.all {
+        return drop_all(call, args);
+    }
     let (_, series) = snapshot::series(call, args.of.named())?;
     let which = which(call, args);
     let pruned = if args.dry_run {
@@ -34,6 +39,33 @@ pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
     };
     say(call, &series.folder, args.dry_run, &pruned);
     Ok(if pruned.kept.is_some() { Ended::With(Kind::LeftOut) } else { Ended::Done })
+}
+
+/// Drops the whole series of a folder, whether it can be read or not.
+fn drop_all(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
+    if args.of.named().is_none() {
+        let problem = Problem::new(Kind::Usage, "--all drops every snapshot of a folder, which is to be named");
+        return Err(problem.remedy("recant snapshot prune DIR --all"));
+    }
+    let folder = snapshot::folder(args.of.named())?;
+    let none = || Error::None { folder: folder.to_string() };
+    let store = call.store()?.ok_or_else(none)?;
+    let series = Series::unread(store, &folder)?.ok_or_else(none)?;
+    let done = Pruned { gone: series.numbers()?, freed: prune::used(&series.dir)?, kept: None };
+    if !args.dry_run {
+        let (count, bytes) = (text::count(done.gone.len() as u64, "snapshot"), text::bytes(done.freed));
+        call.confirm(&format!("Drop all that there are of {folder}: {count}, {bytes}?"))?;
+        let lock = series.lock(&call.fs)?;
+        if series.numbers()? != done.gone {
+            let problem = Problem::refused(format!("{folder}: its snapshots are others than were asked about")).path(&folder);
+            return Err(problem.remedy("try again"));
+        }
+        series.remove(&call.fs, store, &lock)?;
+        drop(lock);
+        call.clear_away(store);
+    }
+    say(call, &folder, args.dry_run, &done);
+    Ok(Ended::Done)
 }
 
 fn which(call: &Call, args: &SnapshotPrune) -> Which {

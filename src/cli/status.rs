@@ -1,10 +1,11 @@
-//! `status`: how things stand, and what to do about it. Reads headers and names of journals only.
+//! `status`: how things stand, and what to do about it. Reads headers, heads of snapshots and names of journals only.
 
 use serde::Serialize;
 
 use super::awaited::{self, Waiting};
 use super::list::Damaged;
 use super::problem::Problem;
+use super::snapshot::Left;
 use super::{Call, Ended, Standing, cut_off, recover, text};
 use crate::error::Kind;
 use crate::fs::path::AbsPath;
@@ -12,12 +13,15 @@ use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::prune;
 use crate::session::store::Store;
+use crate::snapshot::prune::used;
+use crate::snapshot::series::{Broken, Series};
 
-/// `{"schema":1,"store":{…},"sessions":{…},"interrupted":[…],"damaged":[…],"prunable":{…}}`.
+/// `{"schema":1,"store":{…},"sessions":{…},"snapshots":{…},"interrupted":[…],"damaged":[…],"prunable":{…}}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     store: StoreRow<'a>,
     sessions: Counts,
+    snapshots: &'a Snapshots,
     interrupted: &'a [Id],
     unconfirmed: &'a [Waiting],
     damaged: &'a [Damaged<'a>],
@@ -28,7 +32,7 @@ struct Whole<'a> {
 struct StoreRow<'a> {
     path: &'a AbsPath,
     exists: bool,
-    /// Bytes of content that the sessions hold and keep.
+    /// Bytes of content that the sessions hold and keep, and of the snapshots.
     bytes: u64,
     warn_bytes: u64,
     too_large: bool,
@@ -43,6 +47,17 @@ struct Counts {
     partial: usize,
     rolled_back: usize,
     discarded: usize,
+}
+
+/// Snapshots of all folders.
+#[derive(Default, Serialize)]
+struct Snapshots {
+    folders: usize,
+    /// So many of these are not there now.
+    folders_gone: usize,
+    snapshots: usize,
+    bytes: u64,
+    damaged: Vec<Left>,
 }
 
 /// What prunes would free.
@@ -84,11 +99,13 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     }
     let (unconfirmed, unreadable) = store.map_or(Ok(Default::default()), awaited::waiting)?;
     let prunable = store.map_or(Ok(Prunable::default()), |store| prunable(store, &headers))?;
-    let bytes = headers.iter().map(|header| header.sizes.all()).sum();
+    let snapshots = store.map_or(Ok(Snapshots::default()), snapshots)?;
+    let bytes = snapshots.bytes + headers.iter().map(|header| header.sizes.all()).sum::<u64>();
     let warn_bytes = call.config.warn_size.value;
     let row = StoreRow { path: &path, exists: store.is_some(), bytes, warn_bytes, too_large: bytes > warn_bytes };
     if call.out.is_text() {
-        print(call, store, &row, &counts, &journaled, &unconfirmed, &prunable);
+        print(call, store, &row, (&counts, &snapshots), &journaled, &unconfirmed, &prunable);
+        snapshots.damaged.iter().for_each(|Left { path, why }| call.out.warn(format_args!("{path}: {why}")));
     }
     let mut damaged = Damaged::say_all(call, &broken);
     for (id, why) in &unreadable {
@@ -99,13 +116,38 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
         call.out.document(&Whole {
             store: row,
             sessions: counts,
+            snapshots: &snapshots,
             interrupted: &journaled,
             unconfirmed: &unconfirmed,
             damaged: &damaged,
             prunable,
         });
     }
-    Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
+    let whole = damaged.is_empty() && snapshots.damaged.is_empty();
+    Ok(if whole { Ended::Done } else { Ended::With(Kind::LeftOut) })
+}
+
+/// How much room the snapshots take, by names and stats; and which of them cannot be read, by their heads and tails.
+fn snapshots(store: &Store) -> Result<Snapshots, Problem> {
+    let (all, broken) = Series::all(store)?;
+    let mut sum = Snapshots { folders: all.len(), ..Snapshots::default() };
+    for series in &all {
+        let (found, broken) = series.summaries()?;
+        sum.snapshots += found.len() + broken.len();
+        sum.bytes += used(&series.dir)?;
+        sum.folders_gone += usize::from(series.folder.as_path().symlink_metadata().is_err());
+        let why = |broken: Broken| format!("of its snapshots, {} cannot be read: {}", broken.n, broken.why);
+        sum.damaged.extend(broken.into_iter().map(|broken| Left { path: series.folder.clone(), why: why(broken) }));
+    }
+    for name in broken {
+        let below = [b"snapshots/", name.as_bytes()].concat();
+        // What it is, if no folder, takes no room that counts.
+        sum.bytes += store.dir.open_below(&below).map_or(Ok(0), |dir| used(&dir))?;
+        let path = AbsPath::parse([store.path.as_bytes(), b"/", &*below].concat());
+        let why = "it cannot be told of which folder these snapshots are".into();
+        sum.damaged.push(Left { path: path.unwrap_or_else(|_| store.path.clone()), why });
+    }
+    Ok(sum)
 }
 
 /// A run of another boot counts as pending; one that was pruned meanwhile, or cannot be looked at, as its header has it.
@@ -134,7 +176,7 @@ fn print(
     call: &Call,
     opened: Option<&Store>,
     store: &StoreRow,
-    counts: &Counts,
+    (counts, snapshots): (&Counts, &Snapshots),
     journaled: &[Id],
     unconfirmed: &[Waiting],
     prunable: &Prunable,
@@ -152,6 +194,12 @@ fn print(
     ];
     let parts: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
     call.out.line(format_args!("sessions     {}", if parts.is_empty() { "none".into() } else { parts.join(", ") }));
+    if snapshots.folders > 0 {
+        let Snapshots { folders, folders_gone, snapshots, bytes, .. } = *snapshots;
+        let gone = if folders_gone > 0 { format!(", {folders_gone} not there now") } else { String::new() };
+        let (folders, bytes) = (text::count(folders as u64, "folder"), text::bytes(bytes));
+        call.out.line(format_args!("snapshots    {snapshots} of {folders}{gone} ({bytes})"));
+    }
     for id in journaled {
         let what = opened.and_then(|store| recover::would(store, id));
         call.out.line(format_args!("interrupted  {id}: {}", what.unwrap_or_default()));
@@ -176,6 +224,12 @@ fn print(
         if store.too_large {
             hint(prunable.pending, prunable.pending_bytes, "recant discard ID", "pending: what they hold is lost");
             hint(prunable.needed, prunable.needed_bytes, "recant checkpoint prune ID…", "ends their rollback");
+            if snapshots.snapshots > 0 {
+                let bytes = text::bytes(snapshots.bytes);
+                call.out.line(format_args!(
+                    "prunable     {bytes}: recant snapshot prune DIR (recant snapshot list --all tells of which folders)"
+                ));
+            }
         }
     }
 }

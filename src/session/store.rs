@@ -423,6 +423,16 @@ impl Store {
         Ok(fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?)
     }
 
+    /// Takes another folder of the store away, whatever is in it: its name, durably (I12). The caller holds its lock; the bytes are for
+    /// [`Store::sweep_removed`], once that is let go.
+    pub fn remove_folder(&self, fs: &Fs, at: Entry<'_>) -> Result<(), Error> {
+        let id = Id::new_now().at("draw a random number for", "the name of what goes")?;
+        let gone = [REMOVED, id.as_str().as_bytes()].concat();
+        fs.place(at, self.sessions.at(&gone)).at("remove", at)?;
+        // D2: content that goes is that of nothing that could come back.
+        Ok(fs.sync_dir(at.dir).at("sync", at.dir.path().display())?)
+    }
+
     fn take_name(&self, fs: &Fs, id: &Id) -> Result<Vec<u8>, Error> {
         let gone = [REMOVED, id.as_str().as_bytes()].concat();
         let at = self.sessions.at(id.as_str().as_bytes());

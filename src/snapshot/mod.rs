@@ -4,7 +4,7 @@
 //! `after`s are a snapshot's states. Reads the tree, never changes it: what a restore changes the engine changes, by a commit
 //! of that session. docs/ARCHITECTURE.md, Snapshots, has the whole. What always holds:
 //! - **N1** A snapshot is complete or absent: its manifest gets its name after all content that it names was synced.
-//! - **N2** A number is never given again: prune never takes the newest.
+//! - **N2** A number is never given again: prune never takes the newest, unless it takes the whole series.
 //! - **N3** Content that a manifest names is never written to again.
 //! - **N4** Prune takes names away first, durably, then content that no manifest names; one that cannot be read keeps all content.
 //! - **N5** The index is a hint, believed only where times and writers leave no doubt.

@@ -91,7 +91,7 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
         sets.push(old.iter().copied().filter(is_old).collect());
     }
     if let Some(max_size) = conditions.max_size {
-        sets.push(if used(series)? <= max_size { BTreeSet::new() } else { over(series, old, max_size)? });
+        sets.push(if used(&series.dir)? <= max_size { BTreeSet::new() } else { over(series, old, max_size)? });
     }
     let mut sets = sets.into_iter();
     let first = sets.next().unwrap_or_default();
@@ -124,11 +124,15 @@ fn over(series: &Series, old: &[u64], max_size: u64) -> Result<BTreeSet<u64>, Er
     Ok(gone)
 }
 
-/// Bytes on disk of a series.
-pub fn used(series: &Series) -> Result<u64, Error> {
+/// Bytes on disk of a series, by its folder.
+pub fn used(series: &Dir) -> Result<u64, Error> {
     let mut bytes = 0;
-    for dir in [series.dir.open_below(b""), series.dir.open_below(BLOBS)] {
-        let dir = dir.at("open", series.dir.path().display())?;
+    for path in [&b""[..], BLOBS] {
+        let dir = match series.open_below(path) {
+            // Of one that was half made, or is damaged.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            dir => dir.at("open", series.path().display())?,
+        };
         for name in dir.names().at("list", dir.path().display())? {
             bytes += dir.at(&name).stat().at("look at", dir.at(&name))?.map_or(0, |stat| stat.blocks * 512);
         }

@@ -67,21 +67,31 @@ pub fn key(folder: &AbsPath) -> String {
 impl Series {
     /// The series of `folder`; `None` where nothing was ever taken of it.
     pub fn open(store: &Store, folder: &AbsPath) -> Result<Option<Self>, Error> {
+        let Some(series) = Self::unread(store, folder)? else { return Ok(None) };
+        match folder_of(&series.dir)? {
+            None => Ok(None),
+            Some(found) if found == *folder => Ok(Some(series)),
+            Some(found) => Err(Error::Damaged {
+                path: series.dir.at(FOLDER).to_string(),
+                why: format!("it says that the snapshots are of {found}, not of {folder}"),
+            }),
+        }
+    }
+
+    /// What is there under the name of a series of `folder`, whatever it says of itself: to be taken away.
+    pub fn unread(store: &Store, folder: &AbsPath) -> Result<Option<Self>, Error> {
         let path = [SNAPSHOTS, b"/", key(folder).as_bytes()].concat();
         match store.dir.open_below(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            dir => {
-                let dir = dir.at("open the snapshots of", folder)?;
-                match folder_of(&dir)? {
-                    None => Ok(None),
-                    Some(found) if found == *folder => Ok(Some(Self { dir, folder: found })),
-                    Some(found) => Err(Error::Damaged {
-                        path: dir.at(FOLDER).to_string(),
-                        why: format!("it says that the snapshots are of {found}, not of {folder}"),
-                    }),
-                }
-            }
+            dir => Ok(Some(Self { dir: dir.at("open the snapshots of", folder)?, folder: folder.clone() })),
         }
+    }
+
+    /// Takes it away with all that is in it, durably: numbers begin at 0 again. What it leaves is for [`Store::sweep_removed`], once the
+    /// lock is let go.
+    pub fn remove(&self, fs: &Fs, store: &Store, _lock: &Locked) -> Result<(), Error> {
+        let all = store.dir.open_below(SNAPSHOTS).at("open", store.dir.at(SNAPSHOTS))?;
+        Ok(store.remove_folder(fs, all.at(key(&self.folder).as_bytes()))?)
     }
 
     /// The series of `folder`, made where it is missing.
@@ -113,11 +123,13 @@ impl Series {
         };
         let (mut found, mut broken) = (Vec::new(), Vec::new());
         for name in all.names().at("list", all.path().display())? {
-            let dir = all.at(&name).open_dir().at("open", all.at(&name))?;
-            match folder_of(&dir) {
-                Ok(Some(folder)) if key(&folder).as_bytes() == name => found.push(Self { dir, folder }),
+            let told = all.at(&name).open_dir().map(|dir| (folder_of(&dir), dir));
+            match told {
+                Ok((Ok(Some(folder)), dir)) if key(&folder).as_bytes() == name => found.push(Self { dir, folder }),
                 // It is just being made.
-                Ok(None) => {}
+                Ok((Ok(None), _)) => {}
+                // Dropped since the names were read.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 _ => broken.push(String::from_utf8_lossy(&name).into_owned()),
             }
         }
@@ -130,7 +142,18 @@ impl Series {
     pub fn lock(&self, fs: &Fs) -> Result<Locked, Error> {
         let at = self.dir.at(b"lock");
         let lock = Lock::wait(Duration::from_secs(10), || (), || Lock::try_take(fs, at, Hold::Exclusive)).at("lock", at)?;
-        lock.map(|lock| Locked { _lock: lock }).ok_or_else(|| Error::Busy { folder: self.folder.to_string() })
+        let lock = lock.ok_or_else(|| Error::Busy { folder: self.folder.to_string() })?;
+        // What was removed while this one waited is nobody's any more.
+        let named = Dir::open(self.dir.path()).and_then(|dir| dir.stat());
+        let own = self.dir.stat().at("look at", self.dir.path().display())?;
+        match named {
+            Ok(named) if named.inode() == own.inode() => Ok(Locked { _lock: lock }),
+            _ => Err(Error::Refused {
+                path: self.folder.to_string(),
+                why: "its snapshots were all dropped in this moment".into(),
+                remedy: Some("try again".into()),
+            }),
+        }
     }
 
     /// The numbers of all snapshots, the oldest first.

@@ -216,8 +216,9 @@ pub struct SnapshotRestore {
   recant snapshot prune --keep 10 --dry-run
   recant snapshot prune --older-than 30d ~/src/app
   recant snapshot prune --number 3
+  recant snapshot prune ~/src/old --all       all of them, also of a folder that is gone
 
-The newest always stays. Conditions that are given together all have to hold;
+The newest stays, but for --all. Conditions that are given together all have to hold;
 without any, snapshot.keep and snapshot.max_size of the settings do.")]
 pub struct SnapshotPrune {
     /// Of which
@@ -235,6 +236,9 @@ pub struct SnapshotPrune {
     /// This one, a damaged one too
     #[arg(long, value_name = "N", conflicts_with_all = ["keep", "older_than", "max_size"])]
     pub number: Vec<u64>,
+    /// All of the folder that is named, the newest and damaged ones too
+    #[arg(long, conflicts_with_all = ["keep", "older_than", "max_size", "number"])]
+    pub all: bool,
     /// Say what would go, and change nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -1,0 +1,94 @@
+//! Snapshots and the store that they lie in: what `status` says of them, how all of a folder's are dropped, and what is said where a verb was
+//! meant otherwise.
+
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+#![allow(clippy::disallowed_methods, reason = "tests make and change files as users do")]
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::{Said, World};
+
+fn snapshot(world: &World, words: &str) -> Said {
+    world.recant(&format!("snapshot {words}"))
+}
+
+/// The only series.
+fn series(world: &World) -> PathBuf {
+    let mut all = std::fs::read_dir(world.store().join("snapshots")).expect("a folder");
+    all.next().expect("a series").expect("its name").path()
+}
+
+#[test]
+fn status_counts_the_room_of_snapshots_and_names_what_is_damaged() {
+    let world = World::new();
+    world.write("a/f", vec![1; 300_000]).write("b/f", "1");
+    assert!(!world.recant("status").ok().stdout().contains("snapshots"), "there are none");
+    snapshot(&world, "create a").ok();
+    world.write("a/f", "2");
+    snapshot(&world, "create a").ok();
+    snapshot(&world, "create b").ok();
+    world.remove("b");
+    let status = world.recant("status --json").ok().json();
+    let told = &status["snapshots"];
+    assert_eq!((&told["folders"], &told["folders_gone"], &told["snapshots"]), (&2.into(), &1.into(), &3.into()), "{status}");
+    let bytes = told["bytes"].as_u64().unwrap();
+    assert!(bytes > 300_000 && status["store"]["bytes"].as_u64() == Some(bytes), "{status}");
+    let text = world.recant("status").ok().stdout();
+    assert!(text.contains("snapshots    3 of 2 folders, 1 not there now ("), "{text}");
+    assert!(!text.contains("prunable"), "{text}");
+
+    world.config("[store]\nwarn_size = '300K'\n");
+    let said = world.recant("status").ok();
+    assert!(said.stderr().contains("above store.warn_size") && said.stdout().contains("recant snapshot prune DIR"), "{said}");
+
+    snapshot(&world, &format!("prune {} --all", world.path("b").display())).ok();
+    let manifest = series(&world).join("0.jsonl");
+    std::fs::write(&manifest, "{").unwrap();
+    let said = world.recant("status").with(4);
+    assert!(said.stderr().contains(&format!("{}: of its snapshots, 0 cannot be read", world.path("a").display())), "{said}");
+    assert_eq!(world.recant("status --json").with(4).json()["snapshots"]["damaged"].as_array().map(Vec::len), Some(1));
+
+    let before = world.recant("status --json").with(4).json()["snapshots"]["bytes"].clone();
+    std::fs::write(series(&world).join("folder.json"), "{").unwrap();
+    let said = world.recant("status").with(4);
+    assert!(said.stderr().contains(&format!("{}: it cannot be told of which folder", series(&world).display())), "{said}");
+    let after = world.recant("status --json").with(4).json()["snapshots"].clone();
+    assert_eq!((&after["bytes"], &after["folders"]), (&before, &0.into()), "its room counts all the same");
+}
+
+#[test]
+fn all_snapshots_of_a_folder_are_dropped_by_name_also_where_it_is_gone_or_they_are_damaged() {
+    let world = World::new();
+    world.write("a/f", vec![1; 300_000]).write("b/f", "1");
+    snapshot(&world, "create a").ok();
+    snapshot(&world, "create b").ok();
+    world.write("a/f", "2");
+    snapshot(&world, "create a").ok();
+    let none = |said: &Said| assert!(said.stderr().contains("there are no snapshots of it"), "{said}");
+
+    snapshot(&world, "prune --all").with(2);
+    snapshot(&world, "prune a --all --keep 1").with(2);
+    let would = snapshot(&world, "prune a --all --dry-run").ok();
+    assert_eq!((would.stdout(), snapshot(&world, "list a --jsonl").ok().json_lines().len()), ("0\n1\n".into(), 2), "{would}");
+    let said = snapshot(&world, "prune a --all").ok();
+    assert!(said.stdout() == "0\n1\n" && said.stderr().contains("2 snapshots pruned"), "{said}");
+    none(&snapshot(&world, "restore last --dir a").with(1));
+    none(&snapshot(&world, "prune --dir a --all").with(1));
+    assert_eq!((world.read("a/f"), snapshot(&world, "list b --jsonl").ok().json_lines().len()), ("2".into(), 1));
+    assert_eq!(std::fs::read_dir(world.store().join("snapshots")).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(world.store().join("sessions")).unwrap().count(), 0, "nothing is left of them");
+
+    assert_eq!(snapshot(&world, "create a").ok().stdout(), "0\n");
+    world.remove("b");
+    snapshot(&world, "prune b --all").ok();
+    world.write("b/f", "2");
+    assert_eq!(snapshot(&world, "create b").ok().stdout(), "0\n");
+
+    snapshot(&world, "prune b --all").ok();
+    std::fs::write(series(&world).join("folder.json"), "{").unwrap();
+    snapshot(&world, "list a").with(5);
+    snapshot(&world, "prune a --all").ok();
+    assert_eq!(std::fs::read_dir(world.store().join("snapshots")).unwrap().count(), 0);
+}
