@@ -335,6 +335,20 @@ fn a_list_of_what_was_made_ready_that_comes_back_takes_nothing_of_it_away() {
     }
 }
 
+#[test]
+fn what_was_made_ready_for_a_session_that_is_gone_goes_where_it_still_lies() {
+    let scene = Scene::new("commit", true);
+    let all_ready = scene.step_of("", ".new");
+    scene.kill_before(all_ready);
+    assert!(scene.world.leftovers().iter().any(|name| name.starts_with("in/")), "{:?}", scene.world.leftovers());
+    std::fs::remove_dir_all(scene.store().join("sessions").join(&scene.id)).expect("the session goes by hand");
+    // So does a folder, with what lies in it.
+    scene.world.remove("in");
+    let said = scene.world.recant("recover").ok();
+    scene.assert_over(&format!("{said}"));
+    assert_eq!(scene.world.read("edited"), "old");
+}
+
 /// As FUSE has it. Killed in between, the path is absent, and what was found lies beside the recorded object.
 #[test]
 fn by_force_what_cannot_swap_names_changes_places_in_two_steps() {
