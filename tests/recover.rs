@@ -134,6 +134,19 @@ impl Scene {
         if said.status == 0 { said.stdout() } else { format!("{said}") }
     }
 
+    /// The paths and modes of what force has overwritten, as its manifest has them.
+    fn overwritten(&self) -> Vec<(String, String)> {
+        let folders = std::fs::read_dir(self.store().join("sessions").join(&self.id).join("displaced")).expect("what is kept");
+        let manifests =
+            folders.filter_map(|folder| std::fs::read_to_string(folder.expect("a folder").path().join("manifest.jsonl")).ok());
+        let lines: Vec<serde_json::Value> = manifests
+            .flat_map(|text| text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect::<Vec<_>>())
+            .collect();
+        let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+        let row = |line: &serde_json::Value| Some((text(&line["original"]["path"])?, text(&line["original"]["state"]["mode"])?));
+        lines.iter().filter_map(row).collect()
+    }
+
     fn status(&self) -> String {
         self.world.status(&self.id)
     }
@@ -221,6 +234,8 @@ fn by_force_the_tree_is_as_before_and_what_is_found_is_kept() {
         assert_eq!(scene.displaced("edited"), "theirs", "{what}: {said}");
         let appended = if verb == "commit" { "new" } else { "gone" };
         assert!(scene.displaced(appended).ends_with("theirs"), "{what}: {said}");
+        let (_, moded) = scene.overwritten().into_iter().find(|(path, _)| path.ends_with("/moded")).expect("what it had");
+        assert_eq!(moded, "0604", "{what}: metadata is kept as it was found");
         scene.assert_over(&what);
         if two && verb == "commit" {
             // The store has its own copy of what was put: nothing is lost.
