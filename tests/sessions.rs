@@ -923,3 +923,35 @@ fn how_much_a_session_holds_follows_what_lies_in_it() {
     let dropped = world.recant(&format!("discard {id} -y --json")).ok().json()["bytes"].as_u64().unwrap();
     assert!(dropped >= displaced, "{dropped}");
 }
+
+/// I28: the room that a commit keeps for its rollback is freed by a rollback, and kept again by one that is undone or leaves something in.
+#[test]
+#[cfg(feature = "crash-points")]
+fn room_for_a_rollback_is_kept_as_long_as_something_is_in() {
+    // btrfs keeps none.
+    let world = World::on(std::path::Path::new("/dev/shm"));
+    let id = world.edited("f");
+    world.write("g", "old").stage_write(&id, "g", "new");
+    world.recant(&format!("commit {id}")).ok();
+    let names = || {
+        let names = std::fs::read_dir(world.session(&id)).expect("the session").map(|name| name.expect("a name").file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("reserve")).count()
+    };
+    let (kept, log) = (names(), world.root().join("steps"));
+    assert!(kept > 0);
+    let rollback = |steps: String| world.call(["rollback", &id]).env("RECANT_STEPS", steps).run();
+    rollback(format!("log:{}", log.display())).ok();
+    assert_eq!(names(), 0, "nothing is in any more");
+    world.recant(&format!("redo {id}")).ok();
+    assert_eq!(names(), kept, "redone");
+    world.recant(&format!("rollback {id} --dry-run")).ok();
+    assert_eq!(names(), kept, "only looked at");
+    let steps = std::fs::read_to_string(log).expect("the steps");
+    let swap = 1 + steps.lines().position(|step| step.contains("EXCHANGE")).expect("a swap");
+    rollback(format!("fail:{swap}:5")).with(1);
+    assert_eq!(names(), kept, "undone");
+    world.recant(&format!("rollback {id} f")).ok();
+    assert_eq!(names(), kept, "one is still in");
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!(names(), 0, "nothing is in any more");
+}
