@@ -110,7 +110,7 @@ impl Draft<'_> {
         if item.was_folder() && !self.unmoved.is_empty() && self.unmoved.contains(&self.mount(&item.path)?) {
             item.emptied = item.act == Act::Remove;
             if !item.emptied || item.whole {
-                let why = "it is a folder of a lower layer of overlayfs, which can be removed once it is empty, but not be renamed: remove it first";
+                let why = "it is a folder of a lower layer of overlayfs, which can be removed, but not become something else; name the other paths alone";
                 return Err(Error::Refused(vec![(item.path.to_string(), why.into())]));
             }
             return Ok(());

@@ -2,7 +2,7 @@
 //! or gets other metadata. What an operation touches is made that other one before anything rests on which object it is
 //! (docs/ARCHITECTURE.md, Prepare).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::Error;
 use super::item::Opened;
@@ -12,6 +12,7 @@ use super::reach::Named;
 use super::step::Act;
 use crate::error::At;
 use crate::fs::Fs;
+use crate::fs::dir::Sort;
 use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 use crate::tree::look;
@@ -26,10 +27,20 @@ impl Plan {
         }
         // A folder before what is in it, which would raise it unseen.
         let mut now: BTreeMap<AbsPath, Fingerprint> = BTreeMap::new();
+        // With `index=on` the names of a file are copied up as one.
+        let mut others: HashMap<Identity, Identity> = HashMap::new();
         for (path, planned) in self.planned() {
             if self.is_layered(&path) {
                 let named = self.reach.path(&path).at("open the folder of", &path)?;
-                now.extend(raise(fs, &named, planned).at("copy up", &path)?.map(|print| (path.clone(), print)));
+                let known = others.get(&planned).copied().unwrap_or(planned);
+                let Some((print, parted)) = raise(fs, &named, [planned, known]).at("copy up", &path)? else { continue };
+                if parted {
+                    self.notes.push(format!(
+                        "{path}: overlayfs has parted it from its other names: a rollback gives back a file of its own"
+                    ));
+                }
+                others.insert(planned, print.identity);
+                now.insert(path, print);
             }
         }
         for item in &mut self.journal.items {
@@ -69,14 +80,15 @@ impl Plan {
 
 const OVERLAY: &str = "overlay";
 
-/// Sets the time that an object has, which has overlayfs copy it up; its fingerprint, where it is what planning saw.
-fn raise(fs: &Fs, named: &Named<'_>, planned: Identity) -> std::io::Result<Option<Fingerprint>> {
+/// Sets the time that an object has, which has overlayfs copy it up; its fingerprint, where it is what planning saw, and whether it has
+/// lost names by that.
+fn raise(fs: &Fs, named: &Named<'_>, planned: [Identity; 2]) -> std::io::Result<Option<(Fingerprint, bool)>> {
     let at = named.at();
-    let Some(stat) = at.stat()?.filter(|stat| look::identity(stat) == planned) else { return Ok(None) };
+    let Some(stat) = at.stat()?.filter(|stat| planned.contains(&look::identity(stat))) else { return Ok(None) };
     match fs.set_mtime(at, stat.mtime) {
         // Somebody else's, in a folder of the caller's: its step meets another object then, and the next try does not.
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => return Ok(None),
         done => done?,
     }
-    Ok(at.stat()?.map(|stat| look::fingerprint(&stat)))
+    Ok(at.stat()?.map(|now| (look::fingerprint(&now), now.sort != Sort::Folder && now.nlink < stat.nlink)))
 }

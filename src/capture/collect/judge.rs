@@ -305,10 +305,11 @@ pub(super) fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>,
     Change { n: 0, path: path.clone(), before: Before { object, print }, after, marks, extra: Map::new() }
 }
 
-/// A fingerprint whose ctime is too young proves nothing: then the content is read. A file that can't be read keeps the
-/// doubt, which is a conflict at commit.
+/// A fingerprint whose ctime is too young proves nothing, nor does one of what lies on overlayfs, where any change of metadata makes another
+/// inode of a file: then the content is read. A file that can't be read keeps the doubt, which is a conflict at commit.
 pub(super) fn with_digest(mut seen: Seen, at: Option<(Entry<'_>, &Stat)>) -> io::Result<Seen> {
-    if let (true, Sort::File, Some((at, _))) = (seen.print.racy, seen.state.sort(), at)
+    if let (Sort::File, Some((at, _))) = (seen.state.sort(), at)
+        && (seen.print.racy || at.is_on_overlay()?)
         && let Some(digest) = digest(at)?
     {
         seen.set_digest(digest);
