@@ -1,6 +1,6 @@
 //! What the engine is asked to do: moves, each with what is expected on the tree and what is wanted there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -85,6 +85,8 @@ pub struct Roads {
     pub unmoved: Vec<AbsPath>,
     /// What was made another object already, before an earlier try.
     pub raised: Raised,
+    /// What only its step can copy up: it meets another object there, once.
+    pub unraised: HashSet<AbsPath>,
 }
 
 /// One path to be brought from one state to another.

@@ -304,6 +304,7 @@ pub fn carry_out(
             Error::Io(error) if error.errno() == Some(libc::EXDEV) && !roads.copy_all => roads.copy_all = true,
             Error::NoExchange { at, .. } if !roads.parted.contains(at) => roads.parted.push(at.clone()),
             Error::NoRename { at, .. } if !roads.unmoved.contains(at) => roads.unmoved.push(at.clone()),
+            Error::Conflicts(met) if !met.is_empty() && met.iter().all(|met| roads.unraised.remove(&met.path)) => {}
             _ => return tried,
         }
     }
@@ -344,7 +345,7 @@ fn once(
     if !plan.is_inward() {
         reserve::free(fs, session)?;
     }
-    plan.raise(fs, &mut roads.raised)?;
+    plan.raise(fs, roads)?;
     let mut prepared = plan.prepare(fs, store, session)?;
     if let Effect::Gated(gate) = effect {
         prepared = prepared.pass(fs, store, session, gate)?;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::Error;
 use super::item::Opened;
-use super::job::Raised;
+use super::job::Roads;
 use super::plan::Plan;
 use super::reach::Named;
 use super::step::Act;
@@ -21,7 +21,7 @@ use crate::tree::state::{Fingerprint, Identity};
 impl Plan {
     /// Raises what goes, what gets other metadata, and the folders whose times are set. Their content, metadata and names stay as they
     /// are: nothing has to be taken back. What is no more what planning saw is left to the step, which meets it.
-    pub(super) fn raise(&mut self, fs: &Fs, raised: &mut Raised) -> Result<(), Error> {
+    pub(super) fn raise(&mut self, fs: &Fs, roads: &mut Roads) -> Result<(), Error> {
         if !self.journal.head.roots.iter().any(|root| root.fs_type == OVERLAY) {
             return Ok(());
         }
@@ -33,7 +33,15 @@ impl Plan {
             if self.is_layered(&path) {
                 let named = self.reach.path(&path).at("open the folder of", &path)?;
                 let known = others.get(&planned).copied().unwrap_or(planned);
-                let Some((print, parted)) = raise(fs, &named, [planned, known]).at("copy up", &path)? else { continue };
+                let done = match raise(fs, &named, [planned, known]) {
+                    // Somebody else's, in a folder of the caller's: its step copies it up, meets another object by that, and is tried again.
+                    Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+                        roads.unraised.insert(path);
+                        continue;
+                    }
+                    done => done.at("copy up", &path)?,
+                };
+                let Some((print, parted)) = done else { continue };
                 if parted {
                     self.notes.push(format!(
                         "{path}: overlayfs has parted it from its other names: a rollback gives back a file of its own"
@@ -49,7 +57,7 @@ impl Plan {
             if let Some(to) = item.to.as_mut().filter(|to| to.print == before) {
                 to.print = *now;
             }
-            raised.insert(item.path.clone(), (before, Fingerprint { racy: before.racy, ..*now }));
+            roads.raised.insert(item.path.clone(), (before, Fingerprint { racy: before.racy, ..*now }));
         }
         for Opened { path, folder } in &mut self.journal.head.opened {
             folder.print = now.get(path).copied().unwrap_or(folder.print);
@@ -85,10 +93,6 @@ const OVERLAY: &str = "overlay";
 fn raise(fs: &Fs, named: &Named<'_>, planned: [Identity; 2]) -> std::io::Result<Option<(Fingerprint, bool)>> {
     let at = named.at();
     let Some(stat) = at.stat()?.filter(|stat| planned.contains(&look::identity(stat))) else { return Ok(None) };
-    match fs.set_mtime(at, stat.mtime) {
-        // Somebody else's, in a folder of the caller's: its step meets another object then, and the next try does not.
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => return Ok(None),
-        done => done?,
-    }
+    fs.set_mtime(at, stat.mtime)?;
     Ok(at.stat()?.map(|now| (look::fingerprint(&now), now.sort != Sort::Folder && now.nlink < stat.nlink)))
 }

@@ -131,6 +131,9 @@ fn remove_emptied(fs: &Fs, reach: &mut Reach, journal: &Journal, notes: &mut Vec
         let path = &item.path;
         let Some(named) = open(reach.path(path), "open the folder of", path)? else { continue };
         if !holds(Some(&named), item.from.as_ref())? {
+            if named.at().stat().at("look at", path)?.is_some() {
+                notes.push(format!("{path}: what is there now is not the folder that was to go, and stays"));
+            }
             continue;
         }
         match fs.rmdir(named.at()) {
