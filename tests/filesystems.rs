@@ -341,6 +341,28 @@ fn a_write_within_the_second_is_seen_where_times_are_whole_seconds() {
     }
 }
 
+/// The time that a folder was left with is compared as such a file system shows it, or the one before never comes back.
+#[test]
+fn a_folder_gets_its_time_back_where_times_are_whole_seconds() {
+    let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
+    let Some(mount) = Mount::made("ext4 with times of whole seconds", 64, &mkfs) else { return };
+    let world = World::on(&mount.point);
+    world.write("d/old", "as it was");
+    let dir = std::fs::File::open(world.path("d")).expect("the folder");
+    dir.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1000)).expect("a time");
+    let before = world.manifest();
+    let id = world.begin();
+    world.stage_write(&id, "d/f", "of the session");
+    world.recant(&format!("commit {id}")).ok();
+    let after = world.manifest();
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "the rollback");
+    world.recant(&format!("commit {id}")).ok();
+    after.assert_same(&world.manifest(), "the redo");
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "the second rollback");
+}
+
 /// A snapshot of btrfs has every inode number and time of birth of what it was taken of, on another device number.
 #[test]
 fn files_of_two_subvolumes_that_share_inode_numbers_are_not_taken_for_names_of_one() {

@@ -500,3 +500,74 @@ fn the_fingerprint_of_what_was_put_proves_nothing_where_its_mtime_is_no_older() 
         assert_eq!(line.contains("\"racy\":true"), racy, "{line}");
     }
 }
+
+/// A small session whose tree lies on another file system than the store, so that copies are made beside the targets.
+fn copied() -> Option<(World, String, tempfile::TempDir)> {
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() {
+        println!("skipped: copies beside the targets: no /dev/shm");
+        return None;
+    }
+    let (mut world, store) = (World::on(shm), tempfile::tempdir().expect("a folder for the store"));
+    world.set("RECANT_STORE", store.path().join("store"));
+    world.write("p/q/edited", "old").write("p/z", "old");
+    let id = world.begin();
+    for name in ["p/q/edited", "p/q/new", "p/z"] {
+        world.stage_write(&id, name, "of the session");
+    }
+    Some((world, id, store))
+}
+
+/// What is done, and at which steps: every one, or some.
+const MOVED: [(&str, usize); 2] = [("mv p/q p/moved", 1), ("mv p/q p/moved && mkdir p/q", 5)];
+
+/// Commits with somebody doing `moved` before step `n`, and `then`. Nothing where there are not as many steps.
+fn meanwhile(moved: &str, n: usize, then: &str) -> Option<(World, Manifest, common::Said, tempfile::TempDir)> {
+    let (world, id, store) = copied()?;
+    let before = world.manifest().without_folder_times();
+    let order = format!("run:{n}:cd {} && ([ -e p/moved ] || ({moved})){then}", world.tree().display());
+    let said = world.call(["commit", &id]).env("RECANT_STEPS", order).run();
+    assert!(n > 20 || world.exists("p/moved"), "a commit of these has more steps than {n}: {said}");
+    world.exists("p/moved").then_some((world, before, said, store))
+}
+
+fn temporary(world: &World) -> Vec<String> {
+    let names = world.manifest().0.into_keys().map(|name| String::from_utf8_lossy(&name).into_owned());
+    names.filter(|name| name.contains(".recant-")).collect()
+}
+
+/// A copy that was made ready goes with the folder that it lies in: it is found there, and so is what was done in it (I6).
+#[test]
+fn a_parent_folder_that_is_moved_within_the_tree_at_any_step_takes_nothing_of_recants_along() {
+    for (moved, every) in MOVED {
+        for n in (1..).step_by(every) {
+            let Some((world, before, said, _store)) = meanwhile(moved, n, "") else { break };
+            let what = format!("{moved} before step {n}: {said}");
+            assert_eq!(temporary(&world), Vec::<String>::new(), "{what}");
+            assert!([0, 3].contains(&said.status), "{what}");
+            if said.status == 3 {
+                world.program("sh", ["-c", "cd p && { rmdir q 2>/dev/null; mv moved q; }"]).cwd(world.tree()).run().ok();
+                before.assert_same(&world.manifest().without_folder_times(), &what);
+            }
+        }
+    }
+}
+
+/// Whoever recovers knows of the folder only where it was: what may have gone along is named.
+#[test]
+fn what_a_folder_that_was_moved_before_a_kill_took_along_is_named() {
+    for (moved, _) in MOVED {
+        for n in (1..).step_by(3) {
+            let Some((world, _, _, _store)) = meanwhile(moved, n, &format!(";kill:{}", n + 1)) else { break };
+            let said = world.recant("recover");
+            let told = format!("{}{}", said.stdout(), said.stderr());
+            for name in temporary(&world) {
+                let name = name.rsplit('/').next().expect("a name");
+                // One that is the only copy of what was there stays, and the path is named.
+                let to_decide = told.contains("undone but for") && told.contains("p/q/edited (") && name.ends_with("-1");
+                assert!(to_decide || told.contains(name), "{moved} before step {n}: {name}: {said}");
+                assert!(said.status == 4 || told.contains("it is settled now"), "{moved} before step {n}: {said}");
+            }
+        }
+    }
+}

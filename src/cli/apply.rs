@@ -374,7 +374,7 @@ fn to_look_at<'c>(call: &'c Call, key: &str) -> Result<(&'c Store, Locked), Prob
 fn refused(subject: Subject<'_>, id: &Id, error: engine::Error) -> Problem {
     let mut problem = Problem::from_failure(&error);
     let cause = match &error {
-        engine::Error::Undone { why } => why,
+        engine::Error::Undone { why, .. } => why,
         error => error,
     };
     let (rows, what): (Vec<Against>, &str) = match cause {

@@ -483,6 +483,7 @@ impl Call {
     fn recover_under(&self, store: &Store, _lock: &Lock) -> Result<(), Problem> {
         for recovered in crate::engine::recover::all(&self.fs, store)? {
             self.out.warn(recover::line(&recovered));
+            recover::say_strays(self, &recovered);
             recovered.notes.iter().for_each(|note| self.out.warn(note));
         }
         // It waited for the recovery, and is not for what the verb would begin now.

@@ -8,6 +8,7 @@ use super::{Call, Ended};
 use crate::engine::decide::how_to_decide;
 use crate::engine::job::Decision;
 use crate::engine::recover::{self, Choice, Finding, Outcome, Recovered};
+use crate::engine::undo::STRAY;
 use crate::error::{Failure, Kind};
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -64,6 +65,7 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
     if call.out.is_text() {
         for one in &recovered {
             call.out.line(line(one));
+            say_strays(call, one);
             say_decided(call, one);
             one.notes.iter().for_each(|note| call.out.warn(note));
         }
@@ -77,6 +79,7 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
         Outcome::Failed(error) => Some(error.kind()),
         Outcome::Left(_) => Some(Kind::LeftOut),
         Outcome::Decided(decided) if !decided.left.is_empty() => Some(Kind::LeftOut),
+        _ if !one.strays.is_empty() => Some(Kind::LeftOut),
         _ => None,
     });
     Ok(worst.max().map_or(Ended::Done, Ended::With))
@@ -111,7 +114,13 @@ fn row(one: &Recovered) -> Row<'_> {
         }
         Outcome::Failed(_) => "failed",
     };
+    row.left.extend(one.strays.iter().map(|path| Left { path, why: STRAY }));
     row
+}
+
+/// What may lie where nobody finds it.
+pub fn say_strays(call: &Call, one: &Recovered) {
+    one.strays.iter().for_each(|path| call.out.warn(format_args!("{path}: {STRAY}")));
 }
 
 /// What is kept and what is left, a row each.

@@ -54,11 +54,7 @@ impl Intended {
         reach.reopen();
         match do_steps(fs, &mut reach, &journal, progress) {
             Ok(put) => Ok(Applied { done: Done { journal, reach, told, put } }),
-            Err(Stopped { why, begun }) => {
-                // An undo opens folders of its own, also where there were too few descriptors for the steps.
-                drop(reach);
-                Err(undo::after_failure(fs, store, session, &journal, begun, why))
-            }
+            Err(Stopped { why, begun }) => Err(undo::after_failure(fs, store, session, reach.going_back(), &journal, begun, why)),
         }
     }
 }
@@ -306,8 +302,7 @@ impl Applied {
         let durable = write_facts(fs, session, &mut done);
         if let Err(why) = durable.and_then(|()| rename_header(fs, session)) {
             let Done { journal, reach, .. } = done;
-            drop(reach);
-            return Err(undo::after_failure(fs, store, session, &journal, journal.turns.len(), why));
+            return Err(undo::after_failure(fs, store, session, reach.going_back(), &journal, journal.turns.len(), why));
         }
         let noted = make_seal_last(fs, store, session, &done.journal).map_err(|why| unsealed(session, &done.journal, &why))?;
         done.told.notes.extend(noted);

@@ -193,7 +193,7 @@ impl Draft<'_> {
                 times.push(FolderTime { path, identity, old, new, original: old, own: true });
                 continue;
             }
-            let wanted = wanted.get(&path).filter(|wanted| wanted.only_if.is_none_or(|left| left == stat.mtime));
+            let wanted = wanted.get(&path).filter(|wanted| wanted.only_if.is_none_or(|left| stat.mtime.shows(left)));
             // Somebody else has set it since, and no name in it changes.
             if wanted.is_none() && !folders.contains_key(&path) {
                 continue;

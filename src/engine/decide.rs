@@ -161,7 +161,7 @@ pub(super) fn end(
     let in_displaced = |spot: &Spot| matches!(spot, Spot::Session(below) if below.starts_with(b"displaced/"));
     let made: Vec<Spot> =
         journal.items.iter().flat_map(|item| made_for(&frame, item)).filter(|spot| !in_displaced(spot)).collect();
-    clean(fs, session, &made, &journal.head.times)?;
+    let _strays = clean(fs, session, &mut reach, &made, &journal.head.times)?;
     note(fs, store, journal, how)?;
     Journal::remove(fs, store, session.id())?;
     Ok(kept)

@@ -85,7 +85,7 @@ fn known_times(session: &Session, journal: &Journal) -> Result<BTreeMap<AbsPath,
 /// The original of a folder that an earlier part of the session had worked in: its time is the one from before that.
 fn as_it_was(mut original: Original, known: &BTreeMap<AbsPath, FolderTime>) -> Original {
     if let (Some(State { what: What::Folder, meta }), Some(known)) = (&mut original.state, known.get(&original.path))
-        && meta.mtime == known.left
+        && meta.mtime.shows(known.left)
     {
         meta.mtime = known.old;
     }

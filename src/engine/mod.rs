@@ -84,6 +84,8 @@ pub enum Error {
         /// What failed.
         #[source]
         why: Box<Error>,
+        /// What was made ready in folders that are not where they were.
+        strays: Vec<AbsPath>,
     },
     /// It was ready, and was not let go on.
     #[error("{0}")]
@@ -179,6 +181,12 @@ fn lines(rows: &[(String, String)]) -> String {
     shown.join("\n")
 }
 
+/// What is true of names that an undo did not find.
+pub fn strayed(strays: &[AbsPath]) -> String {
+    let shown: Vec<String> = strays.iter().map(ToString::to_string).collect();
+    format!("undone, but the folder of {} is not where it was: if it was moved, remove that name there", shown.join(", "))
+}
+
 impl Failure for Error {
     fn kind(&self) -> Kind {
         match self {
@@ -193,7 +201,8 @@ impl Failure for Error {
             Error::Checkpoint(error) => error.kind(),
             Error::Conflicts(_) => Kind::Conflict,
             Error::Damaged(_) | Error::Journal { .. } | Error::Undecided { .. } => Kind::Damaged,
-            Error::Undone { why } => why.kind(),
+            Error::Undone { strays, .. } if !strays.is_empty() => Kind::Stuck,
+            Error::Undone { why, .. } => why.kind(),
             Error::Stuck { .. } | Error::Unmounted { .. } | Error::LeftBehind { .. } | Error::Held { .. } => Kind::Stuck,
         }
     }
@@ -203,7 +212,8 @@ impl Failure for Error {
             Error::Stuck { state, .. } => state.clone(),
             Error::Unmounted { store, .. } => format!("its journal stays in {store}; nothing more is touched"),
             Error::LeftBehind { .. } => "all else is undone; the journal of these paths stays, and they are left alone".into(),
-            Error::Undone { why } if matches!(**why, Error::Stopped(_)) => "nothing was changed".into(),
+            Error::Undone { strays, .. } if !strays.is_empty() => strayed(strays),
+            Error::Undone { why, .. } if matches!(**why, Error::Stopped(_)) => "nothing was changed".into(),
             Error::Undone { .. } => "what had been done was undone: the tree is as it was".into(),
             Error::Journal { .. } | Error::Undecided { .. } => "nothing was touched; other sessions go on".into(),
             _ => "nothing was changed".into(),
@@ -214,7 +224,7 @@ impl Failure for Error {
         match self {
             Error::Session(error) => error.remedy(),
             Error::Checkpoint(error) => error.remedy(),
-            Error::Undone { why } => why.remedy(),
+            Error::Undone { why, .. } => why.remedy(),
             Error::Conflicts(conflicts) => conflict::remedy(conflicts),
             Error::Stuck { .. } => Some("recant recover tries again once the cause is gone".into()),
             Error::Unmounted { id, .. } => Some(format!(
@@ -241,7 +251,7 @@ impl Failure for Error {
             Error::NoExchange { at, .. } | Error::NoRename { at } => Some(at.to_string()),
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
             Error::Refused(rows) | Error::NoRoom(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
-            Error::Undone { why } => why.path(),
+            Error::Undone { why, .. } => why.path(),
             Error::LeftBehind { left, .. } => left.first().map(|(path, _)| path.clone()),
             Error::Stuck { path, .. }
             | Error::Unmounted { path, .. }
@@ -299,7 +309,7 @@ pub fn carry_out(
     loop {
         let mut tried = once(fs, store, session, ask, effect, progress, &mut roads);
         keep_reserve_again(fs, session, effect, &mut tried);
-        let Err(Error::Undone { why }) = &tried else { return tried };
+        let Err(Error::Undone { why, .. }) = &tried else { return tried };
         match &**why {
             Error::Io(error) if error.errno() == Some(libc::EXDEV) && !roads.copy_all => roads.copy_all = true,
             Error::NoExchange { at, .. } if !roads.parted.contains(at) => roads.parted.push(at.clone()),

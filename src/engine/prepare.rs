@@ -41,7 +41,7 @@ impl Plan {
         let begun = if self.makes_much() { draft.write(fs, store, session.id()) } else { Ok(()) };
         match begun.and_then(|()| self.make_ready(fs, store, session, &draft)) {
             Ok(touched) => Ok(Prepared { plan: self, draft, touched }),
-            Err(why) => Err(undo::take_back_prepared(fs, store, session, &draft, why)),
+            Err(why) => Err(undo::take_back_prepared(fs, store, session, &mut self.reach, &draft, why)),
         }
     }
 
@@ -354,12 +354,12 @@ fn gone(at: Entry<'_>) -> Error {
 impl Prepared {
     /// Makes all that is ready durable and asks the gate. A failure and a no take it away again.
     pub fn pass(mut self, fs: &Fs, store: &Store, session: &Locked, gate: &dyn Gate) -> Result<Self, Error> {
-        let Prepared { plan, touched, .. } = &mut self;
+        let Prepared { plan, touched, draft } = &mut self;
         // D1 to D3, once more before Intend: who says "ready" has met a full disk before.
         let synced = touched.sync(fs, &mut plan.reach, || Ok(()));
         match synced.and_then(|()| gate.pass(plan.paths().count()).map_err(Error::Stopped)) {
             Ok(()) => Ok(self),
-            Err(why) => Err(undo::take_back_prepared(fs, store, session, &self.draft, why)),
+            Err(why) => Err(undo::take_back_prepared(fs, store, session, &mut plan.reach, draft, why)),
         }
     }
 
@@ -372,7 +372,7 @@ impl Prepared {
                 let told = Told { left: plan.left, notes: plan.notes, kept_bytes: plan.kept_bytes };
                 Ok(Intended { journal: plan.journal, reach: plan.reach, told })
             }
-            Err(why) => Err(undo::take_back_prepared(fs, store, session, &draft, why)),
+            Err(why) => Err(undo::take_back_prepared(fs, store, session, &mut plan.reach, &draft, why)),
         }
     }
 }

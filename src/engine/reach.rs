@@ -17,6 +17,8 @@ pub struct Reach {
     held: HashMap<Vec<u8>, Rc<Dir>>,
     /// The folder that was asked for last: names that follow each other mostly share it.
     last: Option<(Vec<u8>, Rc<Dir>)>,
+    /// Folders of the tree as Prepare had them.
+    before: HashMap<AbsPath, Rc<Dir>>,
 }
 
 /// A folder and the last name in it.
@@ -36,7 +38,7 @@ impl Reach {
     pub fn new(session: &Dir) -> Result<Self, IoError> {
         let roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
         let session = session.open_below(b"").at("open the folder", session.path().display())?;
-        Ok(Self { roots, session: Rc::new(session), held: HashMap::new(), last: None })
+        Ok(Self { roots, session: Rc::new(session), held: HashMap::new(), last: None, before: HashMap::new() })
     }
 
     /// The same for what a journal speaks of.
@@ -90,7 +92,31 @@ impl Reach {
     /// Opens folders of the tree anew from here on: what was planned is done where the paths lead now.
     pub(super) fn reopen(&mut self) {
         self.last = None;
-        self.roots.forget_all();
+        self.before = self.roots.forget_all();
+    }
+
+    /// For the undo: what was done is taken back in the folders in which it was done, also where somebody has moved them since.
+    pub(super) fn going_back(mut self) -> Self {
+        self.last = None;
+        self.held.clear();
+        match self.roots.kept() {
+            // It opens folders of its own, also where there were too few descriptors for the steps.
+            ..16 => {
+                self.before.clear();
+                self.roots.close_all();
+            }
+            _ => self.roots.know(self.before.clone()),
+        }
+        self
+    }
+
+    /// What Prepare made: where it was made, as long as that folder is held.
+    pub(super) fn made<'p>(&mut self, spot: &'p Spot) -> std::io::Result<Named<'p>> {
+        let held = |path: &'p AbsPath| Some(Named { dir: self.before.get(&path.parent()?)?.clone(), name: path.name() });
+        match spot {
+            Spot::Tree(path) => held(path).map_or_else(|| self.path(path), Ok),
+            Spot::Session(below) => self.below(below),
+        }
     }
 
     /// Forgets what was opened at and under the folder `path`: it names another object now.

@@ -8,7 +8,7 @@ use super::journal::{Journal, names};
 use super::reach::{Named, Reach, open};
 use super::settle::{When, settle};
 use super::step::{Act, Step};
-use super::undo::{self, Left, holds, undo};
+use super::undo::{self, Left, Remains, holds, undo};
 use super::{Error, in_place, reserve};
 use crate::checkpoint::manifest::{self, Former};
 use crate::error::{At, IoError};
@@ -32,13 +32,15 @@ pub struct Recovered {
     pub outcome: Outcome,
     /// What could not be had beside it, for people: the recovery is none the less.
     pub notes: Vec<String>,
+    /// Names of recant's own that may lie in a folder which is not where it was.
+    pub strays: Vec<AbsPath>,
 }
 
 impl Recovered {
     fn not_begun(id: Id, signal: &'static str) -> Self {
         let source = std::io::Error::other(format!("{signal} asked for an end"));
         let error = IoError { path: id.to_string(), act: "begin with", source };
-        Self { id, verb: None, outcome: Outcome::Failed(error.into()), notes: Vec::new() }
+        Self { id, verb: None, outcome: Outcome::Failed(error.into()), notes: Vec::new(), strays: Vec::new() }
     }
 }
 
@@ -165,7 +167,8 @@ fn untold(store: &Store, journal: &Journal, why: String) -> Error {
 /// A signal does not end it where it stands, nor before its end: that would leave to the next what it is there to do.
 pub fn one(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>) -> Recovered {
     let _noting = interrupt::note(Asked::GoesOn);
-    let mut recovered = Recovered { id: id.clone(), verb: None, outcome: Outcome::Cleaned, notes: Vec::new() };
+    let mut recovered =
+        Recovered { id: id.clone(), verb: None, outcome: Outcome::Cleaned, notes: Vec::new(), strays: Vec::new() };
     match recover(fs, store, &mut recovered, choice) {
         Ok(outcome) => recovered.outcome = outcome,
         Err(error) => recovered.outcome = Outcome::Failed(error),
@@ -182,15 +185,17 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
             Err(crate::session::Error::Unknown { .. }) => None,
             Err(error) => return Err(error.into()),
         };
-        undo::clean_draft(fs, store, session.as_ref(), id)?;
+        recovered.strays = undo::clean_draft(fs, store, session.as_ref(), id)?;
         return Ok(Outcome::Cleaned);
     };
     Journal::claim(fs, store, id)?;
     recovered.verb = Some(journal.head.verb.word());
     journal.head.lost = lost_roots(store, &journal, choice)?;
-    let notes = &mut recovered.notes;
+    let Recovered { notes, strays, .. } = recovered;
     match tell(fs, store, &journal, choice)? {
-        Sealed::No(session) => take_back(fs, store, &session, journal, choice, notes).map_err(|error| stuck(store, id, error)),
+        Sealed::No(session) => {
+            take_back(fs, store, &session, journal, choice, (notes, strays)).map_err(|error| stuck(store, id, error))
+        }
         Sealed::Yes(session) => go_on(fs, store, &session, &journal, choice, notes).map_err(|error| stuck(store, id, error)),
         Sealed::Untold(why) => Err(untold(store, &journal, why)),
     }
@@ -289,7 +294,7 @@ fn take_back(
     session: &Session,
     journal: Journal,
     choice: Option<Choice>,
-    notes: &mut Vec<String>,
+    (notes, strays): (&mut Vec<String>, &mut Vec<AbsPath>),
 ) -> Result<Outcome, Error> {
     let asked = match choice {
         Some(Choice::Finish) => Some(Decision::Finish),
@@ -303,7 +308,8 @@ fn take_back(
     if let Err(error) = note_undone(fs, store, &journal) {
         notes.push(format!("the log could not be written: {error}"));
     }
-    let left = undo(fs, store, session, &journal)?;
+    let Remains { left, strays: gone } = undo(fs, store, session, &journal)?;
+    *strays = gone;
     let lost = journal.head.lost.clone();
     match (asked, left.is_empty()) {
         (_, true) => {

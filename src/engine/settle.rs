@@ -11,7 +11,7 @@ use super::journal::Journal;
 use super::reach::{Reach, open, split};
 use super::report::Report;
 use super::step::Spot;
-use super::undo::holds;
+use super::undo::{STRAY, holds, is_another};
 use crate::checkpoint::manifest::{Former, name_written};
 use crate::error::At;
 use crate::fs::Fs;
@@ -110,12 +110,14 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, notes: &mut Vec<String>
                 let path = &item.path;
                 notes.push(format!("{path}: it was written to while it was committed; what was there last is kept as {out}"));
             } else {
-                remove(fs, reach, out)?;
+                if !remove(fs, reach, journal, out)? {
+                    notes.push(format!("{out}: {STRAY}"));
+                }
                 gone.push(out.clone());
             }
         }
         if let Some(spare) = places.spare {
-            remove(fs, reach, &spare)?;
+            remove(fs, reach, journal, &spare)?;
             gone.push(spare);
         }
         gone.extend(places.to.filter(|to| matches!(to, Spot::Tree(_))));
@@ -194,14 +196,16 @@ fn written_since(reach: &mut Reach, out: &Spot, from: &look::Seen) -> Result<boo
         && (stat.mtime != from.state.meta.mtime || from.state.digest().is_some() && stat.size != from.state.size()))
 }
 
-fn remove(fs: &Fs, reach: &mut Reach, spot: &Spot) -> Result<(), Error> {
+/// Says whether its folder is there.
+fn remove(fs: &Fs, reach: &mut Reach, journal: &Journal, spot: &Spot) -> Result<bool, Error> {
     let named = match reach.spot(spot) {
         Ok(named) => named,
-        Err(error) if leads_nowhere(&error) => return Ok(()),
+        Err(error) if leads_nowhere(&error) => return Ok(false),
         Err(error) => return Err(error).at("open the folder of", spot).map_err(Error::from),
     };
+    let there = !is_another(&named, spot, &journal.head.times)?;
     fs.remove_all(named.at()).at("remove", spot)?;
-    Ok(())
+    Ok(there)
 }
 
 /// Once every change has been on the tree, nothing of a capture is needed in its uppers: what stays there is whiteouts,

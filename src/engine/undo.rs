@@ -30,11 +30,32 @@ pub struct Left {
     pub why: String,
 }
 
-/// Undoes what a failed operation has done, its first `begun` steps and all that Prepare made; gives the error to report.
-pub(super) fn after_failure(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begun: usize, why: Error) -> Error {
-    match undo_begun(fs, store, session, journal, begun) {
-        Ok(left) if left.is_empty() => Error::Undone { why: Box::new(why) },
-        Ok(left) => {
+/// What is said of such a name.
+pub const STRAY: &str = "recant's own, and its folder is not where it was; if that was moved, remove this name there";
+
+/// What an undo could not do.
+#[derive(Debug, Default)]
+pub struct Remains {
+    /// Steps that could not be taken back: their journal stays.
+    pub left: Vec<Left>,
+    /// Names of recant's own that may lie in a folder which is not where it was.
+    pub strays: Vec<AbsPath>,
+}
+
+/// Undoes what a failed operation has done, its first `begun` steps and all that Prepare made; gives the error to report. `reach` has
+/// the folders in which that was.
+pub(super) fn after_failure(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    mut reach: Reach,
+    journal: &Journal,
+    begun: usize,
+    why: Error,
+) -> Error {
+    match undo_begun(fs, store, session, &mut reach, journal, begun) {
+        Ok(Remains { left, strays }) if left.is_empty() => Error::Undone { why: Box::new(why), strays },
+        Ok(Remains { left, .. }) => {
             let left = left.into_iter().map(|left| (left.path.to_string(), left.why)).collect();
             Error::LeftBehind { id: session.id().to_string(), why: why.to_string(), left }
         }
@@ -49,10 +70,18 @@ fn stuck(store: &Store, journal: &Journal, why: &str) -> Error {
 }
 
 /// Takes away what Prepare made, before there was a journal.
-pub(super) fn take_back_prepared(fs: &Fs, store: &Store, session: &Session, draft: &Draft, why: Error) -> Error {
-    let cleaned = clean(fs, session, &draft.made, &draft.times).and_then(|()| Journal::remove(fs, store, session.id()));
+pub(super) fn take_back_prepared(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    reach: &mut Reach,
+    draft: &Draft,
+    why: Error,
+) -> Error {
+    let cleaned = clean(fs, session, reach, &draft.made, &draft.times)
+        .and_then(|strays| Journal::remove(fs, store, session.id()).map(|()| strays));
     match cleaned {
-        Ok(()) => Error::Undone { why: Box::new(why) },
+        Ok(strays) => Error::Undone { why: Box::new(why), strays },
         Err(error) if error.kind() == crate::error::Kind::Stuck => error,
         Err(error) => Error::Stuck {
             path: session.dir.path().display().to_string(),
@@ -63,34 +92,41 @@ pub(super) fn take_back_prepared(fs: &Fs, store: &Store, session: &Session, draf
 }
 
 /// Undoes a whole journal, durably, and takes it away. What is left is named; then a journal of these steps alone stays.
-pub fn undo(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Vec<Left>, Error> {
-    undo_begun(fs, store, session, journal, journal.turns.len())
+pub fn undo(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Remains, Error> {
+    undo_begun(fs, store, session, &mut Reach::of(&session.dir, journal)?, journal, journal.turns.len())
 }
 
-fn undo_begun(fs: &Fs, store: &Store, session: &Session, journal: &Journal, begun: usize) -> Result<Vec<Left>, Error> {
-    let mut reach = Reach::of(&session.dir, journal)?;
-    let times = if journal.head.remnant { standing_times(&mut reach, journal)? } else { journal.head.times.clone() };
+fn undo_begun(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    reach: &mut Reach,
+    journal: &Journal,
+    begun: usize,
+) -> Result<Remains, Error> {
+    let times = if journal.head.remnant { standing_times(reach, journal)? } else { journal.head.times.clone() };
     let mut left = Vec::new();
     for turn in journal.turns.iter().take(begun).rev() {
         let step = journal.step(*turn);
         let fresh = matches!(turn, Turn::Move(i) if journal.items[*i as usize].fresh);
-        if let Some(why) = undo_step(fs, &mut reach, fresh, &step)? {
+        if let Some(why) = undo_step(fs, reach, fresh, &step)? {
             left.push((*turn, Left { path: step.path.clone(), why }));
         }
     }
     left.reverse();
-    restore_times(fs, &mut reach, journal, &times)?;
+    restore_times(fs, reach, journal, &times)?;
     // The next manifest gets its name beside the header's, and after a cut may have it alone.
     let checkpoint = facts::folder(session)?;
     Former::new(fs, &checkpoint, journal.head.generation).put_back()?;
-    sync_touched(fs, &mut reach, journal, &[])?;
-    if left.is_empty() {
-        clean(fs, session, &journal.made(), &times)?;
+    sync_touched(fs, reach, journal, &[])?;
+    let strays = if left.is_empty() {
+        let strays = clean(fs, session, reach, &journal.made(), &times)?;
         Journal::remove(fs, store, session.id())?;
+        strays
     } else {
-        leave_remnant(fs, store, session, journal, left.iter().map(|(turn, _)| *turn).collect(), times)?;
-    }
-    Ok(left.into_iter().map(|(_, left)| left).collect())
+        leave_remnant(fs, store, session, reach, journal, left.iter().map(|(turn, _)| *turn).collect(), times)?
+    };
+    Ok(Remains { left: left.into_iter().map(|(_, left)| left).collect(), strays })
 }
 
 /// A journal of what could not be taken back, in place of the whole one.
@@ -98,69 +134,89 @@ fn leave_remnant(
     fs: &Fs,
     store: &Store,
     session: &Session,
+    reach: &mut Reach,
     journal: &Journal,
     left: Vec<Turn>,
     times: Vec<FolderTime>,
-) -> Result<(), Error> {
+) -> Result<Vec<AbsPath>, Error> {
     let is_left = |turn: Turn| left.contains(&turn);
     let stays = |i: usize| [Turn::Take, Turn::Move, Turn::Finish].iter().any(|turn| is_left(turn(number(i))));
     let (kept, undone): (Vec<usize>, Vec<usize>) = (0..journal.items.len()).partition(|i| stays(*i));
     let frame = journal.frame();
     let gone: Vec<Spot> = undone.iter().flat_map(|i| made_for(&frame, &journal.items[*i])).collect();
-    clean(fs, session, &gone, &times)?;
+    let strays = clean(fs, session, reach, &gone, &times)?;
     let opened = (0..journal.head.opened.len()).filter(|i| is_left(Turn::Open(number(*i))) || is_left(Turn::Close(number(*i))));
     let head =
         Head { remnant: true, times, opened: opened.map(|i| journal.head.opened[i].clone()).collect(), ..journal.head.clone() };
     let items = kept.into_iter().map(|i| journal.items[i].clone()).collect();
-    Journal::new(head, items).write_new(fs, store)?.replace(fs, store, session.id())
+    Journal::new(head, items).write_new(fs, store)?.replace(fs, store, session.id())?;
+    Ok(strays)
 }
 
 /// Removes what is only half of something: a draft, a journal without its name.
-pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id: &Id) -> Result<(), Error> {
+pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id: &Id) -> Result<Vec<AbsPath>, Error> {
     let draft = Draft::read(store.journals(), id)?;
     // One that a cut has left behind when its operation had ended lists what is in use now.
-    match (draft, session) {
+    let strays = match (draft, session) {
         (Some(draft), Some(session)) if session.header.generation < draft.generation => {
-            clean(fs, session, &draft.made, &draft.times)?;
+            clean(fs, session, &mut Reach::new(&session.dir)?, &draft.made, &draft.times)?
         }
         (Some(draft), None) => clean_tree(fs, &draft)?,
-        _ => {}
-    }
-    Journal::remove(fs, store, id)
+        _ => Vec::new(),
+    };
+    Journal::remove(fs, store, id)?;
+    Ok(strays)
 }
 
 /// Of a session that is gone: what was made for it lies on the tree under names of recant's own.
-fn clean_tree(fs: &Fs, draft: &Draft) -> Result<(), Error> {
+fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<AbsPath>, Error> {
     let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
+    let mut strays = Vec::new();
     for spot in draft.made.iter().rev() {
         let Spot::Tree(path) = spot else { continue };
         let Some(parent) = path.parent() else { continue };
         let dir = match roots.folder(&parent) {
             Ok(dir) => dir,
-            Err(error) if leads_nowhere(&error) => continue,
+            Err(error) if leads_nowhere(&error) => {
+                strays.push(path.clone());
+                continue;
+            }
             Err(error) => return Err(error).at("open the folder", &parent).map_err(Error::from),
         };
         fs.remove_all(dir.at(path.name())).at("remove", path)?;
         // D2: a temporary name that came back after a cut would be nobody's (folder: not caught here).
         sync_folder(fs, &mut roots, path, &dir)?;
     }
-    draft.times.iter().try_for_each(|time| put_back_time(fs, &mut roots, time))
+    draft.times.iter().try_for_each(|time| put_back_time(fs, &mut roots, time))?;
+    Ok(strays)
 }
 
-pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTime]) -> Result<(), Error> {
-    let mut reach = Reach::new(&session.dir)?;
-    let mut in_tree = false;
+/// Removes what Prepare made. Gives the names whose folder is not where it was: whoever moved it has moved them along (I6).
+pub(super) fn clean(
+    fs: &Fs,
+    session: &Session,
+    reach: &mut Reach,
+    made: &[Spot],
+    times: &[FolderTime],
+) -> Result<Vec<AbsPath>, Error> {
+    let (mut in_tree, mut strays) = (false, Vec::new());
     for spot in made.iter().rev() {
-        let named = match reach.spot(spot) {
+        let named = match reach.made(spot) {
             Ok(named) => named,
-            Err(error) if leads_nowhere(&error) => continue,
+            Err(error) if leads_nowhere(&error) => {
+                strays.extend(in_the_tree(spot).filter(|path| !reach.roots.is_lost(path)).cloned());
+                continue;
+            }
             Err(error) => return Err(error).at("open the folder of", spot).map_err(Error::from),
         };
-        in_tree |= matches!(spot, Spot::Tree(_));
+        in_tree |= in_the_tree(spot).is_some();
+        if is_another(&named, spot, times)? {
+            strays.extend(in_the_tree(spot).cloned());
+        }
         fs.remove_all(named.at()).at("remove", named.at())?;
         // D2: a temporary name that came back after a cut would be nobody's.
         let dir = named.dir.clone();
-        sync_folder_of(fs, &mut reach, spot, &dir)?;
+        sync_folder_of(fs, reach, spot, &dir)?;
     }
     if in_tree {
         for time in times {
@@ -176,7 +232,22 @@ pub(super) fn clean(fs: &Fs, session: &Session, made: &[Spot], times: &[FolderTi
         reserve::drop_all(fs, session)?;
     }
     fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?;
-    Ok(())
+    Ok(strays)
+}
+
+fn in_the_tree(spot: &Spot) -> Option<&AbsPath> {
+    match spot {
+        Spot::Tree(path) => Some(path),
+        Spot::Session(_) => None,
+    }
+}
+
+/// Whether the folder has taken the place of the one that it was made in, and has nothing of that name.
+pub(super) fn is_another(named: &Named<'_>, spot: &Spot, times: &[FolderTime]) -> Result<bool, Error> {
+    let Some(folder) = in_the_tree(spot).and_then(AbsPath::parent) else { return Ok(false) };
+    let Some(known) = times.iter().find(|time| time.path == folder) else { return Ok(false) };
+    let stat = named.dir.stat().at("look at", &folder)?;
+    Ok(look::identity(&stat) != known.identity && named.at().stat().at("look at", spot)?.is_none())
 }
 
 /// Of what was left, the times of folders that are as they were before the operation, as the first undo gave them back: one that somebody

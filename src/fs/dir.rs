@@ -24,6 +24,15 @@ pub struct Time {
     pub ns: u32,
 }
 
+impl Time {
+    /// Whether this is what a file system shows that was given `set`: many keep times less exactly, down to FAT's two seconds.
+    pub fn shows(self, set: Time) -> bool {
+        let kept = |unit: u32| Time { ns: set.ns - set.ns % unit, ..set };
+        let units = [1, 100, 1_000, 1_000_000, 10_000_000, 1_000_000_000];
+        units.into_iter().any(|unit| self == kept(unit)) || self == Time { s: set.s - set.s.rem_euclid(2), ns: 0 }
+    }
+}
+
 /// What sort of object a name leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sort {

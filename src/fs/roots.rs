@@ -58,6 +58,11 @@ impl Roots {
         self.lost = points.to_vec();
     }
 
+    /// Whether the file system that is meant is gone.
+    pub fn is_lost(&self, path: &AbsPath) -> bool {
+        self.lost.iter().any(|point| path.is_under(point))
+    }
+
     /// How many folders are kept open.
     pub fn kept(&self) -> usize {
         self.kept
@@ -93,7 +98,7 @@ impl Roots {
         if let Some(dir) = self.folders.get(path) {
             return Ok(dir.clone());
         }
-        if self.lost.iter().any(|point| path.is_under(point)) {
+        if self.is_lost(path) {
             return Err(Errno::NOENT.into());
         }
         let root = self.root_of(path)?;
@@ -106,9 +111,22 @@ impl Roots {
         Ok(dir)
     }
 
-    /// Forgets all folders that were opened.
-    pub fn forget_all(&mut self) {
+    /// Forgets all folders that were opened, and gives them.
+    pub fn forget_all(&mut self) -> HashMap<AbsPath, Rc<Dir>> {
+        std::mem::take(&mut self.folders)
+    }
+
+    /// Closes all that is open.
+    pub fn close_all(&mut self) {
         self.folders.clear();
+        self.held.clear();
+    }
+
+    /// Knows these folders from here on, where it knows none of the same path.
+    pub fn know(&mut self, folders: HashMap<AbsPath, Rc<Dir>>) {
+        for (path, dir) in folders {
+            self.folders.entry(path).or_insert(dir);
+        }
     }
 
     /// Forgets what was opened at and under `path`: it names another object now.
