@@ -33,6 +33,8 @@ use record::{Key, Record};
 enum Size {
     Few,
     Many,
+    /// In more folders than are synced one by one.
+    Wide,
 }
 
 /// A world with a pending session, and a copy of its tree and store to begin again from.
@@ -176,11 +178,18 @@ fn fill(world: &World, size: Size, one_file_system: bool) -> String {
         }
         world.set_xattr("edited", "user.kept", "1");
     }
+    let wide: Vec<_> = (0..16).filter(|_| size == Size::Wide).map(|i| format!("wide/{i}/f")).collect();
+    for name in &wide {
+        world.write(name, "old");
+    }
     for (i, path) in world.manifest().0.keys().rev().enumerate() {
         world.set_mtime(common::name(path), 1_000_000_000 + i as i64, 7);
     }
     let id = world.begin();
     world.stage_write(&id, "edited", "new and longer than one block".repeat(200)).stage_write(&id, "new/deep", "n");
+    for name in &wide {
+        world.stage_write(&id, name, format!("new {name}"));
+    }
     let mut words = vec!["delete ID gone", "chmod ID 0640 moded", "delete ID full -r"];
     if size == Size::Many {
         for (name, content) in [("empty", "filled"), ("one", "apart"), ("fifo", "was a fifo"), ("kind/x/y", "y")] {
@@ -384,6 +393,7 @@ fn after_a_power_cut_a_small_session_is_whole() {
 #[test]
 fn after_a_power_cut_a_larger_session_is_whole() {
     sweep(&Scene::new(Size::Many, None), 3, "many changes");
+    sweep(&Scene::new(Size::Wide, None), 3, "changes in many folders");
 }
 
 #[test]
@@ -391,6 +401,7 @@ fn after_a_power_cut_sessions_between_two_file_systems_are_whole() {
     let Some(other) = elsewhere() else { return };
     sweep(&Scene::new(Size::Few, Some(&other)), 1, "a few changes, two file systems");
     sweep(&Scene::new(Size::Many, Some(&other)), 1, "many changes, two file systems");
+    sweep(&Scene::new(Size::Wide, Some(&other)), 1, "changes in many folders, two file systems");
 }
 
 #[test]
@@ -411,7 +422,7 @@ fn a_power_cut_during_recovery_loses_nothing_either() {
 fn each_sync_is_needed_or_says_why_nothing_is_caught_here() {
     let mut caught: BTreeMap<String, Option<String>> = BTreeMap::new();
     let mut tried = 0;
-    let mut scenes = vec![(Size::Few, None), (Size::Many, None)];
+    let mut scenes = vec![(Size::Few, None), (Size::Many, None), (Size::Wide, None)];
     scenes.extend(elsewhere().map(|other| (Size::Few, Some(other))));
     for (size, store_on) in scenes {
         each_verb(&Scene::new(size, store_on.as_deref()), |verb| {
