@@ -157,3 +157,40 @@ fn what_is_written_through_a_name_outside_of_the_session_is_found_and_comes_back
     world.recant(&format!("rollback {id} --force")).ok();
     assert_eq!((world.read("inside"), ino("inside")), ("written later".into(), ino("../outside")));
 }
+
+/// Between two file systems a copy of the original is kept. Whoever had the original itself open wrote to what goes.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_is_written_to_an_original_after_it_was_copied_is_named_and_stays() {
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() {
+        skip("two file systems: there is no /dev/shm");
+        return;
+    }
+    for (write, before, late) in [("' and late' >>", "old", "old and late"), ("late 1<>", "mine", "late")] {
+        let mut world = World::on(shm);
+        let store = tempfile::tempdir().expect("a folder of another file system");
+        world.set("RECANT_STORE", store.path().join("store"));
+        world.write("f", before);
+        let id = world.begin();
+        world.stage_write(&id, "f", "new");
+        world.recant(&format!("commit {id}")).ok();
+        let redo = |steps: String| {
+            world.recant(&format!("rollback {id}")).ok();
+            world.call(["redo", &id]).env("RECANT_STEPS", steps).run().ok()
+        };
+        let log = world.root().join("steps");
+        redo(format!("log:{}", log.display()));
+        let steps = std::fs::read_to_string(log).expect("the steps");
+        let is_seal = |step: &str| step.contains("renameat ") && step.contains("session.json.new");
+        let sealed = 1 + steps.lines().position(is_seal).expect("the seal");
+        // What came off the tree lies beside it until it is let go.
+        let said = redo(format!("run:{sealed}:printf {write} $(ls -d {}/.recant-*)", world.tree().display()));
+        assert!(said.stderr().contains("what was there last is kept as"), "{said}");
+        let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
+        assert_eq!(kept, [late], "{said}");
+        assert_eq!(world.read("f"), "new");
+        world.recant(&format!("rollback {id}")).ok();
+        assert_eq!(world.read("f"), before);
+    }
+}
