@@ -262,8 +262,8 @@ impl<'a> Entry<'a> {
 
     /// Whether its folder is one of overlayfs: statfs(2).
     pub fn is_on_overlay(&self) -> io::Result<bool> {
-        const OVERLAYFS_SUPER_MAGIC: i64 = 0x794c_7630;
-        Ok(i64::from(rustix::fs::fstatfs(self.dir)?.f_type) == OVERLAYFS_SUPER_MAGIC)
+        const OVERLAYFS_SUPER_MAGIC: rustix::fs::FsWord = 0x794c_7630;
+        Ok(rustix::fs::fstatfs(self.dir)?.f_type == OVERLAYFS_SUPER_MAGIC)
     }
 
     /// Opens it as a folder; a link is refused (ENOTDIR or ELOOP).
