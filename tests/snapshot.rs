@@ -296,8 +296,8 @@ fn what_rules_leave_out_is_never_touched() {
       preset   dev
       exclude  cache/
       exclude  *.o
-      file     /.recantignore
-      file     /sub/.gitignore
+      file     /world/tree/.recantignore
+      file     /world/tree/sub/.gitignore
     /world/tree
     /world/tree/.recantignore
     /world/tree/src
