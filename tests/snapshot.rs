@@ -296,8 +296,8 @@ fn what_rules_leave_out_is_never_touched() {
       preset   dev
       exclude  cache/
       exclude  *.o
-      file     /.recantignore
-      file     /sub/.gitignore
+      file     /world/tree/.recantignore
+      file     /world/tree/sub/.gitignore
     /world/tree
     /world/tree/.recantignore
     /world/tree/src
@@ -396,6 +396,8 @@ fn what_is_too_broad_or_too_large_is_refused_by_name() {
     }
     let said = world.call(["snapshot", "create"]).cwd(world.root()).run().with(1);
     assert!(said.stderr().contains("it holds your home folder"), "{said}");
+    let said = world.call(["snapshot", "create", "/proc/self/net"]).run().with(1);
+    assert!(said.stderr().contains("it lies in proc of the system, mounted at /proc"), "{said}");
     for i in 0..30 {
         world.write(format!("big/sub/{i}"), "x");
     }

@@ -45,7 +45,10 @@ fn remove(file: &Path) {
 
 /// Twenty small files and a large one; snapshots 0, and 1 which tells its differences from it.
 fn two() -> World {
-    let world = World::new();
+    filled(World::new())
+}
+
+fn filled(world: World) -> World {
     for i in 0..20 {
         world.write(format!("a/{i}"), format!("content {i}"));
     }
@@ -185,11 +188,11 @@ fn verify_names_a_manifest_that_cannot_be_read() {
 
 #[test]
 fn a_run_on_the_real_tree_is_not_stopped_by_a_damaged_base() {
-    let world = two();
+    // Not in /tmp, where a confined command may write.
+    let world = filled(World::on(Path::new("/var/tmp")));
     let said = world.call(["run", "--in", ".", "--", "true"]).run();
-    if said.status != 0 {
-        println!("skipped: a_run_on_the_real_tree_is_not_stopped_by_a_damaged_base: {said}");
-        return;
+    if said.status == 125 {
+        return common::skip("no confinement here");
     }
     flip(&series(&world).join("0.jsonl"));
     let before = world.manifest();

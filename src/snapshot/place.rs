@@ -42,7 +42,7 @@ pub fn project(cwd: &AbsPath, home: Option<&AbsPath>) -> AbsPath {
         .unwrap_or_else(|| cwd.clone())
 }
 
-/// Refuses `/`, the home folder and what is above it, and what is above a file system of the kernel's.
+/// Refuses `/`, the home folder and what is above it, and what is above a file system of the kernel's, or in one.
 pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
     let broad = |why: String| Err(Error::TooBroad { path: folder.to_string(), why });
     if folder.depth() == 0 {
@@ -56,6 +56,13 @@ pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Erro
         _ => {}
     }
     let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
+    let below = mounts.iter().filter(|mount| folder.is_under(&mount.point)).max_by_key(|mount| mount.point.depth());
+    if let Some(mount) = below.filter(|mount| KERNELS.contains(&&*mount.fs_type)) {
+        return broad(format!(
+            "it lies in {} of the system, mounted at {}: its files are the kernel's",
+            mount.fs_type, mount.point
+        ));
+    }
     match mounts.iter().find(|mount| KERNELS.contains(&&*mount.fs_type) && mount.point.is_under(folder)) {
         Some(mount) => {
             broad(format!("{} of the system is mounted in it, at {}: too broad for a snapshot", mount.fs_type, mount.point))

@@ -82,6 +82,8 @@ impl<'s> Taking<'s> {
         if before.iter().any(|n| !listed.contains(n)) {
             return Err(format!("of {before:?} only {listed:?} are there"));
         }
+        // Before another create stores anew what it finds missing.
+        self.said(&["snapshot", "verify"])?;
         // The same again is done, and what was needed is needed still.
         if self.words != RESTORE {
             self.said(self.words)?;

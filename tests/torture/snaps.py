@@ -112,6 +112,8 @@ class Scene:
         done = {"create": [0, 1, 2, 3], "prune": [2]}.get(verb)
         if done and said.returncode == 0 and listed != done:
             raise Found("mixed", f"exit 0, but {listed} is what there is")
+        # Before another create stores anew what it finds missing.
+        self.must("snapshot", "verify")
         if verb != "restore":
             self.must(*WORDS[verb], kind="mixed")
             outcome = "after" if listed == done else "before"
