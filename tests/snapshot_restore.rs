@@ -320,3 +320,43 @@ fn names_of_a_link_a_fifo_or_a_device_are_one_object_again() {
         before.assert_same(&world.manifest(), &format!("{i}: done again"));
     }
 }
+
+/// What went is a name of the file still: only so is a rollback exact. What that costs is said.
+#[test]
+fn a_name_that_goes_where_another_stays_is_joined_again_and_what_was_written_meanwhile_is_found() {
+    for (words, paths) in [("0 b", 1), ("0 b c", 2), ("0 a", 1), ("0 a --keep-new", 1)] {
+        let world = World::new();
+        world.write("a", "1");
+        world.recant("snapshot create").ok();
+        world.write("a", "2").link("a", "b").link("a", "c");
+        let before = world.manifest();
+        let said = restore(&world, words).ok();
+        let more = if paths > 1 { " (so has what was at 1 more path)" } else { "" };
+        let path = words.split(' ').nth(1).unwrap_or_default();
+        let wanted = format!("{}: what was there has another name that stays{more}: ", world.path(path).display());
+        assert!(said.stderr().contains(&wanted), "{words}: {said}");
+        let restored = world.manifest();
+        world.recant("rollback last").ok();
+        before.assert_same(&world.manifest(), words);
+        world.recant("redo last").ok();
+        restored.assert_same(&world.manifest(), words);
+
+        let stays = if path == "a" { "b" } else { "a" };
+        world.write(stays, "meanwhile");
+        world.recant("checkpoint verify last").with(3);
+        let said = world.recant("rollback last").with(3);
+        assert!(said.stderr().contains("was written to since"), "{words}: {said}");
+        world.recant("rollback last --force").ok();
+        assert_eq!((world.read("a"), world.read("b"), world.read("c")), ("meanwhile".into(), "meanwhile".into(), "meanwhile".into()));
+        assert_eq!(world.recant("checkpoint verify last").ok().status, 0);
+    }
+    let world = World::new();
+    world.write("a", "1").link("a", "b");
+    world.recant("snapshot create").ok();
+    world.write("a", "2");
+    let said = restore(&world, "0").ok();
+    assert!(!said.stderr().contains("another name"), "all of them went: {said}");
+    world.write("a", "3");
+    let said = restore(&world, "0 a --no-backup").ok();
+    assert!(!said.stderr().contains("another name"), "there is no backup: {said}");
+}

@@ -99,6 +99,9 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         drop_checkpoint(&call.fs, &mut session)?;
     }
     report.notes.iter().for_each(|note| call.out.warn(note));
+    if !args.no_backup {
+        say_shared(call, &series, &compared)?;
+    }
     say(call, args, &series, n, Some(&id), &rows, &left);
     Ok(ended(&left))
 }
@@ -126,6 +129,21 @@ fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Problem> {
             _ => {}
         }
     }
+    Ok(())
+}
+
+/// What went is a name of a file still that has another one on the tree, so that a rollback joins them again.
+fn say_shared(call: &Call, series: &Series, compared: &Compared) -> Result<(), Problem> {
+    let mut paths = compared.leaving_names();
+    let Some(first) = paths.next() else { return Ok(()) };
+    let more = match paths.count() {
+        0 => String::new(),
+        more => format!(" (so has what was at {})", text::count(more as u64, "more path")),
+    };
+    let first = whole(&series.folder, first)?;
+    call.out.note(format_args!(
+        "{first}: what was there has another name that stays{more}: what is written to that one changes the backup, and a rollback stops at it"
+    ));
     Ok(())
 }
 

@@ -293,8 +293,9 @@ impl Comparing<'_> {
         if grouped {
             self.names_now.add((object.stat.dev, object.stat.ino), path.clone());
         }
+        let shared = grouped.then_some(Shared { inode: (object.stat.dev, object.stat.ino), names: object.stat.nlink });
         let Some(entry) = there else {
-            self.done.differences.push(difference(path, None, Some(seen)));
+            self.done.differences.push(Difference { shared, ..difference(path, None, Some(seen)) });
             return Ok(());
         };
         let both_folders = seen.state.is_folder() && entry.is_folder();
@@ -302,7 +303,6 @@ impl Comparing<'_> {
         let then = entry.state.as_ref().map_or(now, |state| state.meta.mtime);
         let is_same = entry.state.as_ref().is_some_and(|state| same(state, &seen.state));
         let is_grouped = grouped || entry.link.is_some();
-        let shared = grouped.then_some(Shared { inode: (object.stat.dev, object.stat.ino), names: object.stat.nlink });
         let difference = Difference { shared, ..difference(path.clone(), Some(entry), Some(seen)) };
         match is_same {
             true if both_folders => {
