@@ -92,3 +92,16 @@ fn all_snapshots_of_a_folder_are_dropped_by_name_also_where_it_is_gone_or_they_a
     snapshot(&world, "prune a --all").ok();
     assert_eq!(std::fs::read_dir(world.store().join("snapshots")).unwrap().count(), 0);
 }
+
+#[test]
+fn what_is_the_kernel_s_has_no_snapshots_and_no_command_is_run_on_it() {
+    let world = World::new();
+    for place in ["/proc/self", "/proc/version", "/sys/kernel"] {
+        let said = snapshot(&world, &format!("create {place}")).with(1);
+        assert!(said.stderr().contains("what is there is the kernel's"), "{place}: {said}");
+    }
+    let mark = world.path("started");
+    let said = world.call(["run", "--in", "/sys/kernel", "--", "touch", &mark.display().to_string()]).run().with(125);
+    assert!(said.stderr().contains("what is there is the kernel's") && !mark.exists(), "{said}");
+    assert!(!world.store().join("snapshots").exists());
+}
