@@ -110,6 +110,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
 fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Problem> {
     use std::os::unix::ffi::OsStrExt;
     let refused = |why: String, remedy: String| Err(Problem::refused(format!("{folder}: {why}")).path(folder).remedy(remedy));
+    let above_of = |folder: &AbsPath| folder.parent().unwrap_or_else(|| folder.clone());
     let link = |link: &AbsPath| {
         let to = link.as_path().read_link().unwrap_or_default();
         let to = Shown(to.as_os_str().as_bytes());
@@ -121,9 +122,12 @@ fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Problem> {
     for path in std::iter::once(folder.clone()).chain(above).collect::<Vec<_>>().iter().rev() {
         match path.as_path().symlink_metadata() {
             Ok(found) if found.is_symlink() => return link(path),
+            Ok(found) if !found.is_dir() && path != folder => {
+                let remedy = format!("move it away, and make the folder again: mkdir -p {}", above_of(folder));
+                return refused(format!("{path}, above it, is no folder now"), remedy);
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound && path != folder => {
-                let remedy =
-                    format!("mount what it lies on, or make it: mkdir -p {}", folder.parent().unwrap_or_else(|| path.clone()));
+                let remedy = format!("mount what it lies on, or make it: mkdir -p {}", above_of(folder));
                 return refused(format!("the folder above it is not there: {path}"), remedy);
             }
             _ => {}
