@@ -92,3 +92,52 @@ fn all_snapshots_of_a_folder_are_dropped_by_name_also_where_it_is_gone_or_they_a
     snapshot(&world, "prune a --all").ok();
     assert_eq!(std::fs::read_dir(world.store().join("snapshots")).unwrap().count(), 0);
 }
+
+#[test]
+fn what_is_the_kernel_s_has_no_snapshots_and_no_command_is_run_on_it() {
+    let world = World::new();
+    for place in ["/proc/self", "/proc/version", "/sys/kernel"] {
+        let said = snapshot(&world, &format!("create {place}")).with(1);
+        assert!(said.stderr().contains("what is there is the kernel's"), "{place}: {said}");
+    }
+    let mark = world.path("started");
+    let said = world.call(["run", "--in", "/sys/kernel", "--", "touch", &mark.display().to_string()]).run().with(125);
+    assert!(said.stderr().contains("what is there is the kernel's") && !mark.exists(), "{said}");
+    assert!(!world.store().join("snapshots").exists());
+}
+
+#[test]
+fn where_the_folder_above_is_gone_or_no_folder_snapshots_are_there_and_a_restore_says_what_to_do() {
+    for of in ["above/d", "above/d/f"] {
+        let world = World::new();
+        world.write("above/d/f", "1");
+        snapshot(&world, &format!("create {of}")).ok();
+        for remedy in ["mount what it lies on, or make it: mkdir -p ", "move it away, and make the folder again: mkdir -p "] {
+            world.remove("above");
+            if remedy.starts_with("move") {
+                world.write("above", "a file");
+            }
+            for words in ["list", "show last --dir", "diff last --dir", "verify"] {
+                let said = snapshot(&world, &format!("{words} {of}")).ok();
+                assert!(!said.stderr().contains("there are no snapshots"), "{words}: {said}");
+            }
+            for words in ["restore last --dir", "restore last --dry-run --dir"] {
+                let said = snapshot(&world, &format!("{words} {of}")).with(1);
+                assert!(said.stderr().contains(remedy), "{words} {of}: {said}");
+            }
+            let said = snapshot(&world, &format!("create {of}")).with(1);
+            assert!(said.stderr().contains("there is nothing there to take a snapshot of"), "{said}");
+        }
+        world.remove("above");
+        std::fs::create_dir_all(world.path(of).parent().expect("a folder")).expect("it again");
+        snapshot(&world, &format!("restore last --dir {of}")).ok();
+        assert_eq!(world.read("above/d/f"), "1");
+    }
+    let world = World::new();
+    world.write("d/f", "1");
+    snapshot(&world, "create d").ok();
+    std::fs::rename(world.path("d"), world.path("e")).expect("a rename");
+    world.symlink("e", "d");
+    snapshot(&world, "prune d --all").ok();
+    assert_eq!(std::fs::read_dir(world.store().join("snapshots")).expect("a folder").count(), 0, "what is a link now");
+}

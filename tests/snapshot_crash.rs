@@ -23,6 +23,7 @@ impl Scene {
     fn of(many: u32) -> Self {
         let world = World::new();
         world.write("a", "1").write("same", "same").write("deep/er/f", "f").link("a", "b").symlink("a", "link");
+        world.symlink("a", "one").link("one", "two");
         world.write("large", vec![1; 150_000]).write("gone/x", "x").chmod("same", 0o640);
         for i in 0..many {
             world.write(format!("many/{i}"), format!("{i}"));
@@ -30,6 +31,7 @@ impl Scene {
         let mut scene = Self { world, states: BTreeMap::new() };
         scene.create();
         scene.world.write("a", "2").write("new/f", "n").write("large", vec![2; 160_000]).remove("gone").chmod("same", 0o600);
+        scene.world.remove("one").remove("two");
         scene.world.remove("link").mkdir("link").write("many/3", "other");
         scene
     }

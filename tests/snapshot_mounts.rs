@@ -171,3 +171,28 @@ fn a_command_is_run_on_it_and_taken_back_exactly() {
         after.assert_same(&volume.manifest(), "done again");
     });
 }
+
+#[test]
+fn what_is_above_a_mount_of_the_system_is_refused_and_what_lies_beside_that_is_not() {
+    if !is_root("a mount of the system") {
+        return;
+    }
+    own_mounts();
+    let world = World::on(Path::new("/var/tmp"));
+    world.write("beside/f", "1").mkdir("deep/system");
+    let point = world.path("deep/system");
+    if let Err(error) = rustix::mount::mount("none", &point, "proc", rustix::mount::MountFlags::empty(), None) {
+        println!("skipped: a mount of the system: {error}");
+        return;
+    }
+    let why = format!("proc of the system is mounted in it, at {}", point.display());
+    for words in [&["snapshot", "create"][..], &["snapshot", "create", "deep"]] {
+        let said = world.call(words).run().with(1);
+        assert!(said.stderr().contains(&why), "{said}");
+    }
+    let said = world.call(["run", "--in", "deep", "--", "touch", "deep/f"]).run().with(125);
+    assert!(said.stderr().contains(&why) && !world.exists("deep/f"), "{said}");
+    world.recant("snapshot create beside").ok();
+    rustix::mount::unmount(&point, rustix::mount::UnmountFlags::DETACH).expect("it was mounted");
+    world.recant("snapshot create").ok();
+}

@@ -268,3 +268,95 @@ fn what_its_owner_closed_is_left_with_what_opens_it_and_named_by_its_whole_path(
     let path = world.path("sub/f");
     assert!(said.stdout().contains(&format!("chmod u+rX {} first", path.display())), "{said}");
 }
+
+#[test]
+fn names_of_a_link_a_fifo_or_a_device_are_one_object_again() {
+    let world = World::new();
+    world.symlink("target", "l1").link("l1", "l2").link("l1", "l3").fifo("p1").link("p1", "p2").symlink("x", "alone");
+    world.symlink("same", "s1").link("s1", "s2").mkdir("d").link("p1", "d/p3");
+    world.write("f", "1");
+    if is_root("a device") {
+        let dev = rustix::fs::makedev(1, 3);
+        let mode = rustix::fs::Mode::from_raw_mode(0o666);
+        rustix::fs::mknodat(rustix::fs::CWD, world.path("n1"), rustix::fs::FileType::CharacterDevice, mode, dev).expect("a node");
+    } else {
+        world.fifo("n1");
+    }
+    world.link("n1", "n2");
+    world.recant("snapshot create").ok();
+    let before = world.manifest();
+    let upset: [&dyn Fn(); 6] = [
+        &|| {
+            world.remove("l1").remove("l2").remove("l3").remove("d").remove("p1").remove("p2").remove("n1").remove("n2");
+        },
+        &|| {
+            world.remove("l2").remove("p2").remove("n2").symlink("target", "l2").fifo("p2");
+        },
+        &|| {
+            world.remove("l1").remove("p1").write("l1", "a file").write("p1", "a file");
+        },
+        &|| {
+            world.remove("l1").remove("l2").remove("l3").symlink("other", "l1").link("l1", "l2").link("l1", "l3");
+        },
+        &|| {
+            world.remove("alone").link("l1", "alone").link("p1", "new");
+        },
+        &|| {
+            world.set_mtime("l1", 1_000_000_000, 0).chmod("p1", 0o600).set_mtime("p1", 1_000_000_000, 0);
+        },
+    ];
+    for (i, upset) in upset.iter().enumerate() {
+        upset();
+        let upset = world.manifest();
+        assert_ne!(upset, before, "{i}");
+        restore(&world, "0 --dry-run").ok();
+        upset.assert_same(&world.manifest(), &format!("{i}: asked"));
+        restore(&world, "0").ok();
+        before.assert_same(&world.manifest(), &format!("{i}: restored"));
+        assert_eq!(world.recant("snapshot diff 0").ok().stdout(), "", "{i}");
+        world.recant("rollback last").ok();
+        upset.assert_same(&world.manifest(), &format!("{i}: taken back"));
+        world.recant("redo last").ok();
+        before.assert_same(&world.manifest(), &format!("{i}: done again"));
+    }
+}
+
+/// What went is a name of the file still: only so is a rollback exact. What that costs is said.
+#[test]
+fn a_name_that_goes_where_another_stays_is_joined_again_and_what_was_written_meanwhile_is_found() {
+    for (words, paths) in [("0 b", 1), ("0 b c", 2), ("0 a", 1), ("0 a --keep-new", 1)] {
+        let world = World::new();
+        world.write("a", "1");
+        world.recant("snapshot create").ok();
+        world.write("a", "2").link("a", "b").link("a", "c");
+        let before = world.manifest();
+        let said = restore(&world, words).ok();
+        let more = if paths > 1 { " (so has what was at 1 more path)" } else { "" };
+        let path = words.split(' ').nth(1).unwrap_or_default();
+        let wanted = format!("{}: what was there has another name that stays{more}: ", world.path(path).display());
+        assert!(said.stderr().contains(&wanted), "{words}: {said}");
+        let restored = world.manifest();
+        world.recant("rollback last").ok();
+        before.assert_same(&world.manifest(), words);
+        world.recant("redo last").ok();
+        restored.assert_same(&world.manifest(), words);
+
+        let stays = if path == "a" { "b" } else { "a" };
+        world.write(stays, "meanwhile");
+        world.recant("checkpoint verify last").with(3);
+        let said = world.recant("rollback last").with(3);
+        assert!(said.stderr().contains("was written to since"), "{words}: {said}");
+        world.recant("rollback last --force").ok();
+        assert_eq!((world.read("a"), world.read("b"), world.read("c")), ("meanwhile".into(), "meanwhile".into(), "meanwhile".into()));
+        assert_eq!(world.recant("checkpoint verify last").ok().status, 0);
+    }
+    let world = World::new();
+    world.write("a", "1").link("a", "b");
+    world.recant("snapshot create").ok();
+    world.write("a", "2");
+    let said = restore(&world, "0").ok();
+    assert!(!said.stderr().contains("another name"), "all of them went: {said}");
+    world.write("a", "3");
+    let said = restore(&world, "0 a --no-backup").ok();
+    assert!(!said.stderr().contains("another name"), "there is no backup: {said}");
+}

@@ -269,13 +269,26 @@ fn names_of_a_file_that_a_run_parts_are_one_file_again() {
         .write("d/x", "d")
         .link("d/x", "gg")
         .write("p", "p")
-        .link("p", "../out");
+        .link("p", "../out")
+        .symlink("a", "l1")
+        .link("l1", "l2")
+        .fifo("f1")
+        .link("f1", "f2");
     if !can_confine(&world) {
         return;
     }
     // Older than the clock's granularity, so that the index is believed.
     std::thread::sleep(std::time::Duration::from_millis(60));
-    for script in ["sed -i s/data/DATA/ b", "mv d b2; touch n", "ln a another", "rm a", "mv a z", "rm a b; echo 3 > a"] {
+    for script in [
+        "sed -i s/data/DATA/ b",
+        "mv d b2; touch n",
+        "ln a another",
+        "rm a",
+        "mv a z",
+        "rm a b; echo 3 > a",
+        "rm l1 f2",
+        "rm l1 l2 f1 f2",
+    ] {
         is_exact(&world, script);
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::error::{At, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Dev, Entry};
-use crate::tree::state::{Meta, State, What};
+use crate::fs::dir::{Dev, Entry, Sort};
+use crate::tree::state::{State, What};
 
-/// Gives a blob what the original had (docs/store-format.md). An owner that cannot be given now can be given by a rollback of root's.
-pub fn dress(fs: &Fs, at: Entry<'_>, meta: &Meta) -> Result<(), IoError> {
+/// Gives a blob, or an object with several names, what the original had (docs/store-format.md). An owner that cannot be given now can be given by a rollback of root's.
+pub fn dress(fs: &Fs, at: Entry<'_>, original: &State) -> Result<(), IoError> {
+    let meta = &original.meta;
     match fs.set_owner(at, meta.uid, meta.gid) {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => {}
         set => set.at("set the owner of", at)?,
@@ -14,7 +15,9 @@ pub fn dress(fs: &Fs, at: Entry<'_>, meta: &Meta) -> Result<(), IoError> {
     for (name, value) in &meta.xattrs {
         fs.set_xattr(at, name, value).at("set an extended attribute of", at)?;
     }
-    fs.set_mode(at, meta.mode).at("set the mode of", at)?;
+    if original.sort() != Sort::Symlink {
+        fs.set_mode(at, meta.mode).at("set the mode of", at)?;
+    }
     fs.set_mtime(at, meta.mtime).at("set the time of", at)
 }
 

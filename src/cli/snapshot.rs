@@ -452,11 +452,20 @@ pub fn series<'c>(call: &'c Call, dir: Option<&Path>) -> Result<(&'c Store, Seri
 
 /// A folder, and its series if it has one: by its real path, else by the path that was named, where a folder was that is a link now.
 fn found(call: &Call, dir: Option<&Path>) -> Result<(AbsPath, Option<Series>), Problem> {
+    found_by(call, dir, Series::open)
+}
+
+/// The same, opened as `open` does it.
+pub fn found_by(
+    call: &Call,
+    dir: Option<&Path>,
+    open: fn(&Store, &AbsPath) -> Result<Option<Series>, Error>,
+) -> Result<(AbsPath, Option<Series>), Problem> {
     let real = folder(dir);
     if let Some(store) = call.store()? {
         let named = dir.map(as_named).transpose()?.unwrap_or_default();
         for folder in real.as_ref().into_iter().chain(&named) {
-            if let Some(series) = Series::open(store, folder)? {
+            if let Some(series) = open(store, folder)? {
                 return Ok((folder.clone(), Some(series)));
             }
         }

@@ -47,10 +47,9 @@ fn drop_all(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
         let problem = Problem::new(Kind::Usage, "--all drops every snapshot of a folder, which is to be named");
         return Err(problem.remedy("recant snapshot prune DIR --all"));
     }
-    let folder = snapshot::folder(args.of.named())?;
+    let (folder, series) = snapshot::found_by(call, args.of.named(), Series::unread)?;
     let none = || Error::None { folder: folder.to_string() };
-    let store = call.store()?.ok_or_else(none)?;
-    let series = Series::unread(store, &folder)?.ok_or_else(none)?;
+    let (store, series) = (call.store()?.ok_or_else(none)?, series.ok_or_else(none)?);
     let done = Pruned { gone: series.numbers()?, freed: prune::used(&series.dir)?, kept: None };
     if !args.dry_run {
         let (count, bytes) = (text::count(done.gone.len() as u64, "snapshot"), text::bytes(done.freed));

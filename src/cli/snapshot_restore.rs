@@ -99,6 +99,9 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         drop_checkpoint(&call.fs, &mut session)?;
     }
     report.notes.iter().for_each(|note| call.out.warn(note));
+    if !args.no_backup {
+        say_shared(call, &series, &compared)?;
+    }
     say(call, args, &series, n, Some(&id), &rows, &left);
     Ok(ended(&left))
 }
@@ -107,6 +110,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
 fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Problem> {
     use std::os::unix::ffi::OsStrExt;
     let refused = |why: String, remedy: String| Err(Problem::refused(format!("{folder}: {why}")).path(folder).remedy(remedy));
+    let above_of = |folder: &AbsPath| folder.parent().unwrap_or_else(|| folder.clone());
     let link = |link: &AbsPath| {
         let to = link.as_path().read_link().unwrap_or_default();
         let to = Shown(to.as_os_str().as_bytes());
@@ -118,14 +122,32 @@ fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Problem> {
     for path in std::iter::once(folder.clone()).chain(above).collect::<Vec<_>>().iter().rev() {
         match path.as_path().symlink_metadata() {
             Ok(found) if found.is_symlink() => return link(path),
+            Ok(found) if !found.is_dir() && path != folder => {
+                let remedy = format!("move it away, and make the folder again: mkdir -p {}", above_of(folder));
+                return refused(format!("{path}, above it, is no folder now"), remedy);
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound && path != folder => {
-                let remedy =
-                    format!("mount what it lies on, or make it: mkdir -p {}", folder.parent().unwrap_or_else(|| path.clone()));
+                let remedy = format!("mount what it lies on, or make it: mkdir -p {}", above_of(folder));
                 return refused(format!("the folder above it is not there: {path}"), remedy);
             }
             _ => {}
         }
     }
+    Ok(())
+}
+
+/// What went is a name of a file still that has another one on the tree, so that a rollback joins them again.
+fn say_shared(call: &Call, series: &Series, compared: &Compared) -> Result<(), Problem> {
+    let mut paths = compared.leaving_names();
+    let Some(first) = paths.next() else { return Ok(()) };
+    let more = match paths.count() {
+        0 => String::new(),
+        more => format!(" (so has what was at {})", text::count(more as u64, "more path")),
+    };
+    let first = whole(&series.folder, first)?;
+    call.out.note(format_args!(
+        "{first}: what was there has another name that stays{more}: what is written to that one changes the backup, and a rollback stops at it"
+    ));
     Ok(())
 }
 

@@ -144,6 +144,8 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     folders.sort();
     // What lies in another one is in its snapshots.
     folders.dedup_by(|later, kept| later.is_under(kept));
+    let home = super::snapshot::home();
+    folders.iter().try_for_each(|folder| place::refuse_broad(folder, home.as_ref()))?;
     let dirs: Vec<_> = folders.iter().map(|folder| folder.as_path().to_path_buf()).collect();
     let confinement = Confinement::make(&dirs, &args.pass, network(args))?;
     refuse_open_store(&call.store_path()?, &confinement)?;
@@ -151,7 +153,6 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     call.prepare_to_change(&store)?;
     let mut watched = Vec::new();
     for folder in folders {
-        place::refuse_broad(&folder, super::snapshot::home().as_ref())?;
         let series = Series::create(&call.fs, &store, &folder)?;
         let limit = Some(call.config.snapshot_max_files.value);
         let before = take(call, &store, &series, ("before", Source::default()), limit, &args.command);

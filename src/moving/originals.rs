@@ -144,7 +144,7 @@ impl<'a> Keeping<'a> {
         }
         if let Some(digest) = before.digest() {
             let name = self.name_of(change.n, digest);
-            made::dress(self.fs, self.blobs.at(&name), &before.meta)?;
+            made::dress(self.fs, self.blobs.at(&name), before)?;
             return Ok(Kept::Blob {
                 digest,
                 numbered: self.numbered.contains(&change.n),

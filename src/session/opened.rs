@@ -16,7 +16,7 @@ use crate::fs::dir::{Dir, Entry, leads_nowhere};
 use crate::fs::lock::Lock;
 use crate::fs::path::Shown;
 use crate::tree::json;
-use crate::tree::state::What;
+use crate::tree::state::State;
 
 /// An open session, as its header was when it was opened.
 #[derive(Debug)]
@@ -136,7 +136,8 @@ impl Session {
             (Side::In | Side::Lost, _) => None,
             _ if change.after.is_none() || change.in_place() => None,
             (Side::Never, Some(run)) if !run.in_memory => run.upper_of(&change.path).map(|upper| [b"held/", &*upper].concat()),
-            (Side::Never, _) if change.after.as_ref().is_some_and(|state| !matches!(state.what, What::File { .. })) => None,
+            // What has no content is made from its record, unless its names are to be one object.
+            (Side::Never, _) if !change.marks.linked && !change.after.as_ref().is_some_and(State::is_file) => None,
             _ => Some(object_name(change.n)),
         }
     }

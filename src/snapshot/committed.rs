@@ -107,7 +107,7 @@ struct Keeping<'a> {
     from: Snapshots<'a>,
     /// The digests that have a blob.
     names: &'a mut HashSet<Digest>,
-    /// Blobs of files that had several names, by the first of them.
+    /// Blobs of files, and objects of what is none, that had several names, by the first of them.
     firsts: HashMap<AbsPath, Vec<u8>>,
 }
 
@@ -120,11 +120,7 @@ impl Keeping<'_> {
         let digest = match (&before.what, before.digest()) {
             (What::File { .. }, Some(digest)) => digest,
             (What::File { .. }, None) => return Ok(Kept::Uncovered { why: "its content was not read".into() }),
-            _ => {
-                let name = change.n.to_string().into_bytes();
-                made::object(self.fs, self.objects.at(&name), before)?;
-                return Ok(Kept::Object);
-            }
+            _ => return self.keep_object(difference, change.n, before),
         };
         // The same content may be of several originals, each a file of its own; another session's is none of this one's.
         let numbered = !self.names.insert(digest);
@@ -137,12 +133,28 @@ impl Keeping<'_> {
             let entry = Entry { path, state: difference.then.clone(), at: difference.at, link: None, unread: None };
             let file = self.fs.create(at, 0o600).at("make", at)?;
             self.fill(&entry, &file)?;
-            made::dress(self.fs, at, &before.meta)?;
+            made::dress(self.fs, at, before)?;
             if let Some(first) = &difference.link {
                 self.firsts.insert(first.clone(), name);
             }
         }
         Ok(Kept::Blob { digest, numbered, unlinked: false })
+    }
+
+    /// What has no content: a folder, a link, a FIFO.
+    fn keep_object(&mut self, difference: &Difference, n: u32, before: &State) -> Result<Kept, Error> {
+        let name = n.to_string().into_bytes();
+        let at = self.objects.at(&name);
+        if let Some(first) = difference.link.as_ref().and_then(|first| self.firsts.get(first)) {
+            self.fs.link(self.objects.at(first), at).at("link", at)?;
+            return Ok(Kept::Object);
+        }
+        made::object(self.fs, at, before)?;
+        if let Some(first) = &difference.link {
+            made::dress(self.fs, at, before)?;
+            self.firsts.insert(first.clone(), name);
+        }
+        Ok(Kept::Object)
     }
 
     fn fill(&mut self, entry: &Entry, file: &File) -> Result<(), Error> {

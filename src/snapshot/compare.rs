@@ -221,7 +221,7 @@ impl Comparing<'_> {
             content.check(entry)?;
         }
         self.find(&path);
-        if let Some(first) = there.as_ref().and_then(first_name) {
+        if let Some(first) = there.as_ref().and_then(|entry| entry.link.as_ref()) {
             self.names_then.add(first.clone(), path.clone());
         }
         if self.unread.as_ref().is_some_and(|unread| path.is_under(unread)) {
@@ -290,19 +290,19 @@ impl Comparing<'_> {
         }
         let Some(seen) = self.seen(&path, there.as_ref(), object)? else { return Ok(()) };
         let grouped = object.stat.nlink > 1 && !seen.state.is_folder();
-        if grouped && object.stat.sort == Sort::File {
+        if grouped {
             self.names_now.add((object.stat.dev, object.stat.ino), path.clone());
         }
+        let shared = grouped.then_some(Shared { inode: (object.stat.dev, object.stat.ino), names: object.stat.nlink });
         let Some(entry) = there else {
-            self.done.differences.push(difference(path, None, Some(seen)));
+            self.done.differences.push(Difference { shared, ..difference(path, None, Some(seen)) });
             return Ok(());
         };
         let both_folders = seen.state.is_folder() && entry.is_folder();
         let now = seen.state.meta.mtime;
         let then = entry.state.as_ref().map_or(now, |state| state.meta.mtime);
         let is_same = entry.state.as_ref().is_some_and(|state| same(state, &seen.state));
-        let is_grouped = grouped || first_name(&entry).is_some();
-        let shared = grouped.then_some(Shared { inode: (object.stat.dev, object.stat.ino), names: object.stat.nlink });
+        let is_grouped = grouped || entry.link.is_some();
         let difference = Difference { shared, ..difference(path.clone(), Some(entry), Some(seen)) };
         match is_same {
             true if both_folders => {
@@ -380,12 +380,6 @@ fn difference(path: AbsPath, there: Option<Entry>, here: Option<Seen>) -> Differ
     Difference { path, then, at, link, now, print, now_at: None, shared: None, regrouped: false }
 }
 
-/// The first name of a file that has several. Links and FIFOs are made again each for itself, whatever they shared.
-fn first_name(entry: &Entry) -> Option<&AbsPath> {
-    let is_file = matches!(entry.state, Some(State { what: What::File { .. }, .. }));
-    entry.link.as_ref().filter(|_| is_file)
-}
-
 /// Whether nothing differs, times included but for a folder's, which follow from what is done in it.
 fn same(a: &State, b: &State) -> bool {
     a.content_likeness(b) == Likeness::Same && a.meta_difference(b).is_none() && (a.is_folder() || a.meta.mtime == b.meta.mtime)
@@ -416,7 +410,7 @@ pub fn between(series: &Series, n: u64, m: Option<u64>, paths: &[AbsPath]) -> Re
             *found |= path.is_under(asked);
         }
         for (names, entry) in [(&mut names_then, &there), (&mut names_now, &here)] {
-            if let Some(first) = entry.as_ref().and_then(first_name) {
+            if let Some(first) = entry.as_ref().and_then(|entry| entry.link.as_ref()) {
                 names.add(first.clone(), path.clone());
             }
         }
@@ -438,7 +432,7 @@ pub fn between(series: &Series, n: u64, m: Option<u64>, paths: &[AbsPath]) -> Re
             _ => {}
         }
         let is_same = there.as_ref().zip(here.as_ref()).is_some_and(|(a, b)| are_same(a, b) || a.mark() == b.mark());
-        let is_grouped = [&there, &here].into_iter().flatten().any(|entry| first_name(entry).is_some());
+        let is_grouped = [&there, &here].into_iter().flatten().any(|entry| entry.link.is_some());
         let (now_at, now) = here.map_or((None, None), |entry| (entry.at, entry.state));
         let difference = Difference { now, now_at, ..difference(path.clone(), there, None) };
         match is_same {

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::compare::{Compared, Difference};
+use super::compare::{Compared, Difference, Shared};
 use super::manifest::Merged;
 use super::series::Series;
 use super::{Error, whole};
@@ -95,13 +95,26 @@ impl Compared {
 
     /// A file that has names beside those that are to change is to be another one: what is set on it would be theirs too.
     pub fn part_from_other_names(&mut self) {
-        let mut change: HashMap<(Dev, u64), u32> = HashMap::new();
+        let change = self.names_that_change();
+        let keeps_others = |shared: Shared| change.get(&shared.inode).is_none_or(|names| *names < shared.names);
+        self.differences.iter_mut().for_each(|d| d.regrouped |= d.shared.is_some_and(keeps_others));
+    }
+
+    /// The paths at which a file goes of which another name stays: what is written to that one is written to what a rollback gives back.
+    pub fn leaving_names(&self) -> impl Iterator<Item = &AbsPath> {
+        let change = self.names_that_change();
+        let keeps_others = move |shared: Shared| change.get(&shared.inode).is_none_or(|names| *names < shared.names);
+        let goes = |d: &&Difference| d.now.as_ref().is_some_and(State::is_file) && !d.is_metadata();
+        self.differences.iter().filter(goes).filter(move |d| d.shared.is_some_and(&keeps_others)).map(|d| &d.path)
+    }
+
+    /// How many names of a file are to change.
+    fn names_that_change(&self) -> HashMap<(Dev, u64), u32> {
+        let mut change = HashMap::new();
         for shared in self.differences.iter().filter_map(|d| d.shared) {
             *change.entry(shared.inode).or_default() += 1;
         }
-        for d in &mut self.differences {
-            d.regrouped |= d.shared.is_some_and(|shared| change.get(&shared.inode).is_none_or(|names| *names < shared.names));
-        }
+        change
     }
 
     /// Leaves the times of folders that are right, and in which no name will change.

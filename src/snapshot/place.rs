@@ -12,8 +12,8 @@ use crate::fs::path::AbsPath;
 const PROJECT: [&[u8]; 9] =
     [b".git", b".hg", b"Cargo.toml", b"pyproject.toml", b"package.json", b"go.mod", b"Makefile", b"pom.xml", b"Gemfile"];
 
-/// File systems of the kernel's own: a folder above one of them is a system's.
-const KERNELS: [&str; 14] = [
+/// File systems of the kernel's own: nothing in them can come back, and a folder above one of them is a system's.
+const KERNELS: [&str; 17] = [
     "proc",
     "sysfs",
     "devtmpfs",
@@ -28,6 +28,9 @@ const KERNELS: [&str; 14] = [
     "configfs",
     "efivarfs",
     "mqueue",
+    "binfmt_misc",
+    "fusectl",
+    "selinuxfs",
 ];
 
 /// The top of the project that `cwd` lies in: the nearest folder upward, below `home`, with a project's files; else `cwd`.
@@ -42,7 +45,7 @@ pub fn project(cwd: &AbsPath, home: Option<&AbsPath>) -> AbsPath {
         .unwrap_or_else(|| cwd.clone())
 }
 
-/// Refuses `/`, the home folder and what is above it, and what is above a file system of the kernel's, or in one.
+/// Refuses `/`, the home folder and what is above it, and what is above or in a file system of the kernel's.
 pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
     let broad = |why: String| Err(Error::TooBroad { path: folder.to_string(), why });
     if folder.depth() == 0 {
@@ -56,12 +59,13 @@ pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Erro
         _ => {}
     }
     let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
-    let below = mounts.iter().filter(|mount| folder.is_under(&mount.point)).max_by_key(|mount| mount.point.depth());
-    if let Some(mount) = below.filter(|mount| KERNELS.contains(&&*mount.fs_type)) {
-        return broad(format!(
-            "it lies in {} of the system, mounted at {}: its files are the kernel's",
-            mount.fs_type, mount.point
-        ));
+    if let Some(mount) = mounts::containing(&mounts, folder).filter(|mount| KERNELS.contains(&&*mount.fs_type)) {
+        let (kind, point) = (&mount.fs_type, &mount.point);
+        return Err(Error::Refused {
+            path: folder.to_string(),
+            why: format!("it lies in {kind}, mounted at {point}: what is there is the kernel's, and cannot be brought back"),
+            remedy: None,
+        });
     }
     match mounts.iter().find(|mount| KERNELS.contains(&&*mount.fs_type) && mount.point.is_under(folder)) {
         Some(mount) => {

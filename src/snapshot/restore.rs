@@ -11,6 +11,7 @@ use super::content::{Content, Kept};
 use super::manifest::Entry;
 use super::series::Series;
 use super::whole;
+use crate::checkpoint::made;
 use crate::engine;
 use crate::engine::job::{Job, Move, Moves, Rest};
 use crate::error::At as _;
@@ -20,7 +21,7 @@ use crate::fs::{Fs, write_all_out};
 use crate::session::change::{Before, Change, Changes, FolderTime, Marks, object_name};
 use crate::session::header::Header;
 use crate::session::store::{Locked, part};
-use crate::tree::state::{State, What};
+use crate::tree::state::State;
 
 /// From so many objects on the engine syncs their file system as a whole (docs/ARCHITECTURE.md, D7).
 const MANY: usize = 16;
@@ -52,7 +53,8 @@ pub fn fill(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked)
 pub fn fill_to_ask(fs: &Fs, series: &Series, compared: &Compared, session: &mut Locked) -> Result<(), Error> {
     let Filling { changes, wanted } = Filling::of(series, compared)?;
     let mut kept = Kept::of(&series.dir, &series.folder);
-    wanted.iter().try_for_each(|wanted| kept.verify(&entry_of(wanted.difference)))?;
+    let mut files = wanted.iter().filter(|wanted| wanted.difference.then.as_ref().is_some_and(State::is_file));
+    files.try_for_each(|wanted| kept.verify(&entry_of(wanted.difference)))?;
     let header = header_of(&changes, 0, session);
     session.rewrite_later(fs, &changes, header.lines)?;
     Ok(session.save_later(fs, header)?)
@@ -85,8 +87,8 @@ impl<'a> Filling<'a> {
         let mut wanted = Vec::new();
         for (difference, n) in compared.differences.iter().zip(1_u32..) {
             let change = change(series, difference, n)?;
-            let is_file = matches!(change.after, Some(State { what: What::File { .. }, .. }));
-            if is_file && !change.in_place() {
+            let is_held = change.marks.linked || change.after.as_ref().is_some_and(State::is_file);
+            if is_held && change.after.is_some() && !change.in_place() {
                 wanted.push(Wanted { difference, n });
             }
             list.push(change);
@@ -136,12 +138,18 @@ fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Er
         path: whole(&series.folder, &difference.path)?,
         before: Before { object: difference.now.clone(), print: difference.print },
         after: difference.then.clone(),
-        marks: Marks { linked: difference.regrouped, ..Marks::default() },
+        marks: Marks { linked: difference.regrouped || is_one_of_several(difference), ..Marks::default() },
         extra: Default::default(),
     })
 }
 
-/// A file whose content is to be held, and the number of its change.
+/// Whether it is made anew as a name of something without content: a link, a FIFO.
+fn is_one_of_several(difference: &Difference) -> bool {
+    let has_content = difference.then.as_ref().is_some_and(State::is_file);
+    difference.link.is_some() && !has_content && !difference.is_metadata()
+}
+
+/// What is to be held: a file whose content is to be held, and the number of its change.
 struct Wanted<'a> {
     difference: &'a Difference,
     n: u32,
@@ -225,6 +233,12 @@ impl Holding<'_> {
             let first = self::name(*first);
             return Ok(self.fs.link(self.objects.at(&first), at).at("link", at)?);
         }
+        if difference.link.is_some() {
+            self.firsts.insert(first.clone(), *n);
+        }
+        if let Some(then) = difference.then.as_ref().filter(|then| !then.is_file()) {
+            return Ok(made::object(self.fs, at, then)?);
+        }
         let entry = entry_of(difference);
         let dress = difference.then.as_ref().filter(|then| can_be_dressed(then));
         // What it is now the engine digests before it puts it (docs/ARCHITECTURE.md, I11): once is enough.
@@ -239,9 +253,6 @@ impl Holding<'_> {
             self.fs.set_mtime_of(&file, then.meta.mtime, self.objects.path()).at("set the time of", at)?;
         }
         self.held.bytes += entry.size();
-        if difference.link.is_some() {
-            self.firsts.insert(first.clone(), *n);
-        }
         if self.held.files.len() < MANY {
             self.held.files.push(file);
         }

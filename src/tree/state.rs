@@ -157,6 +157,11 @@ impl State {
         matches!(self.what, What::Folder)
     }
 
+    /// Whether it is a regular file.
+    pub fn is_file(&self) -> bool {
+        matches!(self.what, What::File { .. })
+    }
+
     /// The digest of a file's content, where it is known.
     pub fn digest(&self) -> Option<Digest> {
         match self.what {
