@@ -113,11 +113,12 @@ fn where_the_folder_above_is_gone_or_no_folder_snapshots_are_there_and_a_restore
         world.write("above/d/f", "1");
         snapshot(&world, &format!("create {of}")).ok();
         for remedy in ["mount what it lies on, or make it: mkdir -p ", "move it away, and make the folder again: mkdir -p "] {
-            world.remove("above");
             if remedy.starts_with("move") {
                 world.write("above", "a file");
+            } else {
+                world.remove("above");
             }
-            for words in ["list", "show last --dir", "diff last --dir", "verify"] {
+            for words in ["list", "show last --dir", "diff last --dir", "verify --dir"] {
                 let said = snapshot(&world, &format!("{words} {of}")).ok();
                 assert!(!said.stderr().contains("there are no snapshots"), "{words}: {said}");
             }

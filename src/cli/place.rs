@@ -73,7 +73,7 @@ pub fn absolute(path: &Path) -> Result<AbsPath, Problem> {
     let mut real = loop {
         match there.canonicalize() {
             Ok(real) => break real,
-            Err(error) if crate::fs::dir::leads_nowhere(&error) => match there.symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => match there.symlink_metadata() {
                 Err(_) => {}
                 Ok(found) if found.is_symlink() => return Err(error).at("resolve", shown()).map_err(Problem::from),
                 // Made in this moment: another recant makes its store.

@@ -433,7 +433,13 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
 /// The folder or file that is meant.
 pub fn folder(given: Option<&Path>) -> Result<AbsPath, Problem> {
     match given {
-        Some(path) => absolute(&whole(path)?),
+        // Below what is no folder now there is nothing, and may have been something.
+        Some(path) => match path.symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+                as_named(path)?.pop().map_or_else(|| absolute(&whole(path)?), Ok)
+            }
+            _ => absolute(&whole(path)?),
+        },
         None => Ok(place::project(&absolute(&cwd()?)?, home().as_ref())),
     }
 }
