@@ -11,7 +11,7 @@ use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Source};
 use super::whole;
 use super::{Error, of_ours};
 use crate::error::{At as _, reason};
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
 use crate::fs::path::AbsPath;
 
 /// What a walk came to. Paths have the folder as `/`.
@@ -131,7 +131,7 @@ impl<'a> Walk<'a> {
             return Err(Error::TooBroad { path: top.to_string(), why: "the root folder is too broad".into() });
         };
         let dir = match Dir::open(parent.as_path()) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(walk),
+            Err(error) if leads_nowhere(&error) => return Ok(walk),
             dir => Arc::new(dir.at("open the folder", &parent)?),
         };
         let Some(stat) = dir.at(top.name()).stat().at("look at", top)? else { return Ok(walk) };
