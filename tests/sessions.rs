@@ -69,7 +69,7 @@ fn a_session_is_found_by_id_last_part_name_and_last() {
     assert_snapshot!(world.recant("session new -n last"), @r#"
     status 1
     --- stderr
-    recant: "last" can be no session's id or name: 'last' always means the newest session
+    recant: "last" can be no session's id or name: 'last' always means the newest
             nothing was changed
             ids and names have letters, digits, '.', '_' and '-'; recant list shows all sessions
     "#);

@@ -142,3 +142,49 @@ fn where_the_folder_above_is_gone_or_no_folder_snapshots_are_there_and_a_restore
     snapshot(&world, "prune d --all").ok();
     assert_eq!(std::fs::read_dir(world.store().join("snapshots")).expect("a folder").count(), 0, "what is a link now");
 }
+
+#[test]
+fn what_was_meant_otherwise_is_refused_with_the_call_that_does_it() {
+    let world = World::new();
+    world.write("f", "1").write("d/f", "1");
+    snapshot(&world, "create").ok();
+    snapshot(&world, "create d").ok();
+    let tree = world.tree();
+    for (words, status, wanted) in [
+        ("snapshot diff f", 1, "for the path: recant snapshot diff last -- f"),
+        ("snapshot diff last f", 1, "for the path: recant snapshot diff last -- f"),
+        ("snapshot diff d/f", 1, "for the path: recant snapshot diff last -- d/f"),
+        ("snapshot restore f", 1, "for the path: recant snapshot restore last f"),
+        ("snapshot restore gone/f", 1, "for the path: recant snapshot restore last gone/f"),
+        ("snapshot restore f --dir d", 1, &format!("recant snapshot restore last f --dir {}", tree.join("d").display())),
+        ("snapshot show f", 1, "for the path: recant snapshot show last --all"),
+        ("snapshot restore nothing", 1, &format!("recant snapshot list {} shows them", tree.display())),
+        ("snapshot restore 7 --dir d", 1, &format!("recant snapshot list {} shows them", tree.join("d").display())),
+        ("snapshot list f", 0, "recant snapshot list --all shows what has some"),
+        ("snapshot show last --dir f", 1, &format!("recant snapshot create {} takes the first", tree.join("f").display())),
+        ("snapshot create a-word", 1, "name a folder or file that is there; -m gives a message"),
+        ("snapshot create --label last", 1, "'last' always means the newest\n"),
+        ("snapshot delete 0", 2, "recant snapshot prune --number N takes one away"),
+        ("snapshot rm 0", 2, "recant snapshot prune --number N takes one away"),
+        ("snapshot rollback 0", 2, "recant snapshot restore N makes the folder as it was"),
+        ("snapshot revert", 2, "recant snapshot restore N makes the folder as it was"),
+        ("undo", 2, "recant rollback ID takes back what was committed"),
+        ("restore 0", 2, "recant rollback ID takes back what was committed; recant snapshot restore N"),
+        ("session rm ID f", 2, "recant session delete ID PATH stages a deletion"),
+        ("snapshot create --keep x", 2, "a whole number is wanted"),
+        ("snapshot create --max-files 2k", 2, "a whole number is wanted"),
+        ("snapshot prune --number x", 2, "a whole number is wanted"),
+        ("snapshot prune --keep -1", 2, "a whole number is wanted"),
+        ("session prune --keep x", 2, "a whole number is wanted"),
+        ("status --forks 0", 2, "it is too small or too large"),
+        ("snapshot prune -k 5", 2, "'-k' found\n        recant snapshot prune --help shows what it takes"),
+        ("snapshot prune --last 3", 2, "'--last' found\n        recant snapshot prune --help shows what it takes"),
+    ] {
+        let said = world.recant(words).with(status);
+        assert!(said.stderr().contains(wanted), "{words}: {wanted}: {said}");
+    }
+    let said = world.call(["snapshot", "create", "-m", "x", "--exclude", "f", "d"]).run().ok();
+    assert!(said.stderr().contains(&format!("recant snapshot show 1 --dir {} tells them", tree.join("d").display())), "{said}");
+    let said = world.call(["snapshot", "create", "--exclude", "f"]).run().ok();
+    assert!(said.stderr().contains("recant snapshot show 1 tells them"), "{said}");
+}

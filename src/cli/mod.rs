@@ -27,6 +27,7 @@ mod list;
 mod log;
 mod manual;
 mod meant;
+mod misuse;
 mod moving;
 mod out;
 mod overdue;
@@ -88,7 +89,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     let args: Vec<OsString> = args.into_iter().collect();
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => return misused(&error, &args),
+        Err(error) => return misuse::misused(&error, &args),
     };
     let global = &cli.global;
     if let Verb::Far(args) = &cli.verb {
@@ -209,54 +210,6 @@ fn finish(out: &Out, ended: Result<Ended, Problem>, effects: Effects) -> Ended {
         out.problem(&problem);
         Ended::With(problem.kind)
     })
-}
-
-/// clap's own answers: help and version to standard output; a misuse as a report of three lines at most.
-fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
-    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
-    if matches!(error.kind(), DisplayHelp | DisplayVersion) {
-        let never =
-            args.windows(2).any(|two| two[0] == "--color" && two[1] == "never") || args.iter().any(|arg| arg == "--color=never");
-        let out = Out::new(Form::Text, if never { Color::Never } else { Color::Auto }, false, false);
-        out.rich(&error.render().ansi());
-        return finish(&out, Ok(Ended::Done), Effects::None);
-    }
-    if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand {
-        drop(error.print());
-        return Ended::With(Kind::Usage);
-    }
-    let words = || args.iter().skip(1).take_while(|arg| *arg != "--");
-    let form = if words().any(|arg| arg == "--json" || arg == "--jsonl") { Form::Json } else { Form::Text };
-    let text = error.render().to_string();
-    let mut parts = text.split("\n\n").map(str::trim);
-    let message = parts.next().unwrap_or_default().trim_start_matches("error: ");
-    let message: Vec<&str> = message.lines().map(str::trim).collect();
-    let (mut tip, mut usage) = (None, None);
-    for part in parts {
-        if let Some(words) = part.strip_prefix("tip: ") {
-            tip = tip.or(Some(words.lines().next().unwrap_or_default().to_owned()));
-        }
-        if let Some(words) = part.strip_prefix("Usage: ") {
-            usage = Some(format!("usage: {}", words.lines().next().unwrap_or_default()));
-        }
-    }
-    let mut problem = Problem::new(Kind::Usage, message.join(" "));
-    problem.state = tip;
-    problem.remedy = usage.or_else(|| Some(where_it_is_told(args)));
-    Out::new(form, Color::Auto, false, false).problem(&problem);
-    Ended::With(Kind::Usage)
-}
-
-/// Where the help of the verb is that these words begin with.
-fn where_it_is_told(args: &[OsString]) -> String {
-    let (mut command, mut words) = (<Cli as clap::CommandFactory>::command(), "recant".to_owned());
-    for word in args.iter().skip(1).filter_map(|word| word.to_str()).filter(|word| !word.starts_with('-')) {
-        let Some(verb) = command.find_subcommand(word).cloned() else { break };
-        words = format!("{words} {word}");
-        command = verb;
-    }
-    let what = if command.has_subcommands() { "the verbs" } else { "what it takes" };
-    format!("{words} --help shows {what}")
 }
 
 /// One call: what all verbs need.

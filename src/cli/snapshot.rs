@@ -146,7 +146,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     place::refuse_broad(&folder, home().as_ref())?;
     if !folder.as_path().exists() {
         let why = format!("{folder}: there is nothing there to take a snapshot of");
-        return Err(Problem::refused(why).path(&folder).remedy("name a folder or file that is there"));
+        return Err(Problem::refused(why).path(&folder).remedy("name a folder or file that is there; -m gives a message"));
     }
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
@@ -262,7 +262,7 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
         }
         if counts.excluded > 0 && made.how == How::New {
             let paths = text::count(counts.excluded, "path");
-            call.out.note(format_args!("{paths} left out by rules: recant snapshot show {n} tells them"));
+            call.out.note(format_args!("{paths} left out by rules: recant snapshot show {n}{} tells them", dir(folder)));
         }
         if !pruned.is_empty() {
             call.out.note(format_args!("{} pruned", text::count(pruned.len() as u64, "old snapshot")));
@@ -372,7 +372,7 @@ fn list_folders(call: &Call) -> Result<Ended, Problem> {
 /// Shows a snapshot.
 pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
     let (_, series) = series(call, args.dir.as_deref())?;
-    let n = series.find(&args.key)?;
+    let n = of_key(&series, &args.key, &format!("recant snapshot show last --all{}", dir(&series.folder)))?;
     let summary = series.summary(n)?;
     let mut merged = Merged::open(&series.dir, n)?;
     let full = |path: &AbsPath| crate::snapshot::whole(&series.folder, path);
@@ -444,6 +444,11 @@ pub fn folder(given: Option<&Path>) -> Result<AbsPath, Problem> {
     }
 }
 
+/// What a hint of a command says beside: which folder, where that is not the one that is meant anyway.
+pub fn dir(of: &AbsPath) -> String {
+    if folder(None).is_ok_and(|meant| meant == *of) { String::new() } else { format!(" --dir {of}") }
+}
+
 /// The home folder's real path.
 pub fn home() -> Option<AbsPath> {
     absolute(&dirs::home_dir()?).ok()
@@ -484,6 +489,17 @@ fn as_named(path: &Path) -> Result<Vec<AbsPath>, Problem> {
     let plain: PathBuf = whole(path)?.components().collect();
     let above = plain.parent().zip(plain.file_name()).and_then(|(above, name)| absolute(above).ok()?.join(name.as_bytes()).ok());
     Ok(above.into_iter().chain(AbsPath::parse(plain.as_os_str().as_bytes()).ok()).collect())
+}
+
+/// The number of the snapshot that `key` stands for. Where that is a path it was meant otherwise, as in `so`.
+pub fn of_key(series: &Series, key: &str, so: &str) -> Result<u64, Problem> {
+    let is_path = || key.contains('/') || Path::new(key).symlink_metadata().is_ok();
+    series.find(key).map_err(|error| match error {
+        Error::Unknown { .. } if is_path() => {
+            Problem::from(error).remedy(format!("a number, a label or 'last' comes first; for the path: {so}"))
+        }
+        error => error.into(),
+    })
 }
 
 /// Paths that were named, as paths of a snapshot of `folder`. What lies in it is taken as it stands: it is the snapshot that tells what

@@ -8,7 +8,7 @@ use super::args::SnapshotDiff;
 use super::diff::view::{TEXT_LIMIT, View};
 use super::diff::{patch, stat};
 use super::problem::Problem;
-use super::snapshot::{Left, inner, series};
+use super::snapshot::{Left, dir, inner, of_key, series};
 use super::{Call, Ended, text};
 use crate::error::At as _;
 use crate::fs::path::AbsPath;
@@ -53,8 +53,9 @@ struct Names<'a> {
 /// Shows what differs.
 pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
     let (store, series) = series(call, args.dir.as_deref())?;
-    let n = series.find(&args.key)?;
-    let m = args.other.as_deref().map(|key| series.find(key)).transpose()?;
+    let meant = |key: &str| of_key(&series, key, &format!("recant snapshot diff last{} -- {key}", dir(&series.folder)));
+    let n = meant(&args.key)?;
+    let m = args.other.as_deref().map(meant).transpose()?;
     let paths = inner(&series.folder, &args.paths)?;
     let mut compared = match m {
         Some(m) => compare::between(&series, n, Some(m), &paths)?,
@@ -76,7 +77,8 @@ pub fn known(series: &Series, paths: &[AbsPath], compared: &Compared) -> Result<
         Some((path, _)) => {
             let path = whole(&series.folder, path)?;
             let problem = Problem::refused(format!("{path}: neither the snapshot nor the folder has it")).path(&path);
-            Err(problem.remedy("recant snapshot show N --all lists what is in a snapshot"))
+            let dir = dir(&series.folder);
+            Err(problem.remedy(format!("recant snapshot show N --all{dir} lists what is in a snapshot")))
         }
     }
 }

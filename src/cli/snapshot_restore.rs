@@ -9,7 +9,7 @@ use super::args::SnapshotRestore;
 use super::begun::{filled, take_away};
 use super::fold::{Line, fold};
 use super::problem::Problem;
-use super::snapshot::{Left, inner, series};
+use super::snapshot::{Left, dir, inner, of_key, series};
 use super::snapshot_diff::known;
 use super::{Call, Ended, apply, text};
 use crate::engine::report::Report;
@@ -55,7 +55,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         call.prepare_to_change(store)?;
         Some(series.lock(&call.fs)?)
     };
-    let n = series.find(&args.key)?;
+    let n = of_key(&series, &args.key, &format!("recant snapshot restore last {}{}", args.key, dir(&series.folder)))?;
     let paths = inner(&series.folder, &args.paths)?;
     crate::fs::roots::open_many();
     let mut compared = compare::with_tree(&store.path, &series, n, Terms { whole: true, paths: &paths, digests: args.safe })?;

@@ -66,7 +66,7 @@ impl<'de> Deserialize<'de> for Id {
 /// Whether `text` can be a session's name: letters, digits, `.`, `_`, `-`, at most 64, a letter first; not `last`.
 pub fn check_name(text: &str) -> Result<(), &'static str> {
     if text == "last" {
-        Err("'last' always means the newest session")
+        Err("'last' always means the newest")
     } else if text.len() > 64 {
         Err("it has more than 64 characters")
     } else if !text.starts_with(|c: char| c.is_ascii_alphabetic()) {

@@ -166,8 +166,10 @@ impl Failure for Error {
     fn remedy(&self) -> Option<String> {
         match self {
             Error::Session(error) => error.remedy(),
-            Error::Unknown { .. } => Some("recant snapshot list shows them".into()),
-            Error::None { .. } => Some("recant snapshot create takes the first one; --dir names another folder".into()),
+            Error::Unknown { folder, .. } => Some(format!("recant snapshot list {folder} shows them")),
+            Error::None { folder } => {
+                Some(format!("recant snapshot create {folder} takes the first one; --dir names another folder"))
+            }
             Error::Damaged { .. } => Some(HEAL.into()),
             Error::TooBroad { .. } => Some("name a folder further down: recant snapshot create DIR".into()),
             Error::TooMany { .. } => Some(

@@ -67,6 +67,6 @@ pub struct Log {
     /// What was done with this session alone
     pub id: Option<String>,
     /// The newest N lines
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = super::number::<usize>)]
     pub lines: Option<usize>,
 }

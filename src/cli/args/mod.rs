@@ -90,7 +90,7 @@ pub struct Global {
     #[arg(long, global = true)]
     pub no_install: bool,
     /// With -H: so many machines at once; else remote.forks, 10
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, value_name = "N", value_parser = number::<std::num::NonZeroUsize>)]
     pub forks: Option<std::num::NonZeroUsize>,
     /// The far side's own: what the near side's descriptors are
     #[arg(long, global = true, hide = true, value_name = "COLOR:TERMINALS")]
@@ -289,4 +289,10 @@ pub struct Man {
     /// Write the pages of all verbs into DIR
     #[arg(long, value_name = "DIR", conflicts_with = "verb", value_hint = clap::ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
+}
+
+/// A number, refused in words for people.
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    let why = if text.parse::<u64>().is_ok() { "it is too small or too large" } else { "a whole number is wanted" };
+    text.parse().map_err(|_| why.to_owned())
 }

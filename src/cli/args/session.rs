@@ -240,7 +240,7 @@ pub struct Prune {
     #[arg(long, value_name = "AGE", value_parser = age, conflicts_with = "ids")]
     pub older_than: Option<i64>,
     /// All but the newest N
-    #[arg(long, value_name = "N", conflicts_with = "ids")]
+    #[arg(long, value_name = "N", value_parser = super::number::<usize>, conflicts_with = "ids")]
     pub keep: Option<usize>,
     /// The oldest, until the rest take no more than this: a number and K, M or G
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "ids")]

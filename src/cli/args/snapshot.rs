@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::look::Much;
+use super::number;
 use crate::config;
 
 /// The verbs under `snapshot`.
@@ -77,7 +78,7 @@ pub struct SnapshotCreate {
     #[arg(long, value_name = "KEY")]
     pub once: Option<String>,
     /// Keep so many of the newest; else snapshot.keep of the settings
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<usize>, allow_negative_numbers = true)]
     pub keep: Option<usize>,
     /// Leave out what fits, read as a line of .gitignore; wins over what such files say
     #[arg(long, value_name = "GLOB")]
@@ -89,7 +90,7 @@ pub struct SnapshotCreate {
     #[arg(long, value_name = "NAME", value_parser = ["dev"], hide_possible_values = true)]
     pub preset: Vec<String>,
     /// Refuse a folder of more files and folders; else snapshot.max_files
-    #[arg(long, value_name = "N", conflicts_with = "all")]
+    #[arg(long, value_name = "N", value_parser = number::<u64>, conflicts_with = "all")]
     pub max_files: Option<u64>,
     /// Take it however many they are
     #[arg(long)]
@@ -225,7 +226,7 @@ pub struct SnapshotPrune {
     #[command(flatten)]
     pub of: Of,
     /// All but the newest N
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<usize>, allow_negative_numbers = true)]
     pub keep: Option<usize>,
     /// What was taken longer ago: a number and s, m, h, d or w
     #[arg(long, value_name = "AGE", value_parser = age)]
@@ -234,7 +235,7 @@ pub struct SnapshotPrune {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_size: Option<u64>,
     /// This one, a damaged one too
-    #[arg(long, value_name = "N", conflicts_with_all = ["keep", "older_than", "max_size"])]
+    #[arg(long, value_name = "N", value_parser = number::<u64>, conflicts_with_all = ["keep", "older_than", "max_size"])]
     pub number: Vec<u64>,
     /// All of the folder that is named, the newest and damaged ones too
     #[arg(long, conflicts_with_all = ["keep", "older_than", "max_size", "number"])]
