@@ -557,6 +557,15 @@ fn there_is_a_manual_page_for_every_verb() {
     let world = World::new();
     assert!(world.recant("man").ok().stdout().contains(".TH recant 1"));
     assert!(world.recant("man session write").ok().stdout().contains("recant\\-session\\-write"));
+    let page = world.recant("man snapshot restore").ok().stdout();
+    assert_eq!(world.recant("man snapshot-restore").ok().stdout(), page);
+    assert_eq!(world.recant("man recant-snapshot-restore").ok().stdout(), page);
+    let synopsis = page.lines().skip_while(|line| *line != ".SH SYNOPSIS").nth(1).unwrap_or_default();
+    for words in
+        [r"\fBrecant snapshot restore\fR [\fB\-\-dir\fR \fIDIR|FILE\fR] ", r" [\fB\-\-safe\fR] ", r" \fIN\fR [\fIPATH\fR]..."]
+    {
+        assert!(synopsis.contains(words), "{words}: {synopsis}");
+    }
     assert_snapshot!(world.recant("man session fly"), @r#"
     status 2
     --- stderr

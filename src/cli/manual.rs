@@ -35,7 +35,9 @@ pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Problem> {
         return write_all(call, &recant, dir);
     }
     let mut command = &recant;
-    for verb in &args.verb {
+    // As the pages are called: snapshot-restore, recant-snapshot-restore.
+    let words = args.verb.iter().flat_map(|word| word.split('-')).enumerate();
+    for (_, verb) in words.filter(|(i, word)| *i > 0 || *word != "recant") {
         let unknown = || {
             Problem::new(Kind::Usage, format!("there is no verb {:?}", args.verb.join(" ")))
                 .remedy("recant --help shows the verbs")
@@ -50,8 +52,39 @@ fn page(command: &clap::Command) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut bytes).at("write", "the manual page")?;
     // What comes after the options begins with examples everywhere: man-pages(7) has a name for that section.
-    let text = String::from_utf8_lossy(&bytes);
-    Ok(text.replacen(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n", 1).into_bytes())
+    let text = String::from_utf8_lossy(&bytes).replacen(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n", 1);
+    // clap_mangen leaves out the values of options, and that a word may be given several times.
+    let Some((before, after)) = text.split_once(".SH SYNOPSIS\n") else { return Ok(text.into_bytes()) };
+    let rest = after.split_once('\n').map_or("", |(_, rest)| rest);
+    Ok(format!("{before}.SH SYNOPSIS\n{}\n{rest}", synopsis(command)).into_bytes())
+}
+
+/// A line: the verb, its options with their values, and what else it takes.
+fn synopsis(command: &clap::Command) -> String {
+    let escaped = |text: &str| text.replace('\\', "\\e").replace('-', "\\-");
+    let values = |arg: &clap::Arg| {
+        let names: Vec<String> =
+            arg.get_value_names().unwrap_or_default().iter().map(|name| format!("\\fI{}\\fR", escaped(name))).collect();
+        names.join(" ")
+    };
+    let many = |arg: &clap::Arg| if matches!(arg.get_action(), clap::ArgAction::Append) { "..." } else { "" };
+    let is_shown = |arg: &&clap::Arg| !arg.is_hide_set();
+    let mut words = vec![format!("\\fB{}\\fR", escaped(command.get_bin_name().unwrap_or("recant")))];
+    for arg in command.get_arguments().filter(is_shown).filter(|arg| !arg.is_positional()) {
+        let names = [arg.get_short().map(|short| format!("-{short}")), arg.get_long().map(|long| format!("--{long}"))];
+        let name = names.into_iter().flatten().map(|name| format!("\\fB{}\\fR", escaped(&name))).collect::<Vec<_>>().join("|");
+        let value = if arg.get_action().takes_values() { format!(" {}", values(arg)) } else { String::new() };
+        words.push(format!("[{name}{value}]{}", many(arg)));
+    }
+    for arg in command.get_positionals().filter(is_shown) {
+        let value = if arg.is_last_set() { format!("\\fB\\-\\-\\fR {}", values(arg)) } else { values(arg) };
+        let value = if arg.is_required_set() { value } else { format!("[{value}]") };
+        words.push(format!("{value}{}", many(arg)));
+    }
+    if command.has_subcommands() {
+        words.push("\\fICOMMAND\\fR".into());
+    }
+    words.join(" ")
 }
 
 /// `recant.1`, `recant-diff.1`, …: a page a verb, replaced where they are there.
