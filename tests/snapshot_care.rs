@@ -188,3 +188,132 @@ fn what_was_meant_otherwise_is_refused_with_the_call_that_does_it() {
     let said = world.call(["snapshot", "create", "--exclude", "f"]).run().ok();
     assert!(said.stderr().contains("recant snapshot show 1 tells them"), "{said}");
 }
+
+#[test]
+fn a_prune_takes_what_was_taken_longer_ago_but_never_the_newest() {
+    let world = World::new();
+    let create = |content: &str| {
+        world.write("f", content);
+        snapshot(&world, "create").ok();
+    };
+    let numbers = || -> Vec<u64> {
+        let rows = snapshot(&world, "list --jsonl").ok().json_lines();
+        rows.iter().filter_map(|row| row["n"].as_u64()).rev().collect()
+    };
+    create("0");
+    create("1");
+    std::thread::sleep(std::time::Duration::from_millis(2_100));
+    create("2");
+    create("3");
+    snapshot(&world, "prune --older-than 1h").ok();
+    assert_eq!(numbers(), [0, 1, 2, 3]);
+    snapshot(&world, "prune --older-than 2s --keep 3").ok();
+    assert_eq!(numbers(), [1, 2, 3], "both have to hold");
+    assert_eq!(snapshot(&world, "prune --older-than 2s --dry-run").ok().stdout(), "1\n");
+    snapshot(&world, "prune --older-than 2s").ok();
+    assert_eq!(numbers(), [2, 3]);
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    snapshot(&world, "prune --older-than 1s").ok();
+    assert_eq!(numbers(), [3], "the newest stays");
+    snapshot(&world, "restore last").ok();
+}
+
+#[test]
+fn each_mark_of_a_project_tells_its_top() {
+    let world = World::new();
+    let at = |folder: &str| {
+        let said = world.call(["snapshot", "create", "--json"]).cwd(world.path(folder)).run().ok();
+        PathBuf::from(said.json()["folder"].as_str().unwrap_or_default())
+    };
+    let marks = [".git", ".hg", "Cargo.toml", "pyproject.toml", "package.json", "go.mod", "Makefile", "pom.xml", "Gemfile"];
+    for (i, mark) in marks.into_iter().enumerate() {
+        let top = format!("{i}");
+        world.mkdir(format!("{top}/sub/deep"));
+        if i < 2 {
+            world.mkdir(format!("{top}/{mark}"));
+        } else {
+            world.write(format!("{top}/{mark}"), "");
+        }
+        assert_eq!(at(&format!("{top}/sub/deep")), world.path(&top), "{mark}");
+        // The nearest one, also where it is of another kind.
+        world.write(format!("{top}/sub/{}", marks[(i + 2) % marks.len()]), "");
+        assert_eq!(at(&format!("{top}/sub/deep")), world.path(format!("{top}/sub")), "{mark}");
+    }
+    world.mkdir("none/sub").write("none/setup.py", "");
+    assert_eq!(at("none/sub"), world.path("none/sub"));
+}
+
+#[test]
+fn the_user_s_git_is_not_called_and_its_settings_are_not_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut world = World::new();
+    let (home, bin) = (world.root().join("home"), world.root().join("bin"));
+    let config = home.join(".gitconfig");
+    world.write(bin.join("git"), "#!/bin/sh\ntouch \"${0%/*}/called\"\n");
+    std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).expect("its mode");
+    world.set("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default()));
+    world.write(home.join(".config/git/ignore"), "*.y\n").write(home.join("mine"), "*.x\n").write(".git/info/exclude", "*.z\n");
+    world.write(".git/config", format!("[core]\nexcludesFile = {}\n", home.join("mine").display()));
+    world.write(&config, format!("[core]\nexcludesFile = {}\n", home.join("mine").display())).write(".gitignore", "*.o\n");
+    world.set("GIT_CONFIG_GLOBAL", &config).set("GIT_CONFIG_SYSTEM", &config).set("GIT_CONFIG", &config);
+    for name in ["f.x", "f.y", "f.z", "f.o"] {
+        world.write(name, "1");
+    }
+    let has = |world: &World, n: &str| {
+        let paths = snapshot(world, &format!("show {n} --all")).ok().stdout();
+        ["f.x", "f.y", "f.z", "f.o"].map(|name| paths.contains(&world.path(name).display().to_string()))
+    };
+    snapshot(&world, "create --gitignore").ok();
+    assert_eq!(has(&world, "0"), [true, true, true, false], "the folder's own files alone");
+    // Whoever opened them would wait for ever.
+    for file in [&config, &home.join(".config/git/ignore"), &world.path(".git/config"), &world.path(".git/info/exclude")] {
+        world.remove(file).fifo(file);
+    }
+    for words in ["create --gitignore", "diff last --name-only", "restore 0 --dry-run", "list", "verify", "restore 0 f.x"] {
+        let recant = [env!("CARGO_BIN_EXE_recant"), "snapshot"].into_iter().chain(words.split(' '));
+        let said = world.program("timeout", ["30"].into_iter().chain(recant)).run();
+        assert_ne!(said.status, 124, "{words}: {said}");
+    }
+    assert_eq!(has(&world, "1"), [true, true, true, false]);
+    assert!(!bin.join("called").exists(), "git was called");
+}
+
+#[test]
+fn what_is_restored_has_as_many_names_as_the_snapshot_has_whatever_stays() {
+    use std::os::unix::fs::MetadataExt;
+    let links = |world: &World, name: &str| world.path(name).symlink_metadata().expect("a file").nlink();
+    let scene = || {
+        let world = World::new();
+        world.mkdir("d").write("a", "1").link("a", "b").link("a", "d/c").write("other", "1");
+        snapshot(&world, "create").ok();
+        world.write("a", "22").write("other", "22");
+        snapshot(&world, "create").ok();
+        world
+    };
+    let restore = |world: &World, words: &str, status: i32| {
+        snapshot(world, &format!("restore 0 {words}")).with(status);
+    };
+    let world = scene();
+    world.link("a", "new");
+    restore(&world, "--keep-new", 0);
+    assert_eq!(["a", "b", "d/c"].map(|name| links(&world, name)), [3, 3, 3]);
+    assert_eq!((world.read("b"), world.read("new")), ("1".into(), "22".into()));
+    world.recant("rollback last").ok();
+    assert_eq!(links(&world, "new"), 4);
+
+    let world = scene();
+    world.write("other", "mine").remove("b");
+    restore(&world, "--safe", 4);
+    assert_eq!((world.read("other"), world.read("a")), ("mine".into(), "1".into()));
+    assert!(!world.exists("b"), "that it is gone no snapshot has");
+    assert_eq!(["a", "d/c"].map(|name| links(&world, name)), [2, 2], "those that are back");
+
+    let world = scene();
+    restore(&world, "a b", 0);
+    assert_eq!(["a", "b"].map(|name| links(&world, name)), [2, 2]);
+    assert_eq!((world.read("a"), world.read("b"), world.read("d/c")), ("1".into(), "1".into(), "22".into()));
+    restore(&world, "d", 0);
+    assert_eq!((links(&world, "d/c"), world.read("d/c")), (1, "1".into()));
+    restore(&world, "", 0);
+    assert_eq!(["a", "b", "d/c"].map(|name| links(&world, name)), [3, 3, 3]);
+}

@@ -347,7 +347,10 @@ fn a_name_that_goes_where_another_stays_is_joined_again_and_what_was_written_mea
         let said = world.recant("rollback last").with(3);
         assert!(said.stderr().contains("was written to since"), "{words}: {said}");
         world.recant("rollback last --force").ok();
-        assert_eq!((world.read("a"), world.read("b"), world.read("c")), ("meanwhile".into(), "meanwhile".into(), "meanwhile".into()));
+        assert_eq!(
+            (world.read("a"), world.read("b"), world.read("c")),
+            ("meanwhile".into(), "meanwhile".into(), "meanwhile".into())
+        );
         assert_eq!(world.recant("checkpoint verify last").ok().status, 0);
     }
     let world = World::new();
