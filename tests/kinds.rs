@@ -365,6 +365,30 @@ fn while_its_owner_changes_a_file_lets_nobody_do_more_than_before_or_after() {
     }
 }
 
+/// chmod(2) changes the mask of an ACL, and so does what stands for it.
+#[test]
+fn a_mode_that_is_staged_for_a_file_with_an_acl_is_set_as_chmod_sets_it() {
+    let world = World::new();
+    world.write("bare", "x").write("staged", "x");
+    if !["bare", "staged"].iter().all(|name| tool(&world, "setfacl", &["-m", "u:1:rw,g:2:r", name])) {
+        return;
+    }
+    old_times(&world);
+    let before = world.manifest();
+    let id = world.begin();
+    world.recant(&format!("session chmod {id} 0710 staged")).ok();
+    world.recant(&format!("commit {id}")).ok();
+    world.chmod("bare", 0o710);
+    let after = world.manifest();
+    let (bare, staged) = (&after.0[&b"bare"[..]], &after.0[&b"staged"[..]]);
+    assert_eq!((staged.mode, &staged.xattrs), (bare.mode, &bare.xattrs));
+    assert_eq!(staged.mode & 0o777, 0o710);
+    world.recant(&format!("rollback {id}")).ok();
+    world.program("setfacl", ["-m", "u:1:rw,g:2:r", "bare"]).cwd(world.tree()).run().ok();
+    world.chmod("bare", 0o664);
+    before.assert_same(&world.manifest(), "the rollback");
+}
+
 #[test]
 fn a_folder_with_a_default_acl_gives_it_to_what_is_staged_below_it_and_only_then() {
     let world = World::new();

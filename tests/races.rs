@@ -501,8 +501,9 @@ fn the_fingerprint_of_what_was_put_proves_nothing_where_its_mtime_is_no_older() 
     }
 }
 
-/// A small session whose tree lies on another file system than the store, so that copies are made beside the targets.
-fn copied() -> Option<(World, String, tempfile::TempDir)> {
+/// A small session whose tree lies on another file system than the store, so that copies are made beside the targets. `first` is done in the
+/// tree before it begins.
+fn copied(first: &str) -> Option<(World, String, tempfile::TempDir)> {
     let shm = Path::new("/dev/shm");
     if !shm.is_dir() {
         println!("skipped: copies beside the targets: no /dev/shm");
@@ -511,6 +512,11 @@ fn copied() -> Option<(World, String, tempfile::TempDir)> {
     let (mut world, store) = (World::on(shm), tempfile::tempdir().expect("a folder for the store"));
     world.set("RECANT_STORE", store.path().join("store"));
     world.write("p/q/edited", "old").write("p/z", "old");
+    let said = world.program("sh", ["-c", first]).cwd(world.tree()).run();
+    if said.status != 0 {
+        println!("skipped: copies beside the targets: {first}: {said}");
+        return None;
+    }
     let id = world.begin();
     for name in ["p/q/edited", "p/q/new", "p/z"] {
         world.stage_write(&id, name, "of the session");
@@ -523,7 +529,7 @@ const MOVED: [(&str, usize); 2] = [("mv p/q p/moved", 1), ("mv p/q p/moved && mk
 
 /// Commits with somebody doing `moved` before step `n`, and `then`. Nothing where there are not as many steps.
 fn meanwhile(moved: &str, n: usize, then: &str) -> Option<(World, Manifest, common::Said, tempfile::TempDir)> {
-    let (world, id, store) = copied()?;
+    let (world, id, store) = copied("true")?;
     let before = world.manifest().without_folder_times();
     let order = format!("run:{n}:cd {} && ([ -e p/moved ] || ({moved})){then}", world.tree().display());
     let said = world.call(["commit", &id]).env("RECANT_STEPS", order).run();
@@ -569,5 +575,26 @@ fn what_a_folder_that_was_moved_before_a_kill_took_along_is_named() {
                 assert!(said.status == 4 || told.contains("it is settled now"), "{moved} before step {n}: {said}");
             }
         }
+    }
+}
+
+/// What is made in a folder with a default ACL gets that, and loses it before its mode is opened (F33).
+#[test]
+fn at_no_step_somebody_has_rights_by_an_acl_that_was_not_there_before_and_is_not_after() {
+    let log = tempfile::NamedTempFile::new().expect("a log");
+    for verb in ["commit", "rollback"] {
+        let Some((world, id, _store)) = copied("setfacl -d -m u:1:rwx p/q && chmod 640 p/q/edited") else { return };
+        if verb == "rollback" {
+            world.call(["commit", &id, "p/q/edited"]).run().ok();
+        }
+        let see = format!("getfacl -RPacnp {} >> {}", world.tree().join("p").display(), log.path().display());
+        let orders: Vec<String> = (1..200).map(|n| format!("run:{n}:{see}")).collect();
+        world.call([verb, &id, "p/q/edited"]).env("RECANT_STEPS", orders.join(";")).run().ok();
+        let seen = std::fs::read_to_string(log.path()).expect("what was seen");
+        assert!(seen.contains("user:1:rwx"), "the ACL was there, without effect: {seen}");
+        for line in seen.lines().filter(|line| line.starts_with("user:1:")) {
+            assert!(line.ends_with("#effective:---"), "{verb}: {line}");
+        }
+        std::fs::write(log.path(), "").expect("an empty log");
     }
 }

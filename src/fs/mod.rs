@@ -50,6 +50,12 @@ impl Fs {
         }
     }
 
+    /// Watched by a test within the library.
+    #[cfg(all(test, feature = "crash-points"))]
+    pub fn watched(watch: Box<dyn Watch>) -> Self {
+        Self { watch: Some(watch) }
+    }
+
     #[cfg(feature = "crash-points")]
     #[track_caller]
     fn before(&self, call: &'static str, on: On<'_>) -> io::Result<()> {

@@ -32,14 +32,31 @@ pub fn new_meta(folder: &Meta, is_folder: bool, mode: u32, umask: u32, uid: u32,
     Meta { mode, uid, gid, mtime, xattrs: Xattrs::from(xattrs) }
 }
 
+/// What chmod(2) makes of `meta`: an ACL says the same, its mask where it has one. The rule is the kernel's posix_acl_chmod_masq.
+pub fn set_mode(meta: &mut Meta, mode: u32) {
+    meta.mode = mode;
+    for (_, acl) in meta.xattrs.iter_mut().filter(|(name, _)| &**name == ACCESS) {
+        if let Some((_, shaped)) = shaped(acl, mode, |_, asked| asked) {
+            *acl = shaped.into();
+        }
+    }
+}
+
 /// The permission bits and the access ACL that a default ACL gives to an object made with `mode`; no ACL where the bits
 /// say it all. `None` where the ACL cannot be read. The rule is the kernel's posix_acl_create_masq.
 fn inherited(default: &[u8], mode: u32) -> Option<(u32, Option<Vec<u8>>)> {
-    let (version, entries) = default.split_first_chunk::<4>()?;
+    let (bits, acl) = shaped(default, mode, |has, asked| has & asked)?;
+    let plain = acl.len() == 4 + 3 * 8;
+    Some((bits, (!plain).then_some(acl)))
+}
+
+/// An ACL whose entries for owner, group or mask, and others are `by` what they have and what `mode` has, and the permission bits that say so.
+fn shaped(acl: &[u8], mode: u32, by: impl Fn(u8, u8) -> u8) -> Option<(u32, Vec<u8>)> {
+    let (version, entries) = acl.split_first_chunk::<4>()?;
     if u32::from_le_bytes(*version) != 2 || entries.len() % 8 != 0 {
         return None;
     }
-    let mut acl = default.to_vec();
+    let mut acl = acl.to_vec();
     let tag = |entry: &[u8]| u16::from_le_bytes([entry[0], entry[1]]);
     let has_mask = entries.chunks_exact(8).any(|entry| tag(entry) == MASK);
     let group = if has_mask { MASK } else { GROUP_OBJ };
@@ -53,12 +70,11 @@ fn inherited(default: &[u8], mode: u32) -> Option<(u32, Option<Vec<u8>>)> {
             _ => continue,
         };
         // The permissions fill three bits: acl(5).
-        let allowed = entry[2] & 7 & u8::try_from(mode >> shift & 7).unwrap_or(7);
+        let allowed = by(entry[2] & 7, u8::try_from(mode >> shift & 7).unwrap_or(7));
         entry[2] = allowed;
         bits |= u32::from(allowed) << shift;
     }
-    let plain = entries.len() == 3 * 8;
-    Some((bits, (!plain).then_some(acl)))
+    Some((bits, acl))
 }
 
 #[cfg(test)]

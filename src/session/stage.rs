@@ -144,7 +144,7 @@ impl<'a> Desk<'a> {
         if matches!(state.what, What::Symlink { .. }) {
             return Err(refuse("change the mode of", &path, "a symlink has none of its own", None));
         }
-        state.meta.mode = mode;
+        inherit::set_mode(&mut state.meta, mode);
         let n = self.number();
         if let Some(change) = self.changes.at(&path).filter(|change| holds_content(change)) {
             let old = object_name(change.n);
