@@ -561,7 +561,7 @@ fn killed_at_its_steps_it_is_as_before_or_as_after() {
             world.recant(&format!("{verb} {id}")).ok();
             (steps, n) = (steps + 1, n + by);
         }
-        assert!(steps > 10, "{verb}: {steps} steps");
+        assert!(steps > 5, "{verb}: {steps} steps");
     }
 }
 
@@ -871,7 +871,9 @@ fn an_operation_cut_off_on_a_file_system_that_is_gone_for_good_can_be_ended() {
             assert_eq!(world.read("a"), if is_done { "new" } else { "old" }, "{what}\n{ended}");
             *(if is_done { &mut settled } else { &mut undone }) += 1;
         } else {
-            assert_eq!((said.status, &*world.read("a")), (0, "old"), "{what}");
+            // Copies that were made ready there are gone with it, and named as what is not found.
+            let named = said.stderr().contains("recant's own, and its folder is not where it was");
+            assert_eq!((said.status, &*world.read("a")), (if named { 4 } else { 0 }, "old"), "{what}");
         }
         assert_eq!(world.recant("recover").ok().stderr().trim(), "recant: nothing was interrupted", "{what}");
         assert_eq!(world.read("t/b"), "somebody's", "{what}");
