@@ -75,10 +75,8 @@ impl Moves for Outward {
                 continue;
             }
             if let (Kept::Blob { unlinked: true, .. } | Kept::ObjectCopy, Some(state)) = (&original.kept, &original.state) {
-                let why = format!(
-                    "taken back as a {} of its own: its other names, which are not in the session, are not linked with it",
-                    sort_word(state.sort())
-                );
+                let why =
+                    format!("taken back as a {} of its own: its other names are not linked with it", sort_word(state.sort()));
                 self.rest.left.push((change.path.clone(), why));
             }
             return Ok(Some(outward(change, original, index)));

@@ -190,6 +190,10 @@ fn a_committed_session_moves_with_its_checkpoint_to_where_its_tree_went() {
     let world = World::new();
     fill(&world);
     world.write("same", "linked").link("same", "as well");
+    world.symlink("target", "point").fifo("pipe");
+    for (name, other) in [("point", "point, too"), ("pipe", "pipe, too")] {
+        std::fs::hard_link(world.path(name), world.path(other)).expect("another name");
+    }
     let before = world.manifest();
     let id = world.begin();
     for (name, content) in [("edited", "new"), ("new/deep/er", "n"), ("kind/fifo", "was a fifo"), ("same", "a"), ("as well", "a")]
@@ -201,6 +205,8 @@ fn a_committed_session_moves_with_its_checkpoint_to_where_its_tree_went() {
         "delete ID one",
         "delete ID full -r",
         "delete ID link",
+        "delete ID point",
+        "delete ID pipe",
         "chmod ID 4710 moded",
         "symlink ID to kind/folder -r",
     ] {
@@ -216,10 +222,17 @@ fn a_committed_session_moves_with_its_checkpoint_to_where_its_tree_went() {
     there.recant("checkpoint verify").ok();
     // A name outside of the session is of the machine's own inode: it cannot be rejoined, which is said.
     let said = there.call(["rollback", &id]).run().with(4);
-    assert!(said.stdout().contains("tree/one: taken back as a file of its own"), "{said}");
+    for what in [
+        "one: taken back as a file of its own",
+        "point: taken back as a symlink of its own",
+        "pipe: taken back as a fifo of its own",
+    ] {
+        assert!(said.stdout().contains(&format!("tree/{what}")), "{said}");
+    }
     let apart = |manifest: &Manifest| {
         let mut manifest = manifest.clone();
-        manifest.0.iter_mut().filter(|(path, _)| [&b"one"[..], b"two"].contains(&&***path)).for_each(|(_, row)| row.group = None);
+        let parted = ["one", "two", "point", "point, too", "pipe", "pipe, too"].map(str::as_bytes);
+        manifest.0.iter_mut().filter(|(path, _)| parted.contains(&&***path)).for_each(|(_, row)| row.group = None);
         manifest
     };
     apart(&before).assert_same(&there.manifest(), "rolled back there");

@@ -1,6 +1,8 @@
 //! A checkpoint that moves: the originals of a committed session, out of its store and into another one.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 use super::Error;
 use super::stream::Object;
@@ -33,6 +35,10 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
         if let (Some(place), Some(What::File { .. })) = (kept.place(n), state.as_ref().map(|state| &state.what)) {
             places.insert(change.n, place);
         }
+        if let Some(place) = is_no_file(&kept).then(|| kept.place(n)).flatten() {
+            // It is made from its record there, alone.
+            change.marks.link_broken |= kept == Kept::ObjectCopy || has_names(session, &place)?;
+        }
         change.before.object = state;
         change.before.print = None;
     }
@@ -49,6 +55,19 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
     let time = |time: manifest::FolderTime| FolderTime { path: time.path, before: time.old, after: time.committed };
     changes.folder_times = manifest.folder_times.into_values().map(time).collect();
     Ok(places)
+}
+
+fn is_no_file(kept: &Kept) -> bool {
+    matches!(kept, Kept::Object | Kept::ObjectCopy)
+}
+
+/// Whether what lies below the session's folder at `place` has several names. A folder has none but its own.
+fn has_names(session: &Session, place: &[u8]) -> Result<bool, Error> {
+    let path = session.dir.path().join(OsStr::from_bytes(place)).display().to_string();
+    let (folder, name) = place.split_at(place.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1));
+    let folder = session.dir.open_below(folder.strip_suffix(b"/").unwrap_or(folder)).at("open the folder of", &path)?;
+    let stat = folder.at(name).stat().at("look at", &path)?;
+    Ok(stat.is_some_and(|stat| stat.shared().is_some()))
 }
 
 /// The checkpoint of a session that is coming.
@@ -153,6 +172,6 @@ impl<'a> Keeping<'a> {
         }
         let name = change.n.to_string().into_bytes();
         made::object(self.fs, self.objects.at(&name), before)?;
-        Ok(Kept::Object)
+        Ok(if change.marks.link_broken { Kept::ObjectCopy } else { Kept::Object })
     }
 }
