@@ -363,6 +363,25 @@ fn a_folder_gets_its_time_back_where_times_are_whole_seconds() {
     before.assert_same(&world.manifest(), "the second rollback");
 }
 
+/// Such a file system says "no space left", and there is no room to be made.
+#[test]
+fn an_attribute_that_is_too_large_for_the_stores_file_system_is_said_to_be() {
+    let mkfs = ["mkfs.ext4", "-q", "-b", "1024"];
+    let (Some(store), Some(tree)) = (Mount::made("ext4 with small blocks", 64, &mkfs), image("xfs")) else { return };
+    let mut world = World::on(&tree.point);
+    world.set("RECANT_STORE", store.point.join("store"));
+    world.write("f", "old");
+    assert!(world.set_xattr("f", "user.large", vec![7; 4000]));
+    let before = world.manifest();
+    let id = world.recant("session new").id();
+    world.recant(&format!("session delete {id} f")).ok();
+    let said = world.recant(&format!("commit {id}")).with(1);
+    let told = said.stderr();
+    assert!(told.contains("an extended attribute of 4000 bytes") && told.contains("user.large"), "{said}");
+    assert!(told.contains("use a store on the file system of the file") && !told.contains("make room"), "{said}");
+    before.assert_same(&world.manifest(), "nothing was changed");
+}
+
 /// A snapshot of btrfs has every inode number and time of birth of what it was taken of, on another device number.
 #[test]
 fn files_of_two_subvolumes_that_share_inode_numbers_are_not_taken_for_names_of_one() {

@@ -4,6 +4,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use crate::error::{Failure, IoError, Kind};
+use crate::fs::TooLarge;
 use crate::fs::path::AbsPath;
 
 /// Three lines at most: what happened to which path, what is true now, what to do.
@@ -37,6 +38,8 @@ pub enum Barrier {
     ReadOnly,
     /// Not permitted.
     NotYours,
+    /// An extended attribute is larger than the file system keeps.
+    Attribute,
 }
 
 /// One path that stands against what was to be done.
@@ -105,6 +108,7 @@ impl Problem {
                 format!("the store, {store}, is on a read-only file system: mount it for writing, {OTHER}")
             }
             Some(Barrier::NotYours) => format!("the store, {store}, has to be yours to write to, {OTHER}"),
+            Some(Barrier::Attribute) => "use a store on the file system of the file: --store DIR, RECANT_STORE".into(),
             None => return self,
         };
         self.remedy(remedy)
@@ -117,7 +121,7 @@ impl Problem {
             Some(Barrier::Full) => format!("make room on the file system of {path}, or raise the quota there, and try again"),
             Some(Barrier::ReadOnly) => format!("mount the file system of {path} for writing, and try again"),
             // Which right is missing the message tells.
-            Some(Barrier::NotYours) | None => return self,
+            Some(Barrier::NotYours | Barrier::Attribute) | None => return self,
         };
         self.remedy(remedy)
     }
@@ -148,7 +152,11 @@ impl Barrier {
     /// By the call at the bottom of an error.
     pub fn of(error: &(dyn std::error::Error + 'static)) -> Option<Self> {
         let mut below = std::iter::successors(Some(error), |error| error.source());
-        match below.find_map(|error| error.downcast_ref::<std::io::Error>()?.raw_os_error())? {
+        let at_bottom = below.find_map(|error| error.downcast_ref::<std::io::Error>())?;
+        if at_bottom.get_ref().is_some_and(|error| error.is::<TooLarge>()) {
+            return Some(Self::Attribute);
+        }
+        match at_bottom.raw_os_error()? {
             libc::ENOSPC | libc::EDQUOT => Some(Self::Full),
             libc::EROFS => Some(Self::ReadOnly),
             libc::EACCES | libc::EPERM => Some(Self::NotYours),

@@ -33,6 +33,7 @@ pub use flush::write_all_out;
 #[cfg(feature = "crash-points")]
 use watch::Watch;
 use watch::{On, Step};
+pub use xattr::TooLarge;
 
 /// The calls that change files. One value a process, made in `main`, handed down.
 #[derive(Default)]
@@ -299,7 +300,8 @@ impl Fs {
     /// Sets one xattr, links not followed.
     pub fn set_xattr(&self, at: Entry<'_>, name: &[u8], value: &[u8]) -> io::Result<()> {
         self.before("lsetxattr", On::One(at))?;
-        Ok(rustix::fs::lsetxattr(at.through_proc(), name, value, rustix::fs::XattrFlags::empty())?)
+        let set = rustix::fs::lsetxattr(at.through_proc(), name, value, rustix::fs::XattrFlags::empty());
+        set.map_err(|error| xattr::too_large(error, name, value, at.dir.as_fd()))
     }
 
     /// Takes one xattr away, links not followed; not there is fine.
@@ -326,7 +328,8 @@ impl Fs {
     /// Sets one xattr of a file that is open.
     pub fn set_xattr_of(&self, file: &File, name: &[u8], value: &[u8], path: &Path) -> io::Result<()> {
         self.before("fsetxattr", On::Open(file.as_fd(), path))?;
-        Ok(rustix::fs::fsetxattr(file, name, value, rustix::fs::XattrFlags::empty())?)
+        let set = rustix::fs::fsetxattr(file, name, value, rustix::fs::XattrFlags::empty());
+        set.map_err(|error| xattr::too_large(error, name, value, file.as_fd()))
     }
 
     /// Takes one xattr of a file that is open away; not there is fine.

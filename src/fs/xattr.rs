@@ -16,6 +16,37 @@ pub type Xattrs = Vec<(Vec<u8>, Vec<u8>)>;
 /// Largest list and largest value of xattrs that Linux has: XATTR_LIST_MAX, XATTR_SIZE_MAX.
 const XATTR_MAX: usize = 64 << 10;
 
+/// An attribute that the file system cannot keep, however much room it has.
+#[derive(Debug)]
+pub struct TooLarge {
+    name: String,
+    size: usize,
+}
+
+impl std::fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "this file system has no place for an extended attribute of {} bytes beside the others: {}",
+            self.size, self.name
+        )
+    }
+}
+
+impl std::error::Error for TooLarge {}
+
+/// Of an error of setxattr(2): file systems say "no space left" of an attribute that is too large for them as well as of a full disk, which
+/// has not even room for one.
+pub(super) fn too_large(error: Errno, name: &[u8], value: &[u8], within: BorrowedFd<'_>) -> io::Error {
+    let has_room = || rustix::fs::fstatvfs(within).is_ok_and(|found| found.f_bavail * found.f_frsize > 1 << 20);
+    match error {
+        Errno::TOOBIG | Errno::RANGE => {}
+        Errno::NOSPC if has_room() => {}
+        _ => return error.into(),
+    }
+    io::Error::other(TooLarge { name: name.escape_ascii().to_string(), size: value.len() })
+}
+
 /// Those of an open object.
 pub(super) fn of_open(fd: BorrowedFd<'_>) -> io::Result<Xattrs> {
     collect(|buffer| rustix::fs::flistxattr(fd, buffer), |name, buffer| rustix::fs::fgetxattr(fd, name, buffer))
