@@ -58,35 +58,57 @@ def run_wlog(recant, report, every):
     wlog.sweep(recant, report, max(200 // every, 4))
 
 
+def no_journal(recant, report):
+    with fast_folder() as folder:
+        sweep = calls.Sweep(World(recant, folder), "commit", report)
+        sweep.plant = lambda world: [os.unlink(os.path.join(world.store, "journals", name))
+                                     for name in os.listdir(os.path.join(world.store, "journals"))]
+        sweep.run(["KILL"], 3)
+
+
+def swallowed(recant, report):
+    with fast_folder() as folder:
+        calls.Sweep(World(recant, folder), "commit", report).run([calls.SWALLOWED], 3)
+
+
+def no_content(recant, report):
+    def lose_content(world):
+        for top, _, files in os.walk(os.path.join(world.store, "snapshots")):
+            for name in files:
+                if name.endswith(".pack"):
+                    os.truncate(os.path.join(top, name), 0)
+    with fast_folder() as folder:
+        snaps.sweep(recant, folder, report, 9, ["create"], plant=lose_content)
+
+
+def no_sync(engine):
+    kinds = (["ext4"], ["xfs"], ["btrfs"])
+    return lambda recant, report: wlog.sweep(recant, report, 20, planted=True, kinds_wanted=kinds, engines=[engine])
+
+
+# The engine, what the bug is, and how it is tried.
+PLANTED = [
+    ("calls", "no journal is there when the next command comes", no_journal),
+    ("calls", "the error of a call is swallowed", swallowed),
+    ("snaps", "a snapshot's content is gone", no_content),
+    ("shut", "no sync reaches the disk", lambda recant, report: shut.sweep(recant, report, 8, planted=True)),
+    ("wlog", "no sync reaches the disk", no_sync("WLOG")),
+    ("wlog", "no error of a sync is met where the disk fails", no_sync("DISK")),
+]
+
+
 def self_test(recant, engines):
-    """The planted bugs: no journal is there when the next command comes (calls); a snapshot's content is gone (snaps); no sync reaches
-    the disk (shut, wlog)."""
-    for engine in engines:
+    for engine, bug, run in PLANTED:
+        if engine not in engines:
+            continue
         report = Report(quiet=True)
-        if engine == "calls":
-            with fast_folder() as folder:
-                sweep = calls.Sweep(World(recant, folder), "commit", report)
-                sweep.plant = lambda world: [os.unlink(os.path.join(world.store, "journals", name))
-                                             for name in os.listdir(os.path.join(world.store, "journals"))]
-                sweep.run(["KILL"], 3)
-        elif engine == "snaps":
-            def lose_content(world):
-                for top, _, files in os.walk(os.path.join(world.store, "snapshots")):
-                    for name in files:
-                        if name.endswith(".pack"):
-                            os.truncate(os.path.join(top, name), 0)
-            with fast_folder() as folder:
-                snaps.sweep(recant, folder, report, 9, ["create"], plant=lose_content)
-        elif engine == "shut":
-            shut.sweep(recant, report, 8, planted=True)
-        else:
-            wlog.sweep(recant, report, 20, planted=True, kinds_wanted=(["ext4"], ["xfs"], ["btrfs"]))
+        run(recant, report)
         if not report.counts:
             continue
         caught = sum(times for (_, _, outcome), times in report.counts.items() if outcome in ("mixed", "lost"))
-        print(f"{engine}: the planted bug was caught {caught} times in {sum(report.counts.values())} points")
+        print(f"{engine}: {bug}: caught {caught} times in {sum(report.counts.values())} points", flush=True)
         if not caught:
-            sys.exit(f"{engine}: a planted bug was not caught")
+            sys.exit(f"{engine}: a planted bug was not caught: {bug}")
 
 
 @contextlib.contextmanager

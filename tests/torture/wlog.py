@@ -226,7 +226,7 @@ class Cuts(Sweep):
 class Failing(Sweep):
     """A disk that fails from a moment of an operation on."""
 
-    def run_failing(self, disks, count, dice):
+    def run_failing(self, disks, count, dice, planted):
         self.begin()
         self.start = self.before
         size = os.path.getsize(disks.log)
@@ -238,8 +238,9 @@ class Failing(Sweep):
         for _ in range(count):
             os.sync()
             at = os.path.getsize(disks.log) + dice.randint(0, whole)
-            victim = subprocess.Popen(self.world.command(*self.argv()), cwd=self.world.tree, env=self.world.env,
-                                      stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            words = [*(NO_SYNC if planted else ()), *self.world.command(*self.argv())]
+            victim = subprocess.Popen(words, cwd=self.world.tree, env=self.world.env, stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             while victim.poll() is None and os.path.getsize(disks.log) < at:
                 os.sched_yield()
             ended = victim.poll()
@@ -287,7 +288,8 @@ def put(image, records):
             file.write(content)
 
 
-def sweep(recant, report, count, planted=False, kinds_wanted=(["ext4"], ["xfs"], ["btrfs"], ["ext4", "xfs"], ["btrfs", "ext4"])):
+def sweep(recant, report, count, planted=False, kinds_wanted=(["ext4"], ["xfs"], ["btrfs"], ["ext4", "xfs"], ["btrfs", "ext4"]),
+          engines=("WLOG", "DISK")):
     with tempfile.TemporaryDirectory(prefix="recant-torture-") as folder:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", folder], check=False, capture_output=True)
         try:
@@ -298,9 +300,10 @@ def sweep(recant, report, count, planted=False, kinds_wanted=(["ext4"], ["xfs"],
                     print(f"skipped: rebuilt disks of {' and '.join(kinds)}: {lacks}")
                     continue
                 for verb in ["commit", "rollback", "redo"]:
-                    one(recant, report, count, kinds, verb, folder, program, planted)
-                    if not planted:
-                        failing(recant, report, count // 5, kinds, verb, folder, program)
+                    if "WLOG" in engines:
+                        one(recant, report, count, kinds, verb, folder, program, planted)
+                    if "DISK" in engines:
+                        failing(recant, report, count // 5, kinds, verb, folder, program, planted)
         finally:
             subprocess.run(["umount", "-l", folder], capture_output=True)
 
@@ -328,6 +331,6 @@ def one(recant, report, count, kinds, verb, folder, program, planted):
         cuts.try_all(disks, count, random.Random(f"{kinds} {verb}"))
 
 
-def failing(recant, report, count, kinds, verb, folder, program):
+def failing(recant, report, count, kinds, verb, folder, program, planted):
     with fresh_disks(report, "DISK", kinds, verb, folder, program) as disks:
-        Failing(World(recant, *disks.points), verb, report).run_failing(disks, count, random.Random(f"{kinds} {verb}"))
+        Failing(World(recant, *disks.points), verb, report).run_failing(disks, count, random.Random(f"{kinds} {verb}"), planted)
