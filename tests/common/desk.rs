@@ -6,7 +6,7 @@
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -99,6 +99,16 @@ impl Desk {
     pub fn made(&self, script: &str) -> Manifest {
         self.bare(&self.world.tree(), script);
         self.world.manifest()
+    }
+
+    /// The same, and waits until its last change is too old for a run to take it for one of its own start: then no digest is held of it.
+    pub fn made_before(&self, script: &str, path: &str) -> Manifest {
+        let made = self.made(script);
+        let changed = std::fs::metadata(self.world.path(path)).unwrap();
+        let since = Duration::new(changed.ctime().unsigned_abs(), u32::try_from(changed.ctime_nsec()).unwrap());
+        let changed = SystemTime::UNIX_EPOCH + since;
+        until("a file that is old enough", || changed.elapsed().is_ok_and(|age| age > Duration::from_millis(20)));
+        made
     }
 
     /// The sessions, the oldest first.
