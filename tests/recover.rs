@@ -366,6 +366,27 @@ fn what_was_made_ready_for_a_session_that_is_gone_goes_where_it_still_lies() {
     assert_eq!(scene.world.read("edited"), "old");
 }
 
+/// Between two file systems the originals wait beside their targets, also while somebody makes up his mind.
+#[test]
+fn what_lies_in_a_folder_that_was_moved_before_the_decision_is_named() {
+    for (verb, how) in [("commit", "--force"), ("commit", "--finish"), ("rollback", "--force"), ("rollback", "--finish")] {
+        let scene = Scene::new(verb, true).interrupted();
+        scene.shell("printf theirs > tree/in/new; mv tree/in/new tree/in/edited");
+        scene.recover("").with(4);
+        let waiting = scene.world.leftovers();
+        scene.shell("mv tree/in tree/moved");
+        let said = scene.recover(how);
+        let left = scene.world.leftovers();
+        let what = format!("{verb} {how}: {said} {waiting:?} {left:?}");
+        for name in &left {
+            assert!(said.stderr().contains(&name.replace("moved/", "in/")), "{what}");
+        }
+        assert!(!left.is_empty() && said.status == 4, "{what}");
+        assert_eq!(scene.world.read("moved/edited"), "theirs", "{what}");
+        assert!(scene.world.recant("recover").ok().stderr().contains("nothing was interrupted"), "{what}");
+    }
+}
+
 /// As FUSE has it. Killed in between, the path is absent, and what was found lies beside the recorded object.
 #[test]
 fn by_force_what_cannot_swap_names_changes_places_in_two_steps() {

@@ -45,8 +45,16 @@ pub fn how_to_decide(id: &str) -> String {
     )
 }
 
-/// Decides about a journal that undo has left, durably, and carries it out.
-pub(super) fn decide(fs: &Fs, store: &Store, session: &Session, mut journal: Journal, how: Decision) -> Result<Decided, Error> {
+/// Decides about a journal that undo has left, durably, and carries it out. Notes in `strays` the names of recant's own that may lie in a
+/// folder which is not where it was.
+pub(super) fn decide(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    mut journal: Journal,
+    how: Decision,
+    strays: &mut Vec<AbsPath>,
+) -> Result<Decided, Error> {
     if journal.head.decided != Some(how) {
         let mut reach = Reach::of(&session.dir, &journal)?;
         refuse_what_cannot_be_kept(&mut reach, &journal, how)?;
@@ -57,7 +65,9 @@ pub(super) fn decide(fs: &Fs, store: &Store, session: &Session, mut journal: Jou
         journal.head.decided = Some(how);
         journal.write_new(fs, store)?.replace(fs, store, session.id())?;
     }
-    carry_out(fs, store, session, &journal, how)
+    let (header, left) = carry_out(fs, session, &journal, how)?;
+    let kept = end(fs, store, session, &header, &journal, how, strays)?;
+    Ok(Decided { decision: how, kept, left })
 }
 
 /// A folder with something in it cannot be brought to the session from another file system.
@@ -106,8 +116,9 @@ fn note_metadata(reach: &mut Reach, journal: &mut Journal) -> Result<(), Error> 
     Ok(())
 }
 
-/// Carries a decision out from wherever it was cut off before its seal.
-pub(super) fn carry_out(fs: &Fs, store: &Store, session: &Session, journal: &Journal, how: Decision) -> Result<Decided, Error> {
+/// Carries a decision out from wherever it was cut off before its seal, and seals it. Gives the header, and where the recorded object could
+/// not be put back.
+fn carry_out(fs: &Fs, session: &Session, journal: &Journal, how: Decision) -> Result<(Header, Vec<Left>), Error> {
     let mut reach = Reach::of(&session.dir, journal)?;
     make_folder(fs, &mut reach, journal)?;
     let mut left = Vec::new();
@@ -139,11 +150,10 @@ pub(super) fn carry_out(fs: &Fs, store: &Store, session: &Session, journal: &Jou
     let at = session.dir.at(b"session.json");
     // E4. Without its name on disk the decision is carried out once more (folder: not caught here).
     fs.replace(at, &header_bytes(&header)).at("replace", at)?;
-    let kept = end(fs, store, session, &header, journal, how)?;
-    Ok(Decided { decision: how, kept, left })
+    Ok((header, left))
 }
 
-/// Ends what was sealed: manifests, what Prepare had made, the log, and last the journal.
+/// Ends what was sealed: manifests, what Prepare had made, the log, and last the journal. Notes in `strays` what `decide` does.
 pub(super) fn end(
     fs: &Fs,
     store: &Store,
@@ -151,6 +161,7 @@ pub(super) fn end(
     header: &Header,
     journal: &Journal,
     how: Decision,
+    strays: &mut Vec<AbsPath>,
 ) -> Result<Vec<(AbsPath, String)>, Error> {
     let mut reach = Reach::of(&session.dir, journal)?;
     let kept = write_displaced(fs, &mut reach, journal, how)?;
@@ -161,7 +172,7 @@ pub(super) fn end(
     let in_displaced = |spot: &Spot| matches!(spot, Spot::Session(below) if below.starts_with(b"displaced/"));
     let made: Vec<Spot> =
         journal.items.iter().flat_map(|item| made_for(&frame, item)).filter(|spot| !in_displaced(spot)).collect();
-    let _strays = clean(fs, session, &mut reach, &made, &journal.head.times)?;
+    strays.extend(clean(fs, session, &mut reach, &made, &journal.head.times)?);
     note(fs, store, journal, how)?;
     Journal::remove(fs, store, session.id())?;
     Ok(kept)

@@ -196,7 +196,9 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
         Sealed::No(session) => {
             take_back(fs, store, &session, journal, choice, (notes, strays)).map_err(|error| stuck(store, id, error))
         }
-        Sealed::Yes(session) => go_on(fs, store, &session, &journal, choice, notes).map_err(|error| stuck(store, id, error)),
+        Sealed::Yes(session) => {
+            go_on(fs, store, &session, &journal, choice, (notes, strays)).map_err(|error| stuck(store, id, error))
+        }
         Sealed::Untold(why) => Err(untold(store, &journal, why)),
     }
 }
@@ -302,7 +304,7 @@ fn take_back(
         Some(Choice::Undo) | None => None,
     };
     if let Some(decided) = journal.head.decided {
-        return Ok(Outcome::Decided(decide::decide(fs, store, session, journal, asked.unwrap_or(decided))?));
+        return Ok(Outcome::Decided(decide::decide(fs, store, session, journal, asked.unwrap_or(decided), strays)?));
     }
     // First, as the journal alone tells of it: what is not sealed comes to this, at once or after a decision.
     if let Err(error) = note_undone(fs, store, &journal) {
@@ -324,7 +326,7 @@ fn take_back(
             // What is left has a journal of its own by now.
             let Some(mut rest) = Journal::read(store, session.id())? else { return Ok(Outcome::Left(left)) };
             rest.head.lost = lost;
-            Ok(Outcome::Decided(decide::decide(fs, store, session, rest, how)?))
+            Ok(Outcome::Decided(decide::decide(fs, store, session, rest, how, strays)?))
         }
     }
 }
@@ -344,7 +346,7 @@ fn go_on(
     session: &Session,
     journal: &Journal,
     choice: Option<Choice>,
-    notes: &mut Vec<String>,
+    (notes, strays): (&mut Vec<String>, &mut Vec<AbsPath>),
 ) -> Result<Outcome, Error> {
     let id = session.id();
     if choice == Some(Choice::Undo) {
@@ -355,7 +357,7 @@ fn go_on(
     // The rename of the header may not have been synced: written anew it lasts (I19).
     seal_again(fs, session)?;
     if let Some(decision) = journal.head.decided {
-        let kept = decide::end(fs, store, session, &session.header, journal, decision)?;
+        let kept = decide::end(fs, store, session, &session.header, journal, decision, strays)?;
         return Ok(Outcome::Decided(Decided { decision, kept, left: Vec::new() }));
     }
     let mut reach = Reach::of(&session.dir, journal)?;
