@@ -387,6 +387,23 @@ fn what_lies_in_a_folder_that_was_moved_before_the_decision_is_named() {
     }
 }
 
+/// What a decision overwrites it has kept before. What comes after that is left.
+#[test]
+fn a_mode_that_is_set_after_a_decision_was_cut_off_is_left_and_named() {
+    let scene = Scene::new("commit", false);
+    let killed_before = scene.step_of("renameat ", "session.json.new");
+    let is_decided = || scene.store().join("sessions").join(&scene.id).join("displaced/1").exists();
+    let mode = || std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(scene.world.path("moded")).expect("its mode")) & 0o7777;
+    let n = (1..).find(|n| scene.kill_recovery("--force", killed_before, *n).with(137).status == 137 && is_decided());
+    assert_eq!(mode(), 0o604, "{n:?}: theirs, before the decision");
+    scene.shell("chmod 0611 tree/moded");
+    let said = scene.recover("").with(4);
+    assert!(said.stdout().contains("moded") || said.stderr().contains("moded"), "{said}");
+    assert_eq!(mode(), 0o611, "{said}");
+    assert_eq!(scene.world.read("edited"), "old", "all else is decided: {said}");
+    scene.assert_over(&format!("{said}"));
+}
+
 /// As FUSE has it. Killed in between, the path is absent, and what was found lies beside the recorded object.
 #[test]
 fn by_force_what_cannot_swap_names_changes_places_in_two_steps() {

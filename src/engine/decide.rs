@@ -13,7 +13,7 @@ use super::prepare::Hands;
 use super::reach::{Named, Reach, open, parent_of};
 use super::step::{Act, Spot, Step};
 use super::undo::{Left, Whose, clean, holds, restore_times, standing_times, undo_step, whose};
-use super::{Error, facts, in_place, meta};
+use super::{Error, facts, in_place};
 use crate::checkpoint::manifest::{Kept, Original, Reading, Writing, name_written};
 use crate::error::At;
 use crate::fs::Fs;
@@ -227,7 +227,8 @@ impl Deciding<'_> {
         }
         // Where nobody stands in the way any more it is undone as it always is.
         let why = undo_step(self.fs, self.reach, fresh, self.step)?;
-        let Some(n) = n else { return self.put_back_metadata(why) };
+        // Metadata that somebody set since the decision is kept nowhere: it is left.
+        let Some(n) = n else { return Ok(why) };
         let why = match why {
             Some(why) if self.step.act == Act::WriteInPlace => self.write_back(why, n)?,
             Some(why) => self.change_places(why)?,
@@ -245,18 +246,6 @@ impl Deciding<'_> {
             self.reach.forget(self.step.path);
         }
         Ok(why)
-    }
-
-    fn put_back_metadata(&mut self, why: Option<String>) -> Result<Option<String>, Error> {
-        let (Some(why), Some(from)) = (why, &self.step.from) else { return Ok(None) };
-        let Some(target) = open(self.reach.path(self.step.path), "open the folder of", self.step.path)? else {
-            return Ok(Some(why));
-        };
-        let found = look::look(target.at()).at("look at", self.step.path)?;
-        let Some(found) = found.filter(|found| found.print.identity == from.print.identity) else { return Ok(Some(why)) };
-        let sort = found.state.sort();
-        meta::bring(self.fs, target.at(), sort, &found.state.meta, &from.state.meta).at("set the metadata of", self.step.path)?;
-        Ok(None)
     }
 
     /// What is found goes to where the recorded object lies, which takes its place.
