@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use common::World;
@@ -287,6 +288,45 @@ fn metadata_that_force_overwrites_is_kept_in_the_session() {
     let kept = std::fs::read_to_string(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     assert!(kept.contains("\"0751\""), "the mode that was there: {kept}");
     assert!(!xattr || kept.contains("user.foreign"), "the xattr that was there: {kept}");
+}
+
+/// What somebody has put there by then was written when he wrote it.
+#[test]
+fn content_that_force_finds_keeps_its_time_where_metadata_alone_changes() {
+    let world = World::new();
+    let mtime = || world.path("f").metadata().map(|meta| (meta.mtime(), meta.mtime_nsec())).expect("a file");
+    world.write("f", "old").set_mtime("f", 1_000_000_000, 7);
+    let id = world.begin();
+    world.recant(&format!("session chmod {id} 0600 f")).ok();
+    let replace = |second: i64| {
+        world.remove("f").write("f", "another").set_mtime("f", second, 5);
+    };
+    replace(1_234_567_890);
+    world.recant(&format!("commit {id}")).with(3);
+    world.recant(&format!("commit {id} --force")).ok();
+    assert_eq!((world.read("f"), mode(&world, "f"), mtime()), ("another".into(), 0o600, (1_234_567_890, 5)));
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!((mode(&world, "f"), mtime()), (0o644, (1_234_567_890, 5)));
+    world.recant(&format!("commit {id}")).ok();
+    replace(1_345_678_901);
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert_eq!(mtime(), (1_345_678_901, 5));
+}
+
+#[test]
+fn a_time_that_is_what_changes_is_set_by_force_on_whatever_is_found() {
+    let world = World::new();
+    let mtime = || world.path("f").metadata().map(|meta| (meta.mtime(), meta.mtime_nsec())).expect("a file");
+    world.write("f", "old").set_mtime("f", 1_000_000_000, 7);
+    let touch = "touch -d @1111111111 f";
+    let run = world.call(["run", "--", "sh", "-c", touch]).run().ok();
+    let id = world.recant("list --jsonl").ok().json_lines()[0]["id"].as_str().expect("an id").to_owned();
+    world.remove("f").write("f", "another").set_mtime("f", 1_234_567_890, 5);
+    world.recant(&format!("commit {id}")).with(3);
+    world.recant(&format!("commit {id} --force")).ok();
+    assert_eq!((world.read("f"), mtime()), ("another".into(), (1_111_111_111, 0)), "{run}");
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!((world.read("f"), mtime()), ("another".into(), (1_234_567_890, 5)));
 }
 
 /// Commit: the session is staged, then somebody else does something, then the commit.

@@ -225,7 +225,7 @@ impl<'r> Eye<'r> {
         if mv.in_place {
             item.act = Act::SetMeta;
             item.kept = Kept::Metadata;
-            let to = item.from.as_ref().zip(mv.to.clone()).map(|(from, to)| staying(from, to, item.forced));
+            let to = item.from.as_ref().zip(mv.to.clone()).map(|(from, to)| staying(from, to, mv.from.as_ref(), item.forced));
             // Known of the `before` alone, where that was read when it was held: what is put is told by it, too.
             item.planning.learned |= !item.forced && learned(&mv.to, to.as_ref());
             item.to = to;

@@ -66,10 +66,14 @@ pub(super) fn overlay_mark(held: &Meta, recorded: &Meta) -> Option<&'static [u8]
     (plain(held) == plain(recorded) && recorded.mode & 0o200 != 0 && rest.eq(&recorded.xattrs)).then_some(mark)
 }
 
-/// An inode that stays, and so does its content: that which is found by force, and the digest that was taken of it.
-pub(super) fn staying(from: &Seen, mut to: State, forced: bool) -> Seen {
+/// An inode that stays, and so does its content: that which is found by force, and the digest that was taken of it. What somebody has
+/// written since keeps the time of that, unless the time is what changes.
+pub(super) fn staying(from: &Seen, mut to: State, expected: Option<&State>, forced: bool) -> Seen {
     if forced || to.digest().is_none() {
         to.what = from.state.what.clone();
+    }
+    if forced && !to.is_folder() && expected.is_some_and(|expected| expected.meta.mtime == to.meta.mtime) {
+        to.meta.mtime = from.state.meta.mtime;
     }
     Seen { state: to, print: from.print, nlink: from.nlink, blocks: from.blocks }
 }
