@@ -721,6 +721,36 @@ fn a_file_that_never_stands_still_is_named_and_left_alone() {
     assert_eq!((world.read("busy"), world.read("calm")), ("mine".into(), "1".into()));
 }
 
+/// A mapping is written to without another time; so is what a write that has begun goes on with.
+#[test]
+fn no_snapshot_has_a_file_half_old_and_half_new() {
+    let world = World::new();
+    world.write("small", vec![b'0'; 256 << 10]).write("large", vec![b'0'; 2 << 20]);
+    let script = "import mmap
+files = [open(name, 'r+b') for name in ('small', 'large')]
+small, large = (mmap.mmap(file.fileno(), 0) for file in files)
+for c in b'0123456789' * 100000:
+    small[:] = bytes([c]) * len(small)
+    large[:] = bytes([c]) * len(large)
+    if c == 48: print('round', flush=True)
+";
+    let mut child = world.program("python3", ["-c", script]).command();
+    let Ok(mut child) = child.stdout(std::process::Stdio::piped()).spawn() else { return common::skip("python3 is missing") };
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    lines.next().expect("a round").unwrap();
+    let taken: Vec<_> = (0..6).map(|_| world.recant("snapshot create")).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for (n, said) in taken.iter().enumerate() {
+        world.recant(&format!("snapshot restore {n} --force -y"));
+        for name in ["small", "large"] {
+            let named = said.stderr().contains(&format!("{name}: not in the snapshot: it changes while it is read"));
+            let content = world.bytes(name);
+            assert!(named || content.iter().all(|byte| *byte == content[0]), "{name}, snapshot {n}: {said}");
+        }
+    }
+}
+
 #[test]
 fn rules_that_cannot_be_read_whole_stop_a_snapshot() {
     let world = World::new();

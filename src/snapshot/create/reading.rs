@@ -64,7 +64,8 @@ impl Taking<'_> {
                 None => writers(&file).at("ask for a lease on", whole(&self.series.folder, &object.path)?)?,
             };
             let written = writers == Writers::Some;
-            let is_still = writers == Writers::None && !look::fingerprint(&before).racy;
+            let racy = look::fingerprint(&before).racy;
+            let is_still = writers == Writers::None && !racy;
             let xattrs = match xattrs_of(&file) {
                 Ok(xattrs) => xattrs,
                 Err(error) => return self.failed(object, &error),
@@ -77,8 +78,14 @@ impl Taking<'_> {
                 Ok((digest, at)) => (digest, at),
                 Err(error) => return self.failed(object, &error),
             };
+            let stood = content.is_some() || !(written || racy) || {
+                match reads_again(&file, before.size, digest) {
+                    Ok(same) => same,
+                    Err(error) => return self.failed(object, &error),
+                }
+            };
             let after = stat_of(&file).at("look at", whole(&self.series.folder, &object.path)?)?;
-            if is_same(&before, &after) {
+            if stood && is_same(&before, &after) {
                 let what = What::File { size: after.size, digest };
                 let state = State { what, meta: Meta::of(&after, xattrs) };
                 let link = link(first, object, &after);
@@ -182,6 +189,12 @@ impl Taking<'_> {
 /// The first name of what has several.
 fn link(first: Option<AbsPath>, object: &Object, stat: &Stat) -> Option<AbsPath> {
     has_several_names(stat).then(|| first.unwrap_or_else(|| object.path.clone()))
+}
+
+/// Whether what was read is still there. A write that was going on while a file was read has set its times before; what goes through a mapping
+/// sets none: then the content alone tells that half of it was new.
+fn reads_again(file: &File, size: u64, digest: Option<Digest>) -> io::Result<bool> {
+    Ok(size == 0 || Some(Digest::of_file(file, size)?) == digest)
 }
 
 /// A pack keeps no holes. That fewer blocks are taken than the size says is no proof: what is compressed, or lies in the inode, takes few.
