@@ -106,6 +106,30 @@ fn a_create_killed_before_any_step_leaves_no_half_snapshot() {
 }
 
 #[test]
+fn a_snapshot_that_is_made_is_told_whatever_becomes_of_old_ones() {
+    let mut not_pruned = 0;
+    for step in 1.. {
+        let scene = Scene::many();
+        scene.world.write("a", "4");
+        let said = scene.with("snapshot create --keep 1", &format!("fail:{step}:5"));
+        let what = format!("EIO at step {step}: {said}");
+        if said.stderr().contains("old snapshots were not pruned") {
+            not_pruned += 1;
+            assert_eq!((said.status, said.stdout().trim()), (0, "4"), "{what}");
+            let words = "snapshot create --keep 1 --if-changed";
+            assert_eq!(scene.world.recant(words).ok().stdout().trim(), "4", "{what}");
+            scene.world.write("a", "5");
+            scene.world.recant("snapshot create --keep 1").ok();
+            assert_eq!(scene.numbers(), [5], "the next one lets them go: {what}");
+        }
+        if said.status == 0 && said.stderr().contains("4 old snapshots pruned") {
+            break;
+        }
+    }
+    assert!(not_pruned > 3, "{not_pruned}");
+}
+
+#[test]
 fn a_create_that_fails_at_any_step_says_so_and_leaves_no_half_snapshot() {
     for step in 1.. {
         let mut scene = Scene::changed();

@@ -169,7 +169,8 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     let series = Series::create(&call.fs, &store, &folder)?;
     let lock = series.lock(&call.fs)?;
     let made = take(&call.fs, &store.path, &series, &lock, &asked)?;
-    let pruned = if made.how == How::New { retain(call, &series, &lock, args.keep, &[])? } else { Vec::new() };
+    let pruned =
+        if made.how == How::New { said(call, &series, retain(call, &series, &lock, args.keep, &[])) } else { Vec::new() };
     if made.how == How::New
         && let Some(label) = &args.label
     {
@@ -186,6 +187,14 @@ fn say_older(call: &Call, series: &Series, label: &str, n: u64) -> Result<(), Pr
         call.out.note(format_args!("{label} is snapshot {n} from now on, and no longer snapshot {}", older.head.n));
     }
     Ok(())
+}
+
+/// What retention let go. The snapshot stands whatever becomes of old ones: the next one lets them go.
+pub fn said(call: &Call, series: &Series, pruned: Result<Vec<u64>, Problem>) -> Vec<u64> {
+    pruned.unwrap_or_else(|problem| {
+        call.out.warn(format_args!("{}: old snapshots were not pruned: {}", series.folder, problem.message));
+        Vec::new()
+    })
 }
 
 /// Retention: what the settings keep, or `keep` of this call; and those that are `spared`.

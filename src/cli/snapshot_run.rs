@@ -8,7 +8,7 @@ use super::args::Run;
 use super::begun::filled;
 use super::problem::Problem;
 use super::run::{RunDocument, not_started, status_of};
-use super::snapshot::{folder, retain, say_damaged};
+use super::snapshot::{folder, retain, said, say_damaged};
 use super::{Call, Ended, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::confine::Confinement;
@@ -251,13 +251,9 @@ fn collect(call: &Call, store: &Store, watched: &[Watched], args: &Run) -> Resul
     };
     for (Watched { series, .. }, spared) in watched.iter().zip(&spared) {
         let pruned = series.lock(&call.fs).map_err(Problem::from).and_then(|lock| retain(call, series, &lock, None, spared));
-        match pruned {
-            Ok(gone) if gone.is_empty() => {}
-            Ok(gone) => call.out.detail(format_args!("{} pruned", text::count(gone.len() as u64, "old snapshot"))),
-            // The session stands whatever becomes of old snapshots; the next one lets them go.
-            Err(problem) => {
-                call.out.warn(format_args!("{}: old snapshots were not pruned: {}", series.folder, problem.message));
-            }
+        let gone = said(call, series, pruned);
+        if !gone.is_empty() {
+            call.out.detail(format_args!("{} pruned", text::count(gone.len() as u64, "old snapshot")));
         }
     }
     Ok(Collected { session, left })
