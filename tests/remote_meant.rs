@@ -117,6 +117,17 @@ fn a_name_is_this_side_s_and_a_machine_that_knows_another_session_by_it_has_all_
         said.stderr().contains(&format!("b: recant: \"fix\" is session {there} on this machine, and {}", scene.id)),
         "{said}"
     );
+    // What is discarded there had the name.
+    scene.hosts[1].here(&scene.world, ["discard", "fix", "-y"]).run().ok();
+    scene.world.recant("-H a,b commit fix").ok();
+    scene.assert_done("by its name");
+}
+
+#[test]
+fn by_its_id_a_session_is_meant_whatever_its_name_is_on_a_machine() {
+    let Some(scene) = Scene::new(&["a", "b"]) else { return };
+    scene.world.call(["session", "rename", &scene.id, "fix"]).run().ok();
+    scene.world.recant("-H b session new -n fix").ok();
     scene.world.call(["-H", "a,b", "commit", &scene.id]).run().ok();
     scene.assert_done("by its id");
 }

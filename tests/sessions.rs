@@ -42,6 +42,28 @@ fn an_unknown_id_lists_the_nearest_and_an_ambiguous_prefix_what_it_fits() {
     assert!(ids.iter().all(|id| said.stderr().contains(id)) && said.stderr().contains("fits 2 sessions"), "{said}");
 }
 
+/// Whoever discards an attempt tries again under its name.
+#[test]
+fn the_name_of_what_is_discarded_is_free() {
+    let world = World::new();
+    let first = world.recant("session new -n try").id();
+    world.recant("session new -n try").with(1);
+    world.recant("discard try -y").ok();
+    let shown = |key: &str| world.call(["show", key, "--json"]).run().ok().json()["session"]["id"].clone();
+    assert_eq!(shown("try"), *first, "it has it while nobody else has");
+    let second = world.recant("session new -n try").id();
+    let other = world.begin();
+    assert_eq!(shown("try"), *second);
+    world.recant(&format!("session rename {other} try")).with(1);
+    world.recant("discard try -y").ok();
+    assert_eq!(shown("try"), *second, "the newest of those that had it");
+    world.recant(&format!("session rename {other} try")).ok();
+    assert_eq!(shown("try"), *other);
+    world.stage_write("try", "f", "mine");
+    world.recant("commit try").ok();
+    assert_eq!(world.read("f"), "mine");
+}
+
 #[test]
 fn a_session_is_found_by_id_last_part_name_and_last() {
     let world = World::new();

@@ -23,7 +23,8 @@ pub fn refuse_namesake(call: &Call, what: &What) -> Result<(), Problem> {
     let called = &*what.id;
     // That it is not here, or not alone, is for whoever looks for the one that is meant.
     let Ok(id) = store.find(called) else { return Ok(()) };
-    let is_called = id.tail() == called || store.session(&id)?.header.name.as_deref() == Some(called);
+    let header = store.session(&id)?.header;
+    let is_called = id.tail() == called || header.discarded.is_none() && header.name.as_deref() == Some(called);
     if !is_called || id.as_str() == meant {
         return Ok(());
     }

@@ -234,7 +234,8 @@ impl Store {
         })
     }
 
-    /// The session that `key` names: a whole id, a name, an id's last part, a unique prefix, in this order.
+    /// The session that `key` names: a whole id, a name, an id's last part, a unique prefix, in this order. Of several that had a name it
+    /// is the one that is not discarded, else the newest.
     pub fn find(&self, key: &str) -> Result<Id, Error> {
         if key.is_empty() || key.contains(['/', '\0']) || key.starts_with('.') {
             return Err(Error::BadKey { key: key.into(), why: "it is empty, starts with '.' or holds '/'" });
@@ -245,7 +246,8 @@ impl Store {
             return Ok(id);
         }
         let (headers, broken) = self.headers()?;
-        if let Some(header) = headers.iter().find(|h| h.name.as_deref() == Some(key)) {
+        let called = || headers.iter().rev().filter(|h| h.name.as_deref() == Some(key));
+        if let Some(header) = called().find(|h| h.discarded.is_none()).or_else(|| called().next()) {
             return Ok(header.id.clone());
         }
         let ids = || headers.iter().map(|h| h.id.clone()).chain(broken.iter().filter_map(|b| Id::parse(&b.name)));
@@ -530,8 +532,9 @@ fn make_folders(fs: &Fs, path: &AbsPath) -> Result<Dir, Error> {
     Ok(Dir::open(path.as_path()).at("open the folder", path)?)
 }
 
+/// A session that is discarded is a record of it alone: whoever tries again may take its name.
 pub(super) fn name_is_free<'h>(headers: impl IntoIterator<Item = &'h Header>, name: &str) -> Result<(), Error> {
-    let taken = headers.into_iter().find(|h| h.name.as_deref() == Some(name));
+    let taken = headers.into_iter().find(|h| h.name.as_deref() == Some(name) && h.discarded.is_none());
     taken.map_or(Ok(()), |h| Err(Error::NameTaken { name: name.into(), by: h.id.to_string() }))
 }
 
