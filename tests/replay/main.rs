@@ -15,6 +15,7 @@ mod imported;
 mod model;
 mod rebuild;
 mod record;
+mod recovered;
 mod run;
 mod snapshots;
 
@@ -90,6 +91,11 @@ impl Scene {
             copy(&[store], self.store.parent().expect("a folder"));
         }
         self.empty_pools();
+    }
+
+    /// What is recorded next follows on what was.
+    fn forget_steps(&self) {
+        std::fs::remove_file(self.pools[0].join("steps.jsonl")).expect("a record");
     }
 
     fn empty_pools(&self) {
@@ -258,32 +264,6 @@ impl<'s> Verb<'s> {
         self.judge(at_end, [Next::Recover, Next::GoOn][usize::from(seed % 2 == 1)]).map_err(|why| format!("{}{why}", what()))
     }
 
-    /// Stops the verb before step `n`, without a loss, then cuts the power in its recovery, at each sync of it.
-    fn cut_recovery(&self, n: usize, losses: &[Loss]) -> Result<usize, String> {
-        let scene = self.scene;
-        let stopped = || {
-            scene.reset();
-            scene.run(self.verb, Some(n));
-            scene.empty_pools();
-        };
-        stopped();
-        let whole = scene.recover(None);
-        let mut tried = 0;
-        for m in cuts(&whole) {
-            for loss in losses {
-                stopped();
-                let record = scene.recover((m <= whole.steps.len()).then_some(m));
-                let state = Cut::new(&record, m, None, &BTreeMap::new()).state(*loss, &mut Dice((n * 1000 + m) as u64));
-                rebuild::rebuild(&state, &[scene.world.tree(), scene.store.clone()], &scene.pools);
-                let what = || format!("{} killed before step {n}, its recovery cut before step {m}, {loss:?}", self.verb);
-                self.judge(false, [Next::Recover, Next::GoOn][tried % 2])
-                    .map_err(|why| format!("{}; lost:\n  {}\n{why}", what(), state.lost))?;
-                tried += 1;
-            }
-        }
-        Ok(tried)
-    }
-
     /// Whether the next recant finds its way: it recovers, and the tree is as before or as after; or the same verb and then
     /// the way back are done at once, and lead to both, so that no byte of either is lost.
     fn judge(&self, at_end: bool, how: Next) -> Result<(), String> {
@@ -402,20 +382,6 @@ fn after_a_power_cut_sessions_between_two_file_systems_are_whole() {
     sweep(&Scene::new(Size::Few, Some(&other)), 1, "a few changes, two file systems");
     sweep(&Scene::new(Size::Many, Some(&other)), 1, "many changes, two file systems");
     sweep(&Scene::new(Size::Wide, Some(&other)), 1, "changes in many folders, two file systems");
-}
-
-#[test]
-fn a_power_cut_during_recovery_loses_nothing_either() {
-    let scene = Scene::new(Size::Few, None);
-    let verb = Verb::new(&scene, "commit");
-    let all = verb.whole.steps.len();
-    let mut tried = 0;
-    for (i, n) in (all / 3..all).step_by(if thorough() { 1 } else { 9 }).enumerate() {
-        let losses = [LOSSES[i % LOSSES.len()], LOSSES[(i + 1) % LOSSES.len()]];
-        tried += verb.cut_recovery(n, &losses).unwrap_or_else(|why| panic!("{why}"));
-    }
-    println!("{tried} states of a cut in recovery");
-    assert!(tried > 50, "{tried}");
 }
 
 #[test]

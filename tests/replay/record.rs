@@ -104,6 +104,16 @@ impl Record {
         }
         Self { steps, first }
     }
+
+    /// One run and the next, as one.
+    pub fn then(mut self, later: Self) -> Self {
+        let made = self.steps.len();
+        self.steps.extend(later.steps.into_iter().map(|step| Step { n: made + step.n, ..step }));
+        for (slot, to) in later.first {
+            self.first.entry(slot).or_insert(to);
+        }
+        self
+    }
 }
 
 fn step(n: usize, call: &str, site: &str, on: &[Seen], then: &[Seen], first: &mut BTreeMap<Slot, Option<Key>>) -> Step {
