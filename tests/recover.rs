@@ -147,6 +147,12 @@ impl Scene {
         lines.iter().filter_map(row).collect()
     }
 
+    /// What the log says last.
+    fn noted(&self) -> String {
+        let log = self.world.recant("log --json").ok().json();
+        ["verb", "result"].map(|key| log["entries"][0][key].as_str().unwrap_or_default().to_owned()).join(" ")
+    }
+
     fn status(&self) -> String {
         self.world.status(&self.id)
     }
@@ -231,6 +237,7 @@ fn by_force_the_tree_is_as_before_and_what_is_found_is_kept() {
         }
         let said = scene.recover("--force").ok();
         calm(&scene.before).assert_same(&calm(&scene.world.manifest()), &format!("{what}: {said}"));
+        assert_eq!(scene.noted(), "recover forced", "{what}: {said}");
         assert_eq!(scene.displaced("edited"), "theirs", "{what}: {said}");
         let appended = if verb == "commit" { "new" } else { "gone" };
         assert!(scene.displaced(appended).ends_with("theirs"), "{what}: {said}");
@@ -271,6 +278,7 @@ fn finished_the_tree_stays_as_it_is_and_what_was_there_before_is_kept() {
         left.0.retain(|path, _| !path.starts_with(b".recant-"));
         let said = scene.recover("--finish").ok();
         calm(&left).assert_same(&calm(&scene.world.manifest()), &format!("{what}: {said}"));
+        assert_eq!(scene.noted(), "recover finished", "{what}: {said}");
         assert_eq!(scene.displaced("edited"), if verb == "commit" { "old" } else { "new" }, "{what}: {said}");
         scene.assert_over(&what);
         assert_eq!(scene.status(), if verb == "commit" { "rolled_back" } else { "partial" }, "{what}: {said}");
@@ -347,6 +355,34 @@ fn a_list_of_what_was_made_ready_that_comes_back_takes_nothing_of_it_away() {
         done.assert_same(&scene.world.manifest(), &format!("{verb}: {said}"));
         held.without_folder_times().assert_same(&common::manifest(&scene.store().join("sessions")).without_folder_times(), verb);
         scene.world.recant(&format!("{next} {}", scene.id)).ok();
+    }
+}
+
+/// After a power cut it may have no other name. A smaller one, of what cannot be undone, is written under that very name.
+#[test]
+fn a_journal_under_its_temporary_name_stays_until_another_stands_for_it() {
+    let scene = Scene::new("commit", false);
+    let seal = scene.step_of("renameat ", "session.json.new");
+    let recover = |steps: String| {
+        scene.reset();
+        scene.kill_before(seal);
+        let journals = scene.store().join("journals");
+        std::fs::rename(journals.join(&scene.id), journals.join(format!("{}.new", scene.id))).expect("another name");
+        scene.disturb();
+        scene.world.call(["recover"]).env("RECANT_STEPS", steps).run()
+    };
+    let log = scene.world.root().join("steps");
+    recover(format!("log:{}", log.display())).with(4);
+    let steps = std::fs::read_to_string(log).expect("a log of steps");
+    let of_journals = steps.lines().enumerate().filter(|(_, step)| step.contains("/journals/"));
+    let killed: Vec<usize> = of_journals.map(|(at, _)| at + 2).collect();
+    assert!(killed.len() > 3, "{steps}");
+    for n in killed {
+        let said = recover(format!("kill:{n}")).with(137);
+        let next = scene.recover("--force").ok();
+        let what = format!("killed before step {n}: {said}{next}");
+        calm(&scene.before).assert_same(&calm(&scene.world.manifest()), &what);
+        scene.assert_over(&what);
     }
 }
 

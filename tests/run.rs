@@ -498,6 +498,8 @@ fn a_killed_recant_takes_the_command_along_and_what_it_wrote_is_collected_by_the
             desk.world.remove("id");
             let id = text.lines().next().unwrap().strip_prefix("id=").unwrap().to_owned();
             assert!(desk.recant(&format!("diff {id}")).status != 0, "it is under way");
+            let listed = desk.recant("list").ok();
+            assert!(!listed.stdout().contains("ended"), "it is under way: {listed}");
             waiting.kill();
             until("the run ends", || desk.recant("list").ok().stdout().contains("ended"));
             let said = desk.recant(&format!("{verb} {id}")).ok();

@@ -448,6 +448,25 @@ fn content_that_its_own_user_may_not_read_can_be_staged_and_staged_again() {
     assert!(!world.exists("closed"));
 }
 
+/// Each `before` is of the moment of its own staging: no tree ever held both, and no rollback could bring both back.
+#[test]
+fn what_does_not_fit_what_was_staged_before_somebody_changed_the_tree_is_refused() {
+    let world = World::new();
+    world.write("d/f", "old");
+    let id = world.begin();
+    world.recant(&format!("session delete {id} d/f")).ok();
+    world.remove("d").write("d", "theirs");
+    let said = world.call(["session", "write", &id, "d"]).stdin("new").run();
+    assert_snapshot!(said, @r#"
+    status 1
+    --- stderr
+    recant: cannot stage /world/tree/d/f: what is on the tree has changed since other changes of this session were staged, and does not fit them
+            nothing was changed
+            begin another session with recant session new
+    "#);
+    assert_eq!(net(&world, &id), rows(&[("d/f", "deleted")]));
+}
+
 #[test]
 fn that_a_write_parts_a_name_from_the_others_of_its_file_is_said() {
     let world = World::new();
