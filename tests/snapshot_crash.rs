@@ -330,6 +330,16 @@ fn what_a_killed_restore_left_is_removed_while_others_begin_sessions() {
     }
 }
 
+/// It is nobody's, and goes with the next verb that begins one: until then a reader does not offer it for a commit.
+#[test]
+fn what_a_killed_restore_left_is_listed_by_nothing() {
+    let scene = killed_while_filled();
+    let folders = std::fs::read_dir(scene.world.store().join("sessions")).expect("a folder").count();
+    assert_eq!(folders, 1, "it is there");
+    let listed = scene.world.recant("list --json").ok().json();
+    assert_eq!(listed["sessions"], serde_json::json!([]));
+}
+
 #[test]
 fn what_a_killed_restore_left_and_cannot_be_removed_is_named_and_stops_nothing() {
     let removes = |line: &str| line.contains("unlinkat") && line.contains("/.gone-");
