@@ -114,16 +114,6 @@ impl Item {
         self.moves() && self.was_folder() && !self.becomes_folder()
     }
 
-    /// Whether a folder comes where none was.
-    fn brings_folder(&self) -> bool {
-        self.moves() && self.becomes_folder() && !self.was_folder()
-    }
-
-    /// Whether names change, and no folder comes or goes.
-    fn is_leaf(&self) -> bool {
-        self.carries() && !self.brings_folder() && !self.leaves_folder()
-    }
-
     /// Whether metadata is set by a step of its own, at last.
     fn is_finished(&self) -> bool {
         self.act == Act::SetMeta || self.moves() && self.becomes_folder()
@@ -312,13 +302,13 @@ pub fn number(index: usize) -> u32 {
     u32::try_from(index).expect("a session has fewer than 2^32 changes")
 }
 
-/// The order of docs/ARCHITECTURE.md, Steps: folders opened up; new folders, parents first; leaves; folders that go, deepest
-/// first; last the metadata, deepest first. Both lists are in path order.
+/// The order of docs/ARCHITECTURE.md, Steps: folders opened up; all that comes, changes or goes, but folders that go, in path order, by which
+/// a new folder comes before what lies in it; folders that go, deepest first; last the metadata, deepest first. Both lists are in path
+/// order.
 pub fn turns(items: &[Item], opened: &[Opened]) -> Vec<Turn> {
     let which = |which: fn(&Item) -> bool| (0..items.len()).filter(move |i| which(&items[*i])).map(number);
     let mut turns: Vec<Turn> = (0..opened.len()).map(|i| Turn::Open(number(i))).collect();
-    turns.extend(which(Item::brings_folder).map(Turn::Move));
-    turns.extend(which(Item::is_leaf).map(Turn::Move));
+    turns.extend(which(|item| item.carries() && !item.leaves_folder()).map(Turn::Move));
     let mut going: Vec<Turn> = which(Item::leaves_folder).map(Turn::Move).collect();
     going.reverse();
     turns.append(&mut going);
