@@ -15,12 +15,12 @@ use super::step::{Act, FolderTime, RootRecord};
 use crate::checkpoint::limits::{Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::error::At;
-use crate::fs::dir::{Dir, Sort, Stat};
+use crate::fs::dir::{Sort, Stat};
 use crate::fs::path::AbsPath;
 use crate::session::change::misfits;
 use crate::session::header::Header;
 use crate::session::run::boot_id;
-use crate::session::store::{Session, part};
+use crate::session::store::Session;
 use crate::tree::digest::Digest;
 use crate::tree::look;
 use crate::tree::state::{State, What, sort_word};
@@ -328,16 +328,15 @@ fn kept_in_full(items: &[Item], limits: Option<&Limits>) -> Vec<String> {
 
 /// Where what comes off the tree is kept, no two at the same place.
 struct Names {
+    /// Names of blobs that the manifest knows, or that this operation gives. Another one was left by a crash: the step takes its place.
     taken: HashSet<Digest>,
-    /// The folder of blobs, where there may be some of an earlier commit, or of one that a crash cut off.
-    blobs: Option<Dir>,
     verb: Verb,
     generation: u64,
 }
 
 impl Names {
     fn new(session: &Session, verb: Verb, generation: u64) -> Result<Self, Error> {
-        let mut names = Self { taken: HashSet::new(), blobs: None, verb, generation };
+        let mut names = Self { taken: HashSet::new(), verb, generation };
         if !verb.inward() {
             return Ok(names);
         }
@@ -347,8 +346,6 @@ impl Names {
                 names.taken.insert(digest);
             }
         }
-        let blobs = part(&session.dir, b"checkpoint/blobs")?;
-        names.blobs = if blobs.is_empty().at("list the folder", blobs.path().display())? { None } else { Some(blobs) };
         Ok(names)
     }
 
@@ -365,7 +362,7 @@ impl Names {
         }
         item.kept = match from.state.what {
             What::File { digest: Some(digest), .. } => {
-                let numbered = !self.taken.insert(digest) || self.is_taken(digest)?;
+                let numbered = !self.taken.insert(digest);
                 Kept::Blob { digest, numbered, unlinked: false }
             }
             What::File { digest: None, .. } => {
@@ -374,12 +371,5 @@ impl Names {
             _ => Kept::Object,
         };
         Ok(())
-    }
-
-    fn is_taken(&self, digest: Digest) -> Result<bool, Error> {
-        let Some(blobs) = &self.blobs else { return Ok(false) };
-        let name = digest.to_string();
-        let at = blobs.at(name.as_bytes());
-        Ok(at.stat().at("look at", at)?.is_some())
     }
 }
