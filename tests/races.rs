@@ -8,6 +8,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use common::{Manifest, World};
@@ -283,7 +284,7 @@ fn a_full_disk_at_any_step_is_undone_and_said_between_two_file_systems() {
 }
 
 fn dev(path: &Path) -> Option<u64> {
-    path.metadata().map(|meta| std::os::unix::fs::MetadataExt::dev(&meta)).ok()
+    path.metadata().map(|meta| meta.dev()).ok()
 }
 
 #[test]
@@ -468,6 +469,32 @@ fn extended_attributes_that_are_set_between_look_and_act_are_a_conflict() {
             rustix::fs::getxattr(world.path(name), "user.mine", &mut value).expect("what was set");
             assert_eq!(&value, b"precious", "{store:?} {name}");
             scene.reset();
+        }
+    }
+}
+
+/// Which object it is tells it, where neither size nor times nor rights do.
+#[test]
+fn what_looks_the_same_or_has_other_rights_between_look_and_act_is_a_conflict() {
+    let alike = "head -c $(stat -c %s F) /dev/zero > F.t && touch -r F F.t && chmod --reference=F F.t && mv F.t F";
+    for store in [Store::OneFileSystem, Store::Another] {
+        let scene = Scene::of("commit", store);
+        let world = &scene.world;
+        let (steps, _) = scene.whole("commit");
+        for (name, deed) in
+            [("dir/edited", alike), ("dir/gone", alike), ("dir/edited", "chmod 0604 F"), ("dir/gone", "chmod 0604 F")]
+        {
+            scene.reset();
+            // What is that young is read once more anyway.
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            let takes = |step: &String| step.contains("renameat2 ") && step.contains(&format!("tree/{name}"));
+            let at = steps.iter().position(takes).expect("a step") + 1;
+            let order = format!("run:{at}:{}", deed.replace('F', &world.path(name).display().to_string()));
+            let said = world.call(["commit", &scene.id]).env("RECANT_STEPS", order).run().with(3);
+            assert!(said.stderr().contains(name), "{store:?} {name} {deed}: {said}");
+            let meta = world.path(name).metadata().expect("what somebody put there");
+            let is_theirs = if deed == alike { world.bytes(name).iter().all(|b| *b == 0) } else { meta.mode() & 0o7777 == 0o604 };
+            assert!(is_theirs, "{store:?} {name} {deed}: {said}");
         }
     }
 }
