@@ -459,6 +459,30 @@ mod journal {
         before.assert_same(&world.manifest(), "the whole journal again");
     }
 
+    /// I14. Its digest proves that it is whole, not who wrote it.
+    #[test]
+    fn a_journal_by_which_an_object_would_lie_outside_of_its_session_is_refused_though_its_digest_is_right() {
+        let (scene, before, journal) = interrupted();
+        let world = &scene.world;
+        let whole = std::fs::read_to_string(&journal).expect("a journal");
+        let middle = world.manifest();
+        let (body, _) = whole.trim_end().rsplit_once('\n').expect("lines and an end");
+        for place in ["../other", "held/objects/../../other", "/etc/passwd", "session.json", "checkpoint/manifest.jsonl", "held"]
+        {
+            let body = body.replacen(r#""held":"object""#, &format!(r#""held":{{"at":"{place}"}}"#), 1) + "\n";
+            assert!(body.contains(place), "{whole}");
+            let digest = recant::tree::digest::Digest::of(body.as_bytes());
+            std::fs::write(&journal, format!("{body}{{\"end\":\"{digest}\"}}\n")).expect("another journal");
+            let said = world.recant("recover").with(5);
+            assert!(said.stdout().contains("an object lies where the session has none"), "{place}: {said}");
+            middle.assert_same(&world.manifest(), place);
+        }
+        // By the same way the journal that it was is believed.
+        std::fs::write(&journal, &whole).expect("the journal");
+        world.recant("recover").ok();
+        before.assert_same(&world.manifest(), "the whole journal again");
+    }
+
     #[test]
     fn under_its_temporary_names_a_garbled_journal_means_that_nothing_was_done() {
         let (_interrupted, _, journal) = interrupted();
