@@ -310,7 +310,8 @@ impl Written {
 
     /// The same in place of a journal that says something else: durable before what it says is begun.
     pub fn replace(self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
-        self.sync(fs, store, None)?; // D1, D6
+        let folder = store.journals().path();
+        fs.sync(&self.0, folder).at("sync the journal in", folder.display())?; // D1, D6
         self.name(fs, store, id)?;
         Ok(fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?) // D2
     }
