@@ -7,6 +7,7 @@ use super::content::Kept;
 use super::index::{Index, Known};
 use super::manifest::{self, At, Entry, Merged, Unread};
 use super::names::{self, Names};
+use super::rules::Source;
 use super::series::Series;
 use super::walk::{Ahead, Met, Object, Why};
 use super::{Error, of_ours, whole};
@@ -108,7 +109,7 @@ pub struct Terms<'a> {
 pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> Result<Compared, Error> {
     let rules = manifest::rules(&series.dir, n)?;
     let mut then = Merged::open(&series.dir, n)?;
-    let mut walk = Ahead::by(&series.folder, store, &rules)?;
+    let mut walk = Ahead::new(&series.folder, store, &Source::Kept(rules.clone()))?;
     let index = newest_index(series)?;
     let mut known = index.as_ref().map(|index| index.known());
     let mut comparing = Comparing {

@@ -14,7 +14,7 @@ use super::place;
 use super::rules::{Rules, Source};
 use super::series::{Broken, Locked, Looking, Series, Summary};
 use super::sound::Fault;
-use super::walk::{Met, Object, Walk, Why};
+use super::walk::{Ahead, Met, Object, Told, Why};
 use crate::error::At as _;
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Sort, Stat, Time};
@@ -187,7 +187,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         left: Vec::new(),
         buffer: Vec::new(),
     };
-    let mut walk = Walk::new(&series.folder, store, &asked.rules)?;
+    let mut walk = Ahead::new(&series.folder, store, &asked.rules)?;
     let mut coming = VecDeque::with_capacity(COMING);
     loop {
         while coming.len() < COMING
@@ -204,11 +204,8 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         }
     }
     taking.pass_until(None)?;
-    if taking.counts.entries == 0 {
-        return Err(nothing_there(series));
-    }
-    let unfitted = walk.unfitted();
-    let rules = walk.into_rules(&asked.rules);
+    let told = walk.told().filter(|_| taking.counts.entries > 0);
+    let Some(Told { rules, unfitted }) = told else { return Err(nothing_there(series)) };
     // Rules that cannot be read are no reason to take none.
     let has_rules = |last: &Summary| manifest::rules(&series.dir, last.head.n).is_ok_and(|had| had == rules);
     let same = last.filter(|last| asked.if_changed && !asked.names_another(&last.head) && has_rules(last));

@@ -208,18 +208,15 @@ impl<'a> Walk<'a> {
         Ok(Met::Object(first))
     }
 
-    /// The globs of the command line that nothing fitted which it came to.
-    pub fn unfitted(&self) -> Vec<String> {
-        self.matcher.as_ref().map_or_else(Vec::new, |matcher| matcher.unfitted())
-    }
-
-    /// The rules that it went by, those of files that it found among them.
-    pub fn into_rules(self, source: &Source) -> Rules {
+    /// What it can tell once it has come to its end.
+    fn told(self, source: &Source) -> Told {
+        let unfitted = self.matcher.as_ref().map_or_else(Vec::new, |matcher| matcher.unfitted());
         let rules = source.rules().clone();
-        match self.files {
+        let rules = match self.files {
             Files::Found { read, .. } => Rules { files: read, ..rules },
             Files::Kept(_) => rules,
-        }
+        };
+        Told { rules, unfitted }
     }
 
     fn is_store(&self, path: &AbsPath) -> bool {
@@ -283,29 +280,50 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A walk by the rules of a snapshot in a thread of its own, some steps ahead of who asks: half of a comparison is looking at what is
-/// there. The thread ends with this.
-pub struct Ahead {
-    batches: Option<Receiver<Result<Vec<Met>, Error>>>,
-    batch: std::vec::IntoIter<Met>,
-    thread: Option<JoinHandle<()>>,
+/// What a walk tells at its end.
+pub struct Told {
+    /// The rules that it went by, those of files that it found among them.
+    pub rules: Rules,
+    /// The globs of the command line that nothing fitted which it came to.
+    pub unfitted: Vec<String>,
 }
 
-/// So much is handed over at once. Each object on the way may keep a folder open, four batches' at most.
-const BATCH: usize = 32;
+/// A walk in a thread of its own, some steps ahead of who asks: half of a comparison is looking at what is there. The thread ends with this.
+/// Where none can be had (RLIMIT_NPROC), it goes along.
+pub struct Ahead<'a> {
+    from: Walker<'a>,
+    batch: std::vec::IntoIter<Met>,
+    told: Option<Told>,
+}
 
-impl Ahead {
-    /// As [`Walk::new`] with rules that a snapshot has.
-    pub fn by(top: &AbsPath, store: &AbsPath, rules: &Rules) -> Result<Self, Error> {
+enum Walker<'a> {
+    Thread(Receiver<Result<Vec<Met>, Error>>, JoinHandle<Option<Told>>),
+    Here(Box<Walk<'a>>, Source),
+    End,
+}
+
+/// So much is handed over at once: a handover costs as much as looking at several objects.
+const BATCH: usize = 512;
+/// What is handed over at once lies in no more folders than this. They stay open on the way, four batches' at most.
+const FOLDERS: usize = 16;
+
+impl<'a> Ahead<'a> {
+    /// As [`Walk::new`].
+    pub fn new(top: &AbsPath, store: &'a AbsPath, source: &Source) -> Result<Self, Error> {
         let (to, batches) = sync_channel(2);
-        let (owned, store, source) = (top.clone(), store.clone(), Source::Kept(rules.clone()));
-        let walk = move || {
-            if let Err(error) = send(&owned, &store, &source, &to) {
+        let (owned, within, rules) = (top.clone(), store.clone(), source.clone());
+        let walk = move || match send(&owned, &within, &rules, &to) {
+            Ok(told) => Some(told),
+            Err(error) => {
                 let _nobody_waits = to.send(Err(error));
+                None
             }
         };
-        let thread = std::thread::Builder::new().name("walk".into()).spawn(walk).at("start a thread to walk over", top)?;
-        Ok(Self { batches: Some(batches), batch: Vec::new().into_iter(), thread: Some(thread) })
+        let from = match std::thread::Builder::new().name("walk".into()).spawn(walk) {
+            Ok(thread) => Walker::Thread(batches, thread),
+            Err(_) => Walker::Here(Box::new(Walk::new(top, store, source)?), source.clone()),
+        };
+        Ok(Self { from, batch: Vec::new().into_iter(), told: None })
     }
 
     /// As [`Walk::next`].
@@ -314,48 +332,72 @@ impl Ahead {
         if let Some(met) = self.batch.next() {
             return Ok(Some(met));
         }
-        match self.batches.as_ref().map(Receiver::recv) {
-            Some(Ok(batch)) => {
-                self.batch = batch?.into_iter();
-                Ok(self.batch.next())
+        match &mut self.from {
+            Walker::Thread(batches, _) => {
+                if let Ok(batch) = batches.recv() {
+                    self.batch = batch?.into_iter();
+                    return Ok(self.batch.next());
+                }
             }
-            // It has come to its end, or to a panic.
-            _ => {
-                self.end();
-                Ok(None)
+            Walker::Here(walk, _) => {
+                if let Some(met) = walk.next()? {
+                    return Ok(Some(met));
+                }
             }
+            Walker::End => {}
         }
+        // It has come to its end, or to a panic.
+        self.end();
+        Ok(None)
+    }
+
+    /// What it tells, once there is nothing more to be met.
+    pub fn told(&mut self) -> Option<Told> {
+        self.told.take()
     }
 
     fn end(&mut self) {
-        // Whoever sends finds that nobody waits.
-        drop(self.batches.take());
-        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
-            && !std::thread::panicking()
-        {
-            std::panic::resume_unwind(panic);
+        match std::mem::replace(&mut self.from, Walker::End) {
+            Walker::Thread(batches, thread) => {
+                // Whoever sends finds that nobody waits.
+                drop(batches);
+                match thread.join() {
+                    Ok(told) => self.told = told,
+                    Err(panic) if !std::thread::panicking() => std::panic::resume_unwind(panic),
+                    Err(_) => {}
+                }
+            }
+            Walker::Here(walk, source) => self.told = Some(walk.told(&source)),
+            Walker::End => {}
         }
     }
 }
 
-impl Drop for Ahead {
+impl Drop for Ahead<'_> {
     fn drop(&mut self) {
         self.end();
     }
 }
 
 /// Walks and hands over, until it is done or nobody waits any more.
-fn send(top: &AbsPath, store: &AbsPath, source: &Source, to: &SyncSender<Result<Vec<Met>, Error>>) -> Result<(), Error> {
+fn send(top: &AbsPath, store: &AbsPath, source: &Source, to: &SyncSender<Result<Vec<Met>, Error>>) -> Result<Told, Error> {
     let mut walk = Walk::new(top, store, source)?;
     loop {
         let mut batch = Vec::with_capacity(BATCH);
+        let mut folders: Vec<Arc<Dir>> = Vec::with_capacity(FOLDERS);
         while batch.len() < BATCH
+            && folders.len() < FOLDERS
             && let Some(met) = walk.next()?
         {
+            if let Met::Object(object) = &met
+                && !folders.last().is_some_and(|last| Arc::ptr_eq(last, &object.dir))
+            {
+                folders.push(object.dir.clone());
+            }
             batch.push(met);
         }
         if batch.is_empty() || to.send(Ok(batch)).is_err() {
-            return Ok(());
+            return Ok(walk.told(source));
         }
     }
 }
