@@ -68,10 +68,11 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
         };
         match fs.sync_at(named.at()) {
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+                // D5 (file system: not caught here: the model has one user, who may read all that he has).
                 let root = reach.roots.root_of(path).at("find the mount of", path)?;
                 fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
             }
-            other => other.at("sync", path)?,
+            other => other.at("sync", path)?, // D5
         }
     }
     Ok(())
@@ -89,6 +90,7 @@ pub(super) fn sync_whole(fs: &Fs, named: &Named<'_>, sort: Sort) -> Result<(), E
         // They have no content, and their names are synced with the folders.
         Sort::Symlink | Sort::Fifo | Sort::Socket | Sort::Char | Sort::Block => return Ok(()),
     }
+    // D1 (file system: not caught here: a folder with something in it stands in the way of no decision of the model).
     Ok(fs.sync_fs(&named.dir).at("sync the file system of", named.at())?)
 }
 
@@ -101,6 +103,7 @@ fn sync_file_systems(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<()
         let dev = root.dir.stat().at("look at", &root.mount.point)?.dev;
         if !synced.contains(&dev) {
             synced.push(dev);
+            // D4, D7 (file system: not caught here: the model's large sessions lie on one file system).
             fs.sync_fs(&root.dir).at("sync the file system of", &root.mount.point)?;
         }
     }
@@ -112,7 +115,7 @@ fn sync_mounted(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Err
     for step in journal.steps().filter(|step| step.act == Act::SetMeta && !step.was_folder()) {
         let Some(named) = open(reach.path(step.path), "open the folder of", step.path)? else { continue };
         if named.at().stat().at("look at", step.path)?.is_some_and(|stat| stat.mount_root) {
-            fs.sync_at(named.at()).at("sync", step.path)?;
+            fs.sync_at(named.at()).at("sync", step.path)?; // D5 (file: not caught here: the model mounts no file)
         }
     }
     Ok(())
@@ -121,6 +124,7 @@ fn sync_mounted(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Err
 /// D2 of a folder. One that this user may not read is synced with its file system, through `beside`, a folder of the same.
 #[track_caller]
 pub(super) fn sync_names(fs: &Fs, dir: &Dir, beside: &Dir) -> Result<(), Error> {
+    // D2 (file system: not caught here, as above).
     let synced = if dir.readable() { fs.sync_dir(dir) } else { fs.sync_fs(beside) };
     Ok(synced.at("sync", dir.path().display())?)
 }
@@ -153,6 +157,7 @@ fn sync_where_it_went(fs: &Fs, reach: &mut Reach, journal: &Journal, path: &AbsP
     };
     match fs.sync_at(named.at()) {
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+            // D4 (file system: not caught here, as above).
             Ok(fs.sync_fs(&named.dir).at("sync the file system of", named.at())?)
         }
         other => Ok(other.at("sync", named.at())?),

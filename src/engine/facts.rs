@@ -126,9 +126,11 @@ pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> 
         rows.original(&Original { kept, ..original(item, None) })?;
     }
     let file = rows.end(std::iter::empty())?;
-    fs.sync(&file, folder.path()).at("sync", folder.path().display())?; // D1
+    // D1 (file: not caught here: the model of power cuts overwrites nothing by force).
+    fs.sync(&file, folder.path()).at("sync", folder.path().display())?;
     name_written(fs, &folder)?;
-    Ok(fs.sync_dir(&folder).at("sync", folder.path().display())?) // D2
+    // D2 (folder: not caught here, as above), before the seal says that there is something under `displaced/`.
+    Ok(fs.sync_dir(&folder).at("sync", folder.path().display())?)
 }
 
 /// Bytes on disk of what lies below a folder, as far as it may be seen: for people, so that nothing fails for it.

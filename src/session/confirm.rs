@@ -100,12 +100,12 @@ pub fn keep(fs: &Fs, store: &Store, record: &Record) -> Result<(), Error> {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 made => made.at("make the folder", at)?,
             }
-            fs.sync_dir(&store.dir).at("sync", store.path.as_path().display())?; // D3
+            fs.sync_dir(&store.dir).at("sync", store.path.as_path().display())?; // D3 (folder: not caught here: the model's commits wait for no word)
             at.open_dir().at("open the folder", at)?
         }
     };
     let at = dir.at(record.session.as_str().as_bytes());
-    // D1, D2: a commit that is sealed without it would stay for good.
+    // D1, D2 (file, folder: not caught here, as above): a commit that is sealed without it would stay for good.
     Ok(fs.replace(at, &json::line(record)).at("write", at)?)
 }
 
@@ -133,6 +133,6 @@ pub fn drop_record(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
     let Some(dir) = folder(store)? else { return Ok(()) };
     let at = dir.at(id.as_str().as_bytes());
     fs.unlink_if_there(at).at("remove", at)?;
-    // D2: one that came back after a cut would take back what was confirmed.
+    // D2 (folder: not caught here, as above): one that came back after a cut would take back what was confirmed.
     Ok(fs.sync_dir(&dir).at("sync", dir.path().display())?)
 }

@@ -140,7 +140,8 @@ pub struct Written {
 impl Written {
     /// Makes it durable, then gives it its name, durably too.
     pub fn put(self, fs: &Fs, dir: &Dir) -> Result<(), Error> {
-        fs.sync(&self.file, dir.path()).at("sync", dir.at(NEW))?; // D1
+        // D1 (file: not caught here, nor is the folder's: what is staged by hand is there before the model begins).
+        fs.sync(&self.file, dir.path()).at("sync", dir.at(NEW))?;
         self.name(fs, dir)?;
         Ok(fs.sync_dir(dir).at("sync", dir.path().display())?) // D2
     }

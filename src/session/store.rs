@@ -392,7 +392,7 @@ impl Store {
 
     /// Journals that were taken away stay away from here on, also after a power cut: called before what they speak of goes.
     pub fn journals_last(&self, fs: &Fs) -> Result<(), Error> {
-        // D2 (folder: not caught here).
+        // D2 (folder: not caught here, as the model removes no session; one that is gone has nothing to recover then).
         Ok(fs.sync_dir(&self.journals).at("sync", self.journals.path().display())?)
     }
 
@@ -411,6 +411,7 @@ impl Store {
             return Ok(());
         }
         let gone = self.sessions.at(&gone);
+        // D2, I12 (folder: not caught here, as above): a session whose name came back would be half there.
         fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
         match fs.remove_all(gone) {
             // Another recant sweeps, too.
@@ -422,6 +423,7 @@ impl Store {
     /// The same of its name alone, durably (I12); the bytes are for [`Store::sweep_removed`].
     pub(super) fn remove_name(&self, fs: &Fs, id: &Id) -> Result<(), Error> {
         self.take_name(fs, id)?;
+        // D2 (folder: not caught here, as above).
         Ok(fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?)
     }
 
@@ -431,7 +433,7 @@ impl Store {
         let id = Id::new_now().at("draw a random number for", "the name of what goes")?;
         let gone = [REMOVED, id.as_str().as_bytes()].concat();
         fs.place(at, self.sessions.at(&gone)).at("remove", at)?;
-        // D2: content that goes is that of nothing that could come back.
+        // D2 (folder: not caught here, as above): content that goes is that of nothing that could come back.
         Ok(fs.sync_dir(at.dir).at("sync", at.dir.path().display())?)
     }
 
@@ -527,7 +529,7 @@ fn make_folders(fs: &Fs, path: &AbsPath) -> Result<Dir, Error> {
     let parent = make_folders(fs, &parent)?;
     let at = parent.at(path.name());
     mkdir_if_missing(fs, at)?;
-    // D3: a new folder lasts once its parent is synced.
+    // D3 (folder: not caught here: the model begins with a store that is there): a new folder lasts once its parent is synced.
     fs.sync_dir(&parent).at("sync", parent.path().display())?;
     Ok(Dir::open(path.as_path()).at("open the folder", path)?)
 }
