@@ -688,6 +688,31 @@ fn where_no_second_name_can_be_had_the_former_manifest_is_copied_and_is_never_a_
     assert_eq!(names, ["manifest.jsonl"]);
 }
 
+/// A power cut may leave the manifest of what was not sealed under the manifest's name. The copy of the former one is put back then.
+#[test]
+fn where_no_second_name_can_be_had_the_copy_is_what_an_undo_goes_by() {
+    let scene = Scene::new("rollback", false);
+    let link = scene.step_of(" linkat ", ".old");
+    let session = scene.world.session(&scene.id);
+    let read = |name: &str| std::fs::read_to_string(session.join(name)).expect("a file of the session");
+    let (header, manifest) = (read("session.json"), read("checkpoint/manifest.jsonl"));
+    let seal = scene.step_of("renameat ", "session.json.new");
+    let next_is_named = (seal..seal + 20).any(|n| {
+        scene.reset();
+        let steps = format!("fail:{link}:1;kill:{n}");
+        scene.world.call(["rollback", &scene.id]).env("RECANT_STEPS", steps).run().with(137);
+        read("checkpoint/manifest.jsonl") != manifest
+    });
+    assert!(next_is_named);
+    std::fs::write(session.join("session.json"), header).expect("the header as it was");
+    let said = scene.world.recant("recover").ok();
+    assert!(read("checkpoint/manifest.jsonl") == manifest, "{said}");
+    calm(&scene.before).assert_same(&calm(&scene.world.manifest()), &format!("{said}"));
+    scene.assert_over("the copy is put back");
+    scene.world.recant(&format!("rollback {}", scene.id)).ok();
+    assert_eq!(scene.world.read("edited"), "old");
+}
+
 /// The last of all steps has swapped the names; the original does not lie in the checkpoint yet.
 #[test]
 fn what_has_not_come_home_is_not_finished() {
