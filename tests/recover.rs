@@ -116,7 +116,7 @@ impl Scene {
     fn disturb(&self) {
         let command = if self.verb == "commit" {
             "cd tree; printf theirs > edited.t; mv edited.t edited; printf theirs > gone; printf theirs >> new; printf theirs > full;
-             printf theirs > made/deep/put; chmod 0604 moded"
+             printf theirs > made/deep/put; chmod 0711 made; chmod 0604 moded"
         } else {
             "cd tree; printf theirs > edited.t; mv edited.t edited; printf theirs > new; printf theirs >> gone; rm -rf full;
              printf theirs > made; chmod 0604 moded"
@@ -437,6 +437,9 @@ fn a_mode_that_is_set_after_a_decision_was_cut_off_is_left_and_named() {
     assert!(said.stdout().contains("moded") || said.stderr().contains("moded"), "{said}");
     assert_eq!(mode(), 0o611, "{said}");
     assert_eq!(scene.world.read("edited"), "old", "all else is decided: {said}");
+    // One is lost, as it was written to; the mode is not.
+    let again = scene.world.recant(&format!("commit {} --force", scene.id));
+    assert_eq!(mode(), 0o640, "{said}: {again}");
     scene.assert_over(&format!("{said}"));
 }
 

@@ -13,7 +13,7 @@ use super::prepare::Hands;
 use super::reach::{Named, Reach, open, parent_of};
 use super::step::{Act, Spot, Step};
 use super::undo::{Left, Whose, clean, holds, restore_times, standing_times, undo_step, whose};
-use super::{Error, facts, in_place};
+use super::{Error, facts, in_place, meta};
 use crate::checkpoint::manifest::{Kept, Original, Reading, Writing, name_written};
 use crate::error::At;
 use crate::fs::Fs;
@@ -124,7 +124,8 @@ fn carry_out(fs: &Fs, session: &Session, journal: &Journal, how: Decision) -> Re
     let mut left = Vec::new();
     for turn in journal.turns.iter().rev() {
         let step = journal.step(*turn);
-        let mut hands = Deciding { fs, reach: &mut reach, journal, step: &step };
+        let noted = is_noted(journal, *turn);
+        let mut hands = Deciding { fs, reach: &mut reach, journal, step: &step, noted };
         let why = match (how, number(journal, *turn)) {
             (Decision::Force, n) => hands.put_back(fresh(journal, *turn), n)?,
             (Decision::Finish, Some(n)) => {
@@ -202,6 +203,11 @@ fn number(journal: &Journal, turn: Turn) -> Option<u32> {
     }
 }
 
+/// Whether a decision notes the metadata that it finds there ([`note_metadata`]).
+fn is_noted(journal: &Journal, turn: Turn) -> bool {
+    matches!(turn, Turn::Finish(i) if journal.items[i as usize].act == Act::SetMeta)
+}
+
 fn fresh(journal: &Journal, turn: Turn) -> bool {
     matches!(turn, Turn::Move(i) if journal.items[i as usize].fresh)
 }
@@ -212,6 +218,8 @@ struct Deciding<'a> {
     reach: &'a mut Reach,
     journal: &'a Journal,
     step: &'a Step<'a>,
+    /// The decision has noted what metadata it found.
+    noted: bool,
 }
 
 impl Deciding<'_> {
@@ -227,8 +235,8 @@ impl Deciding<'_> {
         }
         // Where nobody stands in the way any more it is undone as it always is.
         let why = undo_step(self.fs, self.reach, fresh, self.step)?;
-        // Metadata that somebody set since the decision is kept nowhere: it is left.
-        let Some(n) = n else { return Ok(why) };
+        // Metadata that somebody set since the decision noted it is kept nowhere: it is left.
+        let Some(n) = n else { return if self.noted { Ok(why) } else { self.put_back_metadata(why) } };
         let why = match why {
             Some(why) if self.step.act == Act::WriteInPlace => self.write_back(why, n)?,
             Some(why) => self.change_places(why)?,
@@ -246,6 +254,19 @@ impl Deciding<'_> {
             self.reach.forget(self.step.path);
         }
         Ok(why)
+    }
+
+    /// Of a folder that was opened up, or that comes: it gets what it had.
+    fn put_back_metadata(&mut self, why: Option<String>) -> Result<Option<String>, Error> {
+        let (Some(why), Some(from)) = (why, &self.step.from) else { return Ok(None) };
+        let Some(target) = open(self.reach.path(self.step.path), "open the folder of", self.step.path)? else {
+            return Ok(Some(why));
+        };
+        let found = look::look(target.at()).at("look at", self.step.path)?;
+        let Some(found) = found.filter(|found| found.print.identity == from.print.identity) else { return Ok(Some(why)) };
+        let sort = found.state.sort();
+        meta::bring(self.fs, target.at(), sort, &found.state.meta, &from.state.meta).at("set the metadata of", self.step.path)?;
+        Ok(None)
     }
 
     /// What is found goes to where the recorded object lies, which takes its place.
@@ -470,7 +491,9 @@ fn sealed(reach: &mut Reach, session: &Session, journal: &Journal, how: Decision
         let undone = how == Decision::Force && !left.iter().any(|left| left.path == item.path);
         let is_nowhere = is_lost(reach, journal, item)?;
         let is_held = item.moves() && is_file(item) && !is_nowhere;
-        let lost = !undone && !is_held || journal.head.verb.inward() && is_nowhere;
+        // Metadata that was left by force can be set again.
+        let is_left = how == Decision::Force && item.act == Act::SetMeta;
+        let lost = !undone && !is_held && !is_left || journal.head.verb.inward() && is_nowhere;
         if let Some(side) = sides.get_mut(item.index as usize).filter(|_| lost) {
             *side = Side::Lost;
         }
