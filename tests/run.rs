@@ -696,6 +696,27 @@ fn metadata_of_files_with_several_names_is_committed_and_comes_off() {
     });
 }
 
+/// Overlayfs does not tell a name that was parted from its file from one that its owner has changed: both are one name's new metadata.
+#[test]
+fn metadata_that_one_of_several_names_got_is_said_to_be_that_of_all() {
+    each(|desk| {
+        let before = desk.made("printf 11 > x; ln x y; printf 22 > alone");
+        for script in ["cp y y.new; chmod 600 y.new; mv y.new y", "chmod 600 y alone"] {
+            desk.run(script).ok();
+            let said = desk.recant("commit last").ok();
+            let note = format!(
+                "{}: the file has other names, which get its mode, owner and time as well",
+                desk.world.path("y").display()
+            );
+            assert_eq!(said.stderr().matches(&note).count(), 1, "{script}: {said}");
+            assert!(!said.stderr().contains("alone:") && !said.stderr().contains("more"), "{script}: {said}");
+            let said = desk.recant("rollback last").ok();
+            assert!(!said.stderr().contains("other names"), "{script}: {said}");
+            desk.world.manifest().assert_same(&before, script);
+        }
+    });
+}
+
 #[test]
 fn metadata_of_a_file_made_right_before_the_run_comes_off_whatever_its_ctime_is_by_then() {
     each(|desk| {

@@ -15,7 +15,7 @@ use super::step::{Act, FolderTime, RootRecord};
 use crate::checkpoint::limits::{Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::error::At;
-use crate::fs::dir::{Sort, Stat};
+use crate::fs::dir::{Inode, Sort, Stat};
 use crate::fs::path::AbsPath;
 use crate::session::change::misfits;
 use crate::session::header::Header;
@@ -46,6 +46,7 @@ impl Draft<'_> {
             self.find_places(item, &mut names)?;
         }
         self.notes.extend(kept_in_full(&items, limits));
+        self.notes.extend(shared_metadata(&items, self.verb));
         let times = self.folder_times(&folders, &items, rest.times)?;
         self.check_room(&items, &frame)?;
         let roots = self.root_records(&folders, &items, &times)?;
@@ -311,6 +312,26 @@ fn unfit(session: &Session, items: &mut [Item], generation: u64) -> Result<(), E
 fn kept_bytes(items: &[Item], verb: Verb) -> u64 {
     let kept = items.iter().filter(|item| verb.inward() && matches!(item.kept, Kept::Blob { .. }));
     kept.filter_map(|item| item.from.as_ref()).map(|from| from.blocks).sum()
+}
+
+/// What is to be said of files whose metadata is set under one name, and which have others: it is that of all of them.
+fn shared_metadata(items: &[Item], verb: Verb) -> Option<String> {
+    let set = || items.iter().filter(|item| verb.inward() && item.act == Act::SetMeta);
+    let mut names: HashMap<Inode, u32> = HashMap::new();
+    for inode in set().filter_map(Item::shared) {
+        *names.entry(inode).or_default() += 1;
+    }
+    let has_others = |item: &&Item| {
+        let names = item.shared().and_then(|inode| names.get(&inode));
+        names.is_some_and(|names| item.from.as_ref().is_some_and(|from| from.nlink > *names))
+    };
+    let mut shared = set().filter(has_others).map(|item| &item.path);
+    let first = shared.next()?;
+    let more = match shared.count() {
+        0 => String::new(),
+        more => format!(", and so it is with {more} more"),
+    };
+    Some(format!("{first}: the file has other names, which get its mode, owner and time as well{more}"))
 }
 
 /// What is to be said of large deletions.
