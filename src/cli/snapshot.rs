@@ -174,19 +174,26 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     if made.how == How::New
         && let Some(label) = &args.label
     {
-        say_older(call, &series, label, made.n)?;
+        say_older(call, &series, label, made.n);
     }
     say_created(call, args, &folder, &made, pruned)
 }
 
 /// A label that an older one has too is the newest one's.
-fn say_older(call: &Call, series: &Series, label: &str, n: u64) -> Result<(), Problem> {
-    let (summaries, _) = series.summaries()?;
+fn say_older(call: &Call, series: &Series, label: &str, n: u64) {
+    let (summaries, _) = match series.summaries() {
+        Ok(found) => found,
+        // The snapshot stands.
+        Err(error) => {
+            call.out
+                .warn(format_args!("{}: whether an older snapshot has the label {label} cannot be told: {error}", series.folder));
+            return;
+        }
+    };
     let has_it = |summary: &&Summary| summary.head.n < n && summary.head.label.as_deref() == Some(label);
     if let Some(older) = summaries.iter().rev().find(has_it) {
         call.out.note(format_args!("{label} is snapshot {n} from now on, and no longer snapshot {}", older.head.n));
     }
-    Ok(())
 }
 
 /// What retention let go. The snapshot stands whatever becomes of old ones: the next one lets them go.
@@ -297,6 +304,10 @@ pub fn say_damaged(call: &Call, made: &Made) {
     made.damaged.iter().for_each(|what| call.out.warn(format_args!("{what}; snapshot {} needs nothing of it", made.n)));
     if !made.damaged.is_empty() {
         call.out.note(HEAL);
+    }
+    if let Some(why) = &made.unindexed {
+        call.out
+            .warn(format_args!("snapshot {} is made, without an index, by which the next one would be quicker: {why}", made.n));
     }
 }
 

@@ -67,6 +67,8 @@ pub struct Made {
     pub damaged: Vec<String>,
     /// Globs that nothing fitted.
     pub unfitted: Vec<String>,
+    /// Why its index could not be written, by which the next one would be quicker.
+    pub unindexed: Option<String>,
 }
 
 /// Whether a snapshot was made.
@@ -93,6 +95,7 @@ pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: 
             left: Vec::new(),
             damaged: Vec::new(),
             unfitted: Vec::new(),
+            unindexed: None,
         });
     }
     // A damaged one stands for nothing, but keeps its number: nothing of a new one may rest on it.
@@ -181,6 +184,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         learned: false,
         has_base: base.is_some(),
         links: HashMap::new(),
+        unknown: None,
         counts: Counts::default(),
         changed: last.is_none(),
         unread: Vec::new(),
@@ -236,6 +240,8 @@ struct Taking<'a> {
     has_base: bool,
     /// The first name of each inode that has several.
     links: HashMap<(Dev, u64), First>,
+    /// A folder that the walk came to, and that was not there any more, or could not be read, when it was looked at.
+    unknown: Option<AbsPath>,
     counts: Counts,
     changed: bool,
     unread: Vec<(AbsPath, String)>,
@@ -287,6 +293,10 @@ impl Taking<'_> {
     }
 
     fn meet(&mut self, met: Met) -> Result<(), Error> {
+        // The walk is ahead, and holds the folder wherever somebody has moved it: what lies in it would stand there without it.
+        if self.unknown.as_ref().is_some_and(|folder| met.path().is_under(folder)) {
+            return Ok(());
+        }
         match met {
             Met::Object(object) => self.object(&object),
             Met::Unlisted { path, why } => {
@@ -354,7 +364,9 @@ impl Taking<'_> {
             self.making.add(known, &object.stat);
             return Ok(());
         }
-        match self.look(object, old.as_ref(), believed)? {
+        let seen = self.look(object, old.as_ref(), believed)?;
+        self.unknown = (object.stat.sort == Sort::Folder && !matches!(seen, Seen::Whole { .. })).then(|| object.path.clone());
+        match seen {
             Seen::Gone => {
                 // As if the walk had not come to it.
                 if let Some(known) = old {
@@ -450,6 +462,7 @@ impl Taking<'_> {
                 left,
                 damaged,
                 unfitted: Vec::new(),
+                unindexed: None,
             });
         }
         self.counts.stored = self.keeping.stored;
@@ -472,8 +485,10 @@ impl Taking<'_> {
         let name = manifest::name(n);
         fs.rename_over(dir.at(&temp), dir.at(&name)).at("rename", dir.at(&temp))?;
         fs.sync_dir(dir).at("sync", dir.path().display())?; // D2
-        self.making.put(fs, dir, n, digest)?;
-        Ok(Made { n, how: How::New, counts, unread, left, damaged: damaged(self.keeping), unfitted: Vec::new() })
+        // It is made. Without an index the next one reads all (N5).
+        let unindexed = self.making.put(fs, dir, n, digest).err().map(|error| error.to_string());
+        let damaged = damaged(self.keeping);
+        Ok(Made { n, how: How::New, counts, unread, left, damaged, unfitted: Vec::new(), unindexed })
     }
 }
 

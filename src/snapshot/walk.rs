@@ -307,6 +307,12 @@ const BATCH: usize = 512;
 /// What is handed over at once lies in no more folders than this. They stay open on the way, four batches' at most.
 const FOLDERS: usize = 16;
 
+/// The same where fewer files may be open.
+fn folders() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(limit / 64).unwrap_or(FOLDERS).clamp(1, FOLDERS)
+}
+
 impl<'a> Ahead<'a> {
     /// As [`Walk::new`].
     pub fn new(top: &AbsPath, store: &'a AbsPath, source: &Source) -> Result<Self, Error> {
@@ -382,11 +388,12 @@ impl Drop for Ahead<'_> {
 /// Walks and hands over, until it is done or nobody waits any more.
 fn send(top: &AbsPath, store: &AbsPath, source: &Source, to: &SyncSender<Result<Vec<Met>, Error>>) -> Result<Told, Error> {
     let mut walk = Walk::new(top, store, source)?;
+    let most = folders();
     loop {
         let mut batch = Vec::with_capacity(BATCH);
-        let mut folders: Vec<Arc<Dir>> = Vec::with_capacity(FOLDERS);
+        let mut folders: Vec<Arc<Dir>> = Vec::with_capacity(most);
         while batch.len() < BATCH
-            && folders.len() < FOLDERS
+            && folders.len() < most
             && let Some(met) = walk.next()?
         {
             if let Met::Object(object) = &met

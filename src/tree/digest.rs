@@ -9,6 +9,11 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
+use crate::fs::copy::next_extent;
+
+/// So much is read at once.
+const PIECE: u64 = 128 << 10;
+
 /// SHA-256 of content alone, never of metadata. Shown and stored as 64 lower-case hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
@@ -22,7 +27,6 @@ impl Digest {
     /// Of all content of an open file that has `size` bytes, read from its start, 128 KiB at a time at most. A file of
     /// another size is read to its end or to `size`, whichever comes first: the caller compares the size again.
     pub fn of_file(file: &File, size: u64) -> io::Result<Self> {
-        const PIECE: u64 = 128 << 10;
         let mut buffer = vec![0; usize::try_from(size.clamp(1, PIECE)).unwrap_or(1)];
         let mut hasher = Sha256::new();
         let mut at = 0;
@@ -35,6 +39,34 @@ impl Digest {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
+            }
+        }
+        Ok(Self(hasher.finalize().into()))
+    }
+
+    /// The same without reading what is a hole: for a file that may have large ones. Its descriptor's offset moves.
+    pub fn of_extents(file: &File, size: u64) -> io::Result<Self> {
+        let mut buffer = vec![0; usize::try_from(size.clamp(1, PIECE)).unwrap_or(1)];
+        let (mut hasher, mut at) = (Sha256::new(), 0);
+        while at < size {
+            let (data, end) = next_extent(file, at, size)?.unwrap_or((size, size));
+            buffer.fill(0);
+            while at < data {
+                let piece = usize::try_from((data - at).min(PIECE)).unwrap_or(1);
+                hasher.update(&buffer[..piece]);
+                at += piece as u64;
+            }
+            while at < end {
+                let piece = usize::try_from((end - at).min(PIECE)).unwrap_or(1);
+                match file.read_at(&mut buffer[..piece], at) {
+                    Ok(0) => return Ok(Self(hasher.finalize().into())),
+                    Ok(got) => {
+                        hasher.update(&buffer[..got]);
+                        at += got as u64;
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(Self(hasher.finalize().into()))

@@ -32,11 +32,17 @@ impl Taking<'_> {
         match object.stat.sort {
             Sort::File => self.look_at_file(object, first, content, old),
             _ => match look::seen(object.at(), &object.stat) {
-                Ok(seen) => {
-                    let link = link(first, object, &object.stat);
-                    let entry = Entry { path: object.path.clone(), state: Some(seen.state), at: None, link, unread: None };
-                    Ok(Seen::Whole { entry: Box::new(entry), stat: object.stat, written: false })
-                }
+                Ok(seen) => match object.at().stat() {
+                    // What was told by the name is of what has it now.
+                    Ok(Some(now)) if look::identity(&now) == look::identity(&object.stat) => {
+                        let link = link(first, object, &object.stat);
+                        let entry = Entry { path: object.path.clone(), state: Some(seen.state), at: None, link, unread: None };
+                        Ok(Seen::Whole { entry: Box::new(entry), stat: object.stat, written: false })
+                    }
+                    Ok(Some(_)) => Ok(Seen::Unread("it became something else while it was read".into())),
+                    Ok(None) => Ok(Seen::Gone),
+                    Err(error) => self.failed(object, &error),
+                },
                 Err(error) => self.failed(object, &error),
             },
         }
@@ -194,7 +200,7 @@ fn link(first: Option<AbsPath>, object: &Object, stat: &Stat) -> Option<AbsPath>
 /// Whether what was read is still there. A write that was going on while a file was read has set its times before; what goes through a mapping
 /// sets none: then the content alone tells that half of it was new.
 fn reads_again(file: &File, size: u64, digest: Option<Digest>) -> io::Result<bool> {
-    Ok(size == 0 || Some(Digest::of_file(file, size)?) == digest)
+    Ok(size == 0 || Some(Digest::of_extents(file, size)?) == digest)
 }
 
 /// A pack keeps no holes. That fewer blocks are taken than the size says is no proof: what is compressed, or lies in the inode, takes few.
