@@ -116,7 +116,7 @@ impl Scene {
     fn disturb(&self) {
         let command = if self.verb == "commit" {
             "cd tree; printf theirs > edited.t; mv edited.t edited; printf theirs > gone; printf theirs >> new; printf theirs > full;
-             printf theirs > made/deep/put; chmod 0711 made; chmod 0604 moded"
+             printf theirs > made/deep/put; chmod 0711 made/deep; chmod 0604 moded"
         } else {
             "cd tree; printf theirs > edited.t; mv edited.t edited; printf theirs > new; printf theirs >> gone; rm -rf full;
              printf theirs > made; chmod 0604 moded"
@@ -243,6 +243,10 @@ fn by_force_the_tree_is_as_before_and_what_is_found_is_kept() {
         assert!(scene.displaced(appended).ends_with("theirs"), "{what}: {said}");
         let (_, moded) = scene.overwritten().into_iter().find(|(path, _)| path.ends_with("/moded")).expect("what it had");
         assert_eq!(moded, "0604", "{what}: metadata is kept as it was found");
+        if verb == "commit" && !two {
+            let (_, deep) = scene.overwritten().into_iter().find(|(path, _)| path.ends_with("/made/deep")).expect("what it had");
+            assert_eq!(deep, "0711", "{what}: so it is of a folder that came, and goes");
+        }
         scene.assert_over(&what);
         if two && verb == "commit" {
             // The store has its own copy of what was put: nothing is lost.

@@ -125,7 +125,8 @@ fn carry_out(fs: &Fs, session: &Session, journal: &Journal, how: Decision) -> Re
     for turn in journal.turns.iter().rev() {
         let step = journal.step(*turn);
         let noted = is_noted(journal, *turn);
-        let mut hands = Deciding { fs, reach: &mut reach, journal, step: &step, noted };
+        let goes = matches!(*turn, Turn::Finish(i) if journal.items[i as usize].moves());
+        let mut hands = Deciding { fs, reach: &mut reach, journal, step: &step, noted, goes };
         let why = match (how, number(journal, *turn)) {
             (Decision::Force, n) => hands.put_back(fresh(journal, *turn), n)?,
             (Decision::Finish, Some(n)) => {
@@ -220,6 +221,8 @@ struct Deciding<'a> {
     step: &'a Step<'a>,
     /// The decision has noted what metadata it found.
     noted: bool,
+    /// What comes is put aside as it is, with what somebody has set on it.
+    goes: bool,
 }
 
 impl Deciding<'_> {
@@ -236,7 +239,13 @@ impl Deciding<'_> {
         // Where nobody stands in the way any more it is undone as it always is.
         let why = undo_step(self.fs, self.reach, fresh, self.step)?;
         // Metadata that somebody set since the decision noted it is kept nowhere: it is left.
-        let Some(n) = n else { return if self.noted { Ok(why) } else { self.put_back_metadata(why) } };
+        let Some(n) = n else {
+            return match (self.noted, self.goes) {
+                (true, _) => Ok(why),
+                (_, true) => Ok(None),
+                _ => self.put_back_metadata(why),
+            };
+        };
         let why = match why {
             Some(why) if self.step.act == Act::WriteInPlace => self.write_back(why, n)?,
             Some(why) => self.change_places(why)?,
@@ -256,7 +265,7 @@ impl Deciding<'_> {
         Ok(why)
     }
 
-    /// Of a folder that was opened up, or that comes: it gets what it had.
+    /// Of a folder that was opened up: it gets what it had.
     fn put_back_metadata(&mut self, why: Option<String>) -> Result<Option<String>, Error> {
         let (Some(why), Some(from)) = (why, &self.step.from) else { return Ok(None) };
         let Some(target) = open(self.reach.path(self.step.path), "open the folder of", self.step.path)? else {
@@ -265,8 +274,11 @@ impl Deciding<'_> {
         let found = look::look(target.at()).at("look at", self.step.path)?;
         let Some(found) = found.filter(|found| found.print.identity == from.print.identity) else { return Ok(Some(why)) };
         let sort = found.state.sort();
-        meta::bring(self.fs, target.at(), sort, &found.state.meta, &from.state.meta).at("set the metadata of", self.step.path)?;
-        Ok(None)
+        match meta::bring(self.fs, target.at(), sort, &found.state.meta, &from.state.meta) {
+            // Somebody has set what only he may take off.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::EROFS)) => Ok(Some(why)),
+            brought => Ok(brought.at("set the metadata of", self.step.path).map(|()| None)?),
+        }
     }
 
     /// What is found goes to where the recorded object lies, which takes its place.
@@ -492,7 +504,7 @@ fn sealed(reach: &mut Reach, session: &Session, journal: &Journal, how: Decision
         let is_nowhere = is_lost(reach, journal, item)?;
         let is_held = item.moves() && is_file(item) && !is_nowhere;
         // Metadata that was left by force can be set again.
-        let is_left = how == Decision::Force && item.act == Act::SetMeta;
+        let is_left = how == Decision::Force && item.act == Act::SetMeta && is_there(reach, item)?;
         let lost = !undone && !is_held && !is_left || journal.head.verb.inward() && is_nowhere;
         if let Some(side) = sides.get_mut(item.index as usize).filter(|_| lost) {
             *side = Side::Lost;
@@ -502,6 +514,13 @@ fn sealed(reach: &mut Reach, session: &Session, journal: &Journal, how: Decision
     let kept = reach.held(&displaced_below(journal)).map_or(0, |folder| facts::bytes_below(&folder));
     header.sizes.displaced = header.sizes.displaced.saturating_add(kept);
     Ok(header)
+}
+
+/// Whether the object that an item found is at its path still.
+fn is_there(reach: &mut Reach, item: &Item) -> Result<bool, Error> {
+    let target = open(reach.path(&item.path), "open the folder of", &item.path)?;
+    let found = target.map(|target| target.at().stat()).transpose().at("look at", &item.path)?.flatten();
+    Ok(found.is_some_and(|found| item.from.as_ref().is_some_and(|from| from.print.identity == look::identity(&found))))
 }
 
 fn is_file(item: &Item) -> bool {
