@@ -714,6 +714,9 @@ fn metadata_that_one_of_several_names_got_is_said_to_be_that_of_all() {
             assert!(!said.stderr().contains("other names"), "{script}: {said}");
             desk.world.manifest().assert_same(&before, script);
         }
+        desk.run("rm y; chmod 600 x").ok();
+        let said = desk.recant("commit last").ok();
+        assert!(!said.stderr().contains("other names"), "none is left: {said}");
     });
 }
 

@@ -317,8 +317,9 @@ fn kept_bytes(items: &[Item], verb: Verb) -> u64 {
 /// What is to be said of files whose metadata is set under one name, and which have others: it is that of all of them.
 fn shared_metadata(items: &[Item], verb: Verb) -> Option<String> {
     let set = || items.iter().filter(|item| verb.inward() && item.act == Act::SetMeta);
+    // Those that go are none of its names then.
     let mut names: HashMap<Inode, u32> = HashMap::new();
-    for inode in set().filter_map(Item::shared) {
+    for inode in items.iter().filter(|item| item.act != Act::Stay).filter_map(Item::shared) {
         *names.entry(inode).or_default() += 1;
     }
     let has_others = |item: &&Item| {
