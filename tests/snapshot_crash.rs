@@ -149,7 +149,7 @@ fn a_snapshot_that_is_made_is_told_whatever_becomes_of_old_ones() {
             scene.world.recant("snapshot create --keep 1").ok();
             assert_eq!(scene.numbers(), [5], "the next one lets them go: {what}");
         }
-        if said.stderr().contains("snapshot 4 is made, without an index") {
+        if said.stderr().contains("snapshot 4 has no index now") {
             not_indexed += 1;
             assert_eq!((said.status, said.stdout().trim()), (0, "4"), "{what}");
             assert_eq!(scene.world.recant("snapshot create --if-changed").ok().stdout().trim(), "4", "{what}");

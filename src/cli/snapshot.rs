@@ -306,8 +306,7 @@ pub fn say_damaged(call: &Call, made: &Made) {
         call.out.note(HEAL);
     }
     if let Some(why) = &made.unindexed {
-        call.out
-            .warn(format_args!("snapshot {} is made, without an index, by which the next one would be quicker: {why}", made.n));
+        call.out.warn(format_args!("snapshot {} has no index now, by which the next one would be quicker: {why}", made.n));
     }
 }
 

@@ -112,6 +112,8 @@ pub fn next_extent(file: &File, at: u64, size: u64) -> io::Result<Option<(u64, u
         return Ok(None);
     }
     let data = match rustix::fs::seek(file, SeekFrom::Data(at)) {
+        // It may have grown behind `size` meanwhile.
+        Ok(data) if data >= size => return Ok(None),
         Ok(data) => data,
         Err(Errno::NXIO) => return Ok(None),
         Err(Errno::INVAL) => at,
@@ -119,7 +121,8 @@ pub fn next_extent(file: &File, at: u64, size: u64) -> io::Result<Option<(u64, u
     };
     let hole = match rustix::fs::seek(file, SeekFrom::Hole(data)) {
         Ok(hole) => hole.min(size),
-        Err(Errno::INVAL) => size,
+        // Or was cut before `data`.
+        Err(Errno::INVAL | Errno::NXIO) => size,
         Err(error) => return Err(error.into()),
     };
     Ok(Some((data, hole)))

@@ -365,7 +365,8 @@ impl Taking<'_> {
             return Ok(());
         }
         let seen = self.look(object, old.as_ref(), believed)?;
-        self.unknown = (object.stat.sort == Sort::Folder && !matches!(seen, Seen::Whole { .. })).then(|| object.path.clone());
+        let is_unknown = object.stat.sort == Sort::Folder && object.path.depth() > 0 && !matches!(seen, Seen::Whole { .. });
+        self.unknown = is_unknown.then(|| object.path.clone());
         match seen {
             Seen::Gone => {
                 // As if the walk had not come to it.
@@ -452,7 +453,7 @@ impl Taking<'_> {
         let (dir, n) = (&self.series.dir, head.n);
         let (unread, left) = (std::mem::take(&mut self.unread), std::mem::take(&mut self.left));
         if let Some(last) = same.filter(|_| !self.changed) {
-            self.making.put(fs, dir, last.head.n, last.tail.digest)?;
+            let unindexed = self.making.put(fs, dir, last.head.n, last.tail.digest).err().map(|error| error.to_string());
             let damaged = damaged(self.keeping);
             return Ok(Made {
                 n: last.head.n,
@@ -462,7 +463,7 @@ impl Taking<'_> {
                 left,
                 damaged,
                 unfitted: Vec::new(),
-                unindexed: None,
+                unindexed,
             });
         }
         self.counts.stored = self.keeping.stored;

@@ -160,4 +160,19 @@ mod tests {
             assert_eq!(Digest::parse(bad), None, "{bad}");
         }
     }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a file of its own")]
+    fn a_hole_counts_as_the_zeros_that_it_is_also_where_the_file_has_grown_since() {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(1 << 20).expect("a hole");
+        file.write_all_at(b"some", 300_000).expect("a write");
+        // Behind what is asked for, in the middle of it, and with an end that is a hole.
+        let mut bytes = vec![0; 1 << 20];
+        bytes[300_000..300_004].copy_from_slice(b"some");
+        for size in [0, 1, 8192, 299_000, 300_002, 400_000, 1 << 20] {
+            let digest = Digest::of_extents(&file, size as u64).expect("its digest");
+            assert_eq!(digest.to_string(), Digest::of(&bytes[..size]).to_string(), "{size}");
+        }
+    }
 }

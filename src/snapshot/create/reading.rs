@@ -32,17 +32,11 @@ impl Taking<'_> {
         match object.stat.sort {
             Sort::File => self.look_at_file(object, first, content, old),
             _ => match look::seen(object.at(), &object.stat) {
-                Ok(seen) => match object.at().stat() {
-                    // What was told by the name is of what has it now.
-                    Ok(Some(now)) if look::identity(&now) == look::identity(&object.stat) => {
-                        let link = link(first, object, &object.stat);
-                        let entry = Entry { path: object.path.clone(), state: Some(seen.state), at: None, link, unread: None };
-                        Ok(Seen::Whole { entry: Box::new(entry), stat: object.stat, written: false })
-                    }
-                    Ok(Some(_)) => Ok(Seen::Unread("it became something else while it was read".into())),
-                    Ok(None) => Ok(Seen::Gone),
-                    Err(error) => self.failed(object, &error),
-                },
+                Ok(seen) => {
+                    let link = link(first, object, &object.stat);
+                    let entry = Entry { path: object.path.clone(), state: Some(seen.state), at: None, link, unread: None };
+                    Ok(Seen::Whole { entry: Box::new(entry), stat: object.stat, written: false })
+                }
                 Err(error) => self.failed(object, &error),
             },
         }
