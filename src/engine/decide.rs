@@ -124,9 +124,8 @@ fn carry_out(fs: &Fs, session: &Session, journal: &Journal, how: Decision) -> Re
     let mut left = Vec::new();
     for turn in journal.turns.iter().rev() {
         let step = journal.step(*turn);
-        let noted = is_noted(journal, *turn);
-        let goes = matches!(*turn, Turn::Finish(i) if journal.items[i as usize].moves());
-        let mut hands = Deciding { fs, reach: &mut reach, journal, step: &step, noted, goes };
+        let finished = if let Turn::Finish(i) = *turn { Some(&journal.items[i as usize]) } else { None };
+        let mut hands = Deciding { fs, reach: &mut reach, journal, step: &step, finished };
         let why = match (how, number(journal, *turn)) {
             (Decision::Force, n) => hands.put_back(fresh(journal, *turn), n)?,
             (Decision::Finish, Some(n)) => {
@@ -204,11 +203,6 @@ fn number(journal: &Journal, turn: Turn) -> Option<u32> {
     }
 }
 
-/// Whether a decision notes the metadata that it finds there ([`note_metadata`]).
-fn is_noted(journal: &Journal, turn: Turn) -> bool {
-    matches!(turn, Turn::Finish(i) if journal.items[i as usize].act == Act::SetMeta)
-}
-
 fn fresh(journal: &Journal, turn: Turn) -> bool {
     matches!(turn, Turn::Move(i) if journal.items[i as usize].fresh)
 }
@@ -219,10 +213,8 @@ struct Deciding<'a> {
     reach: &'a mut Reach,
     journal: &'a Journal,
     step: &'a Step<'a>,
-    /// The decision has noted what metadata it found.
-    noted: bool,
-    /// What comes is put aside as it is, with what somebody has set on it.
-    goes: bool,
+    /// Whose metadata it set at last.
+    finished: Option<&'a Item>,
 }
 
 impl Deciding<'_> {
@@ -238,12 +230,13 @@ impl Deciding<'_> {
         }
         // Where nobody stands in the way any more it is undone as it always is.
         let why = undo_step(self.fs, self.reach, fresh, self.step)?;
-        // Metadata that somebody set since the decision noted it is kept nowhere: it is left.
         let Some(n) = n else {
-            return match (self.noted, self.goes) {
-                (true, _) => Ok(why),
-                (_, true) => Ok(None),
-                _ => self.put_back_metadata(why),
+            return match self.finished {
+                // What came is put aside as it is, with what somebody has set on it.
+                Some(item) if item.moves() => Ok(None),
+                // What somebody has set since the decision noted what it found is kept nowhere: it is left.
+                Some(_) => Ok(why),
+                None => self.put_back_metadata(why),
             };
         };
         let why = match why {

@@ -27,49 +27,23 @@ impl Digest {
     /// Of all content of an open file that has `size` bytes, read from its start, 128 KiB at a time at most. A file of
     /// another size is read to its end or to `size`, whichever comes first: the caller compares the size again.
     pub fn of_file(file: &File, size: u64) -> io::Result<Self> {
-        let mut buffer = vec![0; usize::try_from(size.clamp(1, PIECE)).unwrap_or(1)];
-        let mut hasher = Sha256::new();
-        let mut at = 0;
-        while at < size {
-            match file.read_at(&mut buffer, at) {
-                Ok(0) => break,
-                Ok(got) => {
-                    hasher.update(&buffer[..got]);
-                    at += got as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(Self(hasher.finalize().into()))
+        let mut hashing = Hashing::of(size);
+        hashing.read(file, 0, size)?;
+        Ok(hashing.end())
     }
 
     /// The same without reading what is a hole: for a file that may have large ones. Its descriptor's offset moves.
     pub fn of_extents(file: &File, size: u64) -> io::Result<Self> {
-        let mut buffer = vec![0; usize::try_from(size.clamp(1, PIECE)).unwrap_or(1)];
-        let (mut hasher, mut at) = (Sha256::new(), 0);
+        let (mut hashing, mut at) = (Hashing::of(size), 0);
         while at < size {
             let (data, end) = next_extent(file, at, size)?.unwrap_or((size, size));
-            buffer.fill(0);
-            while at < data {
-                let piece = usize::try_from((data - at).min(PIECE)).unwrap_or(1);
-                hasher.update(&buffer[..piece]);
-                at += piece as u64;
+            hashing.zeros(data - at);
+            if !hashing.read(file, data, end)? {
+                break;
             }
-            while at < end {
-                let piece = usize::try_from((end - at).min(PIECE)).unwrap_or(1);
-                match file.read_at(&mut buffer[..piece], at) {
-                    Ok(0) => return Ok(Self(hasher.finalize().into())),
-                    Ok(got) => {
-                        hasher.update(&buffer[..got]);
-                        at += got as u64;
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
-                }
-            }
+            at = end;
         }
-        Ok(Self(hasher.finalize().into()))
+        Ok(hashing.end())
     }
 
     /// From 64 lower-case hex digits, and nothing else.
@@ -144,6 +118,52 @@ impl Hasher {
     /// The digest of all that was taken in.
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
+    }
+}
+
+/// A digest on its way, and where the pieces of a file are read to.
+struct Hashing {
+    hasher: Sha256,
+    buffer: Vec<u8>,
+}
+
+impl Hashing {
+    fn of(size: u64) -> Self {
+        Self { hasher: Sha256::new(), buffer: vec![0; usize::try_from(size.clamp(1, PIECE)).unwrap_or(1)] }
+    }
+
+    fn piece(&mut self, left: u64) -> &mut [u8] {
+        let length = usize::try_from(left).map_or(self.buffer.len(), |left| left.min(self.buffer.len()));
+        &mut self.buffer[..length] // no longer than the buffer is
+    }
+
+    /// Whether there was content from `at` to `end`, and not the end of the file before.
+    fn read(&mut self, file: &File, mut at: u64, end: u64) -> io::Result<bool> {
+        while at < end {
+            match file.read_at(self.piece(end - at), at) {
+                Ok(0) => return Ok(false),
+                Ok(got) => {
+                    self.hasher.update(&self.buffer[..got]); // as much as was read into it
+                    at += got as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    fn zeros(&mut self, mut length: u64) {
+        self.buffer.fill(0);
+        while length > 0 {
+            let got = self.piece(length).len();
+            self.hasher.update(&self.buffer[..got]); // a piece of it
+            length -= got as u64;
+        }
+    }
+
+    fn end(self) -> Digest {
+        Digest(self.hasher.finalize().into())
     }
 }
 
