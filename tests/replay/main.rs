@@ -367,13 +367,13 @@ fn elsewhere() -> Option<PathBuf> {
 
 #[test]
 fn after_a_power_cut_a_small_session_is_whole() {
-    sweep(&Scene::new(Size::Few, None), 4, "a few changes");
+    sweep(&Scene::new(Size::Few, None), 3, "a few changes");
 }
 
 #[test]
 fn after_a_power_cut_a_larger_session_is_whole() {
-    sweep(&Scene::new(Size::Many, None), 3, "many changes");
-    sweep(&Scene::new(Size::Wide, None), 3, "changes in many folders");
+    sweep(&Scene::new(Size::Many, None), 2, "many changes");
+    sweep(&Scene::new(Size::Wide, None), 2, "changes in many folders");
 }
 
 #[test]
@@ -461,8 +461,8 @@ fn excused(site: &str) -> bool {
 /// What goes wrong without one site's syncs, if anything does.
 fn leave_out(verb: &Verb<'_>, site: &str, tried: &mut usize) -> Option<String> {
     let stake = |n, without| Cut::new(&verb.whole, n, without, &verb.whole_dirty).at_stake();
-    // Elsewhere nothing depends on it.
-    let cuts: Vec<usize> = verb.cuts().into_iter().filter(|n| stake(*n, Some(site)) > stake(*n, None)).collect();
+    // Elsewhere nothing depends on it. The last first: what was left out longest shows most.
+    let cuts: Vec<usize> = verb.cuts().into_iter().rev().filter(|n| stake(*n, Some(site)) > stake(*n, None)).collect();
     let losses = [Loss::Unsynced, Loss::All, Loss::Content, Loss::OneName];
     for (k, loss) in losses.into_iter().take(if thorough() { 4 } else { 2 }).enumerate() {
         for n in &cuts {

@@ -1,7 +1,7 @@
 //! A recovery under power cuts: a verb is killed before one of its steps, and the power goes in the recovery that follows, with what
 //! neither of them has synced. Then the next recant recovers once more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::{Cut, Dice, Loss};
 use super::record::{Key, Record};
@@ -70,14 +70,14 @@ impl<'v> Recovering<'v> {
     }
 
     /// The steps of the recovery before which the most is at stake.
-    fn cuts(&self) -> impl Iterator<Item = usize> {
+    fn cuts(&self) -> impl DoubleEndedIterator<Item = usize> {
         cuts(&self.whole).into_iter().filter(|n| *n > self.made())
     }
 
     /// What goes wrong without one site's syncs, if anything does.
     fn leave_out(&self, site: &str) -> Option<String> {
         let stake = |n, without| Cut::new(&self.whole, n, without, &self.whole_dirty).at_stake();
-        let at_stake: Vec<usize> = self.cuts().filter(|n| stake(*n, Some(site)) > stake(*n, None)).collect();
+        let at_stake: Vec<usize> = self.cuts().rev().filter(|n| stake(*n, Some(site)) > stake(*n, None)).collect();
         let ways = [(Loss::Unsynced, Next::Recover), (Loss::Unsynced, Next::GoOn), (Loss::All, Next::Recover)];
         let mut all = ways.into_iter().flat_map(|way| at_stake.iter().map(move |n| (*n, way)));
         all.find_map(|(n, (loss, next))| self.cut(n, Some(site), loss, next).err())
@@ -122,7 +122,7 @@ fn each_sync_of_a_recovery_is_needed_or_says_why_nothing_is_caught_here() {
         for n in kills(&verb, if thorough() { 1 } else { 7 }) {
             let recovering = Recovering::new(&verb, n);
             let own = recovering.whole.steps[recovering.made()..].iter().filter(|step| step.sync.is_some());
-            for site in own.map(|step| &step.site) {
+            for site in own.map(|step| &step.site).collect::<BTreeSet<_>>() {
                 let found = caught.entry(site.clone()).or_default();
                 if found.is_none() && !excused(site) {
                     *found = recovering.leave_out(site);

@@ -62,10 +62,10 @@ impl<'s> Taking<'s> {
         let state = Cut::new(&record, n, without, &dirty).state(loss, &mut Dice(seed));
         rebuild::rebuild(&state, &[scene.world.tree(), scene.store.clone()], &scene.pools);
         let what = format!("{} cut before step {n} of {all}, {loss:?}; lost:\n  {}\n", self.words.join(" "), state.lost);
-        self.judge(at_end).map_err(|why| format!("{what}{why}"))
+        self.judge(at_end, seed).map_err(|why| format!("{what}{why}"))
     }
 
-    fn judge(&self, at_end: bool) -> Result<(), String> {
+    fn judge(&self, at_end: bool, seed: u64) -> Result<(), String> {
         if self.words == RESTORE {
             self.judge_restore(at_end)?;
         }
@@ -92,7 +92,9 @@ impl<'s> Taking<'s> {
         if self.words == CREATE && listed.iter().any(|n| !then.contains(n)) {
             return Err(format!("of {listed:?} only {then:?} are there"));
         }
-        self.give_back(&then)
+        // A restore reads snapshots alone, and all were verified: one in turn tells that they can be restored still.
+        let one = usize::try_from(seed).expect("a small number") % then.len();
+        self.give_back(if self.words == RESTORE { &then[one..=one] } else { &then })
     }
 
     /// A restore is a session of the engine's: the tree is as before or as wanted, and the way back is there.
