@@ -194,3 +194,56 @@ fn what_is_written_to_an_original_after_it_was_copied_is_named_and_stays() {
         assert_eq!(world.read("f"), before);
     }
 }
+
+/// The same for who writes only once the commit is done: until then nothing tells but that he has it open.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_is_written_to_an_original_that_was_copied_once_all_is_done_is_still_somewhere() {
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() {
+        skip("two file systems: there is no /dev/shm");
+        return;
+    }
+    for force in [false, true] {
+        let mut world = World::on(shm);
+        let store = tempfile::tempdir().expect("a folder of another file system");
+        world.set("RECANT_STORE", store.path().join("store"));
+        world.write("f", "old");
+        let id = world.begin();
+        world.stage_write(&id, "f", "new");
+        let open = || std::fs::File::options().append(true).open(world.path("f")).expect("the file");
+        // By force: open all the time. Else: opened when planning, which asks for a lease, is over.
+        let mut writer = force.then(open);
+        let (ready, go) = (world.root().join("ready"), world.root().join("go"));
+        let script = format!(
+            "(exec 7>> f; touch {ready}; until test -e {go}; do sleep 0.02; done; printf ' and late' >&7; rm {go}) > /dev/null 2>&1 &\n\
+             until test -e {ready}; do sleep 0.02; done\n",
+            ready = ready.display(),
+            go = go.display()
+        );
+        let hook = world.root().join("hook");
+        std::fs::write(&hook, script).expect("a script");
+        let said = if force {
+            world.recant(&format!("commit {id} --force")).ok()
+        } else {
+            let orders = format!("run:12:sh {} < /dev/null", hook.display());
+            world.call(["commit", &id]).env("RECANT_STEPS", orders).run().ok()
+        };
+        match &mut writer {
+            Some(file) => file.write_all(b" and late").expect("a write"),
+            None => {
+                std::fs::write(&go, "").expect("a word");
+                while go.exists() {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+            }
+        }
+        drop(writer);
+        assert!(said.stderr().contains("open for writing; that, with what it writes, is kept as"), "by force: {force}: {said}");
+        let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
+        assert_eq!(kept, ["old and late"], "by force: {force}: {said}");
+        assert_eq!(world.read("f"), "new");
+        world.recant(&format!("rollback {id}")).ok();
+        assert_eq!(world.read("f"), "old");
+    }
+}

@@ -11,11 +11,11 @@ use super::journal::Journal;
 use super::reach::{Reach, open, split};
 use super::report::Report;
 use super::step::Spot;
-use super::undo::{STRAY, holds, is_another};
+use super::undo::{STRAY, holds, is_another, is_open_for_writing};
 use crate::checkpoint::manifest::{Former, name_written};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, leads_nowhere};
+use crate::fs::dir::{Dir, Sort, leads_nowhere};
 use crate::fs::path::Shown;
 use crate::session::header::Origin;
 use crate::session::store::{Locked, Session, Store};
@@ -106,9 +106,8 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, notes: &mut Vec<String>
     for item in &journal.items {
         let places = frame.places(item);
         if let (Some(from), Some(out)) = (&item.from, places.out.as_ref().filter(|_| places.lets_go())) {
-            if places.copied && written_since(reach, out, from)? {
-                let path = &item.path;
-                notes.push(format!("{path}: it was written to while it was committed; what was there last is kept as {out}"));
+            if let Some(why) = if places.copied { still_needed(reach, out, from)? } else { None } {
+                notes.push(format!("{}: {why} is kept as {out}", item.path));
             } else {
                 if !remove(fs, reach, journal, out)? {
                     notes.push(format!("{out}: {STRAY}"));
@@ -189,11 +188,18 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
     Ok(())
 }
 
-fn written_since(reach: &mut Reach, out: &Spot, from: &look::Seen) -> Result<bool, Error> {
-    let Some(named) = open(reach.spot(out), "open the folder of", out)? else { return Ok(false) };
-    let Some(stat) = named.at().stat().at("look at", out)? else { return Ok(false) };
-    Ok(!from.state.is_folder()
-        && (stat.mtime != from.state.meta.mtime || from.state.digest().is_some() && stat.size != from.state.size()))
+/// Why what a copy was taken of is more than that copy: somebody has written to it since, or has it open and may yet (D12).
+fn still_needed(reach: &mut Reach, out: &Spot, from: &look::Seen) -> Result<Option<&'static str>, Error> {
+    let Some(named) = open(reach.spot(out), "open the folder of", out)? else { return Ok(None) };
+    let Some(stat) = named.at().stat().at("look at", out)? else { return Ok(None) };
+    if from.state.is_folder() {
+        return Ok(None);
+    }
+    if stat.mtime != from.state.meta.mtime || from.state.digest().is_some() && stat.size != from.state.size() {
+        return Ok(Some("it was written to while it was committed; what was there last"));
+    }
+    let open = stat.sort == Sort::File && is_open_for_writing(&named)?;
+    Ok(open.then_some("a process has what was there open for writing; that, with what it writes,"))
 }
 
 /// Says whether its folder is there.

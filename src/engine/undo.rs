@@ -459,13 +459,15 @@ pub(super) fn written_meanwhile(off: &Named<'_>, ours: Option<&Seen>) -> Result<
     if ours.is_none_or(|ours| !matches!(ours.state.what, What::File { .. })) {
         return Ok(None);
     }
-    match off.at().open_file() {
+    Ok(is_open_for_writing(off)?.then(|| "a process has what was put there open for writing".into()))
+}
+
+/// Whether somebody has a file open for writing, as far as it can be told.
+pub(super) fn is_open_for_writing(file: &Named<'_>) -> Result<bool, Error> {
+    match file.at().open_file() {
         // One that may not be read cannot be asked.
-        Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(None),
-        file => match writers(&file.at("open", off.at())?).at("ask for a lease on", off.at())? {
-            Writers::Some => Ok(Some("a process has what was put there open for writing".into())),
-            Writers::None | Writers::Unknown => Ok(None),
-        },
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(false),
+        opened => Ok(writers(&opened.at("open", file.at())?).at("ask for a lease on", file.at())? == Writers::Some),
     }
 }
 
