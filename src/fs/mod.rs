@@ -14,6 +14,7 @@ pub mod lease;
 pub mod lock;
 pub mod mounts;
 pub mod path;
+mod remove;
 pub mod roots;
 pub mod signals;
 pub mod watch;
@@ -172,39 +173,6 @@ impl Fs {
     pub fn rmdir(&self, at: Entry<'_>) -> io::Result<()> {
         self.before("unlinkat REMOVEDIR", On::One(at))?;
         Ok(rustix::fs::unlinkat(at.dir, at.name, AtFlags::REMOVEDIR)?)
-    }
-
-    /// Takes away whatever is at `at`, all that lies under it included; nothing there is fine. Follows no link, crosses no
-    /// mount. For recant's own folders: the content of the store and what it put beside a target.
-    pub fn remove_all(&self, at: Entry<'_>) -> io::Result<()> {
-        match self.unlink(at) {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error)
-                if error.kind() == io::ErrorKind::IsADirectory || error.raw_os_error() == Some(Errno::PERM.raw_os_error()) => {}
-            Err(error) => return Err(error),
-        }
-        // Most folders of a run that did little are empty.
-        match self.rmdir(at) {
-            Err(error) if !matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::EEXIST | libc::EPERM | libc::ENOTDIR)) => {
-                return Err(error);
-            }
-            Ok(()) => return Ok(()),
-            Err(_) => {}
-        }
-        let stat = at.stat()?;
-        if stat.is_none_or(|stat| stat.sort != Sort::Folder) {
-            return Err(Errno::PERM.into());
-        }
-        // overlayfs leaves its work folder with mode 000: only root can list that as it is.
-        if stat.is_some_and(|stat| stat.mode & 0o700 != 0o700) && !rustix::process::geteuid().is_root() {
-            self.set_mode(at, 0o700)?;
-        }
-        let dir = at.open_dir()?;
-        for name in dir.names()? {
-            self.remove_all(dir.at(&name))?;
-        }
-        self.rmdir(at)
     }
 
     /// Makes a file that must not be there yet, open for reading and writing; `mode` less the umask.
