@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use common::{Manifest, Said, World, assert_done_or_not, is_root};
+use common::{Manifest, Said, World, assert_done_or_not, can_run, is_root, skip};
 
 /// So many files edited, some removed and some made.
 fn scene(world: &World, files: usize) -> (String, Manifest) {
@@ -80,6 +80,62 @@ fn few_descriptors_a_small_stack_and_little_memory_are_enough_or_it_is_undone() 
         }
         before.assert_same(&world.manifest(), &format!("{limit}: after a rollback: {said}"));
     }
+}
+
+/// What a run holds lies as deep in the store as on the tree, and goes with few descriptors and a small stack too.
+#[test]
+fn what_is_held_of_deep_folders_is_removed_with_few_descriptors() {
+    if !can_run() {
+        return skip("deep folders: recant run does not work here");
+    }
+    let world = World::new();
+    let script = "for i in $(seq 300); do mkdir d; cd -P d; done; echo new > leaf";
+    let run = |world: &World| world.call(["run", "-q", "--", "sh", "-ec", script]).run().ok();
+    let limit = "ulimit -n 40; ulimit -s 1024";
+    let before = world.manifest();
+    run(&world);
+    for verb in ["commit", "rollback", "redo", "rollback"] {
+        limited(&world, limit, &format!("{verb} last")).ok();
+        assert!(world.journals().is_empty(), "{verb}");
+    }
+    before.assert_same(&world.manifest(), "rolled back");
+    run(&world);
+    limited(&world, limit, "discard -y last").ok();
+    limited(&world, limit, "session prune --keep 0 --yes").ok();
+    let left = std::fs::read_dir(world.store().join("sessions")).expect("the store").count();
+    assert_eq!(left, 0, "sessions");
+}
+
+/// What is given up is given up, also where not all that was held can be removed: that is said, and goes later.
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_discard_that_cannot_remove_all_says_that_it_is_discarded() {
+    let mut told = [0, 0];
+    for n in 1.. {
+        let world = World::new();
+        let id = world.begin();
+        world.stage_write(&id, "new", "n").stage_write(&id, "more", "m");
+        let said = world.call(["discard", "-y", &id]).env("RECANT_STEPS", format!("fail:{n}:5")).run();
+        if said.status == 0 {
+            break;
+        }
+        assert_eq!(said.status, 1, "{n}: {said}");
+        let stderr = said.stderr();
+        let is_discarded = world.recant("list").ok().stdout().contains("discarded");
+        told[usize::from(is_discarded)] += 1;
+        let wanted = match is_discarded {
+            true if stderr.contains("session.json") => "the session is as was asked for, but a power cut may take that back",
+            true => "is discarded; not all that it held is removed",
+            false => "nothing was changed",
+        };
+        assert!(stderr.contains(wanted), "{n}: {said}");
+        if stderr.contains("not all") {
+            assert!(stderr.contains(&format!("recant session prune {id} removes the rest")), "{n}: {said}");
+            world.recant(&format!("session prune {id} --yes")).ok();
+            assert!(!world.store().join("sessions").join(&id).exists(), "{n}");
+        }
+    }
+    assert!(told.iter().all(|times| *times > 0), "{told:?}");
 }
 
 /// Root may have any number of processes: for it a user without an account does the work.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::awaited::{Word, local, note};
-use super::overdue::{LATE, Taken, failed, take_back_one};
+use super::overdue::{LATE, Taken, failed, note_or_say, take_back_one};
 use super::problem::Problem;
 use super::{Call, Ended, args};
 use crate::error::Kind;
@@ -39,7 +39,7 @@ pub fn confirm(call: &Call, args: &args::Confirm) -> Result<Ended, Problem> {
 fn stay(call: &Call, store: &Store, session: &Locked) -> Result<Ended, Problem> {
     let id = session.id();
     confirm::drop_record(&call.fs, store, id)?;
-    note(call, store, id, session.header.generation, "done", session.header.counts.inside)?;
+    note_or_say(call, store, id, session.header.generation, "done", session.header.counts.inside);
     if call.out.is_text() {
         call.out.note(format_args!("session {id} is confirmed: it stays; recant rollback {} takes it back", id.tail()));
     } else {

@@ -43,7 +43,7 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
     }
     prune::discard(&call.fs, &mut session)?;
     call.out.changes.set(Some(held));
-    note_in_log(call, store, "discard", &before)?;
+    note_in_log(call, store, "discard", &before);
     if call.out.is_text() {
         let changes = text::count(held, "change");
         call.out.note(format_args!("session {} is discarded: {changes}, {}", before.id, text::bytes(before.sizes.all())));
@@ -54,7 +54,6 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
 }
 
 /// One line of the log, about a session that is as `header` has it.
-pub fn note_in_log(call: &Call, store: &Store, verb: &str, header: &Header) -> Result<(), Problem> {
-    let entry = log::Entry::new(verb, &header.id, header.generation, "done", header.counts.changes);
-    Ok(log::append(&call.fs, store, &entry)?)
+pub fn note_in_log(call: &Call, store: &Store, verb: &str, header: &Header) {
+    call.note_in_log(store, &log::Entry::new(verb, &header.id, header.generation, "done", header.counts.changes));
 }

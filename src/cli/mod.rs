@@ -227,6 +227,13 @@ pub struct Call {
 }
 
 impl Call {
+    /// A line of the log about what is done: where it cannot be written, that alone is said.
+    fn note_in_log(&self, store: &Store, entry: &crate::session::log::Entry) {
+        if let Err(error) = crate::session::log::append(&self.fs, store, entry) {
+            self.out.warn(format_args!("the log could not be written: {error}"));
+        }
+    }
+
     fn carry_out(&self, verb: Verb) -> Result<Ended, Problem> {
         if let Verb::Commit(_) | Verb::Rollback(_) | Verb::Redo(_) = verb
             && let Some(id) = crate::capture::inside::inside()

@@ -101,7 +101,7 @@ pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>
     let left = match apply::take_back(call, store, &mut session) {
         Ok(report) => {
             let taken = format!("session {id} was not confirmed by {due}: rolled back");
-            note_or_say(call, store, id, session.header.generation, LATE, report.rows.len());
+            note_or_say(call, store, id, session.header.generation, LATE, report.rows.len() as u64);
             if report.left.is_empty() {
                 call.out.warn(format_args!("{taken}, {} taken back", report.rows.len()));
                 settle(call, store, &session.header)?;
@@ -119,15 +119,15 @@ pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>
         }
     };
     if left != record.failed {
-        note_or_say(call, store, id, session.header.generation, "left", left.len());
+        note_or_say(call, store, id, session.header.generation, "left", left.len() as u64);
         confirm::keep(&call.fs, store, &Record { failed: left, ..record })?;
     }
     Ok(Taken::Not)
 }
 
 /// A line of the log about what is done by now: that there can be none changes nothing of it.
-fn note_or_say(call: &Call, store: &Store, id: &Id, generation: u64, result: &str, paths: usize) {
-    if let Err(problem) = note(call, store, id, generation, result, paths as u64) {
+pub fn note_or_say(call: &Call, store: &Store, id: &Id, generation: u64, result: &str, paths: u64) {
+    if let Err(problem) = note(call, store, id, generation, result, paths) {
         call.out.warn(format_args!("session {id}: the log does not tell of it: {}", problem.message));
     }
 }

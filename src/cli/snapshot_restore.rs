@@ -82,7 +82,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let done = apply::commit_restore(call, store, &mut session, &Restoring { n, folder: &series.folder }, args.force);
     drop(writing_out);
     let only = paths.iter().map(|path| whole(&series.folder, path)).collect::<Result<_, _>>()?;
-    note_in_log(call, store, log::Restore { folder: series.folder.clone(), snapshot: n, only }, &session, &done)?;
+    note_in_log(call, store, log::Restore { folder: series.folder.clone(), snapshot: n, only }, &session, &done);
     let (report, _) = match done {
         Ok(done) => done,
         Err(mut problem) => {
@@ -186,13 +186,7 @@ fn say_whose(problem: &mut Problem, series: &Series, n: u64) {
 }
 
 /// Every restore that was begun stands in the log, also one that came to nothing.
-fn note_in_log(
-    call: &Call,
-    store: &Store,
-    asked: log::Restore,
-    session: &Session,
-    done: &Result<(Report, Ended), Problem>,
-) -> Result<(), Problem> {
+fn note_in_log(call: &Call, store: &Store, asked: log::Restore, session: &Session, done: &Result<(Report, Ended), Problem>) {
     let (result, paths) = match done {
         Ok((report, _)) if report.left.is_empty() => ("done", report.rows.len()),
         Ok((report, _)) => ("left", report.rows.len()),
@@ -200,7 +194,7 @@ fn note_in_log(
     };
     let verb = format!("snapshot restore {}", asked.snapshot);
     let entry = log::Entry::new(verb, session.id(), session.header.generation, result, paths as u64);
-    Ok(log::append(&call.fs, store, &log::Entry { restore: Some(asked), ..entry })?)
+    call.note_in_log(store, &log::Entry { restore: Some(asked), ..entry });
 }
 
 fn ended(left: &[Left]) -> Ended {

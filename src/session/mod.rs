@@ -122,6 +122,19 @@ pub enum Error {
         /// What to do.
         remedy: Option<String>,
     },
+    /// A header was replaced, and that could not be made durable.
+    #[error(transparent)]
+    NotLasting(IoError),
+    /// A session gave something up, and not all of it could be removed.
+    #[error("{why}")]
+    NotEmptied {
+        /// Which is given up.
+        given_up: String,
+        /// What could not be removed.
+        why: IoError,
+        /// What removes the rest.
+        remedy: String,
+    },
     /// A path that cannot be staged.
     #[error("cannot {act} {path}: {why}")]
     NotStaged {
@@ -149,7 +162,8 @@ impl Failure for Error {
             | Error::Unsafe { .. }
             | Error::Unknown { .. }
             | Error::Ambiguous { .. } => Kind::Refused,
-            Error::BadKey { .. } | Error::NameTaken { .. } | Error::NotNow { .. } | Error::NotStaged { .. } => Kind::Refused,
+            Error::BadKey { .. } | Error::NameTaken { .. } | Error::NotNow { .. } => Kind::Refused,
+            Error::NotLasting(_) | Error::NotEmptied { .. } | Error::NotStaged { .. } => Kind::Refused,
             Error::Damaged { .. } | Error::Garbled { .. } => Kind::Damaged,
             Error::Busy { .. } => Kind::Busy,
         }
@@ -158,13 +172,15 @@ impl Failure for Error {
     fn state(&self) -> Option<String> {
         match self {
             Error::Busy { .. } => Some("nothing was changed; try again when it has ended".into()),
+            Error::NotLasting(_) => Some("the session is as was asked for, but a power cut may take that back".into()),
+            Error::NotEmptied { given_up, .. } => Some(format!("{given_up}; not all that it held is removed")),
             _ => Some("nothing was changed".into()),
         }
     }
 
     fn remedy(&self) -> Option<String> {
         match self {
-            Error::Unsafe { remedy, .. } => Some(remedy.clone()),
+            Error::Unsafe { remedy, .. } | Error::NotEmptied { remedy, .. } => Some(remedy.clone()),
             Error::NoStore { .. } => Some("name a folder that is a store, empty, or not there: --store DIR, RECANT_STORE".into()),
             Error::Format { .. } => Some("take the recant that made it, or another store: --store DIR, RECANT_STORE".into()),
             Error::NotNow { remedy, .. } | Error::NotStaged { remedy, .. } => remedy.clone(),
@@ -182,7 +198,7 @@ impl Failure for Error {
 
     fn path(&self) -> Option<String> {
         match self {
-            Error::Io(error) => Some(error.path.clone()),
+            Error::Io(error) | Error::NotLasting(error) | Error::NotEmptied { why: error, .. } => Some(error.path.clone()),
             Error::Format { path, .. }
             | Error::Unsafe { path, .. }
             | Error::NoStore { path }

@@ -3,7 +3,7 @@
 use super::Error;
 use super::header::{Checkpoint, Header, Status};
 use super::store::Locked;
-use crate::error::At;
+use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
 
@@ -61,8 +61,13 @@ pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     header.sizes = Default::default();
     // I12: the header says so first, durably; then the bytes go.
     session.save(fs, header)?;
+    let id = &session.header.id;
     for folder in [&b"held/objects"[..], b"held/upper", b"held/work", b"checkpoint/blobs", b"checkpoint/objects", b"displaced"] {
-        empty(fs, &session.dir, folder)?;
+        empty(fs, &session.dir, folder).map_err(|why| Error::NotEmptied {
+            given_up: format!("session {id} is discarded"),
+            why,
+            remedy: format!("recant session prune {id} removes the rest"),
+        })?;
     }
     Ok(())
 }
@@ -95,17 +100,22 @@ pub fn drop_checkpoint(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     }
     (header.sizes.checkpoint, header.sizes.displaced) = (0, 0);
     session.save(fs, header)?;
+    let id = &session.header.id;
     for folder in [&b"checkpoint/blobs"[..], b"checkpoint/objects", b"displaced"] {
-        empty(fs, &session.dir, folder)?;
+        empty(fs, &session.dir, folder).map_err(|why| Error::NotEmptied {
+            given_up: format!("the checkpoint of session {id} is given up"),
+            why,
+            remedy: format!("recant checkpoint prune {id} removes the rest"),
+        })?;
     }
     drop_reserve(fs, &session.dir)
 }
 
-fn empty(fs: &Fs, dir: &Dir, below: &[u8]) -> Result<(), Error> {
+fn empty(fs: &Fs, dir: &Dir, below: &[u8]) -> Result<(), IoError> {
     let folder = match dir.open_below(below) {
         Ok(folder) => folder,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error).at("open the folder", dir.path().display()).map_err(Error::from),
+        Err(error) => return Err(error).at("open the folder", dir.path().display()),
     };
     for name in folder.names().at("list", folder.path().display())? {
         fs.remove_all(folder.at(&name)).at("remove", folder.at(&name))?;
