@@ -148,7 +148,8 @@ fn what_is_written_through_a_name_outside_of_the_session_is_found_and_comes_back
     let ino = |name: &str| world.path(name).metadata().expect("a file").ino();
     let id = world.begin();
     world.stage_write(&id, "inside", "new");
-    world.recant(&format!("commit {id}")).ok();
+    let said = world.recant(&format!("commit {id}")).ok();
+    assert!(said.stderr().contains("/inside: what was there has names outside the session"), "{said}");
     assert_eq!((world.read("inside"), world.read("../outside")), ("new".into(), "old".into()));
     world.write("../outside", "written later");
     let said = world.recant(&format!("rollback {id}")).with(3);
@@ -156,6 +157,31 @@ fn what_is_written_through_a_name_outside_of_the_session_is_found_and_comes_back
     assert_eq!((world.read("inside"), world.read("../outside")), ("new".into(), "written later".into()));
     world.recant(&format!("rollback {id} --force")).ok();
     assert_eq!((world.read("inside"), ino("inside")), ("written later".into(), ino("../outside")));
+}
+
+/// Between the step that moved it and the end: the commit itself says so, and the rollback.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_is_written_to_an_original_that_has_just_been_moved_is_named_at_the_end_of_the_commit() {
+    let world = World::new();
+    world.write("inside", "old").link("inside", "../outside");
+    let id = world.begin();
+    world.stage_write(&id, "inside", "new");
+    let log = world.root().join("steps");
+    world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    world.recant(&format!("rollback {id}")).ok();
+    world.call(["redo", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    world.recant(&format!("rollback {id}")).ok();
+    let steps = std::fs::read_to_string(log).expect("the steps");
+    let is_seal = |step: &str| step.contains("renameat ") && step.contains("session.json.new");
+    let sealed = 1 + steps.lines().position(is_seal).expect("the seal");
+    let late = format!("run:{sealed}:printf late >> {}", world.path("../outside").display());
+    let said = world.call(["redo", &id]).env("RECANT_STEPS", late).run().ok();
+    assert!(said.stderr().contains("/inside: what was there was written to when it had just been moved"), "{said}");
+    let said = world.recant(&format!("rollback {id}")).with(3);
+    assert!(said.stderr().contains("/inside") && said.stderr().contains("written to since"), "{said}");
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert_eq!(world.read("inside"), "oldlate");
 }
 
 /// Between two file systems a copy of the original is kept. Whoever had the original itself open wrote to what goes.

@@ -47,6 +47,7 @@ impl Draft<'_> {
         }
         self.notes.extend(kept_in_full(&items, limits));
         self.notes.extend(shared_metadata(&items, self.verb));
+        self.notes.extend(names_outside(&items, self.verb));
         let times = self.folder_times(&folders, &items, rest.times)?;
         self.check_room(&items, &frame)?;
         let roots = self.root_records(&folders, &items, &times)?;
@@ -316,8 +317,23 @@ fn kept_bytes(items: &[Item], verb: Verb) -> u64 {
 
 /// What is to be said of files whose metadata is set under one name, and which have others: it is that of all of them.
 fn shared_metadata(items: &[Item], verb: Verb) -> Option<String> {
-    let set = || items.iter().filter(|item| verb.inward() && item.act == Act::SetMeta);
-    // Those that go are none of its names then.
+    let set = items.iter().filter(|item| verb.inward() && item.act == Act::SetMeta);
+    let (first, more) = of_several_names(items, set)?;
+    Some(format!("{first}: the file has other names, which get its mode, owner and time as well{more}"))
+}
+
+/// What is to be said of files that are moved into the session and have names outside it (D12).
+fn names_outside(items: &[Item], verb: Verb) -> Option<String> {
+    let moved =
+        items.iter().filter(|item| verb.inward() && item.moves() && matches!(item.kept, Kept::Blob { unlinked: false, .. }));
+    let (first, more) = of_several_names(items, moved)?;
+    Some(format!(
+        "{first}: what was there has names outside the session: what is written under those changes the original that is kept{more}"
+    ))
+}
+
+/// The first of `some` that has names which do not go with the same operation, and how many more.
+fn of_several_names<'a>(items: &[Item], some: impl Iterator<Item = &'a Item>) -> Option<(&'a AbsPath, String)> {
     let mut names: HashMap<Inode, u32> = HashMap::new();
     for inode in items.iter().filter(|item| item.act != Act::Stay).filter_map(Item::shared) {
         *names.entry(inode).or_default() += 1;
@@ -326,13 +342,13 @@ fn shared_metadata(items: &[Item], verb: Verb) -> Option<String> {
         let names = item.shared().and_then(|inode| names.get(&inode));
         names.is_some_and(|names| item.from.as_ref().is_some_and(|from| from.nlink > *names))
     };
-    let mut shared = set().filter(has_others).map(|item| &item.path);
-    let first = shared.next()?;
-    let more = match shared.count() {
+    let mut paths = some.filter(has_others).map(|item| &item.path);
+    let first = paths.next()?;
+    let more = match paths.count() {
         0 => String::new(),
         more => format!(", and so it is with {more} more"),
     };
-    Some(format!("{first}: the file has other names, which get its mode, owner and time as well{more}"))
+    Some((first, more))
 }
 
 /// What is to be said of large deletions.

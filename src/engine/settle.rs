@@ -115,6 +115,15 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, notes: &mut Vec<String>
                 gone.push(out.clone());
             }
         }
+        // D12: the inode itself was moved, so that whoever had it open, or knows it by another name, writes to what is kept.
+        if let (Some(from), Some(home), false) = (&item.from, &places.home, places.copied)
+            && written_since(reach, home, from)?
+        {
+            let path = &item.path;
+            notes.push(format!(
+                "{path}: what was there was written to when it had just been moved; it is kept as it is now: {home}"
+            ));
+        }
         if let Some(spare) = places.spare {
             remove(fs, reach, journal, &spare)?;
             gone.push(spare);
@@ -190,16 +199,21 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
 
 /// Why what a copy was taken of is more than that copy: somebody has written to it since, or has it open and may yet (D12).
 fn still_needed(reach: &mut Reach, out: &Spot, from: &look::Seen) -> Result<Option<&'static str>, Error> {
-    let Some(named) = open(reach.spot(out), "open the folder of", out)? else { return Ok(None) };
-    let Some(stat) = named.at().stat().at("look at", out)? else { return Ok(None) };
-    if from.state.is_folder() {
-        return Ok(None);
-    }
-    if stat.mtime != from.state.meta.mtime || from.state.digest().is_some() && stat.size != from.state.size() {
+    if written_since(reach, out, from)? {
         return Ok(Some("it was written to while it was committed; what was there last"));
     }
-    let open = stat.sort == Sort::File && is_open_for_writing(&named)?;
+    let Some(named) = open(reach.spot(out), "open the folder of", out)? else { return Ok(None) };
+    let is_file = named.at().stat().at("look at", out)?.is_some_and(|stat| stat.sort == Sort::File);
+    let open = is_file && is_open_for_writing(&named)?;
     Ok(open.then_some("a process has what was there open for writing; that, with what it writes,"))
+}
+
+/// Whether what lies at `spot` was written to since it was looked at as `from`.
+fn written_since(reach: &mut Reach, spot: &Spot, from: &look::Seen) -> Result<bool, Error> {
+    let Some(named) = open(reach.spot(spot), "open the folder of", spot)? else { return Ok(false) };
+    let Some(stat) = named.at().stat().at("look at", spot)? else { return Ok(false) };
+    Ok(!from.state.is_folder()
+        && (stat.mtime != from.state.meta.mtime || from.state.digest().is_some() && stat.size != from.state.size()))
 }
 
 /// Says whether its folder is there.
