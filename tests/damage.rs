@@ -380,20 +380,43 @@ fn other_kinds_in_place_of_the_sessions_files_never_hang() {
     }
 }
 
+fn spoil(scene: &Scene, folder: &str, how: &str) {
+    let (at, aside) = (scene.session(folder), scene.session("aside"));
+    std::fs::rename(&at, &aside).expect("a rename");
+    match how {
+        "missing" => {}
+        "a symlink" => std::os::unix::fs::symlink(&aside, &at).expect("a link"),
+        "a folder" => std::fs::create_dir(&at).expect("a folder"),
+        _ => std::fs::write(&at, "").expect("a file"),
+    }
+}
+
 #[test]
 fn a_folder_of_a_session_that_is_missing_or_a_link_is_damage_for_every_verb() {
-    for folder in ["checkpoint", "checkpoint/blobs"] {
+    for folder in ["checkpoint", "checkpoint/blobs", "checkpoint/objects", "held", "held/objects", "displaced"] {
         for how in ["missing", "a symlink", "a file"] {
+            for verb in ["commit", "redo"] {
+                let scene = Scene::new();
+                if verb == "redo" {
+                    scene.world.recant(&format!("commit {}", scene.id)).ok();
+                    scene.world.recant(&format!("rollback {}", scene.id)).ok();
+                }
+                let before = scene.world.manifest();
+                spoil(&scene, folder, how);
+                let what = format!("{folder} is {how}: {verb}");
+                let said = scene.world.recant(&format!("{verb} {}", scene.id)).with(5);
+                decent(&said, &what);
+                assert!(said.stderr().contains(folder) || folder.starts_with("held"), "{what}: {said}");
+                before.assert_same(&scene.world.manifest(), &what);
+                assert!(scene.world.journals().is_empty(), "{what}");
+            }
             let scene = Scene::committed();
             let before = scene.world.manifest();
-            let (at, aside) = (scene.session(folder), scene.session("aside"));
-            std::fs::rename(&at, &aside).expect("a rename");
-            match how {
-                "missing" => {}
-                "a symlink" => std::os::unix::fs::symlink(&aside, &at).expect("a link"),
-                _ => std::fs::write(&at, "").expect("a file"),
-            }
-            for words in ["rollback ID", "checkpoint verify ID", "checkpoint verify"] {
+            spoil(&scene, folder, how);
+            let verifies = folder.starts_with("checkpoint");
+            for words in
+                ["rollback ID", "checkpoint verify ID", "checkpoint verify"].into_iter().take(if verifies { 3 } else { 1 })
+            {
                 let what = format!("{folder} is {how}: {words}");
                 let said = scene.world.recant(&words.replace("ID", &scene.id)).with(5);
                 decent(&said, &what);
@@ -402,6 +425,26 @@ fn a_folder_of_a_session_that_is_missing_or_a_link_is_damage_for_every_verb() {
             }
         }
     }
+}
+
+#[test]
+fn what_should_be_a_file_of_a_session_and_is_none_is_damage() {
+    for file in ["changes.jsonl", "checkpoint/manifest.jsonl"] {
+        for how in ["a symlink", "a folder"] {
+            let scene = Scene::committed();
+            let before = scene.world.manifest();
+            spoil(&scene, file, how);
+            let what = format!("{file} is {how}");
+            let said = scene.world.recant(&format!("rollback {}", scene.id)).with(5);
+            decent(&said, &what);
+            assert!(said.stderr().contains(&format!("{file}: the store is damaged: it is not a file")), "{what}: {said}");
+            before.assert_same(&scene.world.manifest(), &what);
+        }
+    }
+    // What is kept for the room that it takes is worth nothing else.
+    let scene = Scene::committed();
+    spoil(&scene, "reserve.1", "a folder");
+    scene.world.recant(&format!("rollback {}", scene.id)).ok();
 }
 
 #[cfg(feature = "crash-points")]

@@ -13,7 +13,7 @@ use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Time};
 use crate::fs::path::AbsPath;
-use crate::session::store::part;
+use crate::session::store::{open_own, part};
 use crate::tree::digest::{Digest, Hasher};
 use crate::tree::json;
 use crate::tree::state::{Fingerprint, Object, What};
@@ -195,11 +195,7 @@ impl Reading {
 
     fn open_in(folder: &Dir) -> Result<Self, Error> {
         let at = folder.at(NAME);
-        let reader = match at.open_file() {
-            Ok(file) => Some(BufReader::with_capacity(64 << 10, file)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error).at("open", at).map_err(Error::from),
-        };
+        let reader = open_own(at)?.map(|(file, _)| BufReader::with_capacity(64 << 10, file));
         let (text, hasher) = (Vec::new(), Hasher::default());
         Ok(Self { reader, text, hasher, shown: at.to_string(), number: 0, last: None, ahead: None })
     }

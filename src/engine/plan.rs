@@ -28,6 +28,7 @@ impl Plan {
     /// is not what it was ([`Error::Damaged`]); in the reverse order of these where there are several kinds.
     pub fn look(session: &Session, job: Job, roads: &Roads, progress: &dyn Progress) -> Result<Self, Error> {
         let mut job = job.knowing(&roads.raised);
+        session.check_folders()?;
         let mut draft = Draft::new(session, job.verb, job.sides.clone(), roads)?;
         let mut reach = Reach::new(&session.dir)?;
         look_at_all(session, &mut job, &mut reach, progress, &mut |looked| {

@@ -82,7 +82,7 @@ pub(super) fn drop_all(fs: &Fs, session: &Session) -> Result<(), Error> {
     for name in RESERVE {
         let at: Entry<'_> = session.dir.at(name);
         if at.stat().at("look at", at)?.is_some() {
-            fs.unlink_if_there(at).at("remove", at)?;
+            fs.remove_all(at).at("remove", at)?;
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 
 use super::Error;
 use super::change::{self, Above, Change, Changes, FolderTime, Line};
-use super::store::{Locked, Session};
+use super::store::{Locked, Session, open_own};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -42,11 +42,7 @@ impl Session {
         if self.header.lines == 0 {
             return Ok(reading);
         }
-        let file = match at.open_file() {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(reading.damaged("it is missing".into())),
-            Err(error) => return Err(error).at("open", at).map_err(Error::from),
-        };
+        let Some((file, _)) = open_own(at)? else { return Err(reading.damaged("it is missing".into())) };
         let mut lines = Lines::new(file, self.header.lines, reading.shown.clone());
         if lines.is_whole()? {
             reading.lines = Some(lines);
@@ -65,10 +61,7 @@ impl Session {
     /// the two. Its lines are always written as a whole.
     pub fn changes_as_written(&self) -> Result<Changes, Error> {
         let at = self.dir.at(b"changes.jsonl");
-        let file = match at.open_file() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Changes::default()),
-            file => file.at("open", at)?,
-        };
+        let Some((file, _)) = open_own(at)? else { return Ok(Changes::default()) };
         let mut net = Net::default();
         for (line, number) in BufReader::with_capacity(64 << 10, file).split(b'\n').zip(1_u64..) {
             let line = serde_json::from_slice(&line.at("read", at)?);

@@ -69,6 +69,17 @@ pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
 }
 
 impl Session {
+    /// That the folders are there in which an operation keeps and finds objects.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where one is missing, a link or no folder.
+    pub fn check_folders(&self) -> Result<(), Error> {
+        for path in &SESSION_FOLDERS[RUN_FOLDERS..] {
+            part(&self.dir, path)?;
+        }
+        Ok(())
+    }
+
     /// The session's id.
     pub fn id(&self) -> &Id {
         &self.header.id
@@ -310,30 +321,28 @@ pub(super) fn parse_header(bytes: &[u8], id: &Id) -> Result<Header, String> {
 
 /// Reads one of recant's own files whole; `None` where it is missing. What is no file, or larger than `limit` bytes, is damage.
 pub fn read_small(at: Entry<'_>, limit: u64) -> Result<Option<Vec<u8>>, Error> {
-    // A link is refused by the open, a FIFO does not make it wait.
-    match at.open_file() {
-        Ok(file) => read_open(&file, &at.to_string(), limit).map(Some),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => {
-            Err(Error::Damaged { path: at.to_string(), why: "it is not a file".into() })
-        }
-        Err(error) => Err(error).at("open", at).map_err(Error::from),
+    use std::io::Read;
+    let Some((file, size)) = open_own(at)? else { return Ok(None) };
+    if size > limit {
+        return Err(Error::Damaged { path: at.to_string(), why: "it is far too large".into() });
     }
+    let mut bytes = Vec::with_capacity(usize::try_from(size + 1).unwrap_or(0));
+    file.take(limit).read_to_end(&mut bytes).at("read", at)?;
+    Ok(Some(bytes))
 }
 
-fn read_open(file: &std::fs::File, shown: &str, limit: u64) -> Result<Vec<u8>, Error> {
-    use std::io::Read;
-    let damaged = |why: &str| Error::Damaged { path: shown.into(), why: why.into() };
-    let stat = crate::fs::dir::stat_of(file).at("look at", shown)?;
-    if stat.sort != crate::fs::dir::Sort::File {
-        return Err(damaged("it is not a file"));
-    }
-    if stat.size > limit {
-        return Err(damaged("it is far too large"));
-    }
-    let mut bytes = Vec::with_capacity(usize::try_from(stat.size + 1).unwrap_or(0));
-    file.take(limit).read_to_end(&mut bytes).at("read", shown)?;
-    Ok(bytes)
+/// Opens one of recant's own files for reading, and gives its bytes; `None` where it is missing. What is no file is damage.
+pub fn open_own(at: Entry<'_>) -> Result<Option<(File, u64)>, Error> {
+    let no_file = || Error::Damaged { path: at.to_string(), why: "it is not a file".into() };
+    // A link is refused by the open, a FIFO does not make it wait.
+    let file = match at.open_file() {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENXIO)) => return Err(no_file()),
+        Err(error) => return Err(error).at("open", at).map_err(Error::from),
+    };
+    let stat = crate::fs::dir::stat_of(&file).at("look at", at)?;
+    if stat.sort == crate::fs::dir::Sort::File { Ok(Some((file, stat.size))) } else { Err(no_file()) }
 }
 
 pub(super) fn split<'p>(dir: &Dir, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {

@@ -7,7 +7,7 @@ use super::Error;
 pub use super::arrive::Arriving;
 use super::header::{Header, Origin};
 use super::id::{self, Id};
-pub use super::opened::{Locked, Session, header_bytes, part, read_small};
+pub use super::opened::{Locked, Session, header_bytes, open_own, part, read_small};
 use super::opened::{RUN_FOLDERS, SESSION_FOLDERS, mkdir_if_missing, parse_header, read_header, split, write_header};
 use crate::error::At;
 use crate::fs::Fs;
