@@ -24,6 +24,11 @@ rm -r kind/folder; echo "was a folder" > kind/folder; rm kind/link; echo "was a 
 rm kind/fifo; ln -s nowhere kind/fifo; rm -r kind/to-link; ln -s ../edit kind/to-link
 echo apart > group/a; mv moved/from moved/to
 setfattr -n user.recant.test -v changed xattr/file || :
+# All that has a time of its own now, and the folders that came: a time that can be told again, each another one.
+n=0
+{ find . ! -type d -newermt @1300000000; find made kind/file -depth -type d; } | sort | while read -r path; do
+    n=$((n + 1)); touch -h -d "@1400000000.$((123456700 + n))" "$path"
+done
 """
 
 
@@ -62,6 +67,10 @@ def fill(tree, links):
     os.utime(tree, ns=(10**18, 10**18))
 
 
+# A folder's kind in a manifest.
+FOLDER = f"{stat.S_IFDIR >> 12:x}"
+
+
 def manifest(tree):
     """The exact state of all that lies under a folder: by path, apart from recant."""
     rows, names = {}, {}
@@ -97,9 +106,9 @@ def manifest(tree):
 
 
 def settled(rows):
-    """The same without the times of what a session has made and of folders that an operation has changed: each has its own."""
+    """The same without the times of folders in which an operation has made or removed a name. All others are those of before, or of the session."""
     def row(known):
-        late = known[4] > 15 * 10**17
+        late = known[0] == FOLDER and known[4] > 15 * 10**17
         return known[:4] + [0 if late else known[4]] + known[5:]
     return {path: row(known) for path, known in rows.items()}
 
@@ -122,6 +131,8 @@ class World:
         self.store = os.path.join(store_at or at, "store")
         self.env = {"PATH": os.environ["PATH"], "HOME": self.home, "RECANT_STORE": self.store, "LANG": "C.UTF-8"}
         self.id = None
+        # A program that runs what is run.
+        self.around = []
 
     def make(self):
         """Everything anew: the tree before, and a pending session."""
@@ -141,7 +152,7 @@ class World:
         return [self.recant, *words]
 
     def run(self, *words, prefix=(), **more):
-        return subprocess.run([*prefix, *self.command(*words)], cwd=self.tree, env=self.env, stdin=subprocess.DEVNULL,
+        return subprocess.run([*self.around, *prefix, *self.command(*words)], cwd=self.tree, env=self.env, stdin=subprocess.DEVNULL,
                               capture_output=True, **more)
 
     def status(self):
