@@ -3,7 +3,7 @@
 For commit, rollback, redo and recover, for each such call of a run: SIGKILL before it, or it fails with ENOSPC, EIO or
 EINTR. After a kill the next command recovers by itself; after an error the command has done all, or undone all, or said
 that it is stuck (7) for the next one to end. The tree is exactly as before or as after, the session says which of them, nothing is
-left beside the user's files, and both states can be had afterwards."""
+left beside the user's files; the same command again succeeds, and the way back gives what was there."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from scene import World, difference
 
 CALLS = ("openat write pwrite64 writev copy_file_range sendfile ioctl ftruncate fallocate rename renameat renameat2 link linkat "
          "symlinkat unlink unlinkat mkdirat mknodat fchmod fchmodat fchmodat2 chmod fchown fchownat utimensat setxattr lsetxattr fsetxattr "
-         "removexattr lremovexattr fsync fdatasync syncfs close").split()
+         "removexattr lremovexattr fsync fdatasync syncfs sync_file_range").split()
 LINE = re.compile(r"^(\d+) +(\w+)\((.*)$")
 # Calls that a signal may end with EINTR.
 INTERRUPTED = {"write", "copy_file_range", "fallocate", "openat"}
@@ -45,6 +45,19 @@ SWALLOWED = "swallowed"
 NUMBERS = {"openat", "write", "writev", "pwrite64", "copy_file_range", "sendfile", "ioctl"}
 
 
+# With what recant may end where a call failed: done, and each way of having changed nothing (README.md, Exit status). 2 (usage) and 4 (something
+# was left out) would be wrong here, as is all that is not recant's: a panic (101), a signal.
+DONE, NOTHING, STUCK = 0, (1, 3, 5, 6), 7
+
+
+# So often a call is looked for that has another number each time.
+RETRIES = 8
+
+
+class Missed(Exception):
+    """The run did not come to the call in question, or another one had its number: nothing was tried."""
+
+
 class Found(Exception):
     """A promise that does not hold: `mixed` states, or something `lost`."""
 
@@ -61,15 +74,15 @@ def changes(call, rest):
         return not rest.startswith(("1<", "2<", "1,", "2,"))
     if call == "ioctl":
         return "FICLONE" in rest
-    if call == "close":
-        return False
-    return True
+    # strace shows calls that it does not know by their number, whatever it was told to trace; these read attributes.
+    return call in CALLS
 
 
-def points(world, *words):
-    """All calls of a run that change something: name, and its number among all calls of that name. Runs it to its end."""
+def points(world, *words, only=CALLS):
+    """All calls of a run that change something: name, and its number among all calls of that name in its thread, which is how strace
+    counts. Where two threads have the same, both fail. What a run's command does itself is not recant's. Runs it to its end."""
     log = os.path.join(world.at, "strace.log")
-    world.run(*words, prefix=["strace", "-f", "-qq", "-o", log, "-e", "trace=" + ",".join("?" + call for call in CALLS)])
+    world.run(*words, prefix=["strace", "-f", "-qq", "-o", log, "-e", "trace=" + ",".join("?" + call for call in only)])
     counts, found, first = Counter(), [], None
     with open(log, errors="backslashreplace") as lines:
         for line in lines:
@@ -79,17 +92,46 @@ def points(world, *words):
             thread, call, rest = match.groups()
             first = first or thread
             counts[thread, call] += 1
-            if thread == first and changes(call, rest):
+            ours = thread == first or words[0] != "run"
+            if ours and changes(call, rest):
                 found.append((call, counts[thread, call]))
     os.unlink(log)
-    return found
+    return list(dict.fromkeys(found))
+
+
+def renumbered(world, found, point, *words):
+    """The point's number in a run of now: how often files are only opened or listed is not the same each time."""
+    rank = [other for other in found if other[0] == point[0]].index(point)
+    again = points(world, *words, only=[point[0]])
+    return again[rank] if rank < len(again) else point
 
 
 def inject(world, call, n, kind, *words):
     how = {"KILL": "signal=KILL", SWALLOWED: "retval=0"}.get(kind, f"error={kind}") + f":when={n}"
-    trace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{how}"]
+    log = os.path.join(world.at, "strace.log")
+    trace = ["strace", "-f", "-qq", "-o", log, "-e", f"trace={call}", "-e", f"inject={call}:{how}"]
     said = world.run(*words, prefix=trace)
+    hit, met, latest = "killed by SIGKILL" if kind == "KILL" else "(INJECTED)", False, {}
+    with open(log, errors="backslashreplace") as lines:
+        for line in lines:
+            thread = line.split(maxsplit=1)[0]
+            if match := LINE.match(line):
+                latest[thread] = changes(*match.groups()[1:])
+            met |= hit in line and latest.get(thread, False)
+    os.unlink(log)
+    if not met:
+        raise Missed(f"exit {said.returncode}: {said.stderr.decode(errors='backslashreplace')}")
     return said
+
+
+def documented(kind, said, allowed=(DONE, *NOTHING, STUCK)):
+    """Whether it ended as it may: by the signal, where that was the fault, else with a status that fits."""
+    killed = said.returncode in (137, -signal.SIGKILL)
+    if kind == "KILL":
+        if not killed:
+            raise Found("mixed", f"exit {said.returncode}, and not SIGKILL")
+    elif said.returncode not in allowed:
+        raise Found("mixed", f"exit {said.returncode} is not a status for this: {said.stderr.decode(errors='backslashreplace')}")
 
 
 class Sweep:
@@ -147,16 +189,14 @@ class Sweep:
         world = self.world
         # recover tells its result on standard output, also where that is a failure.
         text = (said.stderr + (said.stdout if self.verb == "recover" else b"")).decode(errors="backslashreplace").strip()
-        killed = said.returncode in (137, -signal.SIGKILL)
         self.plant(world)
-        if kind == "KILL" or said.returncode == 7:
+        documented(kind, said)
+        if kind == "KILL" or said.returncode == STUCK:
             if kind != "KILL" and not text:
                 raise Found("mixed", "exit 7 without a word")
             recovered = world.run("recover")
             if recovered.returncode != 0:
                 raise Found("mixed", f"{text}\nrecover: exit {recovered.returncode}: {recovered.stdout.decode()}{recovered.stderr.decode()}")
-        elif killed:
-            raise Found("mixed", f"killed by an error: {text}")
         elif said.returncode != 0 and not text:
             raise Found("mixed", f"exit {said.returncode} without a word")
         status = world.status()
@@ -201,6 +241,21 @@ class Sweep:
         else:
             self.begin()
 
+    def inject(self, at, found, point, fault):
+        """Lets the call fail, by another number where that is none of them by now."""
+        now = point
+        for again in range(RETRIES):
+            self.stop(at)
+            try:
+                return inject(self.world, *now, fault, *self.argv())
+            except Missed:
+                if again == RETRIES - 1:
+                    raise
+            self.begin()
+            self.stop(at)
+            now = renumbered(self.world, found, point, *self.argv())
+            self.begin()
+
     def run(self, kinds, every, at=None):
         found = self.all_points(at)
         self.start = self.before
@@ -214,17 +269,16 @@ class Sweep:
                 if (point[0], fault) in LIES:
                     continue
                 what = f"{self.verb}: {kind} ({i}) at {point[0]} {point[1]}" + (f" after a commit killed at {at[0]} {at[1]}" if at else "")
-                self.stop(at)
-                said = inject(self.world, *point, fault, *self.argv())
                 self.tried += 1
                 try:
+                    said = self.inject(at, found, point, fault)
                     outcome = self.judge(what, said, kind, point)
+                    self.go_on(self.world.status())
                     self.report.count(kind, self.verb, outcome)
-                    status = self.world.status()
-                    if self.tried % 8 == 0:
-                        self.go_on(status)
-                    else:
-                        self.return_(status)
+                except Missed as why:
+                    self.report.count(kind, self.verb, "missed")
+                    self.report.say(f"missed: {what}: {why}")
+                    self.begin()
                 except Found as wrong:
                     self.report.count(kind, self.verb, wrong.kind)
                     self.report.say(f"{wrong.kind}: {what}:\n{wrong}")

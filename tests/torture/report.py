@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 
-COLUMNS = ["before", "after", "stuck", "mixed", "lost"]
+COLUMNS = ["before", "after", "stuck", "mixed", "lost", "missed"]
 
 
 class Report:
@@ -36,4 +36,7 @@ class Report:
                             for i, (cell, width) in enumerate(zip(line, widths))).rstrip())
 
     def failed(self):
-        return any(count for (_, _, outcome), count in self.counts.items() if outcome in ("mixed", "lost"))
+        missed = sum(count for (_, _, outcome), count in self.counts.items() if outcome == "missed")
+        wrong = any(count for (_, _, outcome), count in self.counts.items() if outcome in ("mixed", "lost"))
+        # A run is not wholly the same twice; where many calls are not come to, the harness is wrong.
+        return wrong or missed * 50 > sum(self.counts.values())

@@ -96,11 +96,8 @@ class Shut(Sweep):
             outcome = self.judge(what, said, "KILL", None)
             if must_be and outcome != must_be:
                 raise Found("lost", f"success was said, and is undone: {outcome}")
+            self.go_on(self.world.status())
             self.report.count("SHUT", self.verb, outcome)
-            if self.tried % 4 == 0:
-                self.go_on(self.world.status())
-            else:
-                self.return_(self.world.status())
         except Found as wrong:
             self.report.count("SHUT", self.verb, wrong.kind)
             self.report.say(f"{wrong.kind}: {what}:\n{wrong}")

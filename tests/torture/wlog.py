@@ -197,7 +197,7 @@ class Cuts(Sweep):
             yield cut, cut > 0 and self.records[cut - 1][4] >= self.said
 
     def try_all(self, disks, count, dice):
-        for tried, (cut, said) in enumerate(self.images(disks, count, dice)):
+        for cut, said in self.images(disks, count, dice):
             what = f"{self.verb} on {' and '.join(disks.kinds)}: cut at write {cut} of {len(self.records)}"
             mounted = []
             try:
@@ -211,10 +211,9 @@ class Cuts(Sweep):
                 outcome = self.judge(what, killed, "KILL", None)
                 if said and outcome != "after":
                     raise Found("lost", "success was said, and is undone")
+                self.back = self.back or "rollback"
+                self.go_on(self.world.status())
                 self.report.count("WLOG", self.verb, outcome)
-                if tried % 4 == 0:
-                    self.back = self.back or "rollback"
-                    self.go_on(self.world.status())
             except Found as wrong:
                 self.report.count("WLOG", self.verb, wrong.kind)
                 self.report.say(f"{wrong.kind}: {what}:\n{wrong}")
@@ -257,8 +256,8 @@ class Failing(Sweep):
             outcome = self.judge(what, subprocess.CompletedProcess([], 137, b"", b""), "KILL", None)
             if status == 0 and outcome != "after":
                 raise Found("lost", "success was said, and is undone")
+            self.go_on(self.world.status())
             self.report.count("DISK", self.verb, outcome)
-            self.return_(self.world.status())
         except Found as wrong:
             self.report.count("DISK", self.verb, wrong.kind)
             self.report.say(f"{wrong.kind}: {what}:\n{wrong}")
