@@ -158,7 +158,7 @@ fn a_silence_ends_it_and_a_signal_too() {
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a signal");
     let (ended, said) = asked.end();
     drop(input);
-    assert_eq!(ended, Some(1), "{said}");
+    assert_eq!(ended, Some(130), "{said}");
     assert!(said.contains("SIGINT asked for an end"), "{said}");
     before.assert_same(&world.manifest(), "after a signal");
     world.assert_tidy("after a signal");

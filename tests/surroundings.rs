@@ -5,7 +5,7 @@
 
 mod common;
 
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -213,16 +213,21 @@ fn an_interrupted_operation_is_recovered_by_the_next_whatever_signal_ended_it() 
             let verb = if world.status(&id) == "committed" { "rollback" } else { "redo" };
             let mut command = world.call([verb, &id]).command();
             // The whole group of processes, as a terminal or a service manager does it.
-            let mut child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+            let child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
             std::thread::sleep(whole * (round * 4 + u32::try_from(i).expect("small")) / (rounds * 4));
             let group = rustix::process::Pid::from_child(&child);
             // It may have come to its end before.
             let _ended = rustix::process::kill_process_group(group, signal);
-            let status = child.wait().expect("its end");
-            caught += u32::from(!status.success());
+            let ended = child.wait_with_output().expect("its end");
+            caught += u32::from(!ended.status.success());
             if signal != rustix::process::Signal::KILL {
-                // It has undone or finished itself.
+                // It has undone or finished itself, and said so, or has not begun.
                 world.assert_tidy(&format!("{verb}, {signal:?}"));
+                let status = ended.status.code().or(ended.status.signal().map(|signal| 128 + signal)).expect("a status");
+                let done = world.status(&id) == if verb == "redo" { "committed" } else { "rolled_back" };
+                let want = if done { 0 } else { 128 + signal.as_raw() };
+                assert_eq!(status, want, "{verb}, {signal:?}: {ended:?}");
+                assert!(!done || !ended.stderr.is_empty(), "{verb}, {signal:?}: it did not say so");
             }
             let said = world.recant("recover").ok();
             let what = format!("{verb}, {signal:?}: {said}");

@@ -80,8 +80,18 @@ pub enum Ended {
     Done,
     /// Ended with this kind, which was said.
     With(Kind),
-    /// With the status of the command that it ran.
+    /// With the status of the command that it ran, or as by the signal that it was asked to end by.
     Command(u8),
+}
+
+impl Ended {
+    /// By what stood against it. A signal that came, and nothing changed: the status of a process that is ended by it, which means no more.
+    fn by(problem: &Problem) -> Self {
+        match crate::fs::interrupt::status() {
+            Some(status) if problem.kind == Kind::Refused => Ended::Command(status),
+            _ => Ended::With(problem.kind),
+        }
+    }
 }
 
 /// Parses and carries out one call. Everything that is to be said has been said when it returns.
@@ -208,7 +218,7 @@ fn finish(out: &Out, ended: Result<Ended, Problem>, effects: Effects) -> Ended {
     };
     ended.unwrap_or_else(|problem| {
         out.problem(&problem);
-        Ended::With(problem.kind)
+        Ended::by(&problem)
     })
 }
 
@@ -446,15 +456,14 @@ impl Call {
             recover::say_strays(self, &recovered);
             recovered.notes.iter().for_each(|note| self.out.warn(note));
         }
-        // It waited for the recovery, and is not for what the verb would begin now.
-        match crate::fs::interrupt::came() {
-            None => Ok(()),
-            Some(signal) => {
-                let mut problem = Problem::refused(format!("{signal} asked for an end"));
-                problem.state = Some("what had been interrupted is recovered as said; nothing else was changed".into());
-                Err(problem)
-            }
-        }
+        self.go_on("what had been interrupted is recovered as said; nothing else was changed")
+    }
+
+    /// What was done before the verb begins has been said. A signal that came meanwhile waited for that, and is not for what would begin now.
+    fn go_on(&self, state: &str) -> Result<(), Problem> {
+        crate::fs::interrupt::give_back();
+        let Some(signal) = crate::fs::interrupt::came() else { return Ok(()) };
+        Err(Problem { state: Some(state.into()), ..Problem::refused(format!("{signal} asked for an end")) })
     }
 
     /// The store's lock: two operations of one store could undo each other.

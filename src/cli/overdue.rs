@@ -46,6 +46,7 @@ pub fn take_back_overdue(call: &Call) -> Result<(), Problem> {
             call.out.warn(format_args!("session {id} was not confirmed in time, and stays: {}", problem.message));
             failed(call, store, &id, None, &problem.message);
         }
+        call.go_on("what was not confirmed in time is dealt with as said; nothing else was changed")?;
     }
     Ok(())
 }

@@ -428,7 +428,7 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
             Err(problem) => {
                 let result = if problem.kind == Kind::Conflict { "conflict" } else { "pending" };
                 call.out.problem(&problem);
-                (result, Ended::With(problem.kind))
+                (result, Ended::by(&problem))
             }
         }
     } else {

@@ -2,17 +2,21 @@
 //!
 //! Their default action ends the process where it stands, which is right as long as nothing has been changed. From the first
 //! effect on, the handler writes down which came first, and nothing else; the operation looks between two effects ([`check`]).
+//! It stays until what was done has been said, which is mostly the end of the process: a death by a signal means that nothing was changed.
 //! What was ignored when recant was started (nohup(1), a shell's background jobs) stays so. SIGKILL and SIGQUIT are left alone.
 #![allow(unsafe_code, reason = "sigaction(2) has no safe wrapper")]
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 const NOTED: [(i32, &str); 3] = [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")];
 
 /// The first that came, 0 for none. It is not forgotten: whoever asked for an end does not want what comes next either.
 static CAME: AtomicI32 = AtomicI32::new(0);
 static STOPS: AtomicBool = AtomicBool::new(false);
+/// Those that are noted, with the actions that they had.
+static BEFORE: Mutex<Vec<(i32, libc::sighandler_t)>> = Mutex::new(Vec::new());
 
 /// What an operation does when it is asked to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,29 +27,36 @@ pub enum Asked {
     GoesOn,
 }
 
-/// Signals are noted as long as this lives; then they have their old actions again.
+/// The operation is under way as long as this lives. Signals are noted beyond it, until [`give_back`].
 #[derive(Debug)]
-pub struct Noting {
-    before: Vec<(i32, libc::sighandler_t)>,
-}
+pub struct Noting(());
 
 /// Notes signals from here on. Not for two threads at once, nor one within another.
 pub fn note(asked: Asked) -> Noting {
     STOPS.store(asked == Asked::Stops, Ordering::Relaxed);
     let ours = write_down as extern "C" fn(i32) as libc::sighandler_t;
-    let mut before = Vec::new();
-    for (signal, _) in NOTED {
+    let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let todo = if before.is_empty() { &NOTED[..] } else { &[] };
+    for (signal, _) in todo {
         // SAFETY: signal(2); the handler does nothing but a store to an atomic (signal-safety(7)). Calls that it cuts off are
         // begun again, as BSD and glibc have it (SA_RESTART). It fails for numbers that are no signal's, which these are.
-        let old = unsafe { libc::signal(signal, ours) };
+        let old = unsafe { libc::signal(*signal, ours) };
         if old == libc::SIG_IGN {
             // SAFETY: signal(2) with SIG_IGN installs no handler of ours.
-            unsafe { libc::signal(signal, libc::SIG_IGN) };
+            unsafe { libc::signal(*signal, libc::SIG_IGN) };
         } else {
-            before.push((signal, old));
+            before.push((*signal, old));
         }
     }
-    Noting { before }
+    Noting(())
+}
+
+/// Where something else begins once what was done has been said: signals have their old actions again.
+pub fn give_back() {
+    for (signal, old) in BEFORE.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+        // SAFETY: signal(2) with what it gave before.
+        unsafe { libc::signal(signal, old) };
+    }
 }
 
 extern "C" fn write_down(signal: i32) {
@@ -56,10 +67,6 @@ extern "C" fn write_down(signal: i32) {
 impl Drop for Noting {
     fn drop(&mut self) {
         STOPS.store(false, Ordering::Relaxed);
-        for (signal, old) in self.before.drain(..) {
-            // SAFETY: signal(2) with what it gave before.
-            unsafe { libc::signal(signal, old) };
-        }
     }
 }
 
@@ -67,6 +74,16 @@ impl Drop for Noting {
 pub fn came() -> Option<&'static str> {
     let came = CAME.load(Ordering::Relaxed);
     NOTED.into_iter().find(|(signal, _)| *signal == came).map(|(_, name)| name)
+}
+
+/// The exit status that stands for the signal that came first, as shells have it.
+pub fn status() -> Option<u8> {
+    u8::try_from(CAME.load(Ordering::Relaxed)).ok().filter(|came| *came > 0).map(|came| 128 + came)
+}
+
+/// Whether an exit status is one of a recant that a signal asked to end: nothing was changed.
+pub fn is_status(status: u8) -> bool {
+    NOTED.into_iter().any(|(signal, _)| i32::from(status) == 128 + signal)
 }
 
 /// Between two effects: an error where an operation that stops was asked to end.

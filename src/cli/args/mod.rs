@@ -46,7 +46,7 @@ Exit status:
   changed, 4 done, but something named was left out, 5 the store is damaged,
   6 busy: another recant holds it, 7 stuck: an operation can be neither
   finished nor undone now; run: 125 not set up, 126 not executable, 127 not
-  found, 128+n ended by signal n, else as the command"
+  found, 128+n ended or undone by signal n, else as the command"
 )]
 pub struct Cli {
     /// Options of all verbs.

@@ -21,6 +21,7 @@ use crate::cli::spool::Spool;
 use crate::cli::text::{self, Side};
 use crate::cli::{Call, Effects, Ended, effects};
 use crate::error::At;
+use crate::fs::interrupt::is_status;
 use crate::fs::path::Shown;
 use crate::remote::Error;
 use crate::remote::frame::Outcome;
@@ -206,6 +207,7 @@ impl Answer {
                 5 => "damaged".into(),
                 6 => "busy".into(),
                 7 => "stuck".into(),
+                status if is_status(status) => "asked to end".into(),
                 status => format!("status {status}"),
             },
         }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
+use crate::fs::interrupt::is_status;
 use crate::remote::Error;
 use crate::remote::frame::Outcome;
 use crate::remote::link::{Input, Link, Stream};
@@ -77,7 +78,7 @@ impl Finished {
 
     /// Whether the verb may have been done all the same: lost, killed, stuck.
     pub fn is_open(&self) -> bool {
-        self.status.as_ref().map_or(true, |status| *status == 7 || *status >= 128)
+        self.status.as_ref().map_or(true, |status| *status == 7 || *status >= 128 && !is_status(*status))
     }
 
     /// Whether the machine does not have the session.
