@@ -242,6 +242,57 @@ fn an_interrupted_operation_is_recovered_by_the_next_whatever_signal_ended_it() 
     println!("{caught} of {} operations were cut off", rounds * 4);
 }
 
+/// Also where the umask takes everything from everybody; what is the user's follows it.
+#[test]
+fn what_is_recant_s_own_is_private_and_usable_under_any_umask() {
+    let root = rustix::process::geteuid().is_root();
+    let users: &[Option<u32>] = if root { &[None, Some(65_534)] } else { &[None] };
+    for (umask, user) in
+        [0, 0o022, 0o077, 0o477, 0o777].into_iter().flat_map(|umask| users.iter().map(move |user| (umask, *user)))
+    {
+        let what = format!("umask {umask:04o}, user {user:?}");
+        let mut world = World::new();
+        std::fs::copy(env!("CARGO_BIN_EXE_recant"), world.root().join("recant")).expect("a copy of recant");
+        world.write("f", "old");
+        let home = world.root().join("any-home");
+        std::fs::create_dir(&home).expect("a home");
+        if let Some(user) = user {
+            world.program("chown", ["-R".as_ref(), format!("{user}:{user}").as_ref(), world.root().as_os_str()]).run().ok();
+        }
+        world.umask(umask).set("HOME", &home).unset("RECANT_STORE").unset("XDG_DATA_HOME");
+        let recant = |words: &str| {
+            let call = world.program(world.root().join("recant"), words.splitn(6, ' ')).stdin("new");
+            let said = if let Some(user) = user { call.user(user, user).run() } else { call.run() };
+            assert_eq!(said.status, 0, "{what}: {words}: {said}");
+            said
+        };
+        let id = recant("session new").id();
+        recant(&format!("session write {id} made"));
+        let shown = recant(&format!("show {id} --json")).json();
+        assert_eq!(shown["changes"][0]["after"]["mode"], format!("{:04o}", 0o666 & !umask), "{what}");
+        recant(&format!("session write --mode 0644 {id} made"));
+        recant(&format!("session write {id} f"));
+        recant(&format!("commit {id}"));
+        recant(&format!("rollback {id}"));
+        recant(&format!("redo {id}"));
+        recant("snapshot create .");
+        world.write("f", "later");
+        recant("snapshot restore 0 . -y");
+        assert_eq!(world.read("f"), "new", "{what}");
+        if common::can_run() {
+            assert_eq!(recant("run --discard -- sh -c umask").stdout(), format!("{umask:04o}\n"), "{what}");
+            recant("run --commit -- sh -c echo>by-run;chmod\t644\tby-run");
+        }
+        // Content has modes of its own, and so has what the kernel makes for an overlay.
+        let is_content =
+            |path: &[u8]| [&b"held/"[..], b"checkpoint/"].iter().any(|part| path.windows(part.len()).any(|at| at == *part));
+        for (path, row) in common::manifest(&home.join(".local")).0.iter().filter(|(path, _)| !is_content(path)) {
+            let want = if row.content == "folder" { 0o700 } else { 0o600 };
+            assert_eq!(row.mode & 0o777, want, "{what}: {}", path.escape_ascii());
+        }
+    }
+}
+
 #[test]
 fn without_a_free_inode_an_operation_is_done_or_refused_and_never_half() {
     if !is_root("a file system without a free inode") {

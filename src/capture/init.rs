@@ -55,6 +55,7 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     let _before = Signals::all().block();
     let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD, libc::SIGCONT]].concat());
     let signals = signals.descriptor().at("listen to signals", "signalfd").map_err(failed)?;
+    crate::fs::umask::set_aside();
     if let Ground::Confined(confinement) = orders.ground {
         confinement.leave_network().map_err(failed)?;
     } else if orders.network == Network::None {
@@ -223,6 +224,7 @@ fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
         }
     }
     orders.mask.set();
+    crate::fs::umask::put_back();
     let error = sys::exec(orders.argv, orders.env);
     say(recant, &Word::NoExec(error.raw_os_error().unwrap_or(libc::EIO)));
 }

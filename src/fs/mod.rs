@@ -17,6 +17,7 @@ pub mod path;
 mod remove;
 pub mod roots;
 pub mod signals;
+pub mod umask;
 pub mod watch;
 mod xattr;
 
@@ -46,6 +47,7 @@ pub struct Fs {
 impl Fs {
     /// The real file system; in a build with `crash-points`, watched as `RECANT_STEPS` asks.
     pub fn new() -> Self {
+        let _known = umask::callers();
         Self {
             #[cfg(feature = "crash-points")]
             watch: watch::Scripted::from_env().map(|scripted| Box::new(scripted) as Box<dyn Watch>),
@@ -78,13 +80,14 @@ impl Fs {
         self.before("between", On::One(at))
     }
 
-    /// Makes a folder; `mode` less the umask.
+    /// Makes a folder; `mode` less what the umask takes from group and others.
     pub fn mkdir(&self, at: Entry<'_>, mode: u32) -> io::Result<()> {
         self.before("mkdirat", On::One(at))?;
-        Ok(rustix::fs::mkdirat(at.dir, at.name, Mode::from_raw_mode(mode))?)
+        rustix::fs::mkdirat(at.dir, at.name, Mode::from_raw_mode(mode))?;
+        if umask::taken_from_owner(mode) == 0 { Ok(()) } else { self.set_mode(at, mode & !(umask::callers() & 0o077)) }
     }
 
-    /// Makes a FIFO, socket or device node of mode `mode` less the umask. Devices need CAP_MKNOD.
+    /// Makes a FIFO, socket or device node of mode `mode` less the umask: whoever asks for one sets its mode. Devices need CAP_MKNOD.
     pub fn mknod(&self, at: Entry<'_>, sort: Sort, mode: u32, rdev: Dev) -> io::Result<()> {
         use rustix::fs::FileType;
         self.before("mknodat", On::One(at))?;
@@ -175,11 +178,11 @@ impl Fs {
         Ok(rustix::fs::unlinkat(at.dir, at.name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Makes a file that must not be there yet, open for reading and writing; `mode` less the umask.
+    /// Makes a file that must not be there yet, open for reading and writing; `mode` less what the umask takes from group and others.
     pub fn create(&self, at: Entry<'_>, mode: u32) -> io::Result<File> {
         self.before("openat CREAT", On::One(at))?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode))?.into())
+        umask::owners(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode))?.into(), mode)
     }
 
     /// Makes a file without a name in the folder `at`, open for reading and writing, which goes with its last descriptor: O_TMPFILE. Errors:
@@ -187,14 +190,14 @@ impl Fs {
     pub fn create_unnamed(&self, at: Entry<'_>, mode: u32) -> io::Result<File> {
         self.before("openat TMPFILE", On::One(at))?;
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode))?.into())
+        umask::owners(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode))?.into(), mode)
     }
 
     /// Opens one of recant's own files to append to it; makes it with mode 0600 where it is missing.
     pub fn append(&self, at: Entry<'_>) -> io::Result<File> {
         self.before("openat APPEND", On::One(at))?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(0o600))?.into())
+        umask::owners(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(0o600))?.into(), 0o600)
     }
 
     /// Writes all of `bytes`. `path` is for messages and the log of steps.

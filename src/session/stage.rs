@@ -339,7 +339,7 @@ impl<'a> Desk<'a> {
         let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         let (mode, umask) = match asked {
             Some(mode) => (mode, 0),
-            None => (usual, umask()?),
+            None => (usual, crate::fs::umask::callers()),
         };
         Ok(inherit::new_meta(&folder, is_folder, mode, umask, uid, gid, crate::fs::now()))
     }
@@ -519,14 +519,4 @@ const MAX_LINKS: u32 = 40;
 fn parts(path: &Path) -> Vec<Vec<u8>> {
     let parts = path.as_os_str().as_bytes().split(|b| *b == b'/').rev();
     parts.filter(|part| !part.is_empty() && *part != b".").map(<[u8]>::to_vec).collect()
-}
-
-/// This process's umask, which can only be read by setting it; /proc has it without.
-fn umask() -> Result<u32, Error> {
-    const STATUS: &str = "/proc/self/status";
-    let status = std::fs::read_to_string(STATUS).at("read the umask from", STATUS)?;
-    let line = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    let mask = line.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok());
-    // The line came with Linux 4.7; all of recant needs statx(2), of 4.11.
-    Ok(mask.ok_or(std::io::ErrorKind::InvalidData).map_err(std::io::Error::from).at("read the umask from", STATUS)?)
 }
