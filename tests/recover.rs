@@ -617,6 +617,14 @@ fn what_was_not_done_is_not_finished_and_what_was_tidied_up_is_not_undone() {
     assert!(said.stdout().contains("--undo"), "{said}");
     scene.recover("--undo").ok();
     calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "undone");
+    // Killed right before settling begins: the manifest has its name, and the former one is kept still.
+    let scene = Scene::new("commit", false);
+    let n = scene.steps_of("unlinkat ", ".old").pop().expect("the former manifest goes");
+    scene.kill_before(n);
+    std::fs::write(scene.world.session(&scene.id).join("session.json"), "x").expect("a write");
+    scene.recover("--undo").ok();
+    calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "undone when it was sealed");
+    scene.assert_over("undone when it was sealed");
     // Killed once settling had begun.
     let scene = Scene::new("commit", false);
     let n = scene.steps_of("unlinkat ", ".old").pop().expect("the former manifest goes") + 1;
