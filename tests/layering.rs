@@ -303,3 +303,33 @@ fn what_is_unsafe_stands_in_fs_and_capture() {
         .collect();
     assert!(elsewhere.is_empty(), "unsafe code in {}", elsewhere.join(", "));
 }
+
+/// Calls that wait for the disk.
+const SYNCS: [&str; 5] = [".sync(", ".sync_all(", ".sync_at(", ".sync_dir(", ".sync_fs("];
+
+#[test]
+fn each_sync_names_the_rule_that_it_serves() {
+    let mut nameless = Vec::new();
+    for source in sources() {
+        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&source.file)).expect("a source");
+        let lines: Vec<&str> = without_tests(&text).lines().collect();
+        for (n, line) in lines.iter().enumerate().filter(|(_, line)| SYNCS.iter().any(|call| line.contains(call))) {
+            if line.trim_start().starts_with("//") {
+                continue;
+            }
+            // From the function's own comment on, to a line behind the call.
+            let begins = lines[..n].iter().rposition(|line| line.contains("fn ")).expect("a function");
+            let comment =
+                lines[..begins].iter().rposition(|line| !line.trim_start().starts_with(['/', '#'])).map_or(0, |n| n + 1);
+            if !lines[comment..lines.len().min(n + 2)].iter().any(|line| names_a_rule(line)) {
+                nameless.push(format!("{}:{}: {}", source.file, n + 1, line.trim()));
+            }
+        }
+    }
+    assert!(nameless.is_empty(), "no rule (D1 to D18) is named with:\n{}", nameless.join("\n"));
+}
+
+fn names_a_rule(line: &str) -> bool {
+    let comment = line.split_once("//").map_or("", |(_, comment)| comment);
+    comment.match_indices('D').any(|(at, _)| comment[at + 1..].starts_with(|c: char| c.is_ascii_digit()))
+}

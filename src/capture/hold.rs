@@ -151,7 +151,7 @@ fn go_back(fs: &Fs, session: &mut Locked, held: &Dir, back: &Run, before: Header
     modes::open_again(fs, held, closed)?;
     clear_work(fs, held, &back.places)?;
     if !closed.is_empty() {
-        // A header that makes it pending must not be there while its content is closed (U2).
+        // A header that makes it pending must not be there while its content is closed (U2, D7).
         fs.sync_fs(&session.dir).at("sync", session.dir.path().display())?;
     }
     Ok(session.keep_run(fs, back, before)?)

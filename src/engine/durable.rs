@@ -78,7 +78,7 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
     Ok(())
 }
 
-/// Makes an object durable with all that is in it.
+/// Makes an object durable with all that is in it (D1).
 pub(super) fn sync_whole(fs: &Fs, named: &Named<'_>, sort: Sort) -> Result<(), Error> {
     match sort {
         Sort::File => match fs.sync_at(named.at()) {
@@ -94,6 +94,7 @@ pub(super) fn sync_whole(fs: &Fs, named: &Named<'_>, sort: Sort) -> Result<(), E
     Ok(fs.sync_fs(&named.dir).at("sync the file system of", named.at())?)
 }
 
+/// D7: one call for each of them.
 fn sync_file_systems(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     let session = reach.session();
     let mut synced = vec![session.stat().at("look at", session.path().display())?.dev];

@@ -150,6 +150,7 @@ impl Touched {
         own()
     }
 
+    /// D7: one call for all that was made there.
     fn sync_file_systems(&self, fs: &Fs) -> Result<(), Error> {
         for dir in &self.file_systems {
             fs.sync_fs(dir).at("sync the file system of", dir.path().display())?;
@@ -385,6 +386,7 @@ fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Tou
     if journal.head.verb.inward() {
         reserve::keep(fs, session, written.size(store)?)?;
     }
+    // D1, D2, D3: what was made ready, with the folders that it lies in.
     touched.sync(fs, &mut plan.reach, || {
         let with = changes.as_ref().map(|changes| (&changes.file, session.dir.path()));
         written.sync(fs, store, with) // D1, D6: whole before it has its name

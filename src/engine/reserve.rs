@@ -71,7 +71,7 @@ pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
     }
     drop_all(fs, session)?;
     if low {
-        // ext4 and xfs give freed blocks away again once the transaction that freed them is on disk (folder: not caught here).
+        // D2: ext4 and xfs give freed blocks away again once the transaction that freed them is on disk (folder: not caught here).
         fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?;
     }
     Ok(())

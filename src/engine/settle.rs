@@ -169,6 +169,7 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
     }
     if held.len() > MANY {
         let session = reach.session();
+        // D2, D7: one call for all of its folders.
         fs.sync_fs(&session).at("sync the file system of", session.path().display())?;
         held.clear();
     }

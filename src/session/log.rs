@@ -80,7 +80,7 @@ pub fn append(fs: &Fs, store: &Store, entry: &Entry) -> Result<(), Error> {
     let mut bytes = if last == *b"\n" { Vec::new() } else { b"\n".to_vec() };
     json::append_line(&mut bytes, &line);
     fs.write(&file, &bytes, store.path.as_path()).at("write", at)?;
-    // I2: what is said to be done stands in the log. Nothing else rests on it (file: not caught here).
+    // I2, D1: what is said to be done stands in the log. Nothing else rests on it (file: not caught here).
     fs.sync(&file, store.path.as_path()).at("sync", at)?;
     Ok(())
 }

@@ -219,7 +219,7 @@ impl Plan {
         Pruned { gone: gone.to_vec(), freed: names.chain(dead).sum(), kept: self.kept.clone() }
     }
 
-    /// The names go, and stay away (I12, N4).
+    /// The names go, and stay away (I12, N4, D2).
     fn take_names(&self, fs: &Fs, series: &Series) -> Result<(), Error> {
         let dir = &series.dir;
         for name in &self.names {

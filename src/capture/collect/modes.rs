@@ -115,7 +115,7 @@ fn open(fs: &Fs, uppers: &Dir, closed: &[Closed]) -> Result<(), Error> {
     let notes = fs.append(at).at("note modes in", at)?;
     let lines = closed.iter().flat_map(|closed| Note::of(&closed.below, closed.mode));
     fs.write(&notes, &lines.collect::<Vec<u8>>(), uppers.path()).at("note modes in", at)?;
-    // U1: without them a folder could have another mode after a power cut, and nothing would tell which it had.
+    // U1, D1, D2: without them a folder could have another mode after a power cut, and nothing would tell which it had.
     fs.sync(&notes, uppers.path()).at("sync", at)?;
     fs.sync_dir(uppers).at("sync", uppers.path().display())?;
     for closed in closed {
