@@ -177,7 +177,7 @@ fn what_is_written_to_an_original_that_has_just_been_moved_is_named_at_the_end_o
     let sealed = 1 + steps.lines().position(is_seal).expect("the seal");
     let late = format!("run:{sealed}:printf late >> {}", world.path("../outside").display());
     let said = world.call(["redo", &id]).env("RECANT_STEPS", late).run().ok();
-    assert!(said.stderr().contains("/inside: what was there was written to when it had just been moved"), "{said}");
+    assert!(said.stderr().contains("/inside: what was there was written to after it was moved"), "{said}");
     let said = world.recant(&format!("rollback {id}")).with(3);
     assert!(said.stderr().contains("/inside") && said.stderr().contains("written to since"), "{said}");
     world.recant(&format!("rollback {id} --force")).ok();
@@ -216,7 +216,12 @@ fn what_is_written_to_an_original_after_it_was_copied_is_named_and_stays() {
         let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
         assert_eq!(kept, [late], "{said}");
         assert_eq!(world.read("f"), "new");
-        world.recant(&format!("rollback {id}")).ok();
+        // Nothing that is done later takes that name, or what lies there.
+        for verb in ["rollback", "redo", "rollback"] {
+            world.recant(&format!("{verb} {id}")).ok();
+            let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
+            assert_eq!(kept, [late], "{verb}");
+        }
         assert_eq!(world.read("f"), before);
     }
 }
@@ -269,7 +274,65 @@ fn what_is_written_to_an_original_that_was_copied_once_all_is_done_is_still_some
         let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
         assert_eq!(kept, ["old and late"], "by force: {force}: {said}");
         assert_eq!(world.read("f"), "new");
+        let undone = world.call(["rollback", &id]).env("RECANT_STEPS", "kill:14").run().with(137);
+        world.recant("recover").ok();
         world.recant(&format!("rollback {id}")).ok();
         assert_eq!(world.read("f"), "old");
+        let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
+        assert_eq!(kept, ["old and late"], "{undone}");
     }
+}
+
+/// The settling that put it aside was cut off: the recovery says so.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_was_put_aside_before_a_kill_is_named_by_the_recovery() {
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() {
+        skip("two file systems: there is no /dev/shm");
+        return;
+    }
+    let mut world = World::on(shm);
+    let store = tempfile::tempdir().expect("a folder of another file system");
+    world.set("RECANT_STORE", store.path().join("store"));
+    world.write("f", "old");
+    let id = world.begin();
+    world.stage_write(&id, "f", "new");
+    let writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
+    let log = world.root().join("steps");
+    world.call(["commit", &id, "--force"]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    world.recant(&format!("rollback {id} --force")).ok();
+    drop(writer);
+    let steps = std::fs::read_to_string(log).expect("the steps");
+    let aside = 2 + steps.lines().position(|step| step.contains("-kept-")).expect("it is put aside");
+    let world = {
+        let mut again = World::on(shm);
+        again.set("RECANT_STORE", store.path().join("other"));
+        again
+    };
+    world.write("f", "old");
+    let id = world.begin();
+    world.stage_write(&id, "f", "new");
+    let writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
+    world.call(["commit", &id, "--force"]).env("RECANT_STEPS", format!("kill:{aside}")).run().with(137);
+    let said = world.recant("recover").ok();
+    assert!(format!("{said}").contains("what somebody had open for writing is kept as"), "{said}");
+    drop(writer);
+    let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
+    assert_eq!(kept, ["old"], "{said}");
+}
+
+/// A time that the commit itself sets under one name is that of the inode which goes under the other.
+#[test]
+fn what_recant_sets_under_another_name_is_not_said_to_be_somebody_s_write() {
+    if !common::can_run() {
+        return skip("a time and a name: recant run does not work here");
+    }
+    let world = World::new();
+    world.write("f", "one").link("f", "g");
+    let script = "rm f; touch -d 2001-01-01 g";
+    world.call(["run", "-q", "--", "sh", "-c", script]).run().ok();
+    let said = world.recant("commit last").ok();
+    assert!(!said.stderr().contains("was written to"), "{said}");
+    world.recant("rollback last").ok();
 }

@@ -217,6 +217,11 @@ impl Frame<'_> {
         Places { to, out, home, copied, spare }
     }
 
+    /// Where an original stays that was copied, and that somebody still has open (D12): beside the target, under a name of this operation alone.
+    pub fn aside(&self, item: &Item) -> Option<Spot> {
+        self.beside(item, &format!("-kept-{}", self.generation))
+    }
+
     fn beside(&self, item: &Item, kind: &str) -> Option<Spot> {
         let name = format!(".recant-{}-{}{kind}", self.session, item.n);
         // A name of recant's own is always one component.

@@ -1,21 +1,22 @@
 //! Settle: everything that was only on the way goes, and last the journal. A recovery does before what the seal would have made
 //! last; done again it does the same (docs/ARCHITECTURE.md, phase 6).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::Error;
 use super::apply::{Done, Sealed};
 use super::durable::{MANY, sync_folder, sync_names};
 use super::facts::{self, DONE};
+use super::item::Item;
 use super::journal::Journal;
 use super::reach::{Reach, open, split};
 use super::report::Report;
-use super::step::Spot;
+use super::step::{Act, Spot};
 use super::undo::{STRAY, holds, is_another, is_open_for_writing};
 use crate::checkpoint::manifest::{Former, name_written};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, leads_nowhere};
+use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
 use crate::fs::path::Shown;
 use crate::session::header::Origin;
 use crate::session::store::{Locked, Session, Store};
@@ -66,7 +67,7 @@ pub fn settle(
         notes.extend(write_again(fs, store, session, reach, journal, &folder)?);
     }
     Former::new(fs, &folder, journal.head.generation).let_go()?;
-    let mut gone = let_go(fs, reach, journal, &mut notes)?;
+    let mut gone = let_go(fs, reach, journal, when, &mut notes)?;
     gone.extend(remove_emptied(fs, reach, journal, &mut notes)?);
     facts::write_forced_befores(fs, session, journal)?;
     forget_uppers(fs, session)?;
@@ -100,15 +101,28 @@ fn write_again(
 
 /// Only now that nothing is undone any more (I7): what came out and was copied to its home before, or is not kept by policy; and
 /// the store's own copies of what was put. Gives where names went, or had been made by Prepare.
-fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, notes: &mut Vec<String>) -> Result<Vec<Spot>, Error> {
+fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut Vec<String>) -> Result<Vec<Spot>, Error> {
     let frame = journal.frame();
     let mut gone = Vec::new();
+    // Whose times recant itself has set since they were looked at: under another name of theirs.
+    let set = |item: &&Item| item.act == Act::SetMeta;
+    let several = |from: &&look::Seen| from.nlink > 1;
+    let from = journal.items.iter().filter(set).filter_map(|item| item.from.as_ref().filter(several));
+    let dressed: HashSet<_> = from.map(|from| from.print.identity).collect();
     for item in &journal.items {
         let places = frame.places(item);
         if let (Some(from), Some(out)) = (&item.from, places.out.as_ref().filter(|_| places.lets_go())) {
-            if let Some(why) = if places.copied { still_needed(reach, out, from)? } else { None } {
-                notes.push(format!("{}: {why} is kept as {out}", item.path));
+            let aside = frame.aside(item);
+            if let (Some(aside), Some(why)) = (&aside, if places.copied { still_needed(reach, out, from)? } else { None }) {
+                put_aside(fs, reach, out, aside)?;
+                notes.push(format!("{}: {why} is kept as {aside}", item.path));
+                gone.push(out.clone());
             } else {
+                if let Some(aside) = aside.filter(|_| places.copied && when == When::Recovering)
+                    && stat_of(reach, &aside)?.is_some()
+                {
+                    notes.push(format!("{}: what somebody had open for writing is kept as {aside}", item.path));
+                }
                 if !remove(fs, reach, journal, out)? {
                     notes.push(format!("{out}: {STRAY}"));
                 }
@@ -117,11 +131,12 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, notes: &mut Vec<String>
         }
         // D12: the inode itself was moved, so that whoever had it open, or knows it by another name, writes to what is kept.
         if let (Some(from), Some(home), false) = (&item.from, &places.home, places.copied)
+            && !dressed.contains(&from.print.identity)
             && written_since(reach, home, from)?
         {
             let path = &item.path;
             notes.push(format!(
-                "{path}: what was there was written to when it had just been moved; it is kept as it is now: {home}"
+                "{path}: what was there was written to after it was moved into the session; it is kept as it is now: {home}"
             ));
         }
         if let Some(spare) = places.spare {
@@ -203,18 +218,33 @@ fn still_needed(reach: &mut Reach, out: &Spot, from: &look::Seen) -> Result<Opti
     if written_since(reach, out, from)? {
         return Ok(Some("it was written to while it was committed; what was there last"));
     }
+    let is_file = stat_of(reach, out)?.is_some_and(|stat| stat.sort == Sort::File);
     let Some(named) = open(reach.spot(out), "open the folder of", out)? else { return Ok(None) };
-    let is_file = named.at().stat().at("look at", out)?.is_some_and(|stat| stat.sort == Sort::File);
     let open = is_file && is_open_for_writing(&named)?;
     Ok(open.then_some("a process has what was there open for writing; that, with what it writes,"))
 }
 
 /// Whether what lies at `spot` was written to since it was looked at as `from`.
 fn written_since(reach: &mut Reach, spot: &Spot, from: &look::Seen) -> Result<bool, Error> {
-    let Some(named) = open(reach.spot(spot), "open the folder of", spot)? else { return Ok(false) };
-    let Some(stat) = named.at().stat().at("look at", spot)? else { return Ok(false) };
+    let Some(stat) = stat_of(reach, spot)? else { return Ok(false) };
     Ok(!from.state.is_folder()
         && (stat.mtime != from.state.meta.mtime || from.state.digest().is_some() && stat.size != from.state.size()))
+}
+
+/// What lies at `spot`; none where nothing does, or its folder is not there.
+fn stat_of(reach: &mut Reach, spot: &Spot) -> Result<Option<Stat>, Error> {
+    let Some(named) = open(reach.spot(spot), "open the folder of", spot)? else { return Ok(None) };
+    Ok(named.at().stat().at("look at", spot)?)
+}
+
+/// Gives what stays beside its target a name that no later operation gives to anything.
+fn put_aside(fs: &Fs, reach: &mut Reach, out: &Spot, aside: &Spot) -> Result<(), Error> {
+    let (Some(from), Some(to)) =
+        (open(reach.spot(out), "open the folder of", out)?, open(reach.spot(aside), "open the folder of", aside)?)
+    else {
+        return Ok(());
+    };
+    Ok(fs.place(from.at(), to.at()).at("move", out)?)
 }
 
 /// Says whether its folder is there.
