@@ -11,6 +11,13 @@ fn main() -> ExitCode {
         Ended::Done => ExitCode::SUCCESS,
         Ended::With(kind) => status(kind).into(),
         Ended::Command(status) => status.into(),
+        Ended::Asked(status) => {
+            // A shell ends a loop at Ctrl-C only where what it ran has died of it.
+            if status == 130 {
+                recant::fs::interrupt::end_by(2);
+            }
+            status.into()
+        }
     }
 }
 

@@ -200,22 +200,79 @@ fn who_ends_without_a_word_has_changed_nothing() {
 /// A reader that does not read keeps it where it says what is done, and not one of the signals takes that away.
 #[test]
 fn a_report_that_waits_for_its_reader_is_whole_whatever_signal_comes() {
-    use std::io::{Read, Write};
-    use std::process::Stdio;
-    let signals = [rustix::process::Signal::INT, rustix::process::Signal::TERM, rustix::process::Signal::HUP];
+    use rustix::process::Signal;
+    use std::io::Read;
     let mut words = vec!["commit ID", "commit ID --json", "rollback ID --json", "redo ID", "recover"];
     if common::can_run() {
         words.push("run --commit -- sh -c echo>made");
     } else {
         common::skip("the report of a run: recant run does not work here");
     }
-    for words in words {
+    for (words, signal) in words.into_iter().zip([Signal::INT, Signal::TERM, Signal::HUP].into_iter().cycle()) {
         let scene = Scene::new(words.split(' ').next().filter(|verb| *verb != "run" && *verb != "recover").unwrap_or("commit"));
+        let mut waiting = Waiting::of(&scene, words);
+        waiting.signal(signal);
+        let mut said = vec![0; waiting.filled];
+        waiting.reader.read_exact(&mut said).expect("what was in the pipe");
+        said.clear();
+        waiting.reader.read_to_end(&mut said).expect("the report");
+        let said = String::from_utf8(said).expect("text");
+        assert_eq!(waiting.child.wait().expect("its end").code(), Some(0), "{words}: {said}");
+        assert!(said.len() > 40 && said.ends_with('\n'), "{words}: {said}");
+        scene.world.assert_tidy(words);
+    }
+}
+
+/// What it waits for may never come: who asks twice is not kept waiting. All is done by then.
+#[test]
+fn a_second_signal_ends_a_report_that_nobody_reads() {
+    use rustix::process::Signal;
+    use std::os::unix::process::ExitStatusExt;
+    for (first, second) in [(Signal::INT, Signal::INT), (Signal::HUP, Signal::TERM)] {
+        let scene = Scene::new("commit");
+        let mut waiting = Waiting::of(&scene, "commit ID");
+        waiting.signal(first);
+        assert!(waiting.child.try_wait().expect("its state").is_none(), "the first one alone does not end it");
+        waiting.signal(second);
+        assert_eq!(waiting.child.wait().expect("its end").signal(), Some(second.as_raw()));
+        scene.world.recant(&format!("rollback {}", scene.id)).ok();
+        scene.world.assert_tidy("rolled back");
+    }
+}
+
+/// A loop of a shell goes on where what it runs ended otherwise than by Ctrl-C.
+#[test]
+fn an_interrupted_operation_ends_the_shell_s_loop() {
+    if !std::path::Path::new("/bin/bash").exists() {
+        return common::skip("a loop of bash: there is no bash");
+    }
+    let scene = Scene::new("commit");
+    let script = format!(
+        "set -m; (for i in 1 2 3; do RECANT_STEPS=\"run:20:trap '' INT && kill -INT -\\$(ps -o pgid= -p \\$PPID | tr -d ' ')\" {} commit {}; echo next; done); echo after",
+        env!("CARGO_BIN_EXE_recant"),
+        scene.id
+    );
+    let said = scene.world.program("/bin/bash", ["-c", &script]).run();
+    assert!(!said.stdout().contains("next"), "{said}");
+}
+
+/// recant, which has done what `words` ask for and writes its report into a full pipe.
+struct Waiting {
+    child: std::process::Child,
+    reader: std::io::PipeReader,
+    /// Bytes that were in the pipe.
+    filled: usize,
+}
+
+impl Waiting {
+    fn of(scene: &Scene, words: &str) -> Self {
+        use std::io::Write;
+        use std::process::Stdio;
         if words == "recover" {
             scene.reset();
             scene.kill_before_seal();
         }
-        let (mut reader, mut pipe) = std::io::pipe().expect("a pipe");
+        let (reader, mut pipe) = std::io::pipe().expect("a pipe");
         rustix::fs::fcntl_setfl(&pipe, rustix::fs::OFlags::NONBLOCK).expect("it does not wait");
         let mut filled = 0;
         while let Ok(n) = pipe.write(&[b'.'; 512]) {
@@ -230,7 +287,7 @@ fn a_report_that_waits_for_its_reader_is_whole_whatever_signal_comes() {
         } else {
             command.stdout(pipe).stderr(Stdio::null());
         }
-        let mut child = command.spawn().expect("it starts");
+        let child = command.spawn().expect("it starts");
         drop(command);
         // proc(5): the call's number, then what it was given, first the descriptor.
         let writes = format!("{fd:#x}");
@@ -240,18 +297,12 @@ fn a_report_that_waits_for_its_reader_is_whole_whatever_signal_comes() {
             assert!(start.elapsed().as_secs() < 30, "{words}: it does not write: {}", at());
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        for signal in signals {
-            rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).expect("it waits");
-        }
+        Self { child, reader, filled }
+    }
+
+    fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).expect("it waits");
         std::thread::sleep(std::time::Duration::from_millis(20));
-        let mut said = vec![0; filled];
-        reader.read_exact(&mut said).expect("what was in the pipe");
-        said.clear();
-        reader.read_to_end(&mut said).expect("the report");
-        let said = String::from_utf8(said).expect("text");
-        assert_eq!(child.wait().expect("its end").code(), Some(0), "{words}: {said}");
-        assert!(said.len() > 40 && said.ends_with('\n'), "{words}: {said}");
-        scene.world.assert_tidy(words);
     }
 }
 

@@ -80,15 +80,17 @@ pub enum Ended {
     Done,
     /// Ended with this kind, which was said.
     With(Kind),
-    /// With the status of the command that it ran, or as by the signal that it was asked to end by.
+    /// With the status of the command that it ran.
     Command(u8),
+    /// With the status of a process that the signal ended by which it was asked to end.
+    Asked(u8),
 }
 
 impl Ended {
     /// By what stood against it. A signal that came, and nothing changed: the status of a process that is ended by it, which means no more.
     fn by(problem: &Problem) -> Self {
         match crate::fs::interrupt::status() {
-            Some(status) if problem.kind == Kind::Refused => Ended::Command(status),
+            Some(status) if problem.kind == Kind::Refused => Ended::Asked(status),
             _ => Ended::With(problem.kind),
         }
     }

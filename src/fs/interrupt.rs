@@ -15,6 +15,7 @@ const NOTED: [(i32, &str); 3] = [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGT
 /// The first that came, 0 for none. It is not forgotten: whoever asked for an end does not want what comes next either.
 static CAME: AtomicI32 = AtomicI32::new(0);
 static STOPS: AtomicBool = AtomicBool::new(false);
+static UNDER_WAY: AtomicBool = AtomicBool::new(false);
 /// Those that are noted, with the actions that they had.
 static BEFORE: Mutex<Vec<(i32, libc::sighandler_t)>> = Mutex::new(Vec::new());
 
@@ -34,6 +35,7 @@ pub struct Noting(());
 /// Notes signals from here on. Not for two threads at once, nor one within another.
 pub fn note(asked: Asked) -> Noting {
     STOPS.store(asked == Asked::Stops, Ordering::Relaxed);
+    UNDER_WAY.store(true, Ordering::Relaxed);
     let ours = write_down as extern "C" fn(i32) as libc::sighandler_t;
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
     let todo = if before.is_empty() { &NOTED[..] } else { &[] };
@@ -60,13 +62,26 @@ pub fn give_back() {
 }
 
 extern "C" fn write_down(signal: i32) {
-    // Only the first is kept: the others change nothing.
-    let _later = CAME.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+    // Only the first is kept. Another one that comes while it is being said what was done is meant: its reader may never read.
+    let later = CAME.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_err();
+    if later && !UNDER_WAY.load(Ordering::Relaxed) {
+        end_by(signal);
+    }
+}
+
+/// Ends the process as the signal does by default; comes back where that does not end it.
+pub fn end_by(signal: i32) {
+    // SAFETY: signal(2) with SIG_DFL and raise(3), both safe in a handler (signal-safety(7)). There the signal is blocked until it returns.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
 }
 
 impl Drop for Noting {
     fn drop(&mut self) {
         STOPS.store(false, Ordering::Relaxed);
+        UNDER_WAY.store(false, Ordering::Relaxed);
     }
 }
 
