@@ -7,6 +7,7 @@ use super::awaited;
 use super::problem::Problem;
 use super::{Call, Ended, text};
 use crate::checkpoint::manifest;
+use crate::session::Error;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::log;
@@ -41,9 +42,12 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
         let changes = text::count(held, "held change");
         call.confirm(&format!("Discard {changes} of session {}{overwritten}?", before.id))?;
     }
-    prune::discard(&call.fs, &mut session)?;
-    call.out.changes.set(Some(held));
-    note_in_log(call, store, "discard", &before);
+    let discarded = prune::discard(&call.fs, &mut session);
+    if is_done(&discarded) {
+        call.out.changes.set(Some(held));
+        note_in_log(call, store, "discard", &before);
+    }
+    discarded?;
     if call.out.is_text() {
         let changes = text::count(held, "change");
         call.out.note(format_args!("session {} is discarded: {changes}, {}", before.id, text::bytes(before.sizes.all())));
@@ -51,6 +55,11 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
         call.out.document(&Discarded { session: &before.id, changes: held, bytes: before.sizes.all() });
     }
     Ok(Ended::Done)
+}
+
+/// Whether what was given up is given up, all of it or not.
+pub fn is_done(given_up: &Result<(), Error>) -> bool {
+    matches!(given_up, Ok(()) | Err(Error::NotEmptied { .. }))
 }
 
 /// One line of the log, about a session that is as `header` has it.

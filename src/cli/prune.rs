@@ -4,13 +4,14 @@ use serde::Serialize;
 
 use super::args;
 use super::awaited::refuse_prune;
-use super::discard::note_in_log;
+use super::discard::{is_done, note_in_log};
 use super::list::Damaged;
 use super::problem::Problem;
 use super::{Call, Ended, text};
 use crate::checkpoint::manifest::{Manifest, keeps_overwritten as keeps};
 use crate::error::{Failure, Kind};
 use crate::fs::path::AbsPath;
+use crate::session::Error;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
@@ -85,19 +86,19 @@ struct Target {
     what: &'static str,
     may: fn(&Store, &Header) -> Result<bool, Problem>,
     size: fn(&Header) -> u64,
-    remove: fn(&Call, &Store, Locked) -> Result<(), Problem>,
+    remove: fn(&Call, &Store, Locked) -> Result<(), Error>,
 }
 
 /// Removes sessions.
 pub fn sessions(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
-    let remove = |call: &Call, store: &Store, session: Locked| Ok(store.remove_session(&call.fs, session)?);
+    let remove = |call: &Call, store: &Store, session: Locked| store.remove_session(&call.fs, session);
     let size = |header: &Header| header.sizes.all();
     prune(call, args, &Target { what: "session", may: is_unneeded, size, remove })
 }
 
 /// Drops checkpoints; the sessions stay.
 pub fn checkpoints(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
-    let remove = |call: &Call, _: &Store, mut session: Locked| Ok(prune::drop_checkpoint(&call.fs, &mut session)?);
+    let remove = |call: &Call, _: &Store, mut session: Locked| prune::drop_checkpoint(&call.fs, &mut session);
     // With it goes what `--force` overwrote.
     let may = |store: &Store, header: &Header| {
         let free = !prune::is_needed(header) && header.status() != Status::Capturing;
@@ -123,9 +124,21 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
     if args.dry_run {
         pruning.tell(&mut done)?;
     } else {
-        pruning.carry_out(&mut done)?;
+        pruning.carry_out(&mut done).map_err(|problem| after(problem, target.what, &done.pruned))?;
     }
     say(call, target, &done)
+}
+
+/// What stopped a prune, with what was pruned before it came to that.
+fn after(mut problem: Problem, what: &str, pruned: &[Id]) -> Problem {
+    if !pruned.is_empty() {
+        let ids = pruned.iter().map(Id::to_string).collect::<Vec<_>>().join(", ");
+        let state = problem.state.filter(|state| state != "nothing was changed");
+        let rest = state.map_or_else(|| "; nothing else was changed".into(), |state| format!("; {state}"));
+        problem.state = Some(format!("{} pruned before it: {ids}{rest}", text::count(pruned.len() as u64, what)));
+        problem.kind = Kind::LeftOut;
+    }
+    problem
 }
 
 /// One prune: what was asked for, and where.
@@ -207,8 +220,11 @@ impl Pruning<'_> {
     fn remove(&self, session: Locked, done: &mut Whole) -> Result<(), Problem> {
         let Self { call, target, store, .. } = *self;
         let header = session.header.clone();
-        (target.remove)(call, store, session)?;
-        note_in_log(call, store, if target.what == "session" { "prune" } else { "checkpoint prune" }, &header);
+        let removed = (target.remove)(call, store, session);
+        if is_done(&removed) {
+            note_in_log(call, store, if target.what == "session" { "prune" } else { "checkpoint prune" }, &header);
+        }
+        removed?;
         done.bytes += (target.size)(&header);
         done.pruned.push(header.id);
         Ok(())

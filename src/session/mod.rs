@@ -122,7 +122,7 @@ pub enum Error {
         /// What to do.
         remedy: Option<String>,
     },
-    /// A header was replaced, and that could not be made durable.
+    /// What was asked for is done, and that could not be made durable.
     #[error(transparent)]
     NotLasting(IoError),
     /// A session gave something up, and not all of it could be removed.
@@ -163,7 +163,8 @@ impl Failure for Error {
             | Error::Unknown { .. }
             | Error::Ambiguous { .. } => Kind::Refused,
             Error::BadKey { .. } | Error::NameTaken { .. } | Error::NotNow { .. } => Kind::Refused,
-            Error::NotLasting(_) | Error::NotEmptied { .. } | Error::NotStaged { .. } => Kind::Refused,
+            Error::NotStaged { .. } => Kind::Refused,
+            Error::NotLasting(_) | Error::NotEmptied { .. } => Kind::LeftOut,
             Error::Damaged { .. } | Error::Garbled { .. } => Kind::Damaged,
             Error::Busy { .. } => Kind::Busy,
         }
@@ -172,7 +173,7 @@ impl Failure for Error {
     fn state(&self) -> Option<String> {
         match self {
             Error::Busy { .. } => Some("nothing was changed; try again when it has ended".into()),
-            Error::NotLasting(_) => Some("the session is as was asked for, but a power cut may take that back".into()),
+            Error::NotLasting(_) => Some("that is done, but a power cut may take it back".into()),
             Error::NotEmptied { given_up, .. } => Some(format!("{given_up}; not all that it held is removed")),
             _ => Some("nothing was changed".into()),
         }

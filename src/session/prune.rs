@@ -45,7 +45,7 @@ pub fn choose<'h>(headers: &[&'h Header], which: Which, now: Time, size: impl Fn
 /// Room on disk, and names, that a commit keeps for its rollback, in the session's folder.
 pub const RESERVE: [&[u8]; 4] = [b"reserve", b"reserve.1", b"reserve.2", b"reserve.3"];
 
-fn drop_reserve(fs: &Fs, dir: &Dir) -> Result<(), Error> {
+fn drop_reserve(fs: &Fs, dir: &Dir) -> Result<(), IoError> {
     for name in RESERVE {
         fs.unlink_if_there(dir.at(name)).at("remove", dir.at(name))?;
     }
@@ -60,16 +60,25 @@ pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     header.discarded = Some(crate::fs::now());
     header.sizes = Default::default();
     // I12: the header says so first, durably; then the bytes go.
-    session.save(fs, header)?;
-    let id = &session.header.id;
+    let id = session.id().clone();
+    let not_all = |why| Error::NotEmptied {
+        given_up: format!("session {id} is discarded"),
+        why,
+        remedy: format!("recant session prune {id} removes the rest"),
+    };
+    save(fs, session, header, not_all)?;
     for folder in [&b"held/objects"[..], b"held/upper", b"held/work", b"checkpoint/blobs", b"checkpoint/objects", b"displaced"] {
-        empty(fs, &session.dir, folder).map_err(|why| Error::NotEmptied {
-            given_up: format!("session {id} is discarded"),
-            why,
-            remedy: format!("recant session prune {id} removes the rest"),
-        })?;
+        empty(fs, &session.dir, folder).map_err(not_all)?;
     }
     Ok(())
+}
+
+/// The header that says what is given up; where its name cannot be made durable the bytes stay (I12), which `not_all` tells.
+fn save(fs: &Fs, session: &mut Locked, header: Header, not_all: impl Fn(IoError) -> Error) -> Result<(), Error> {
+    session.save(fs, header).map_err(|error| match error {
+        Error::NotLasting(why) => not_all(why),
+        other => other,
+    })
 }
 
 /// The reason why a session cannot be discarded, where there is one.
@@ -99,16 +108,17 @@ pub fn drop_checkpoint(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
         header.checkpoint = Checkpoint::Pruned;
     }
     (header.sizes.checkpoint, header.sizes.displaced) = (0, 0);
-    session.save(fs, header)?;
-    let id = &session.header.id;
+    let id = session.id().clone();
+    let not_all = |why| Error::NotEmptied {
+        given_up: format!("the checkpoint of session {id} is given up"),
+        why,
+        remedy: format!("recant checkpoint prune {id} removes the rest"),
+    };
+    save(fs, session, header, not_all)?;
     for folder in [&b"checkpoint/blobs"[..], b"checkpoint/objects", b"displaced"] {
-        empty(fs, &session.dir, folder).map_err(|why| Error::NotEmptied {
-            given_up: format!("the checkpoint of session {id} is given up"),
-            why,
-            remedy: format!("recant checkpoint prune {id} removes the rest"),
-        })?;
+        empty(fs, &session.dir, folder).map_err(not_all)?;
     }
-    drop_reserve(fs, &session.dir)
+    drop_reserve(fs, &session.dir).map_err(not_all)
 }
 
 fn empty(fs: &Fs, dir: &Dir, below: &[u8]) -> Result<(), IoError> {

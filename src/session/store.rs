@@ -411,12 +411,17 @@ impl Store {
             return Ok(());
         }
         let gone = self.sessions.at(&gone);
+        let not_all = |why| Error::NotEmptied {
+            given_up: format!("session {id} is removed"),
+            why,
+            remedy: "recant session prune clears the rest away".into(),
+        };
         // D2, I12 (folder: not caught here, as above): a session whose name came back would be half there.
-        fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?;
+        fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display()).map_err(not_all)?;
         match fs.remove_all(gone) {
             // Another recant sweeps, too.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            removed => Ok(removed.at("remove", gone)?),
+            removed => removed.at("remove", gone).map_err(not_all),
         }
     }
 
