@@ -355,6 +355,7 @@ fn once(
     if !plan.is_inward() {
         reserve::free(fs, session)?;
     }
+    session.make_missing(fs)?;
     plan.raise(fs, roads)?;
     let mut prepared = plan.prepare(fs, store, session)?;
     if let Effect::Gated(gate) = effect {

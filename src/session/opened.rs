@@ -62,6 +62,10 @@ pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
     session.open_below(at).map_err(|error| {
         let path = format!("{}/{}", session.path().display(), Shown(at));
         match leads_nowhere(&error) {
+            true if error.kind() == std::io::ErrorKind::NotFound => {
+                let why = "the folder is missing; where a copy of the store left it out because it was empty, make it again";
+                Error::Damaged { path, why: why.into() }
+            }
             true => Error::Damaged { path, why: format!("the folder cannot be opened: {}", reason(&error)) },
             false => IoError { path, act: "open the folder", source: error }.into(),
         }
@@ -69,13 +73,21 @@ pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
 }
 
 impl Session {
-    /// That the folders are there in which an operation keeps and finds objects.
+    /// That the folders in which an operation keeps and finds objects are folders. One may be missing: a copy of the store may have left out
+    /// what was empty, and [`Locked::make_missing`] makes it.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where one is missing, a link or no folder.
+    /// [`Error::Damaged`] where one is a link or no folder.
     pub fn check_folders(&self) -> Result<(), Error> {
         for path in &SESSION_FOLDERS[RUN_FOLDERS..] {
-            part(&self.dir, path)?;
+            let (parent, name) = path.split_at(path.iter().rposition(|b| *b == b'/').map_or(0, |slash| slash + 1));
+            let there = match self.dir.open_below(parent) {
+                Ok(parent) => parent.at(name).stat().at("look at", parent.at(name))?.is_some(),
+                Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+            };
+            if there {
+                part(&self.dir, path)?;
+            }
         }
         Ok(())
     }
@@ -204,6 +216,18 @@ impl Locked {
         for path in &SESSION_FOLDERS[RUN_FOLDERS..] {
             let (parent, name) = split(&self.dir, path)?;
             mkdir_if_missing(fs, parent.at(name))?;
+        }
+        Ok(())
+    }
+
+    /// Makes those that it lost, durably (D3).
+    pub fn make_missing(&self, fs: &Fs) -> Result<(), Error> {
+        for path in &SESSION_FOLDERS[RUN_FOLDERS..] {
+            let (parent, name) = split(&self.dir, path)?;
+            if parent.at(name).stat().at("look at", parent.at(name))?.is_none() {
+                mkdir_if_missing(fs, parent.at(name))?;
+                fs.sync_dir(&parent).at("sync", parent.path().display())?; // D3 (folder: not caught here: nobody loses one)
+            }
         }
         Ok(())
     }
