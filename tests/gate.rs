@@ -6,6 +6,7 @@
 mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use common::World;
@@ -43,7 +44,7 @@ impl Waiting {
         let mut out = String::new();
         while self.output.read_line(&mut out).expect("output") > 0 {}
         let ended = self.child.wait_with_output().expect("its end");
-        (ended.status.code(), out + &String::from_utf8_lossy(&ended.stderr))
+        (ended.status.code().or(ended.status.signal().map(|signal| 128 + signal)), out + &String::from_utf8_lossy(&ended.stderr))
     }
 }
 

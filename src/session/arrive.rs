@@ -87,7 +87,8 @@ impl Store {
         // D3: content is, and originals will be, durable in folders of these two, whose names have to last as well.
         let dir = &arriving.dir;
         let [held, checkpoint] = [&b"held"[..], b"checkpoint"].map(|name| dir.open_below(name).at("open", dir.at(name)));
-        // D1, D2: all else in its folder is durable with it.
+        // D1, D2: all else in its folder is durable with it (folder: not caught here: the names of empty folders alone go with it, and those are
+        // made again).
         fs.replace_after(at, &header_bytes(header), &[], &[&held?, &checkpoint?]).at("write", at)?;
         let temp = arriving.temp();
         let temp = self.sessions().at(&temp);
