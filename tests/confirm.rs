@@ -88,6 +88,31 @@ fn a_commit_that_is_confirmed_stays_and_its_watcher_ends() {
     before.assert_same(&world.manifest(), "taken back by hand");
 }
 
+/// The word is given once its record is gone, whatever fails after that.
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_confirmation_that_fails_half_way_says_whether_it_counts() {
+    let mut seen = [0, 0];
+    for n in 1.. {
+        let (world, id, _) = scene();
+        world.recant(&format!("commit {id} --confirm-within 10m")).ok();
+        let said = world.call(["confirm", &id]).env("RECANT_STEPS", format!("fail:{n}:5")).run();
+        let counts = !record(&world, &id).exists();
+        if said.status == 0 {
+            assert!(counts, "{n}: {said}");
+            break;
+        }
+        seen[usize::from(counts)] += 1;
+        let wanted = if counts { (4, "is confirmed, but a power cut may take that back") } else { (1, "nothing was changed") };
+        assert_eq!(said.status, wanted.0, "{n}: {said}");
+        assert!(said.stderr().contains(wanted.1), "{n}: {said}");
+        if !counts {
+            world.recant(&format!("confirm {id}")).ok();
+        }
+    }
+    assert!(seen.iter().all(|times| *times > 0), "{seen:?}");
+}
+
 #[test]
 fn one_that_is_not_confirmed_is_rolled_back_exactly_though_the_shell_has_ended() {
     let (world, id, before) = scene();

@@ -36,9 +36,18 @@ pub fn confirm(call: &Call, args: &args::Confirm) -> Result<Ended, Problem> {
     }
 }
 
+/// The word is given once the record's name is gone, also where that could not be made durable.
+fn confirmed_all_the_same(store: &Store, id: &Id, mut problem: Problem) -> Problem {
+    if matches!(confirm::read(store, id), Ok(None)) {
+        problem.kind = Kind::LeftOut;
+        problem.state = Some(format!("session {id} is confirmed, but a power cut may take that back"));
+    }
+    problem
+}
+
 fn stay(call: &Call, store: &Store, session: &Locked) -> Result<Ended, Problem> {
     let id = session.id();
-    confirm::drop_record(&call.fs, store, id)?;
+    confirm::drop_record(&call.fs, store, id).map_err(|error| confirmed_all_the_same(store, id, error.into()))?;
     note_or_say(call, store, id, session.header.generation, "done", session.header.counts.inside);
     if call.out.is_text() {
         call.out.note(format_args!("session {id} is confirmed: it stays; recant rollback {} takes it back", id.tail()));

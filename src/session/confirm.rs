@@ -134,5 +134,5 @@ pub fn drop_record(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
     let at = dir.at(id.as_str().as_bytes());
     fs.unlink_if_there(at).at("remove", at)?;
     // D2 (folder: not caught here, as above): one that came back after a cut would take back what was confirmed.
-    fs.sync_dir(&dir).at("sync", dir.path().display()).map_err(Error::NotLasting)
+    Ok(fs.sync_dir(&dir).at("sync", dir.path().display())?)
 }

@@ -122,9 +122,6 @@ pub enum Error {
         /// What to do.
         remedy: Option<String>,
     },
-    /// What was asked for is done, and that could not be made durable.
-    #[error(transparent)]
-    NotLasting(IoError),
     /// A session gave something up, and not all of it could be removed.
     #[error("{why}")]
     NotEmptied {
@@ -164,7 +161,7 @@ impl Failure for Error {
             | Error::Ambiguous { .. } => Kind::Refused,
             Error::BadKey { .. } | Error::NameTaken { .. } | Error::NotNow { .. } => Kind::Refused,
             Error::NotStaged { .. } => Kind::Refused,
-            Error::NotLasting(_) | Error::NotEmptied { .. } => Kind::LeftOut,
+            Error::NotEmptied { .. } => Kind::LeftOut,
             Error::Damaged { .. } | Error::Garbled { .. } => Kind::Damaged,
             Error::Busy { .. } => Kind::Busy,
         }
@@ -173,7 +170,6 @@ impl Failure for Error {
     fn state(&self) -> Option<String> {
         match self {
             Error::Busy { .. } => Some("nothing was changed; try again when it has ended".into()),
-            Error::NotLasting(_) => Some("that is done, but a power cut may take it back".into()),
             Error::NotEmptied { given_up, .. } => Some(format!("{given_up}; not all that it held is removed")),
             _ => Some("nothing was changed".into()),
         }
@@ -199,7 +195,7 @@ impl Failure for Error {
 
     fn path(&self) -> Option<String> {
         match self {
-            Error::Io(error) | Error::NotLasting(error) | Error::NotEmptied { why: error, .. } => Some(error.path.clone()),
+            Error::Io(error) | Error::NotEmptied { why: error, .. } => Some(error.path.clone()),
             Error::Format { path, .. }
             | Error::Unsafe { path, .. }
             | Error::NoStore { path }

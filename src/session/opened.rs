@@ -187,12 +187,7 @@ impl Locked {
     pub fn save_after(&mut self, fs: &Fs, mut header: Header, files: &[(&File, &Path)], folders: &[&Dir]) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let at = self.dir.at(b"session.json");
-        let bytes = header_bytes(&header);
-        fs.replace_after(at, &bytes, files, folders).at("write", at).map_err(|why| match read_small(at, HEADER_MAX) {
-            // Its name alone was not durable yet (D2).
-            Ok(Some(now)) if now == bytes => Error::NotLasting(why),
-            _ => why.into(),
-        })?;
+        fs.replace_after(at, &header_bytes(&header), files, folders).at("write", at)?;
         self.session.header = header;
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::Error;
 use super::header::{Checkpoint, Header, Status};
-use super::store::Locked;
+use super::store::{Locked, read_small};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
@@ -75,10 +75,17 @@ pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
 
 /// The header that says what is given up; where its name cannot be made durable the bytes stay (I12), which `not_all` tells.
 fn save(fs: &Fs, session: &mut Locked, header: Header, not_all: impl Fn(IoError) -> Error) -> Result<(), Error> {
-    session.save(fs, header).map_err(|error| match error {
-        Error::NotLasting(why) => not_all(why),
-        other => other,
+    let wanted = header.clone();
+    session.save(fs, header).map_err(|error| match (error, read_small(session.dir.at(b"session.json"), u64::MAX)) {
+        (Error::Io(why), Ok(Some(now))) if says_so(&now, &wanted) => not_all(why),
+        (error, _) => error,
     })
+}
+
+/// Whether a header that was written gives up what `wanted` does.
+fn says_so(written: &[u8], wanted: &Header) -> bool {
+    let of = |header: &Header| (header.discarded, header.checkpoint, header.sizes.clone());
+    serde_json::from_slice::<Header>(written).is_ok_and(|written| of(&written) == of(wanted))
 }
 
 /// The reason why a session cannot be discarded, where there is one.
