@@ -144,7 +144,7 @@ fn after_a_power_cut_a_decision_is_carried_out_and_what_it_keeps_is_whole() {
                 scene.run("commit", None);
             }
             let deciding = Deciding::new(&scene, verb, how);
-            let (cuts, states) = (cuts(&deciding.whole), states(2));
+            let (cuts, states) = (cuts(&deciding.whole), states(1));
             for (i, n) in cuts.iter().enumerate() {
                 for k in 0..states {
                     let loss = LOSSES[(k + i * states) % LOSSES.len()];

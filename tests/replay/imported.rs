@@ -79,7 +79,7 @@ fn after_a_power_cut_a_session_that_was_imported_is_whole_or_not_there() {
     for size in [Size::Few, Size::Many] {
         let scene = Scene::new(size, None);
         let importing = Importing::new(&scene);
-        let (cuts, states) = (cuts(&importing.whole), states(3));
+        let (cuts, states) = (cuts(&importing.whole), states(2));
         for (i, n) in cuts.iter().enumerate() {
             for k in 0..states {
                 let loss = LOSSES[(k + i * states) % LOSSES.len()];

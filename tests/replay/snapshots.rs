@@ -191,7 +191,7 @@ fn after_a_power_cut_every_snapshot_that_is_there_is_whole() {
     for words in [CREATE, PRUNE, RESTORE] {
         let (scene, wanted) = scene();
         let taking = Taking::new(&scene, &wanted, words);
-        let (cuts, states) = (cuts(&taking.whole), states(3));
+        let (cuts, states) = (cuts(&taking.whole), states(2));
         for (i, n) in cuts.iter().enumerate() {
             for k in 0..states {
                 let loss = LOSSES[(k + i * states) % LOSSES.len()];
