@@ -419,8 +419,8 @@ fn a_folder_of_a_session_that_is_missing_or_a_link_is_damage_for_every_verb() {
             let scene = Scene::committed();
             let before = scene.world.manifest();
             spoil(&scene, folder, how);
-            // They are empty: nothing is missing with them.
-            if how == "missing" && ["displaced", "held/objects"].contains(&folder) {
+            // Nothing is missing with them: they are empty, or hold a link, whose target the manifest has.
+            if how == "missing" && ["displaced", "held", "held/objects", "checkpoint/objects"].contains(&folder) {
                 scene.world.recant(&format!("rollback {}", scene.id)).ok();
                 continue;
             }
@@ -429,13 +429,46 @@ fn a_folder_of_a_session_that_is_missing_or_a_link_is_damage_for_every_verb() {
                 ["rollback ID", "checkpoint verify ID", "checkpoint verify"].into_iter().take(if verifies { 3 } else { 1 })
             {
                 let what = format!("{folder} is {how}: {words}");
-                let said = scene.world.recant(&words.replace("ID", &scene.id)).with(5);
+                let said = scene.world.recant(&words.replace("ID", &scene.id));
+                assert_eq!(said.status, 5, "{what}: {said}");
                 decent(&said, &what);
-                assert!(said.stderr().contains(&scene.id), "{what}: {said}");
+                assert!((said.stdout() + &said.stderr()).contains(&scene.id), "{what}: {said}");
                 before.assert_same(&scene.world.manifest(), &what);
             }
         }
     }
+}
+
+/// A copy of the store may leave out what is empty: the folders of a session that hold nothing yet, or nothing any more.
+#[test]
+fn empty_folders_that_a_copy_of_the_store_left_out_are_made_again() {
+    let world = World::new();
+    world.write("a", "old");
+    let mut ids = vec![world.begin()];
+    world.stage_write(&ids[0], "a", "new");
+    if common::can_run() {
+        world.write("b", "old");
+        world.call(["run", "-q", "-n", "captured", "--", "sh", "-c", "echo new > b"]).run().ok();
+        ids.push("captured".into());
+    } else {
+        common::skip("folders of a run: recant run does not work here");
+    }
+    let before = world.manifest();
+    let thin_out = || {
+        let store = world.store().join("sessions");
+        world
+            .program("find", [store.as_os_str(), "-type".as_ref(), "d".as_ref(), "-empty".as_ref(), "-delete".as_ref()])
+            .run()
+            .ok();
+    };
+    for id in &ids {
+        for verb in ["commit", "rollback", "redo", "rollback"] {
+            thin_out();
+            world.recant(&format!("{verb} {id}")).ok();
+            assert!(world.journals().is_empty(), "{verb}");
+        }
+    }
+    before.assert_same(&world.manifest(), "all is taken back");
 }
 
 #[test]

@@ -283,7 +283,7 @@ fn what_is_written_to_an_original_that_was_copied_once_all_is_done_is_still_some
     }
 }
 
-/// The settling that put it aside was cut off: the recovery says so.
+/// The settling that put it aside was cut off: the recovery says so. Where a rename has no flags, it has both names for a moment.
 #[test]
 #[cfg(feature = "crash-points")]
 fn what_was_put_aside_before_a_kill_is_named_by_the_recovery() {
@@ -292,34 +292,30 @@ fn what_was_put_aside_before_a_kill_is_named_by_the_recovery() {
         skip("two file systems: there is no /dev/shm");
         return;
     }
-    let mut world = World::on(shm);
     let store = tempfile::tempdir().expect("a folder of another file system");
-    world.set("RECANT_STORE", store.path().join("store"));
-    world.write("f", "old");
-    let id = world.begin();
-    world.stage_write(&id, "f", "new");
-    let writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
-    let log = world.root().join("steps");
-    world.call(["commit", &id, "--force"]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
-    world.recant(&format!("rollback {id} --force")).ok();
-    drop(writer);
-    let steps = std::fs::read_to_string(log).expect("the steps");
-    let aside = 2 + steps.lines().position(|step| step.contains("-kept-")).expect("it is put aside");
-    let world = {
-        let mut again = World::on(shm);
-        again.set("RECANT_STORE", store.path().join("other"));
-        again
+    let commit_with = |name: &str, steps: &str| {
+        let mut world = World::on(shm);
+        world.set("RECANT_STORE", store.path().join(name));
+        world.write("f", "old");
+        let id = world.begin();
+        world.stage_write(&id, "f", "new");
+        let mut writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
+        let said = world.call(["commit", &id, "--force"]).env("RECANT_STEPS", steps).run();
+        writer.write_all(b" and late").expect("a write");
+        (world, said)
     };
-    world.write("f", "old");
-    let id = world.begin();
-    world.stage_write(&id, "f", "new");
-    let writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
-    world.call(["commit", &id, "--force"]).env("RECANT_STEPS", format!("kill:{aside}")).run().with(137);
-    let said = world.recant("recover").ok();
-    assert!(format!("{said}").contains("what somebody had open for writing is kept as"), "{said}");
-    drop(writer);
-    let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
-    assert_eq!(kept, ["old"], "{said}");
+    let log = store.path().join("steps");
+    commit_with("first", &format!("log:{}", log.display())).1.ok();
+    let steps = std::fs::read_to_string(log).expect("the steps");
+    let aside = 1 + steps.lines().position(|step| step.contains("-kept-")).expect("it is put aside");
+    for (name, steps) in [("renamed", format!("kill:{}", aside + 1)), ("linked", format!("fail:{aside}:22;kill:{}", aside + 2))] {
+        let (world, said) = commit_with(name, &steps);
+        said.with(137);
+        let recovered = world.recant("recover").ok();
+        assert!(format!("{recovered}").contains(" is kept as "), "{name}: {recovered}");
+        let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
+        assert_eq!(kept, ["old and late"], "{name}: {recovered}");
+    }
 }
 
 /// A time that the commit itself sets under one name is that of the inode which goes under the other.

@@ -344,6 +344,9 @@ fn once(
     progress: &dyn Progress,
     roads: &mut job::Roads,
 ) -> Result<Report, Error> {
+    if !matches!(effect, Effect::Print) {
+        session.make_missing(fs)?;
+    }
     let mut plan = Plan::look(session, ask(session)?, roads, progress)?;
     refuse_held(store, session, &plan)?;
     if matches!(effect, Effect::Print) || plan.is_nothing() {
@@ -355,7 +358,6 @@ fn once(
     if !plan.is_inward() {
         reserve::free(fs, session)?;
     }
-    session.make_missing(fs)?;
     plan.raise(fs, roads)?;
     let mut prepared = plan.prepare(fs, store, session)?;
     if let Effect::Gated(gate) = effect {

@@ -192,7 +192,11 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
     recovered.verb = Some(journal.head.verb.word());
     journal.head.lost = lost_roots(store, &journal, choice)?;
     let Recovered { notes, strays, .. } = recovered;
-    match tell(fs, store, &journal, choice)? {
+    let told = tell(fs, store, &journal, choice)?;
+    if let Sealed::No(session) | Sealed::Yes(session) = &told {
+        session.make_missing(fs).map_err(|error| stuck(store, id, error.into()))?;
+    }
+    match told {
         Sealed::No(session) => {
             take_back(fs, store, &session, journal, choice, (notes, strays)).map_err(|error| stuck(store, id, error))
         }

@@ -19,7 +19,7 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
 use crate::fs::path::Shown;
 use crate::session::header::Origin;
-use crate::session::store::{Locked, Session, Store};
+use crate::session::store::{Locked, Session, Store, part};
 use crate::tree::look;
 
 /// When settling is done.
@@ -131,8 +131,11 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
         }
         // D12: the inode itself was moved, so that whoever had it open, or knows it by another name, writes to what is kept.
         if let (Some(from), Some(home), false) = (&item.from, &places.home, places.copied)
-            && !dressed.contains(&from.print.identity)
-            && written_since(reach, home, from)?
+            && if dressed.contains(&from.print.identity) {
+                resized(reach, home, from)?
+            } else {
+                written_since(reach, home, from)?
+            }
         {
             let path = &item.path;
             notes.push(format!(
@@ -231,6 +234,11 @@ fn written_since(reach: &mut Reach, spot: &Spot, from: &look::Seen) -> Result<bo
         && (stat.mtime != from.state.meta.mtime || from.state.digest().is_some() && stat.size != from.state.size()))
 }
 
+/// Whether its size is another one: a time that recant itself has set tells nothing.
+fn resized(reach: &mut Reach, spot: &Spot, from: &look::Seen) -> Result<bool, Error> {
+    Ok(stat_of(reach, spot)?.is_some_and(|stat| from.state.is_file() && stat.size != from.state.size()))
+}
+
 /// What lies at `spot`; none where nothing does, or its folder is not there.
 fn stat_of(reach: &mut Reach, spot: &Spot) -> Result<Option<Stat>, Error> {
     let Some(named) = open(reach.spot(spot), "open the folder of", spot)? else { return Ok(None) };
@@ -244,7 +252,11 @@ fn put_aside(fs: &Fs, reach: &mut Reach, out: &Spot, aside: &Spot) -> Result<(),
     else {
         return Ok(());
     };
-    Ok(fs.place(from.at(), to.at()).at("move", out)?)
+    // link(2) and unlink(2) stand for a rename where that has no flags: both names are there in between (F13).
+    match (from.at().stat().at("look at", out)?, to.at().stat().at("look at", aside)?) {
+        (Some(one), Some(other)) if one.inode() == other.inode() => Ok(fs.unlink(from.at()).at("remove", out)?),
+        _ => Ok(fs.place(from.at(), to.at()).at("move", out)?),
+    }
 }
 
 /// Says whether its folder is there.
@@ -267,7 +279,7 @@ fn forget_uppers(fs: &Fs, session: &Session) -> Result<(), Error> {
         return Ok(());
     }
     for below in [&b"held/upper"[..], b"held/work"] {
-        let dir = session.dir.open_below(below).at("open the folder", session.dir.path().display())?;
+        let dir = part(&session.dir, below)?;
         for name in dir.names().at("list", dir.path().display())? {
             fs.remove_all(dir.at(&name)).at("remove", dir.at(&name))?;
         }

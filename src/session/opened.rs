@@ -74,7 +74,7 @@ pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
 
 impl Session {
     /// That the folders in which an operation keeps and finds objects are folders. One may be missing: a copy of the store may have left out
-    /// what was empty, and [`Locked::make_missing`] makes it.
+    /// what was empty, and [`Self::make_missing`] makes it.
     ///
     /// # Errors
     /// [`Error::Damaged`] where one is a link or no folder.
@@ -87,6 +87,23 @@ impl Session {
             };
             if there {
                 part(&self.dir, path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes those that are missing, durably. Not the checkpoint's of a session that is in: what it had held is missing as well.
+    pub fn make_missing(&self, fs: &Fs) -> Result<(), Error> {
+        for path in SESSION_FOLDERS {
+            let (parent, name) = match split(&self.dir, path) {
+                // One that is a link, or no folder, is found when it is looked for.
+                Err(Error::Damaged { .. }) => continue,
+                split => split?,
+            };
+            let kept = path == b"checkpoint" && self.header.counts.inside > 0;
+            if !kept && parent.at(name).stat().at("look at", parent.at(name))?.is_none() {
+                mkdir_if_missing(fs, parent.at(name))?;
+                fs.sync_dir(&parent).at("sync", parent.path().display())?; // D3 (folder: not caught here: nobody loses one)
             }
         }
         Ok(())
@@ -211,18 +228,6 @@ impl Locked {
         for path in &SESSION_FOLDERS[RUN_FOLDERS..] {
             let (parent, name) = split(&self.dir, path)?;
             mkdir_if_missing(fs, parent.at(name))?;
-        }
-        Ok(())
-    }
-
-    /// Makes those that it lost, durably (D3).
-    pub fn make_missing(&self, fs: &Fs) -> Result<(), Error> {
-        for path in &SESSION_FOLDERS[RUN_FOLDERS..] {
-            let (parent, name) = split(&self.dir, path)?;
-            if parent.at(name).stat().at("look at", parent.at(name))?.is_none() {
-                mkdir_if_missing(fs, parent.at(name))?;
-                fs.sync_dir(&parent).at("sync", parent.path().display())?; // D3 (folder: not caught here: nobody loses one)
-            }
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use super::store::{Locked, read_small};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
+use crate::fs::path::Shown;
 
 /// Which sessions a prune is asked for. All that is given has to hold.
 #[derive(Debug, Clone, Copy, Default)]
@@ -84,7 +85,7 @@ fn save(fs: &Fs, session: &mut Locked, header: Header, not_all: impl Fn(IoError)
 
 /// Whether a header that was written gives up what `wanted` does.
 fn says_so(written: &[u8], wanted: &Header) -> bool {
-    let of = |header: &Header| (header.discarded, header.checkpoint, header.sizes.clone());
+    let of = |header: &Header| (header.discarded, header.checkpoint, header.sizes);
     serde_json::from_slice::<Header>(written).is_ok_and(|written| of(&written) == of(wanted))
 }
 
@@ -132,7 +133,7 @@ fn empty(fs: &Fs, dir: &Dir, below: &[u8]) -> Result<(), IoError> {
     let folder = match dir.open_below(below) {
         Ok(folder) => folder,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error).at("open the folder", dir.path().display()),
+        Err(error) => return Err(error).at("open the folder", format_args!("{}/{}", dir.path().display(), Shown(below))),
     };
     for name in folder.names().at("list", folder.path().display())? {
         fs.remove_all(folder.at(&name)).at("remove", folder.at(&name))?;
