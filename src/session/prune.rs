@@ -60,27 +60,33 @@ pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     let mut header = session.header.clone();
     header.discarded = Some(crate::fs::now());
     header.sizes = Default::default();
-    // I12: the header says so first, durably; then the bytes go.
     let id = session.id().clone();
     let not_all = |why| Error::NotEmptied {
         given_up: format!("session {id} is discarded"),
         why,
         remedy: format!("recant session prune {id} removes the rest"),
     };
-    save(fs, session, header, not_all)?;
-    for folder in [&b"held/objects"[..], b"held/upper", b"held/work", b"checkpoint/blobs", b"checkpoint/objects", b"displaced"] {
-        empty(fs, &session.dir, folder).map_err(not_all)?;
-    }
-    Ok(())
+    give_up(fs, session, header, &[b"held/objects", b"held/upper", b"held/work"], not_all)
 }
 
-/// The header that says what is given up; where its name cannot be made durable the bytes stay (I12), which `not_all` tells.
-fn save(fs: &Fs, session: &mut Locked, header: Header, not_all: impl Fn(IoError) -> Error) -> Result<(), Error> {
+/// I12: writes the header that says what is given up, durably, and then empties `held` and the folders of every checkpoint. Where the header's name cannot be made
+/// durable the bytes stay, which `not_all` tells.
+fn give_up(
+    fs: &Fs,
+    session: &mut Locked,
+    header: Header,
+    held: &[&[u8]],
+    not_all: impl Fn(IoError) -> Error + Copy,
+) -> Result<(), Error> {
     let wanted = header.clone();
     session.save(fs, header).map_err(|error| match (error, read_small(session.dir.at(b"session.json"), u64::MAX)) {
         (Error::Io(why), Ok(Some(now))) if says_so(&now, &wanted) => not_all(why),
         (error, _) => error,
-    })
+    })?;
+    for folder in held.iter().chain(&[&b"checkpoint/blobs"[..], b"checkpoint/objects", b"displaced"]) {
+        empty(fs, &session.dir, folder).map_err(not_all)?;
+    }
+    Ok(())
 }
 
 /// Whether a header that was written gives up what `wanted` does.
@@ -122,10 +128,7 @@ pub fn drop_checkpoint(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
         why,
         remedy: format!("recant checkpoint prune {id} removes the rest"),
     };
-    save(fs, session, header, not_all)?;
-    for folder in [&b"checkpoint/blobs"[..], b"checkpoint/objects", b"displaced"] {
-        empty(fs, &session.dir, folder).map_err(not_all)?;
-    }
+    give_up(fs, session, header, &[], not_all)?;
     drop_reserve(fs, &session.dir).map_err(not_all)
 }
 
