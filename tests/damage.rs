@@ -469,6 +469,18 @@ fn empty_folders_that_a_copy_of_the_store_left_out_are_made_again() {
         }
     }
     before.assert_same(&world.manifest(), "all is taken back");
+    // Killed on the way there, it is done the next time.
+    #[cfg(feature = "crash-points")]
+    for id in &ids {
+        for n in 1..12 {
+            thin_out();
+            world.call(["commit", id]).env("RECANT_STEPS", format!("kill:{n}")).run().with(137);
+            world.recant("recover").ok();
+            before.assert_same(&world.manifest(), &format!("killed before step {n}"));
+        }
+        world.recant(&format!("commit {id}")).ok();
+        world.recant(&format!("rollback {id}")).ok();
+    }
 }
 
 #[test]
