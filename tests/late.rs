@@ -307,6 +307,14 @@ fn what_was_put_aside_before_a_kill_is_named_by_the_recovery() {
     let log = store.path().join("steps");
     commit_with("first", &format!("log:{}", log.display())).1.ok();
     let steps = std::fs::read_to_string(log).expect("the steps");
+    // Behind the journal's end nothing is left for a recovery to find: there is the log.
+    let (world, said) = commit_with("ended", &format!("kill:{}", steps.lines().count()));
+    said.with(137);
+    let recovered = world.recant("recover").ok();
+    assert!(format!("{recovered}").contains("nothing was interrupted"), "{recovered}");
+    let noted = world.recant("log last").ok();
+    let [kept] = &world.leftovers()[..] else { panic!("one file is put aside: {:?}", world.leftovers()) };
+    assert!(noted.stdout().contains(&format!(" is kept as {}", world.path(kept).display())), "{noted}");
     let aside = 1 + steps.lines().position(|step| step.contains("-kept-")).expect("it is put aside");
     for (name, steps) in [("renamed", format!("kill:{}", aside + 1)), ("linked", format!("fail:{aside}:22;kill:{}", aside + 2))] {
         let (world, said) = commit_with(name, &steps);

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::args;
+use super::list::shown;
 use super::problem::Problem;
 use super::text::{self, Side};
 use super::{Call, Ended};
@@ -63,7 +64,10 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>, asked_for_none: bo
             })
             .collect();
         let sides = [Side::Left, Side::Left, Side::Left, Side::Right, Side::Left];
-        text::table(sides, &rows).for_each(|line| call.out.line(line));
+        for (line, entry) in text::table(sides, &rows).zip(entries) {
+            call.out.line(line);
+            entry.notes.iter().for_each(|note| call.out.line(format_args!("  {}", shown(note))));
+        }
         if entries.is_empty() && !asked_for_none {
             call.out.note("nothing was done yet");
         }

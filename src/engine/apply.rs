@@ -343,7 +343,7 @@ fn make_seal_last(fs: &Fs, store: &Store, session: &Locked, journal: &Journal) -
     let noted = facts::note(fs, store, journal, DONE);
     fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?; // D2, I2
     fs.sync_dir(&folder).at("sync", folder.path().display())?; // D2: before the former one goes, and the journal
-    Ok(noted.err().map(|error| format!("the log could not be written: {error}")))
+    Ok(noted.err().as_ref().map(facts::log_failed))
 }
 
 /// An error behind the commit point is no reason to undo: only that it lasts is in doubt.

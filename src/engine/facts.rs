@@ -145,9 +145,7 @@ pub(super) const DONE: &str = "done";
 
 /// The line of the log, durably.
 pub(super) fn note(fs: &Fs, store: &Store, journal: &Journal, result: &str) -> Result<(), Error> {
-    let head = &journal.head;
-    let entry = log::Entry::new(head.verb.word(), &head.session, head.generation + 1, result, journal.items.len() as u64);
-    Ok(log::append(fs, store, &entry)?)
+    Ok(log::append(fs, store, &entry(journal, result))?)
 }
 
 /// The same where the log does not say so already.
@@ -155,12 +153,30 @@ pub(super) fn note_once(fs: &Fs, store: &Store, journal: &Journal, result: &str)
     if last_noted(store, journal)?.as_deref() == Some(result) { Ok(()) } else { note(fs, store, journal, result) }
 }
 
+/// The line of the log that tells what else came of an operation that was sealed, as what was put aside.
+pub(super) fn note_said(fs: &Fs, store: &Store, journal: &Journal, notes: Vec<String>) -> Result<(), Error> {
+    Ok(log::append(fs, store, &log::Entry { notes, ..entry(journal, "said") })?)
+}
+
+fn entry(journal: &Journal, result: &str) -> log::Entry {
+    let head = &journal.head;
+    log::Entry::new(head.verb.word(), &head.session, head.generation + 1, result, journal.items.len() as u64)
+}
+
+/// That it could not be noted: no reason to take back what is sealed.
+pub(super) fn log_failed(error: &Error) -> String {
+    format!("the log could not be written: {error}")
+}
+
 /// What the log says of the operation, if it does.
 pub(super) fn last_noted(store: &Store, journal: &Journal) -> Result<Option<String>, Error> {
     let head = &journal.head;
     let (entries, _) = log::read(store)?;
     let of_it = |entry: &&log::Entry| {
-        entry.session == head.session && entry.generation == head.generation + 1 && entry.verb == head.verb.word()
+        entry.session == head.session
+            && entry.generation == head.generation + 1
+            && entry.verb == head.verb.word()
+            && entry.notes.is_empty()
     };
     Ok(entries.iter().rev().find(of_it).map(|entry| entry.result.clone()))
 }

@@ -73,6 +73,12 @@ pub fn settle(
     forget_uppers(fs, session)?;
     // D2: the other names are gone before the journal, which alone knows of them.
     sync_let_go(fs, reach, journal, &gone)?;
+    // I8: after a kill behind the journal's end there is no report, and nobody else names what is kept.
+    if !notes.is_empty()
+        && let Err(error) = facts::note_said(fs, store, journal, notes.clone())
+    {
+        notes.push(facts::log_failed(&error));
+    }
     if gone.is_empty() {
         Journal::let_go(fs, store, session.id())?;
     } else {
@@ -96,7 +102,7 @@ fn write_again(
     name_written(fs, folder)?;
     let noted = facts::note_once(fs, store, journal, DONE);
     fs.sync_dir(folder).at("sync", folder.path().display())?; // D2
-    Ok(noted.err().map(|error| format!("the log could not be written: {error}")))
+    Ok(noted.err().as_ref().map(facts::log_failed))
 }
 
 /// Only now that nothing is undone any more (I7): what came out and was copied to its home before, or is not kept by policy; and

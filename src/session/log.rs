@@ -27,13 +27,16 @@ pub struct Entry {
     pub session: Id,
     /// What was sealed, for commit, rollback and redo.
     pub generation: u64,
-    /// done, undone, left, failed, forced, finished, not confirmed, record unreadable.
+    /// done, said, undone, left, failed, forced, finished, not confirmed, record unreadable.
     pub result: String,
     /// How many paths.
     pub paths: u64,
     /// What a restore was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Restore>,
+    /// What was to be said beside it: of `said`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// What a restore was asked for. Which paths it changed its session tells.
@@ -51,7 +54,7 @@ impl Entry {
     /// Of something that was done now.
     pub fn new(verb: impl Into<String>, session: &Id, generation: u64, result: &str, paths: u64) -> Self {
         let (time, session) = (crate::fs::now(), session.clone());
-        Self { time, verb: verb.into(), session, generation, result: result.into(), paths, restore: None }
+        Self { time, verb: verb.into(), session, generation, result: result.into(), paths, restore: None, notes: Vec::new() }
     }
 }
 
