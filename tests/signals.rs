@@ -197,6 +197,55 @@ fn who_ends_without_a_word_has_changed_nothing() {
     }
 }
 
+/// What is given up is given up whole, and said; of several, those that are left stay.
+#[test]
+fn a_signal_to_what_gives_up_sessions_leaves_each_whole_or_given_up_and_said() {
+    for verb in ["discard A", "checkpoint prune A B -y", "session prune A B -y"] {
+        let world = World::new();
+        let ids = ["f", "g"].map(|name| world.edited(name));
+        if verb != "discard A" {
+            ids.iter().for_each(|id| drop(world.recant(&format!("commit {id}")).ok()));
+        }
+        let words = verb.replace('A', &ids[0]).replace('B', &ids[1]);
+        let given_up = || {
+            let read = |id: &String| std::fs::read_to_string(world.store().join("sessions").join(id).join("session.json"));
+            let gone =
+                |id: &&String| read(id).map_or(true, |header| header.contains("pruned") || header.contains("discarded\":\""));
+            ids.iter().filter(gone).count()
+        };
+        let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
+        shell("mkdir saved && cp -a tree store saved");
+        let steps = |steps: String| world.call(words.split(' ')).env("RECANT_STEPS", steps).run();
+        let log = world.root().join("steps");
+        steps(format!("log:{}", log.display())).ok();
+        let (whole, all) = (given_up(), std::fs::read_to_string(&log).expect("a log of steps").lines().count());
+        let (mut ended, mut some, mut told) = (0, 0, 0);
+        for n in 1..=all {
+            shell("rm -rf tree store && cp -a saved/. .");
+            let said = steps(format!("run:{n}:kill -TERM $PPID"));
+            let what = format!("{words}, SIGTERM before step {n} of {all}: {said}");
+            match said.status {
+                0 => {
+                    assert_eq!(given_up(), whole, "{what}");
+                    assert!(!said.err.is_empty(), "{what}");
+                    told += 1;
+                }
+                4 => {
+                    assert!(said.stderr().contains("pruned before it") && (1..whole).contains(&given_up()), "{what}");
+                    some += 1;
+                }
+                status => {
+                    assert_eq!((status, given_up()), (143, 0), "{what}");
+                    ended += 1;
+                }
+            }
+            world.recant("session list").ok();
+        }
+        println!("{verb}: {ended} ended, {some} gave up the first, {told} told that it is done, of {all}");
+        assert!(told > 2 && (some > 0) == (whole > 1), "{verb}: {ended} {some} {told}");
+    }
+}
+
 /// A reader that does not read keeps it where it says what is done, and not one of the signals takes that away.
 #[test]
 fn a_report_that_waits_for_its_reader_is_whole_whatever_signal_comes() {

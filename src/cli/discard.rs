@@ -7,6 +7,7 @@ use super::awaited;
 use super::problem::Problem;
 use super::{Call, Ended, text};
 use crate::checkpoint::manifest;
+use crate::fs::interrupt::{self, Asked};
 use crate::session::Error;
 use crate::session::header::Header;
 use crate::session::id::Id;
@@ -42,6 +43,7 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
         let changes = text::count(held, "held change");
         call.confirm(&format!("Discard {changes} of session {}{overwritten}?", before.id))?;
     }
+    let _noting = interrupt::note(Asked::GoesOn);
     let discarded = prune::discard(&call.fs, &mut session);
     if is_done(&discarded) {
         call.out.changes.set(Some(held));

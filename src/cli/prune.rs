@@ -10,6 +10,7 @@ use super::problem::Problem;
 use super::{Call, Ended, text};
 use crate::checkpoint::manifest::{Manifest, keeps_overwritten as keeps};
 use crate::error::{Failure, Kind};
+use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::Error;
 use crate::session::header::{Header, Status};
@@ -176,7 +177,9 @@ impl Pruning<'_> {
         store.journals_last(&call.fs)?;
         let journaled = store.journaled()?;
         let garbled = self.garbled()?;
+        let _noting = interrupt::note(Asked::Stops);
         for header in self.chosen()? {
+            interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
             if journaled.contains(&header.id) {
                 done.skipped.push(Skipped { id: header.id, why: INTERRUPTED });
                 continue;
