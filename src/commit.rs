@@ -107,7 +107,7 @@ fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) ->
         aside: request.aside.clone(),
         refused: Vec::new(),
         timed,
-        originals: manifest::Reading::open(&session.dir)?,
+        originals: manifest::Reading::of(session)?,
         rest: Rest { notes, ..Rest::default() },
     };
     let limits = (request.limits.on_limit == OnLimit::Full).then_some(request.limits);

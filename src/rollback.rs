@@ -23,7 +23,7 @@ pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -
     let all = chosen.as_ref().is_none_or(|chosen| chosen.len() == sides.iter().filter(|side| side.is_in()).count());
     let outward = Outward {
         changes: Chosen::new(session, sides.clone(), Side::is_in, chosen)?,
-        originals: manifest::Reading::open(&session.dir)?,
+        originals: manifest::Reading::of(session)?,
         next: None,
         // The times of folders that are no changes go with the last of these.
         timed: if all { Vec::new() } else { paths.to_vec() },
@@ -38,7 +38,7 @@ fn chosen(session: &Session, paths: &[AbsPath], sides: &[Side]) -> Result<Option
         return Ok(None);
     }
     let changes = session.changes()?;
-    let manifest = Manifest::read(&session.dir)?;
+    let manifest = Manifest::of(session)?;
     let rules = Rules {
         may: &|i| sides[i].is_in(),
         // A folder that the session took away is needed by what lay under it, one that it changed is not, nor one that was gone already.

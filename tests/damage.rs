@@ -380,6 +380,37 @@ fn other_kinds_in_place_of_the_sessions_files_never_hang() {
     }
 }
 
+/// A copy of the store may lack what was empty: that is not there to be made before something is to change.
+#[test]
+fn what_is_empty_may_be_missing_for_who_only_looks() {
+    for folder in ["checkpoint", "checkpoint/blobs", "displaced"] {
+        let scene = Scene::new();
+        let looks = ["commit ID --dry-run", "diff ID", "show ID", "checkpoint show ID", "checkpoint verify"];
+        let say = |verb: &str| scene.world.recant(&verb.replace("ID", &scene.id));
+        let before = looks.map(|verb| say(verb).to_string());
+        std::fs::remove_dir_all(scene.session(folder)).expect("an empty folder");
+        for (verb, before) in looks.into_iter().zip(before) {
+            assert_eq!(say(verb).to_string(), before, "{folder} is missing: {verb}");
+        }
+        say("commit ID").ok();
+    }
+}
+
+#[test]
+fn a_manifest_that_is_missing_is_damage_as_long_as_changes_are_in() {
+    let scene = Scene::committed();
+    std::fs::remove_file(scene.session("checkpoint/manifest.jsonl")).expect("a manifest");
+    let before = scene.world.manifest();
+    for verb in
+        ["rollback ID", "rollback ID --dry-run", "checkpoint show ID", "checkpoint verify", "checkpoint verify ID", "diff ID"]
+    {
+        let said = scene.world.recant(&verb.replace("ID", &scene.id)).with(5);
+        assert!(said.stderr().contains("checkpoint/manifest.jsonl"), "{verb}: {said}");
+        assert!(!said.stderr().contains("no checkpoints"), "{verb}: {said}");
+        before.assert_same(&scene.world.manifest(), verb);
+    }
+}
+
 fn spoil(scene: &Scene, folder: &str, how: &str) {
     let (at, aside) = (scene.session(folder), scene.session("aside"));
     std::fs::rename(&at, &aside).expect("a rename");

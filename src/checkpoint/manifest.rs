@@ -13,7 +13,8 @@ use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Time};
 use crate::fs::path::AbsPath;
-use crate::session::store::{open_own, part};
+use crate::session::header::Checkpoint;
+use crate::session::store::{Session, open_own, part};
 use crate::tree::digest::{Digest, Hasher};
 use crate::tree::json;
 use crate::tree::state::{Fingerprint, Object, What};
@@ -156,7 +157,12 @@ impl Original {
 }
 
 impl Manifest {
-    /// Reads the manifest of the session whose folder is `dir`; an empty one where there is none.
+    /// Reads the manifest of a session, as [`Reading::of`] opens it.
+    pub fn of(session: &Session) -> Result<Self, Error> {
+        Self::collect(Reading::of(session)?)
+    }
+
+    /// Reads the manifest of the session whose folder is `dir`, whatever its header says; an empty one where there is none.
     pub fn read(dir: &Dir) -> Result<Self, Error> {
         Self::collect(Reading::open(dir)?)
     }
@@ -187,7 +193,24 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Of the session whose folder is `dir`; of an empty one where there is no manifest.
+    /// Of a session that no operation is under way in.
+    ///
+    /// Errors: [`Error::Manifest`] where there is none though it has to have lines: changes are in, and their originals are kept.
+    pub fn of(session: &Session) -> Result<Self, Error> {
+        let (header, at) = (&session.header, session.dir.at(b"checkpoint"));
+        let is_owed = header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept;
+        // Of a copy of the store that left out what was empty.
+        if !is_owed && at.stat().at("look at", at)?.is_none() {
+            return Ok(Self::none(at.to_string()));
+        }
+        let reading = Self::open(&session.dir)?;
+        if is_owed && reading.reader.is_none() {
+            return Err(Error::Manifest { path: reading.shown, why: "it is missing".into() });
+        }
+        Ok(reading)
+    }
+
+    /// Of the session whose folder is `dir`, whatever its header says; of an empty one where there is no manifest.
     pub fn open(dir: &Dir) -> Result<Self, Error> {
         let folder = part(dir, b"checkpoint")?;
         Self::open_in(&folder)
@@ -196,8 +219,12 @@ impl Reading {
     fn open_in(folder: &Dir) -> Result<Self, Error> {
         let at = folder.at(NAME);
         let reader = open_own(at)?.map(|(file, _)| BufReader::with_capacity(64 << 10, file));
+        Ok(Self { reader, ..Self::none(at.to_string()) })
+    }
+
+    fn none(shown: String) -> Self {
         let (text, hasher) = (Vec::new(), Hasher::default());
-        Ok(Self { reader, text, hasher, shown: at.to_string(), number: 0, last: None, ahead: None })
+        Self { reader: None, text, hasher, shown, number: 0, last: None, ahead: None }
     }
 
     /// The next original.

@@ -47,7 +47,8 @@ impl Failure for Error {
     fn remedy(&self) -> Option<String> {
         match self {
             Error::Session(error) => error.remedy(),
-            _ => None,
+            Error::Manifest { .. } => Some("docs/store-format.md says where the originals lie, to put them back by hand".into()),
+            Error::Io(_) => None,
         }
     }
 

@@ -39,7 +39,7 @@ pub fn verify(session: &Session, seen: &dyn Fn(usize, usize)) -> Result<Verdict,
     if session.header.checkpoint == Checkpoint::Pruned {
         return Ok(verdict);
     }
-    let manifest = Manifest::read(&session.dir)?;
+    let manifest = Manifest::of(session)?;
     for (done, original) in manifest.originals.values().enumerate() {
         seen(done, manifest.originals.len());
         match (&original.kept, check(session, original)?) {

@@ -137,9 +137,9 @@ struct Originals<'f> {
 impl<'f> Originals<'f> {
     /// Reads through the manifest once: what is damaged is found before anything of it is shown.
     fn of(session: &Session, failed: &'f Cell<Option<Problem>>) -> Result<Self, Problem> {
-        Reading::open(&session.dir)?.folder_times()?;
+        Reading::of(session)?.folder_times()?;
         let mut changes = session.read_changes()?;
-        Ok(Self { manifest: Reading::open(&session.dir)?, change: changes.next()?, changes, failed })
+        Ok(Self { manifest: Reading::of(session)?, change: changes.next()?, changes, failed })
     }
 
     fn row(&mut self) -> Result<Option<OriginalRow>, Problem> {
@@ -286,7 +286,7 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
         };
         let lines: Vec<[String; 4]> = rows.iter().map(line).collect();
         text::table([Side::Left, Side::Right, Side::Right, Side::Left], &lines).for_each(|line| call.out.line(line));
-        if rows.is_empty() {
+        if rows.is_empty() && !damaged && !busy {
             call.out.note("no checkpoints to verify");
         }
         for fault in rows.iter().flat_map(|row| &row.faults) {

@@ -73,14 +73,14 @@ struct Along {
 impl Originals {
     /// Reads through it once: what is damaged is found before anything of it is shown.
     fn of(session: &Session) -> Result<Self, Problem> {
-        manifest::Reading::open(&session.dir)?.folder_times()?;
-        let mut reading = manifest::Reading::open(&session.dir)?;
+        manifest::Reading::of(session)?.folder_times()?;
+        let mut reading = manifest::Reading::of(session)?;
         Ok(Self::Along(Box::new(Along { next: reading.next()?, reading, asked: None })))
     }
 
     fn at(&mut self, session: &Session, path: &AbsPath) -> Result<Option<&Original>, crate::checkpoint::Error> {
         if matches!(self, Self::Along(along) if along.asked.as_ref().is_some_and(|last| path < last)) {
-            *self = Self::Whole(Manifest::read(&session.dir)?);
+            *self = Self::Whole(Manifest::of(session)?);
         }
         match self {
             Self::Whole(manifest) => Ok(manifest.originals.get(path)),

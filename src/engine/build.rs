@@ -378,7 +378,7 @@ impl Names {
         if !verb.inward() {
             return Ok(names);
         }
-        let mut originals = Reading::open(&session.dir)?;
+        let mut originals = Reading::of(session)?;
         while let Some(original) = originals.next()? {
             if let Kept::Blob { digest, numbered: false, .. } = original.kept {
                 names.taken.insert(digest);

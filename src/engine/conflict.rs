@@ -88,7 +88,7 @@ pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
     let since = headers.iter().find(|header| header.id == *own).map(|header| header.changed);
     let others = headers.iter().rev().filter(|header| header.id != *own && header.counts.inside > 0);
     for other in others {
-        let Ok(manifest) = store.session(&other.id).map_err(drop).and_then(|s| Manifest::read(&s.dir).map_err(drop)) else {
+        let Ok(manifest) = store.session(&other.id).map_err(drop).and_then(|s| Manifest::of(&s).map_err(drop)) else {
             continue;
         };
         for conflict in conflicts.iter_mut().filter(|conflict| conflict.by.is_none() && !conflict.open) {

@@ -19,7 +19,7 @@ use crate::tree::state::What;
 /// Puts what the checkpoint has into `changes`: each `before` as it was taken off the tree, and the times of the folders above. Gives the
 /// places of the originals that have content.
 pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Vec<u8>>, Error> {
-    let mut manifest = Manifest::read(&session.dir)?;
+    let mut manifest = Manifest::of(session)?;
     let mut places = HashMap::new();
     for change in &mut changes.list {
         let Some(Original { state, kept, n, .. }) = manifest.originals.remove(&change.path) else {
