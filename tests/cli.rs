@@ -273,7 +273,11 @@ fn a_folder_that_is_no_store_is_refused_without_a_word_on_its_rights() {
     }
     world.begin();
     world.remove(world.store().join("journals"));
-    assert!(world.recant("list").with(5).stderr().contains("/journals: the store is damaged: the folder is missing"));
+    let said = world.recant("list").with(5).stderr();
+    assert!(
+        said.contains("/journals: the store is damaged: the folder is missing; ") && said.contains("make it again"),
+        "{said}"
+    );
 }
 
 #[test]

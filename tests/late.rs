@@ -323,6 +323,20 @@ fn what_was_put_aside_before_a_kill_is_named_by_the_recovery() {
         assert!(format!("{recovered}").contains(" is kept as "), "{name}: {recovered}");
         let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
         assert_eq!(kept, ["old and late"], "{name}: {recovered}");
+        // Killed again before each of its own steps, the journal's end and the line of the log among them.
+        for n in 1.. {
+            let (world, _) = commit_with(&format!("{name} {n}"), &steps);
+            let again = world.call(["recover"]).env("RECANT_STEPS", format!("kill:{n}")).run();
+            let recovered = world.recant("recover").ok();
+            let noted = world.recant("log last").ok();
+            let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
+            assert_eq!(kept, ["old and late"], "{name}, before step {n}: {again}{recovered}");
+            assert!(noted.stdout().contains(" is kept as "), "{name}, before step {n}: {again}{recovered}{noted}");
+            if again.status == 0 {
+                assert!(n > 5, "{name}: {again}");
+                break;
+            }
+        }
     }
 }
 

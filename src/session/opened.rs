@@ -54,7 +54,7 @@ pub(super) const SESSION_FOLDERS: [&[u8]; 8] = [
 ];
 pub(super) const RUN_FOLDERS: usize = 3;
 
-/// Opens a folder that belongs to every session, below `session`, its own.
+/// Opens a folder that belongs to every session, below `session`, its own; or one of the store, below that.
 ///
 /// # Errors
 /// [`Error::Damaged`] where it is missing, a link or no folder.

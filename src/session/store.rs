@@ -85,12 +85,7 @@ impl Store {
             }
         }
         let sub = |name: &[u8]| -> Result<Dir, Error> {
-            let dir = match dir.open_below(name) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                    return Err(Error::Damaged { path: dir.at(name).to_string(), why: "the folder is missing".into() });
-                }
-                opened => opened.at("open the store's folder", dir.at(name))?,
-            };
+            let dir = part(&dir, name)?;
             check_owner(&dir, path)?;
             Ok(dir)
         };
