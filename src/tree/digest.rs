@@ -29,7 +29,7 @@ impl Digest {
     pub fn of_file(file: &File, size: u64) -> io::Result<Self> {
         let mut hashing = Hashing::of(size);
         hashing.read(file, 0, size)?;
-        Ok(hashing.end())
+        Ok(hashing.hasher.finish())
     }
 
     /// The same without reading what is a hole: for a file that may have large ones. Its descriptor's offset moves.
@@ -37,13 +37,13 @@ impl Digest {
         let (mut hashing, mut at) = (Hashing::of(size), 0);
         while at < size {
             let (data, end) = next_extent(file, at, size)?.unwrap_or((size, size));
-            hashing.zeros(data - at);
+            hashing.hasher.zeros(data - at);
             if !hashing.read(file, data, end)? {
                 break;
             }
             at = end;
         }
-        Ok(hashing.end())
+        Ok(hashing.hasher.finish())
     }
 
     /// From 64 lower-case hex digits, and nothing else.
@@ -123,13 +123,13 @@ impl Hasher {
 
 /// A digest on its way, and where the pieces of a file are read to.
 struct Hashing {
-    hasher: Sha256,
+    hasher: Hasher,
     buffer: Vec<u8>,
 }
 
 impl Hashing {
     fn of(size: u64) -> Self {
-        Self { hasher: Sha256::new(), buffer: vec![0; usize::try_from(size.clamp(1, PIECE)).unwrap_or(1)] }
+        Self { hasher: Hasher::default(), buffer: vec![0; usize::try_from(size.clamp(1, PIECE)).unwrap_or(1)] }
     }
 
     fn piece(&mut self, left: u64) -> &mut [u8] {
@@ -153,18 +153,6 @@ impl Hashing {
         Ok(true)
     }
 
-    fn zeros(&mut self, mut length: u64) {
-        self.buffer.fill(0);
-        while length > 0 {
-            let got = self.piece(length).len();
-            self.hasher.update(&self.buffer[..got]); // a piece of it
-            length -= got as u64;
-        }
-    }
-
-    fn end(self) -> Digest {
-        Digest(self.hasher.finalize().into())
-    }
 }
 
 #[cfg(test)]
@@ -178,6 +166,19 @@ mod tests {
         assert_eq!(Digest::parse(empty), Some(Digest::of(b"")));
         for bad in ["", "../../etc/passwd", &empty[1..], &empty.to_uppercase(), &format!("{}/", &empty[1..])] {
             assert_eq!(Digest::parse(bad), None, "{bad}");
+        }
+    }
+
+    /// Whoever asks compares the size again.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a file of its own")]
+    fn a_file_of_another_size_is_read_to_its_end_or_as_far_as_is_asked_for() {
+        let file = tempfile::tempfile().expect("a file");
+        let bytes: Vec<u8> = (0..300_000_u32).map(|n| u8::try_from(n % 251).expect("small")).collect();
+        file.write_all_at(&bytes, 0).expect("a write");
+        for (size, read) in [(0, 0), (1, 1), (131_073, 131_073), (300_000, 300_000), (300_001, 300_000), (1 << 40, 300_000)] {
+            let digest = Digest::of_file(&file, size).expect("its digest");
+            assert_eq!(digest.to_string(), Digest::of(&bytes[..read]).to_string(), "{size}");
         }
     }
 
