@@ -350,7 +350,15 @@ fn what_recant_sets_under_another_name_is_not_said_to_be_somebody_s_write() {
     world.write("f", "one").link("f", "g");
     let script = "rm f; touch -d 2001-01-01 g";
     world.call(["run", "-q", "--", "sh", "-c", script]).run().ok();
-    let said = world.recant("commit last").ok();
+    let log = world.root().join("steps");
+    let said = world.call(["commit", "last"]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
     assert!(!said.stderr().contains("was written to"), "{said}");
     world.recant("rollback last").ok();
+    // What somebody does write then shows in the size.
+    let steps = std::fs::read_to_string(log).expect("the steps");
+    let sealed = 1 + steps.lines().position(|step| step.contains("session.json.new")).expect("a seal");
+    world.call(["run", "-q", "--", "sh", "-c", script]).run().ok();
+    let order = format!("run:{sealed}:echo more >> {}", world.path("g").display());
+    let said = world.call(["commit", "last"]).env("RECANT_STEPS", order).run().ok();
+    assert!(said.stderr().contains("/f: what was there was written to after"), "{said}");
 }
