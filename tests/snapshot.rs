@@ -698,7 +698,8 @@ fn two_at_once_get_numbers_of_their_own() {
 fn a_file_that_never_stands_still_is_named_and_left_alone() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let world = World::new();
-    world.write("busy", vec![b'0'; 4 << 20]).write("calm", "1");
+    // So large that three readings take longer than a busy machine lets the writer wait.
+    world.write("busy", vec![b'0'; 32 << 20]).write("calm", "1");
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {

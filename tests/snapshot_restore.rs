@@ -9,6 +9,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use common::{Said, World, is_root};
 
@@ -214,6 +215,34 @@ fn what_lay_in_a_folder_that_is_an_unreadable_file_now_is_left_with_it() {
         assert!(said.stdout().contains("/d: it cannot be read") || said.stdout().contains("/d/x: it cannot be read"), "{said}");
     }
     assert_eq!((world.read("other"), world.read("d")), ("keep".into(), "somebody's".into()));
+}
+
+/// Whatever its size, and however long ago it was changed: a young one is read in any case, to tell whether it is another one.
+#[test]
+fn what_differs_and_cannot_be_read_is_left_and_the_rest_comes_back() {
+    if !is_root("files of another user") {
+        return;
+    }
+    let world = World::new();
+    world.write("small", "1").write("large", "1").write("other", "keep");
+    let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("another owner");
+    [world.root().to_path_buf(), world.root().join("home"), world.tree()].into_iter().for_each(own);
+    ["small", "large", "other"].into_iter().for_each(|name| own(world.path(name)));
+    let as_user = |words: &str| world.call(words.split_whitespace()).user(65534, 65534).run();
+    as_user("snapshot create").ok();
+    world.write("small", "22").write("large", "2".repeat(1 << 20)).write("other", "step");
+    world.chmod("small", 0).chmod("large", 0);
+    let changed = std::fs::metadata(world.path("large")).and_then(|found| found.modified()).expect("a time");
+    while changed.elapsed().is_ok_and(|age| age < Duration::from_secs(1)) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    for words in ["snapshot restore 0 --dry-run", "snapshot restore 0"] {
+        let said = as_user(words).with(4);
+        for name in ["small", "large"] {
+            assert!(said.stdout().contains(&format!("/{name}: it cannot be read")), "{said}");
+        }
+    }
+    assert_eq!((world.read("other"), world.read("small")), ("keep".into(), "22".into()));
 }
 
 /// By the path that somebody named, not by the one that it leads to.

@@ -59,7 +59,7 @@ pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
     let paths = inner(&series.folder, &args.paths)?;
     let mut compared = match m {
         Some(m) => compare::between(&series, n, Some(m), &paths)?,
-        None => compare::with_tree(&store.path, &series, n, Terms { whole: false, paths: &paths, digests: false })?,
+        None => compare::with_tree(&store.path, &series, n, Terms { paths: &paths, ..Terms::default() })?,
     };
     known(&series, &paths, &compared)?;
     if !paths.is_empty() {

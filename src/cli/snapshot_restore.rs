@@ -20,7 +20,7 @@ use crate::session::log;
 use crate::session::prune::drop_checkpoint;
 use crate::session::store::{Locked, Session, Store};
 use crate::snapshot::HEAL;
-use crate::snapshot::compare::{self, Compared, Terms};
+use crate::snapshot::compare::{self, Compared, Digests, Terms};
 use crate::snapshot::restore;
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
@@ -58,7 +58,8 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let n = of_key(&series, &args.key, &format!("recant snapshot restore last {}{}", args.key, dir(&series.folder)))?;
     let paths = inner(&series.folder, &args.paths)?;
     crate::fs::roots::open_many();
-    let mut compared = compare::with_tree(&store.path, &series, n, Terms { whole: true, paths: &paths, digests: args.safe })?;
+    let digests = if args.safe { Digests::All } else { Digests::Small };
+    let mut compared = compare::with_tree(&store.path, &series, n, Terms { whole: true, paths: &paths, digests })?;
     known(&series, &paths, &compared)?;
     narrow(args, &series, n, &paths, &mut compared)?;
     let rows = rows(&series, &compared)?;

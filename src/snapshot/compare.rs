@@ -101,15 +101,31 @@ pub struct Terms<'a> {
     pub whole: bool,
     /// The paths that somebody named.
     pub paths: &'a [AbsPath],
-    /// Every differing file is read for its digest.
-    pub digests: bool,
+    /// Of which files that differ the digest is taken, also where it is not needed to tell that.
+    pub digests: Digests,
 }
+
+/// Of which files that differ a digest is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Digests {
+    /// Of those that only their content tells apart.
+    #[default]
+    Needed,
+    /// Of small ones too: whoever puts them away needs it, and beside the walk it costs nearly nothing. The others are opened, no more.
+    Small,
+    /// Of all.
+    All,
+}
+
+/// So many bytes at most are read beside the walk.
+const SMALL: u64 = 128 << 10;
 
 /// Compares snapshot `n` with the tree, by the rules of the snapshot. `store` is recant's own folder.
 pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> Result<Compared, Error> {
     let rules = manifest::rules(&series.dir, n)?;
+    // First of all: it takes longer than the reading of what was there, beside which it runs.
+    let mut walk = Ahead::new(&series.folder, store, &Source::Kept(rules))?;
     let mut then = Merged::open(&series.dir, n)?;
-    let mut walk = Ahead::new(&series.folder, store, &Source::Kept(rules.clone()))?;
     let index = newest_index(series)?;
     let mut known = index.as_ref().map(|index| index.known());
     let mut comparing = Comparing {
@@ -333,15 +349,24 @@ impl Comparing<'_> {
             _ => None,
         };
         let same_size = there.is_some_and(|entry| entry.digest().is_some() && entry.size() == size);
-        match digest {
-            Some(digest) => seen.set_digest(digest),
+        let wanted = match self.terms.digests {
+            Digests::Needed => false,
+            Digests::Small => size <= SMALL,
+            Digests::All => true,
+        };
+        let read = match digest {
+            Some(digest) => Ok(Some(digest)),
             // A fingerprint that proves nothing has to be borne out by the content.
-            None if same_size || self.terms.digests || seen.print.racy => match look::digest(object.at()) {
-                Ok((digest, _)) => seen.set_digest(digest),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-                Err(error) => return self.leave(path, object, &error),
-            },
-            None => {}
+            None if same_size || seen.print.racy || wanted => look::digest(object.at()).map(|(digest, _)| Some(digest)),
+            // What cannot be read is found here, whatever its size.
+            None if self.terms.digests == Digests::Small => object.at().open_file().map(|_| None),
+            None => Ok(None),
+        };
+        match read {
+            Ok(Some(digest)) => seen.set_digest(digest),
+            Ok(None) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return self.leave(path, object, &error),
         }
         Ok(Some(seen))
     }

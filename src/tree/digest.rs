@@ -152,7 +152,6 @@ impl Hashing {
         }
         Ok(true)
     }
-
 }
 
 #[cfg(test)]
@@ -171,7 +170,6 @@ mod tests {
 
     /// Whoever asks compares the size again.
     #[test]
-    #[expect(clippy::disallowed_methods, reason = "a file of its own")]
     fn a_file_of_another_size_is_read_to_its_end_or_as_far_as_is_asked_for() {
         let file = tempfile::tempfile().expect("a file");
         let bytes: Vec<u8> = (0..300_000_u32).map(|n| u8::try_from(n % 251).expect("small")).collect();
