@@ -236,3 +236,45 @@ pub fn misfits<'p>(befores: impl Iterator<Item = (&'p AbsPath, Option<dir::Sort>
 pub fn object_name(n: u32) -> Vec<u8> {
     format!("held/objects/{n:032}").into_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::state::{Meta, What};
+
+    #[test]
+    fn a_path_fits_under_what_is_a_folder_on_both_sides_where_it_is_itself() {
+        const FOLDER: Option<What> = Some(What::Folder);
+        const FILE: Option<What> = Some(What::File { size: 0, digest: None });
+        let object = |what: Option<What>| {
+            let meta = Meta { mode: 0o755, uid: 0, gid: 0, mtime: Default::default(), xattrs: Default::default() };
+            what.map(|what| State { what, meta })
+        };
+        let change = |path: &str, before, after| Change {
+            n: 1,
+            path: AbsPath::parse(path).unwrap(),
+            before: Before { object: object(before), print: None },
+            after: object(after),
+            marks: Marks::default(),
+            extra: Map::new(),
+        };
+        for (what, changes, fits) in [
+            ("a new folder with a file", vec![change("/a", None, FOLDER), change("/a/b", None, FILE)], true),
+            ("a folder that goes", vec![change("/a", FOLDER, None), change("/a/b", FILE, None)], true),
+            ("beside it", vec![change("/a", FILE, None), change("/a.b", None, FILE), change("/b", FILE, FILE)], true),
+            ("deeper", vec![change("/a", FOLDER, FOLDER), change("/a/b", FOLDER, None), change("/a/b/c", FILE, None)], true),
+            ("under a file that comes", vec![change("/a", FOLDER, FILE), change("/a/b", FILE, FILE)], false),
+            ("under a file that was", vec![change("/a", FILE, FOLDER), change("/a/b", FILE, None)], false),
+            ("a file becomes a folder", vec![change("/a", FILE, FOLDER), change("/a/b", None, FILE)], true),
+            ("a folder becomes a file", vec![change("/a", FOLDER, FILE), change("/a/b", FILE, None)], true),
+            ("twice", vec![change("/a", FOLDER, FOLDER), change("/a", FOLDER, FOLDER)], false),
+            ("twice, below", vec![change("/a", FOLDER, FOLDER), change("/a/b", None, FILE), change("/a/b", None, FILE)], false),
+            ("not in order", vec![change("/b", FILE, None), change("/a", FILE, None)], false),
+            ("not in order, below", vec![change("/a/b", FILE, None), change("/a", FOLDER, FOLDER)], false),
+        ] {
+            let mut above = Vec::new();
+            let found = changes.iter().all(|change| fits_under(&mut above, change).is_ok());
+            assert_eq!(found, fits, "{what}");
+        }
+    }
+}

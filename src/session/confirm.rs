@@ -75,11 +75,16 @@ impl Record {
         let same_boot = !self.boot.is_empty() && self.boot == boot_id();
         let (due, now) =
             if same_boot { (self.due_since_boot, crate::fs::since_boot()) } else { (self.due, crate::fs::exact_now()) };
-        match (due.s - now.s, i64::from(due.ns) - i64::from(now.ns)) {
-            (s, ns) if s > 0 && ns < 0 => Time { s: s - 1, ns: u32::try_from(ns + 1_000_000_000).unwrap_or(0) },
-            (s, ns) if s >= 0 && ns >= 0 => Time { s, ns: u32::try_from(ns).unwrap_or(0) },
-            _ => Time::default(),
-        }
+        from_to(now, due)
+    }
+}
+
+/// How long it is from `now` to `due`; nothing where that is over.
+fn from_to(now: Time, due: Time) -> Time {
+    match (due.s - now.s, i64::from(due.ns) - i64::from(now.ns)) {
+        (s, ns) if s > 0 && ns < 0 => Time { s: s - 1, ns: u32::try_from(ns + 1_000_000_000).unwrap_or(0) },
+        (s, ns) if s >= 0 && ns >= 0 => Time { s, ns: u32::try_from(ns).unwrap_or(0) },
+        _ => Time::default(),
     }
 }
 
@@ -135,4 +140,26 @@ pub fn drop_record(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
     fs.unlink_if_there(at).at("remove", at)?;
     // D2 (folder: not caught here, as above): one that came back after a cut would take back what was confirmed.
     Ok(fs.sync_dir(&dir).at("sync", dir.path().display())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_until_a_time_is_nothing_from_then_on() {
+        let time = |s, ns| Time { s, ns };
+        for (now, due, left) in [
+            ((5, 200), (7, 300), (2, 100)),
+            ((5, 200), (7, 100), (1, 999_999_900)),
+            ((5, 200), (6, 199), (0, 999_999_999)),
+            ((5, 200), (5, 201), (0, 1)),
+            ((5, 200), (5, 200), (0, 0)),
+            ((5, 200), (5, 199), (0, 0)),
+            ((5, 200), (4, 900), (0, 0)),
+            ((5, 200), (0, 0), (0, 0)),
+        ] {
+            assert_eq!(from_to(time(now.0, now.1), time(due.0, due.1)), time(left.0, left.1), "{now:?} to {due:?}");
+        }
+    }
 }

@@ -256,6 +256,28 @@ mod tests {
     }
 
     #[test]
+    fn counts_that_cannot_be_true_are_told() {
+        let id = Id::parse("20260301-101500-k3fa").unwrap();
+        let mut header = Header::new(id, 1, Origin::Staged, Time::default());
+        // Lines, generation, counts.
+        for (lines, generation, (changes, inside, ever_in), right) in [
+            (0, 0, (0, 0, 0), true),
+            (3, 0, (3, 0, 0), true),
+            (4, 1, (3, 2, 3), true),
+            (3, 1, (3, 3, 3), true),
+            (2, 1, (3, 0, 0), false),
+            (4, 1, (3, 0, 4), false),
+            (4, 1, (3, 2, 1), false),
+            (4, 0, (3, 0, 1), false),
+        ] {
+            (header.lines, header.generation, header.counts) = (lines, generation, Counts { changes, inside, ever_in });
+            assert_eq!(header.check().is_ok(), right, "{lines} {generation} {:?}", header.counts);
+        }
+        (header.schema, header.generation) = (2, 1);
+        assert!(header.check().is_err());
+    }
+
+    #[test]
     fn fields_of_a_later_recant_are_kept() {
         let text = r#"{"schema":1,"id":"20260301-101500-k3fa","seq":1,"origin":"staged","created":"2026-03-01T10:15:00.000000000Z",
             "changed":"2026-03-01T10:15:00.000000000Z","lines":0,"counts":{"changes":0,"in":0,"ever_in":0},"generation":0,"later":[1]}"#;

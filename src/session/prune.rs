@@ -146,7 +146,7 @@ fn empty(fs: &Fs, dir: &Dir, below: &[u8]) -> Result<(), IoError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::header::Origin;
+    use super::super::header::{Counts, Origin};
     use super::super::id::Id;
     use super::*;
 
@@ -167,5 +167,24 @@ mod tests {
         assert_eq!(pick(Which { older_than: Some(250), ..Which::default() }), [0, 1, 2]);
         assert_eq!(pick(Which { max_size: Some(35), ..Which::default() }), [0, 1]);
         assert_eq!(pick(Which { max_size: Some(35), older_than: Some(450), ..Which::default() }), [0]);
+    }
+
+    #[test]
+    fn what_is_on_the_tree_and_can_be_taken_back_is_not_discarded() {
+        let id = Id::parse("20260301-101500-k3fa").unwrap();
+        let mut header = Header::new(id, 1, Origin::Staged, Time::default());
+        for ((changes, inside, ever_in), checkpoint, may) in [
+            ((3, 0, 0), Checkpoint::Kept, true),
+            ((3, 0, 3), Checkpoint::Kept, true),
+            ((3, 1, 3), Checkpoint::Kept, false),
+            ((3, 3, 3), Checkpoint::Kept, false),
+            ((3, 1, 3), Checkpoint::Pruned, true),
+            ((3, 3, 3), Checkpoint::Pruned, false),
+        ] {
+            (header.counts, header.checkpoint) = (Counts { changes, inside, ever_in }, checkpoint);
+            assert_eq!(refuse_discard(&header).is_ok(), may, "{:?} {checkpoint:?}", header.counts);
+        }
+        header.discarded = Some(Time::default());
+        assert!(refuse_discard(&header).is_err());
     }
 }
