@@ -340,6 +340,34 @@ fn what_was_put_aside_before_a_kill_is_named_by_the_recovery() {
     }
 }
 
+/// A session that is imported begins to count anew, and so does one whose store was copied back: what was kept stays, and is in nobody's way.
+#[test]
+fn what_was_put_aside_is_in_the_way_of_no_later_commit_of_an_imported_session() {
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() {
+        skip("two file systems: there is no /dev/shm");
+        return;
+    }
+    let mut world = World::on(shm);
+    let store = tempfile::tempdir().expect("a folder of another file system");
+    world.set("RECANT_STORE", store.path().join("store"));
+    world.write("f", "old");
+    let id = world.begin();
+    world.stage_write(&id, "f", "new");
+    for late in [" and late", " and later"] {
+        let mut writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
+        world.recant(&format!("commit {id} --force")).ok();
+        writer.write_all(late.as_bytes()).expect("a write");
+        world.recant(&format!("rollback {id} --force")).ok();
+        let stream = world.recant(&format!("session export {id}")).ok().out;
+        world.recant(&format!("session prune {id} --yes")).ok();
+        world.call(["session", "import"]).stdin(stream).run().ok();
+    }
+    let kept: BTreeSet<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
+    assert_eq!(kept, ["old and late".to_owned(), "old and later".into()].into());
+    assert_eq!(world.read("f"), "old");
+}
+
 /// A time that the commit itself sets under one name is that of the inode which goes under the other.
 #[test]
 fn what_recant_sets_under_another_name_is_not_said_to_be_somebody_s_write() {
@@ -361,4 +389,16 @@ fn what_recant_sets_under_another_name_is_not_said_to_be_somebody_s_write() {
     let order = format!("run:{sealed}:echo more >> {}", world.path("g").display());
     let said = world.call(["commit", "last"]).env("RECANT_STEPS", order).run().ok();
     assert!(said.stderr().contains("/f: what was there was written to after"), "{said}");
+    // So it is where originals are copied: nothing is kept aside that nobody has written to.
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() {
+        return skip("two file systems: there is no /dev/shm");
+    }
+    let (mut world, store) = (World::on(shm), tempfile::tempdir().expect("a folder of another file system"));
+    world.set("RECANT_STORE", store.path().join("store"));
+    world.write("f", "one").link("f", "g");
+    world.call(["run", "-q", "--", "sh", "-c", script]).run().ok();
+    let said = world.recant("commit last").ok();
+    assert!(!said.stderr().contains("was written to"), "{said}");
+    assert_eq!(world.leftovers(), [""; 0], "{said}");
 }

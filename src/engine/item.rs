@@ -217,9 +217,10 @@ impl Frame<'_> {
         Places { to, out, home, copied, spare }
     }
 
-    /// Where an original stays that was copied, and that somebody still has open (D12): beside the target, under a name of this operation alone.
-    pub fn aside(&self, item: &Item) -> Option<Spot> {
-        self.beside(item, &format!("-kept-{}", self.generation))
+    /// Where an original, `from`, stays that was copied, and that somebody still has open (D12): beside the target, under a name that has its inode,
+    /// as no two that are there have one. Generations begin anew where a session is imported or its store was copied back.
+    pub fn aside(&self, item: &Item, from: &Seen) -> Option<Spot> {
+        self.beside(item, &format!("-kept-{}", from.print.identity.ino))
     }
 
     fn beside(&self, item: &Item, kind: &str) -> Option<Spot> {

@@ -21,6 +21,7 @@ use crate::fs::path::Shown;
 use crate::session::header::Origin;
 use crate::session::store::{Locked, Session, Store, part};
 use crate::tree::look;
+use crate::tree::state::Identity;
 
 /// When settling is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,12 +115,13 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
     let set = |item: &&Item| item.act == Act::SetMeta;
     let several = |from: &&look::Seen| from.nlink > 1;
     let from = journal.items.iter().filter(set).filter_map(|item| item.from.as_ref().filter(several));
-    let dressed: HashSet<_> = from.map(|from| from.print.identity).collect();
+    let dressed: Dressed = from.map(|from| from.print.identity).collect();
     for item in &journal.items {
         let places = frame.places(item);
         if let (Some(from), Some(out)) = (&item.from, places.out.as_ref().filter(|_| places.lets_go())) {
-            let aside = frame.aside(item);
-            if let (Some(aside), Some(why)) = (&aside, if places.copied { still_needed(reach, out, from)? } else { None }) {
+            let aside = frame.aside(item, from);
+            let why = if places.copied { still_needed(reach, out, from, &dressed)? } else { None };
+            if let (Some(aside), Some(why)) = (&aside, why) {
                 put_aside(fs, reach, out, aside)?;
                 notes.push(format!("{}: {why} is kept as {aside}", item.path));
                 gone.push(out.clone());
@@ -137,11 +139,7 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
         }
         // D12: the inode itself was moved, so that whoever had it open, or knows it by another name, writes to what is kept.
         if let (Some(from), Some(home), false) = (&item.from, &places.home, places.copied)
-            && if dressed.contains(&from.print.identity) {
-                resized(reach, home, from)?
-            } else {
-                written_since(reach, home, from)?
-            }
+            && written_since(reach, home, from, &dressed)?
         {
             let path = &item.path;
             notes.push(format!(
@@ -223,8 +221,8 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
 }
 
 /// Why what a copy was taken of is more than that copy: somebody has written to it since, or has it open and may yet (D12).
-fn still_needed(reach: &mut Reach, out: &Spot, from: &look::Seen) -> Result<Option<&'static str>, Error> {
-    if written_since(reach, out, from)? {
+fn still_needed(reach: &mut Reach, out: &Spot, from: &look::Seen, dressed: &Dressed) -> Result<Option<&'static str>, Error> {
+    if written_since(reach, out, from, dressed)? {
         return Ok(Some("it was written to while it was committed; what was there last"));
     }
     let is_file = stat_of(reach, out)?.is_some_and(|stat| stat.sort == Sort::File);
@@ -233,16 +231,14 @@ fn still_needed(reach: &mut Reach, out: &Spot, from: &look::Seen) -> Result<Opti
     Ok(open.then_some("a process has what was there open for writing; that, with what it writes,"))
 }
 
-/// Whether what lies at `spot` was written to since it was looked at as `from`.
-fn written_since(reach: &mut Reach, spot: &Spot, from: &look::Seen) -> Result<bool, Error> {
-    let Some(stat) = stat_of(reach, spot)? else { return Ok(false) };
-    Ok(!from.state.is_folder()
-        && (stat.mtime != from.state.meta.mtime || from.state.digest().is_some() && stat.size != from.state.size()))
-}
+/// Objects whose times recant itself has set since they were looked at.
+type Dressed = HashSet<Identity>;
 
-/// Whether its size is another one: a time that recant itself has set tells nothing.
-fn resized(reach: &mut Reach, spot: &Spot, from: &look::Seen) -> Result<bool, Error> {
-    Ok(stat_of(reach, spot)?.is_some_and(|stat| from.state.is_file() && stat.size != from.state.size()))
+/// Whether what lies at `spot` was written to since it was looked at as `from`. A time that recant itself has set tells nothing.
+fn written_since(reach: &mut Reach, spot: &Spot, from: &look::Seen, dressed: &Dressed) -> Result<bool, Error> {
+    let Some(stat) = stat_of(reach, spot)?.filter(|_| !from.state.is_folder()) else { return Ok(false) };
+    let touched = stat.mtime != from.state.meta.mtime && !dressed.contains(&from.print.identity);
+    Ok(touched || from.state.is_file() && stat.size != from.state.size())
 }
 
 /// What lies at `spot`; none where nothing does, or its folder is not there.
@@ -251,7 +247,7 @@ fn stat_of(reach: &mut Reach, spot: &Spot) -> Result<Option<Stat>, Error> {
     Ok(named.at().stat().at("look at", spot)?)
 }
 
-/// Gives what stays beside its target a name that no later operation gives to anything.
+/// Gives what stays beside its target a name that no operation gives to anything else.
 fn put_aside(fs: &Fs, reach: &mut Reach, out: &Spot, aside: &Spot) -> Result<(), Error> {
     let (Some(from), Some(to)) =
         (open(reach.spot(out), "open the folder of", out)?, open(reach.spot(aside), "open the folder of", aside)?)
