@@ -514,6 +514,81 @@ fn empty_folders_that_a_copy_of_the_store_left_out_are_made_again() {
     }
 }
 
+/// So it is where only the preparations of a commit had begun when it was copied.
+#[test]
+#[cfg(feature = "crash-points")]
+fn empty_folders_of_a_session_that_was_killed_while_it_got_ready_are_made_again() {
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() {
+        common::skip("two file systems: there is no /dev/shm");
+        return;
+    }
+    let (mut drafts, elsewhere) = (0, tempfile::tempdir().expect("a folder of another file system"));
+    for n in 1.. {
+        let mut world = World::on(shm);
+        let store = elsewhere.path().join(n.to_string());
+        world.set("RECANT_STORE", &store).write("a", "old");
+        let id = world.begin();
+        world.stage_write(&id, "a", "new");
+        let before = world.manifest();
+        world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run().with(137);
+        let names = world.journals();
+        if names == [&*id] {
+            break;
+        }
+        drafts += usize::from(names == [format!("{id}.tmp")]);
+        let sessions = store.join("sessions");
+        world.program("find", [&*sessions.to_string_lossy(), "-type", "d", "-empty", "-delete"]).run().ok();
+        world.recant("recover").ok();
+        before.assert_same(&world.manifest(), &format!("killed before step {n}"));
+        world.recant(&format!("commit {id}")).ok();
+        world.recant(&format!("rollback {id}")).ok();
+        before.assert_same(&world.manifest(), "taken back");
+    }
+    assert!(drafts > 3, "{drafts}");
+}
+
+/// One that is missing with what an interrupted operation had put into it is not taken for empty: nothing would be put back, and nobody told.
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_folder_of_a_session_that_is_missing_with_originals_stops_a_recovery() {
+    // With `gone` deleted and `made` written, up to the seal: what has been moved is in the folder then, all of it.
+    let scene = |verb: &str, steps: &dyn Fn(&Path) -> String| {
+        let world = World::new();
+        world.write("gone", "old");
+        let id = world.begin();
+        world.recant(&format!("session delete {id} gone")).ok();
+        world.stage_write(&id, "made", "new");
+        if verb == "rollback" {
+            world.recant(&format!("commit {id}")).ok();
+        }
+        let before = world.manifest();
+        let said = world.call([verb, &id]).env("RECANT_STEPS", steps(&world.root().join("steps"))).run();
+        (world, id, before, said)
+    };
+    for (verb, full) in [("commit", "checkpoint"), ("rollback", "held")] {
+        let (world, ..) = scene(verb, &|log| format!("log:{}", log.display()));
+        let steps = std::fs::read_to_string(world.root().join("steps")).expect("the steps");
+        let is_seal = |line: &str| line.contains("renameat ") && line.contains("session.json.new");
+        let seal = 1 + steps.lines().position(is_seal).expect("the seal");
+        for folder in ["checkpoint", "checkpoint/blobs", "held", "held/objects"] {
+            let (world, id, before, said) = scene(verb, &|_| format!("kill:{seal}"));
+            said.with(137);
+            let (place, away) = (world.session(&id).join(folder), world.root().join("away"));
+            std::fs::rename(&place, &away).expect("the folder");
+            let said = world.recant("recover");
+            // Of a session that is in, the checkpoint holds the manifest besides.
+            if folder.starts_with(full) || folder == "checkpoint" {
+                assert_eq!(said.status, 7, "{verb}, {folder}: {said}");
+                assert!(said.stdout().contains(&format!("/{id}/{folder}: ")), "{verb}, {folder}: {said}");
+                std::fs::rename(&away, &place).expect("the folder");
+                world.recant("recover").ok();
+            }
+            before.assert_same(&world.manifest(), &format!("{verb}, {folder}: {said}"));
+        }
+    }
+}
+
 #[test]
 fn what_should_be_a_file_of_a_session_and_is_none_is_damage() {
     for file in ["changes.jsonl", "checkpoint/manifest.jsonl"] {

@@ -42,6 +42,12 @@ pub enum Spot {
 }
 
 impl Spot {
+    /// Whether it is below that folder of the session.
+    pub(super) fn is_in(&self, folder: &[u8]) -> bool {
+        let Spot::Session(below) = self else { return false };
+        below.strip_prefix(folder).is_some_and(|rest| rest.starts_with(b"/"))
+    }
+
     /// Whether it is a place that an operation of the session gives to objects while it is under way.
     pub(super) fn is_own(&self, session: &Id) -> bool {
         match self {

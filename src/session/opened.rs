@@ -92,19 +92,22 @@ impl Session {
         Ok(())
     }
 
+    /// Those that are missing, in the order in which they are made.
+    pub fn missing_folders(&self) -> Vec<&'static [u8]> {
+        // One that is a link, or no folder, is found when it is looked for.
+        let is_missing =
+            |path: &&[u8]| matches!(self.dir.open_below(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound);
+        SESSION_FOLDERS.into_iter().filter(is_missing).collect()
+    }
+
     /// Makes those that are missing, durably. Not the checkpoint's of a session that is in: what it had held is missing as well.
     pub fn make_missing(&self, fs: &Fs) -> Result<(), Error> {
-        for path in SESSION_FOLDERS {
-            let (parent, name) = match split(&self.dir, path) {
-                // One that is a link, or no folder, is found when it is looked for.
-                Err(Error::Damaged { .. }) => continue,
-                split => split?,
-            };
-            let kept = path == b"checkpoint" && self.header.counts.inside > 0;
-            if !kept && parent.at(name).stat().at("look at", parent.at(name))?.is_none() {
-                mkdir_if_missing(fs, parent.at(name))?;
-                fs.sync_dir(&parent).at("sync", parent.path().display())?; // D3 (folder: not caught here: nobody loses one)
-            }
+        let missing = self.missing_folders();
+        let kept = missing.contains(&&b"checkpoint"[..]) && self.header.counts.inside > 0;
+        for path in missing.into_iter().filter(|path| !(kept && path.starts_with(b"checkpoint"))) {
+            let (parent, name) = split(&self.dir, path)?;
+            mkdir_if_missing(fs, parent.at(name))?;
+            fs.sync_dir(&parent).at("sync", parent.path().display())?; // D3 (folder: not caught here: nobody loses one)
         }
         Ok(())
     }
