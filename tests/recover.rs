@@ -532,6 +532,49 @@ fn what_a_recovery_could_not_have_beside_its_outcome_is_said() {
     }
 }
 
+/// What was recovered is said, whatever becomes of what is swept up beside it.
+#[test]
+fn a_recovery_is_said_though_what_was_half_made_cannot_be_swept_up() {
+    let scene = Scene::new("commit", false);
+    let killed_before = scene.step_of("renameat ", "session.json.new");
+    let half_made = || std::fs::create_dir(scene.world.store().join("sessions/.new-20260301-101500-k3fa")).expect("a new folder");
+    scene.kill_before(killed_before);
+    half_made();
+    let log = scene.world.root().join("steps");
+    scene.world.call(["recover"]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    let steps = std::fs::read_to_string(&log).expect("a log of steps");
+    let n = 1 + steps.lines().position(|line| line.contains("/.gone-new-")).expect("it is swept up");
+    for words in [vec!["recover"], vec!["session", "new"]] {
+        scene.kill_before(killed_before);
+        half_made();
+        let said = scene.world.call(words).env("RECANT_STEPS", format!("fail:{n}:5")).run().ok();
+        let text = format!("{said}");
+        assert!(text.contains("was undone: the tree is as before it"), "{said}");
+        assert!(text.contains("nothing needs it, and the next verb that changes something tries again"), "{said}");
+        scene.world.recant("session new").ok();
+        scene.assert_over("the rest");
+    }
+}
+
+/// Only a recovery that came to its end is said to be done.
+#[test]
+fn a_recovery_that_failed_is_not_said_to_be_done_where_its_report_is_lost() {
+    let scene = Scene::new("commit", false).interrupted();
+    let journal = scene.world.store().join("journals").join(&scene.id);
+    let whole = std::fs::read(&journal).expect("the journal");
+    std::fs::write(&journal, &whole[..whole.len() - 9]).expect("the journal");
+    let out = scene.world.call(["recover"]).command().stdout(common::full()).output().expect("recant");
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(5), "{said}");
+    assert!(said.contains("not all that was asked for is done"), "{said}");
+    std::fs::write(&journal, whole).expect("the journal");
+    let out = scene.world.call(["recover"]).command().stdout(common::full()).output().expect("recant");
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(4), "{said}");
+    assert!(said.contains("what was asked for is done; only the report is lost"), "{said}");
+    scene.assert_over("recovered");
+}
+
 /// As FUSE has it (ENOSYS), or a folder of somebody else's (EPERM): the time of the operation stands, and nothing else differs. Any
 /// other failure leaves the journal, and the next recovery ends it.
 #[test]

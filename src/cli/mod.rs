@@ -60,6 +60,7 @@ use std::path::PathBuf;
 use clap::Parser;
 
 use crate::config::{Color, Config, From as Origin};
+use crate::engine::recover::Recovered;
 use crate::error::Kind;
 use crate::fs::Fs;
 use crate::fs::lock::{Hold, Lock};
@@ -212,10 +213,13 @@ fn finish(out: &Out, ended: Result<Ended, Problem>, effects: Effects) -> Ended {
         // A run's result is its command's.
         (Err(_), Ok(Ended::Command(status))) => Ok(Ended::Command(status)),
         (Err(unprinted), Ok(_)) if effects == Effects::None => Err(unprinted),
-        (Err(unprinted), Ok(_)) => {
-            let state = Some("what was asked for is done; only the report is lost".into());
+        (Err(unprinted), Ok(ended)) => {
+            let (kind, done) = match ended {
+                Ended::With(kind) => (kind, "not all that was asked for is done; the report of it is lost"),
+                _ => (Kind::LeftOut, "what was asked for is done; only the report is lost"),
+            };
             let remedy = Some("recant status and recant show ID tell how things stand".into());
-            Err(Problem { kind: Kind::LeftOut, state, remedy, ..unprinted })
+            Err(Problem { kind, state: Some(done.into()), remedy, ..unprinted })
         }
     };
     ended.unwrap_or_else(|problem| {
@@ -446,14 +450,25 @@ impl Call {
 
     /// Removes what has lost its name in the store, which nobody waits for: what stands against that is said, and nothing else.
     fn clear_away(&self, store: &Store) {
-        for error in store.sweep_removed(&self.fs) {
+        self.say_unswept(store.sweep_removed(&self.fs));
+    }
+
+    fn say_unswept(&self, errors: impl IntoIterator<Item = crate::session::Error>) {
+        for error in errors {
             self.out.warn(format_args!("{error}; nothing needs it, and the next verb that changes something tries again"));
         }
     }
 
-    /// The same where the store's lock is held already.
-    fn recover_under(&self, store: &Store, _lock: &Lock) -> Result<(), Problem> {
-        for recovered in crate::engine::recover::all(&self.fs, store)? {
+    /// Recovers all that was interrupted, and sweeps up what was half made. What stands against that is no reason to say nothing of the rest.
+    fn recover_all(&self, store: &Store, _lock: &Lock) -> Result<Vec<Recovered>, Problem> {
+        let recovered = crate::engine::recover::all(&self.fs, store)?;
+        self.say_unswept(store.sweep(&self.fs).err());
+        Ok(recovered)
+    }
+
+    /// The same as [`Self::prepare_to_change`] where the store's lock is held already.
+    fn recover_under(&self, store: &Store, lock: &Lock) -> Result<(), Problem> {
+        for recovered in self.recover_all(store, lock)? {
             self.out.warn(recover::line(&recovered));
             recover::say_strays(self, &recovered);
             recovered.notes.iter().for_each(|note| self.out.warn(note));

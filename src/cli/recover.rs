@@ -47,7 +47,7 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
         (None, None) => Vec::new(),
         (None, Some(store)) => {
             let lock = call.store_lock(store)?;
-            let recovered = recover::all(&call.fs, store);
+            let recovered = call.recover_all(store, &lock);
             drop(lock);
             call.clear_away(store);
             recovered?

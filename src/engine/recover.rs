@@ -88,7 +88,7 @@ pub enum Finding {
 }
 
 /// Recovers every journal of the store. The caller holds the store's lock. A session that cannot be recovered does not
-/// keep the others from it.
+/// keep the others from it. Errors: nothing was touched.
 pub fn all(fs: &Fs, store: &Store) -> Result<Vec<Recovered>, Error> {
     let mut done = Vec::new();
     for id in interrupted(store)? {
@@ -97,7 +97,6 @@ pub fn all(fs: &Fs, store: &Store) -> Result<Vec<Recovered>, Error> {
             Some(signal) => Recovered::not_begun(id, signal),
         });
     }
-    store.sweep(fs)?;
     Ok(done)
 }
 
