@@ -113,6 +113,46 @@ fn a_confirmation_that_fails_half_way_says_whether_it_counts() {
     assert!(seen.iter().all(|times| *times > 0), "{seen:?}");
 }
 
+/// Once it is taken back, by hand or as nobody confirmed it, what is left of its record tells nothing.
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_rollback_that_is_done_is_said_to_be_done_though_the_record_cannot_be_removed() {
+    for late in [false, true] {
+        let waiting = || {
+            let (world, id, before) = scene();
+            world.call(["commit", &id, "--confirm-within", "1h"]).env("RECANT_CONFIRM_BY", "nobody").run().ok();
+            if late {
+                overdue(&world, &id, None);
+            }
+            (world, id, before)
+        };
+        let call = |world: &World, id: &str, steps: &str| {
+            let words: &[&str] = if late { &["session", "new"] } else { &["rollback", id] };
+            world.call(words).env("RECANT_STEPS", steps).run()
+        };
+        let steps = {
+            let (world, id, _) = waiting();
+            let log = world.root().join("steps");
+            call(&world, &id, &format!("log:{}", log.display())).ok();
+            std::fs::read_to_string(log).expect("steps")
+        };
+        let of_record = |line: &&str| line.contains("/unconfirmed");
+        let numbers: Vec<&str> = steps.lines().filter(of_record).filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(numbers.len(), 2, "{steps}");
+        for n in numbers {
+            let (world, id, before) = waiting();
+            let said = call(&world, &id, &format!("fail:{n}:5")).ok();
+            let text = format!("{said}");
+            assert!(text.contains("taken back") && text.contains("is not on the tree any more"), "{said}");
+            assert!(!text.contains("and stays") && !text.contains("nothing was changed"), "{said}");
+            before.assert_same(&world.manifest(), "taken back");
+            assert!(!world.recant("log").ok().stdout().contains("failed"), "{said}");
+            world.call(["redo", &id]).run().ok();
+            overdue_leaves(&world, &id);
+        }
+    }
+}
+
 #[test]
 fn one_that_is_not_confirmed_is_rolled_back_exactly_though_the_shell_has_ended() {
     let (world, id, before) = scene();

@@ -250,7 +250,7 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     };
     let (report, ended) = done?;
     if !said.dry_run {
-        awaited::settle(call, store, &session.header)?;
+        awaited::settle_or_say(call, store, &session.header);
     }
     say(call, session.id(), &report, said, awaited.as_ref());
     Ok(ended)

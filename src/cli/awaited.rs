@@ -163,6 +163,17 @@ pub fn settle(call: &Call, store: &Store, header: &Header) -> Result<(), Problem
     Ok(confirm::drop_record(&call.fs, store, &header.id)?)
 }
 
+/// The same once that is done: what is left of a record tells nothing then, and goes the next time.
+pub fn settle_or_say(call: &Call, store: &Store, header: &Header) {
+    if let Err(problem) = settle(call, store, header) {
+        let id = &header.id;
+        call.out.warn(format_args!(
+            "{}; session {id} is not on the tree any more, and waits for no word all the same",
+            problem.message
+        ));
+    }
+}
+
 /// A line of the log.
 pub fn note(call: &Call, store: &Store, id: &Id, generation: u64, result: &str, paths: u64) -> Result<(), Problem> {
     Ok(log::append(&call.fs, store, &log::Entry::new("confirm", id, generation, result, paths))?)

@@ -1,6 +1,6 @@
 //! Takes back what nobody has confirmed in time: for the watcher of a commit, and for every verb that changes something.
 
-use super::awaited::{self, local, note, settle, unreadable};
+use super::awaited::{self, local, note, settle, settle_or_say, unreadable};
 use super::problem::Problem;
 use super::{Call, apply};
 use crate::error::Kind;
@@ -105,7 +105,7 @@ pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>
             note_or_say(call, store, id, session.header.generation, LATE, report.rows.len() as u64);
             if report.left.is_empty() {
                 call.out.warn(format_args!("{taken}, {} taken back", report.rows.len()));
-                settle(call, store, &session.header)?;
+                settle_or_say(call, store, &session.header);
                 return Ok(Taken::Back);
             }
             call.out.warn(format_args!("{taken} but for {} left; recant status names them", report.left.len()));
