@@ -175,6 +175,30 @@ fn a_prune_that_fails_says_what_was_pruned() {
     }
 }
 
+/// A header that is not written gives nothing up, also where there is nothing to give up.
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_checkpoint_that_is_none_is_not_said_to_be_given_up_where_no_header_is_written() {
+    let mut told = [0, 0];
+    for n in 1.. {
+        let world = World::new();
+        let id = world.begin();
+        world.stage_write(&id, "new", "n");
+        let header = || std::fs::read(world.session(&id).join("session.json")).expect("the header");
+        let before = header();
+        let said = world.call(["checkpoint", "prune", &id]).env("RECANT_STEPS", format!("fail:{n}:28")).run();
+        if said.status == 0 {
+            break;
+        }
+        let is_written = before != header();
+        told[usize::from(is_written)] += 1;
+        assert_eq!(said.status, if is_written { 4 } else { 1 }, "{n}: {said}");
+        assert_eq!(said.stderr().contains("nothing was changed"), !is_written, "{n}: {said}");
+        assert_eq!(world.recant("log").ok().stdout().contains("checkpoint prune"), is_written, "{n}: {said}");
+    }
+    assert!(told.iter().all(|times| *times > 0), "{told:?}");
+}
+
 /// Root may have any number of processes: for it a user without an account does the work.
 #[test]
 fn where_no_thread_can_be_had_one_does_all() {

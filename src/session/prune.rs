@@ -78,21 +78,16 @@ fn give_up(
     held: &[&[u8]],
     not_all: impl Fn(IoError) -> Error + Copy,
 ) -> Result<(), Error> {
-    let wanted = header.clone();
-    session.save(fs, header).map_err(|error| match (error, read_small(session.dir.at(b"session.json"), u64::MAX)) {
-        (Error::Io(why), Ok(Some(now))) if says_so(&now, &wanted) => not_all(why),
+    let written = |session: &Locked| read_small(session.dir.at(b"session.json"), u64::MAX);
+    let before = written(session)?;
+    session.save(fs, header).map_err(|error| match (error, written(session)) {
+        (Error::Io(why), Ok(now)) if now != before => not_all(why),
         (error, _) => error,
     })?;
     for folder in held.iter().chain(&[&b"checkpoint/blobs"[..], b"checkpoint/objects", b"displaced"]) {
         empty(fs, &session.dir, folder).map_err(not_all)?;
     }
     Ok(())
-}
-
-/// Whether a header that was written gives up what `wanted` does.
-fn says_so(written: &[u8], wanted: &Header) -> bool {
-    let of = |header: &Header| (header.discarded, header.checkpoint, header.sizes);
-    serde_json::from_slice::<Header>(written).is_ok_and(|written| of(&written) == of(wanted))
 }
 
 /// The reason why a session cannot be discarded, where there is one.
