@@ -589,6 +589,38 @@ fn a_folder_of_a_session_that_is_missing_with_originals_stops_a_recovery() {
     }
 }
 
+/// Objects are told by their inodes, which a copy of the store has not: what was taken off the tree is there all the same.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_an_interrupted_deletion_took_is_named_in_a_copy_of_the_store() {
+    let scene = |steps: &dyn Fn(&Path) -> String| {
+        let world = World::new();
+        world.write("gone", "old");
+        let id = world.begin();
+        world.recant(&format!("session delete {id} gone")).ok();
+        world.call(["commit", &id]).env("RECANT_STEPS", steps(&world.root().join("steps"))).run();
+        (world, id)
+    };
+    let (world, _) = scene(&|log| format!("log:{}", log.display()));
+    let steps = std::fs::read_to_string(world.root().join("steps")).expect("the steps");
+    let taken = 1 + steps.lines().position(|line| line.contains("/tree/gone ")).expect("it is taken");
+    for (n, status) in [(taken, 0), (taken + 1, 4)] {
+        let (world, id) = scene(&|_| format!("kill:{n}"));
+        let (store, away) = (world.store(), world.root().join("away"));
+        std::fs::rename(&store, &away).expect("the store");
+        world.program("cp", ["-a".as_ref(), away.as_os_str(), store.as_os_str()]).run().ok();
+        let said = world.recant("recover").with(status);
+        assert_eq!(world.exists("gone"), status == 0, "{said}");
+        if status == 4 {
+            assert!(said.stdout().contains("/tree/gone (") && said.stdout().contains("put into checkpoint/blobs/"), "{said}");
+            let said = world.recant(&format!("recover {id} --finish")).ok();
+            assert!(said.stdout().contains("/tree/gone: displaced/1/1"), "{said}");
+            let kept = std::fs::read_to_string(world.session(&id).join("displaced/1/1")).expect("what was taken");
+            assert_eq!(kept, "old");
+        }
+    }
+}
+
 #[test]
 fn what_should_be_a_file_of_a_session_and_is_none_is_damage() {
     for file in ["changes.jsonl", "checkpoint/manifest.jsonl"] {

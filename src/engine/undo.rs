@@ -474,9 +474,14 @@ pub(super) fn is_open_for_writing(file: &Named<'_>) -> Result<bool, Error> {
 fn undo_remove(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Named<'_>>) -> Result<Option<String>, Error> {
     let Some(out) = &step.at.out else { return Ok(None) };
     let spot = open(reach.spot(out), "open the folder of", out)?;
-    let is_out = holds(spot.as_ref(), step.from.as_deref())?;
-    // Not taken, or back: what became of the path apart from that is not ours to undo.
-    let Some(spot) = spot.filter(|_| is_out) else { return Ok(None) };
+    if !holds(spot.as_ref(), step.from.as_deref())? {
+        // In a copy of the store it is another object, which is all that there is of it. Otherwise it was not taken, or is back: what became
+        // of the path apart from that is not ours to undo.
+        let lies = spot.map(|spot| spot.at().stat().at("look at", out)).transpose()?.flatten().is_some();
+        let lost = lies && !holds(target, step.from.as_deref())?;
+        return Ok(lost.then(|| format!("what was there before is not the object that was put into {out}")));
+    }
+    let Some(spot) = spot else { return Ok(None) };
     let Some(target) = target else { return Ok(Some(NO_FOLDER.into())) };
     if holds(Some(target), step.from.as_deref())? {
         // F13: after a cut a file system may show it under both names. It is back: the other name goes.
