@@ -303,6 +303,27 @@ fn an_interrupted_operation_is_recovered_by_the_next_whatever_signal_ended_it() 
     println!("{caught} of {} operations were cut off", rounds * 4);
 }
 
+/// From the first moment on: what its owner cannot open would stand against every later verb of his.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_is_recant_s_own_is_its_owner_s_under_any_umask_also_where_recant_is_killed() {
+    for n in 1.. {
+        let mut world = World::new();
+        let killed = world.umask(0o777).call(["session", "new"]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        // All that is less than its owner's.
+        let less = ["(", "-type", "d", "!", "-perm", "700", "-o", "-type", "f", "!", "-perm", "600", ")", "-print"];
+        let store = world.store();
+        if store.exists() {
+            let found = world.program("find", [&*store.to_string_lossy()].into_iter().chain(less)).run().ok();
+            assert_eq!(found.stdout(), "", "killed before step {n}");
+        }
+        if killed.status == 0 {
+            assert!(n > 10, "{n}");
+            break;
+        }
+    }
+}
+
 /// Also where the umask takes everything from everybody; what is the user's follows it.
 #[test]
 fn what_is_recant_s_own_is_private_and_usable_under_any_umask() {

@@ -83,8 +83,7 @@ impl Fs {
     /// Makes a folder; `mode` less what the umask takes from group and others.
     pub fn mkdir(&self, at: Entry<'_>, mode: u32) -> io::Result<()> {
         self.before("mkdirat", On::One(at))?;
-        rustix::fs::mkdirat(at.dir, at.name, Mode::from_raw_mode(mode))?;
-        if umask::taken_from_owner(mode) == 0 { Ok(()) } else { self.set_mode(at, mode & !(umask::callers() & 0o077)) }
+        Ok(umask::with_owners(mode, || rustix::fs::mkdirat(at.dir, at.name, Mode::from_raw_mode(mode)))?)
     }
 
     /// Makes a FIFO, socket or device node of mode `mode` less the umask: whoever asks for one sets its mode. Devices need CAP_MKNOD.
@@ -182,7 +181,7 @@ impl Fs {
     pub fn create(&self, at: Entry<'_>, mode: u32) -> io::Result<File> {
         self.before("openat CREAT", On::One(at))?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        umask::owners(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode))?.into(), mode)
+        Ok(umask::with_owners(mode, || rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode)))?.into())
     }
 
     /// Makes a file without a name in the folder `at`, open for reading and writing, which goes with its last descriptor: O_TMPFILE. Errors:
@@ -190,14 +189,14 @@ impl Fs {
     pub fn create_unnamed(&self, at: Entry<'_>, mode: u32) -> io::Result<File> {
         self.before("openat TMPFILE", On::One(at))?;
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-        umask::owners(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode))?.into(), mode)
+        Ok(umask::with_owners(mode, || rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(mode)))?.into())
     }
 
     /// Opens one of recant's own files to append to it; makes it with mode 0600 where it is missing.
     pub fn append(&self, at: Entry<'_>) -> io::Result<File> {
         self.before("openat APPEND", On::One(at))?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        umask::owners(rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(0o600))?.into(), 0o600)
+        Ok(umask::with_owners(0o600, || rustix::fs::openat(at.dir, at.name, flags, Mode::from_raw_mode(0o600)))?.into())
     }
 
     /// Writes all of `bytes`. `path` is for messages and the log of steps.

@@ -1,10 +1,7 @@
-//! The caller's umask, which stays as it is: a command that is run gets it, and so does what is made for the user. What it would take
-//! from the owner of what recant makes is given back, so that recant's own files and folders are private, and recant's to use, under
-//! any umask.
+//! The caller's umask, which stays as it is: a command that is run gets it, and so does what is made for the user. It takes nothing from
+//! the owner of what recant makes, so that recant's own files and folders are private, and recant's to use, under any umask.
 
-use std::fs::File;
-use std::io;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustix::fs::Mode;
 
@@ -29,17 +26,17 @@ pub fn put_back() {
     rustix::process::umask(Mode::from_raw_mode(callers()));
 }
 
-/// What the umask takes from the owner of something made with `mode`: mostly nothing.
-pub(super) fn taken_from_owner(mode: u32) -> u32 {
-    mode & callers() & 0o700
-}
-
-/// A file that may just have been made with `mode`, with its owner's bits.
-pub(super) fn owners(file: File, mode: u32) -> io::Result<File> {
-    let taken = taken_from_owner(mode);
-    if taken != 0 {
-        let now = rustix::fs::fstat(&file)?.st_mode & 0o7777;
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(now | taken))?;
+/// Makes something of mode `mode` with its owner's bits from the first moment on: what is made and then given them would stay without where
+/// recant is killed in between.
+pub(super) fn with_owners<T>(mode: u32, make: impl FnOnce() -> T) -> T {
+    // The umask is that of all threads.
+    static ASIDE: Mutex<()> = Mutex::new(());
+    if mode & callers() & 0o700 == 0 {
+        return make();
     }
-    Ok(file)
+    let _alone = ASIDE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = rustix::process::umask(Mode::from_raw_mode(callers() & 0o077));
+    let made = make();
+    rustix::process::umask(before);
+    made
 }
