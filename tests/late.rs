@@ -140,6 +140,26 @@ fn a_file_that_is_mapped_for_writing_is_a_conflict_and_what_is_written_into_it_l
     assert_eq!(world.read("mapped"), "LATEcontent");
 }
 
+/// A write in the tick of the clock in which the original's time was taken leaves that as it is.
+#[test]
+fn what_is_appended_without_another_time_is_no_damage() {
+    let world = World::new();
+    world.write("f", "old");
+    let id = world.begin();
+    world.stage_write(&id, "f", "new");
+    let mut writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
+    world.recant(&format!("commit {id} --force")).ok();
+    let then = writer.metadata().and_then(|found| found.modified()).expect("a time");
+    writer.write_all(b" and late").and_then(|()| writer.set_modified(then)).expect("a write");
+    drop(writer);
+    let said = world.recant(&format!("checkpoint verify {id}")).with(3);
+    assert!(said.stdout().contains("was written to since") || said.stderr().contains("was written to since"), "{said}");
+    let said = world.recant(&format!("rollback {id}")).with(3);
+    assert!(said.stderr().contains("was written to since by a process that had it open"), "{said}");
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert_eq!(world.read("f"), "old and late");
+}
+
 #[test]
 fn what_is_written_through_a_name_outside_of_the_session_is_found_and_comes_back_with_its_group() {
     use std::os::unix::fs::MetadataExt;

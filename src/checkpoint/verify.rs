@@ -69,7 +69,7 @@ pub fn check(session: &Session, original: &Original) -> Result<Option<Fault>, Er
     if found == digest {
         return Ok(None);
     }
-    if seen.state.meta.mtime != state.meta.mtime {
+    if seen.state.was_written_since(state) {
         return fault(
             "the kept original was written to since it was taken, by a process that had it open or under another name",
             true,

@@ -492,7 +492,7 @@ impl<'r> Eye<'r> {
         match to.content_likeness(&seen.state) {
             Likeness::Same => {}
             Likeness::ReadToTell if to.digest().is_none() => {}
-            _ if seen.state.meta.mtime != to.meta.mtime && !self.verb.inward() => {
+            _ if seen.state.was_written_since(to) && !self.verb.inward() => {
                 let conflict = Conflict::said(
                     &mv.path,
                     "the kept original as it was",
