@@ -180,10 +180,12 @@ fn who_ends_without_a_word_has_changed_nothing() {
         assert_eq!(world.read("f"), after, "{words}");
         let all = std::fs::read_to_string(&log).expect("a log of steps").lines().count();
         let (mut ended, mut told) = (0, 0);
-        for n in 1..=all + 1 {
+        // A second one, before anything is said.
+        let again = format!(";run:{all}:kill -TERM $PPID");
+        for (n, again) in (1..=all + 1).map(|n| (n, "")).chain((1..all).map(|n| (n, again.as_str()))) {
             shell("rm -rf tree store && cp -a saved/. .");
-            let said = steps(format!("run:{n}:kill -TERM $PPID"));
-            let what = format!("{words}, SIGTERM before step {n} of {all}: {said}");
+            let said = steps(format!("run:{n}:kill -TERM $PPID{again}"));
+            let what = format!("{words}, SIGTERM before step {n}{again} of {all}: {said}");
             assert!([0, 143].contains(&said.status), "{what}");
             assert!([before, after].contains(&&*world.read("f")), "{what}");
             if said.out.is_empty() && said.err.is_empty() {

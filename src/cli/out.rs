@@ -15,6 +15,7 @@ use super::far::Near;
 use super::problem::Problem;
 use crate::config::Color;
 use crate::error::At;
+use crate::fs::interrupt;
 use crate::tree::json;
 
 /// How results are written.
@@ -148,6 +149,7 @@ impl Out {
     /// Bytes of the result, as they are.
     pub fn bytes(&self, bytes: &[u8]) {
         if !self.closed.get() && self.failed.borrow().is_none() {
+            interrupt::being_said();
             let written = self.sink.borrow_mut().write_all(bytes);
             self.note_failure(written);
         }
@@ -197,6 +199,7 @@ impl Out {
             self.later.borrow_mut().push(text.to_string());
             return;
         }
+        interrupt::being_said();
         let flushed = self.sink.borrow_mut().flush();
         self.note_failure(flushed);
         // What goes wrong with standard error can be told nowhere.

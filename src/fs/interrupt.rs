@@ -28,7 +28,7 @@ pub enum Asked {
     GoesOn,
 }
 
-/// The operation is under way as long as this lives. Signals are noted beyond it, until [`give_back`].
+/// The operation stops when it is asked to, as long as this lives. Signals are noted beyond it, until [`give_back`].
 #[derive(Debug)]
 pub struct Noting(());
 
@@ -62,7 +62,7 @@ pub fn give_back() {
 }
 
 extern "C" fn write_down(signal: i32) {
-    // Only the first is kept. Another one that comes while it is being said what was done is meant: its reader may never read.
+    // Only the first is kept. Another one that comes while it is being said what was done is meant.
     let later = CAME.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed).is_err();
     if later && !UNDER_WAY.load(Ordering::Relaxed) {
         end_by(signal);
@@ -81,8 +81,12 @@ pub fn end_by(signal: i32) {
 impl Drop for Noting {
     fn drop(&mut self) {
         STOPS.store(false, Ordering::Relaxed);
-        UNDER_WAY.store(false, Ordering::Relaxed);
     }
+}
+
+/// What was done is being said: from here on a second signal ends the process, as its reader may never read.
+pub fn being_said() {
+    UNDER_WAY.store(false, Ordering::Relaxed);
 }
 
 /// The name of the signal that came first.
