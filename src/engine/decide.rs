@@ -405,13 +405,11 @@ impl Deciding<'_> {
             return self.put_away(&spot, n);
         }
         let target = open(self.reach.path(self.step.path), "open the folder of", self.step.path)?;
-        match &self.step.at.home {
-            // It went with the folder that it lay in: Prepare's copy is the only one.
-            Some(home) if self.step.at.copied && !holds(target.as_ref(), self.step.from.as_deref())? => {
-                self.put_away(&home.clone(), n)
-            }
-            _ => Ok(()),
+        if holds(target.as_ref(), self.step.from.as_deref())? {
+            return Ok(());
         }
+        // It went with the folder that it lay in, and Prepare's copy is the only one; or this is a copy of the store, where it is another object.
+        self.step.at.home.clone().map_or(Ok(()), |home| self.put_away(&home, n))
     }
 
     /// From `spot` to `displaced/<generation>/<n>`; a name that is taken gets another number behind it.
