@@ -1065,3 +1065,25 @@ fn a_recovery_by_force_gives_back_the_times_of_folders_too() {
         }
     }
 }
+
+/// Neither the manifest that has not got its name yet, nor an original that is on its way, is damage.
+#[test]
+fn what_an_interrupted_operation_left_half_done_is_not_said_to_be_damage() {
+    for verb in ["commit", "rollback"] {
+        let scene = Scene::new(verb, false);
+        let named = scene.step_of("renameat ", "checkpoint/manifest.jsonl.new");
+        let taken = scene.steps_of("renameat2 ", "/tree/").into_iter().next_back().map_or(named, |last| last + 1);
+        for n in [taken, named] {
+            scene.reset();
+            scene.kill_before(n);
+            for look in ["checkpoint verify", "checkpoint verify ID", "checkpoint show ID"] {
+                let said = scene.world.recant(&look.replace("ID", &scene.id));
+                let what = format!("{verb} killed before step {n}, {look}: {said}");
+                assert!(said.status == 0 || said.status == 7 && said.stderr().contains("is not recovered"), "{what}");
+                assert!(!said.stderr().contains("damaged") && !said.stderr().contains("missing"), "{what}");
+            }
+        }
+        scene.world.recant("recover").ok();
+        scene.world.recant("checkpoint verify").ok();
+    }
+}

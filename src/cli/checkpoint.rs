@@ -10,6 +10,7 @@ use super::bar::Bar;
 use super::list::Damaged;
 use super::out::Each;
 use super::problem::Problem;
+use super::recover::refuse_interrupted;
 use super::show::sort_text;
 use super::text::{self, Side};
 use super::{Call, Ended, args, at_work, is_at_work, is_held};
@@ -169,10 +170,14 @@ impl Iterator for Originals<'_> {
 
 /// Shows each path of a checkpoint.
 pub fn show(call: &Call, args: &args::CheckpointShow) -> Result<Ended, Problem> {
-    let (_, session) = call.session(args.id.as_deref())?;
+    let (store, session) = call.session(args.id.as_deref())?;
+    call.believed(store, &session, show_of(call, &session))
+}
+
+fn show_of(call: &Call, session: &Session) -> Result<Ended, Problem> {
     let header = &session.header;
     let failed = Cell::new(None);
-    let originals = Originals::of(&session, &failed)?;
+    let originals = Originals::of(session, &failed)?;
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
         if header.checkpoint == Checkpoint::Pruned {
@@ -257,7 +262,7 @@ struct FaultRow {
 /// Reads every original of one checkpoint, or of all.
 pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Problem> {
     let mut rows = Vec::new();
-    let (mut damaged, mut busy) = (false, false);
+    let (mut damaged, mut halted) = (false, None);
     let bar = Bar::of(&call.out);
     let seen = |done, of| bar.at("verifying", done, of);
     if let Some(key) = &args.id {
@@ -271,8 +276,13 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
             match verified(store, &header.id, &seen) {
                 Ok(verdict) => rows.push(row(&header.id, verdict)),
                 Err(problem) => {
-                    (damaged, busy) = (damaged || problem.kind != Kind::Busy, busy || problem.kind == Kind::Busy);
-                    call.out.warn(format_args!("session {}: {}", header.id, problem.message));
+                    match problem.kind {
+                        Kind::Stuck | Kind::Busy => halted = halted.max(Some(problem.kind)),
+                        _ => damaged = true,
+                    }
+                    let named = format!("session {}: ", header.id);
+                    let why = problem.message.strip_prefix(&named).unwrap_or(&problem.message);
+                    call.out.warn(format_args!("{named}{why}"));
                 }
             }
         }
@@ -286,7 +296,7 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
         };
         let lines: Vec<[String; 4]> = rows.iter().map(line).collect();
         text::table([Side::Left, Side::Right, Side::Right, Side::Left], &lines).for_each(|line| call.out.line(line));
-        if rows.is_empty() && !damaged && !busy {
+        if rows.is_empty() && !damaged && halted.is_none() {
             call.out.note("no checkpoints to verify");
         }
         for fault in rows.iter().flat_map(|row| &row.faults) {
@@ -298,8 +308,8 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
     let faults = || rows.iter().flat_map(|row| &row.faults);
     Ok(if damaged || faults().any(|fault| !fault.written_to) {
         Ended::With(Kind::Damaged)
-    } else if busy {
-        Ended::With(Kind::Busy)
+    } else if let Some(kind) = halted {
+        Ended::With(kind)
     } else if faults().next().is_some() {
         Ended::With(Kind::Conflict)
     } else {
@@ -308,13 +318,17 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
 }
 
 /// Faults are believed only where nobody was at work in the session meanwhile: for whoever is, they are looked for once more when he
-/// has ended, which is waited for as long as for a lock.
+/// has ended, which is waited for as long as for a lock. What an interrupted operation left half done is no damage.
 fn verified(store: &Store, id: &Id, seen: &dyn Fn(usize, usize)) -> Result<Verdict, Problem> {
     let start = Instant::now();
     loop {
         let session = store.session(id)?;
         let found = verify(&session, seen);
-        if found.as_ref().is_ok_and(|verdict| verdict.faults.is_empty()) || !is_at_work(store, &session) {
+        if found.as_ref().is_ok_and(|verdict| verdict.faults.is_empty()) {
+            return Ok(found?);
+        }
+        if !is_at_work(store, &session) {
+            refuse_interrupted(store, id)?;
             return Ok(found?);
         }
         while is_held(&session) {
