@@ -303,6 +303,29 @@ fn what_is_written_to_an_original_that_was_copied_once_all_is_done_is_still_some
     }
 }
 
+/// The path in it is quoted once.
+#[test]
+fn what_was_put_aside_stands_in_the_log_as_it_was_said() {
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() {
+        skip("two file systems: there is no /dev/shm");
+        return;
+    }
+    for name in ["a\nb", "a\u{202e}b", "a b"] {
+        let mut world = World::on(shm);
+        let store = tempfile::tempdir().expect("a folder of another file system");
+        world.set("RECANT_STORE", store.path().join("store"));
+        world.write(name, "old");
+        let id = world.begin();
+        world.stage_write(&id, name, "new");
+        let _writer = std::fs::File::options().append(true).open(world.path(name)).expect("the file");
+        let said = world.recant(&format!("commit {id} --force")).ok().stderr();
+        let note = said.lines().find_map(|line| line.strip_prefix("recant: ").filter(|line| line.contains(" is kept as ")));
+        let log = world.recant("log").ok().stdout();
+        assert!(log.lines().any(|line| line.strip_prefix("  ") == note), "{said}{log}");
+    }
+}
+
 /// The settling that put it aside was cut off: the recovery says so. Where a rename has no flags, it has both names for a moment.
 #[test]
 #[cfg(feature = "crash-points")]

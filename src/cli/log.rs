@@ -8,6 +8,7 @@ use super::problem::Problem;
 use super::text::{self, Side};
 use super::{Call, Ended};
 use crate::error::Kind;
+use crate::fs::path::is_unfit;
 use crate::session::log::{self, Entry};
 
 /// `{"schema":1,"entries":[…],"unreadable":n}`.
@@ -66,7 +67,9 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>, asked_for_none: bo
         let sides = [Side::Left, Side::Left, Side::Left, Side::Right, Side::Left];
         for (line, entry) in text::table(sides, &rows).zip(entries) {
             call.out.line(line);
-            entry.notes.iter().for_each(|note| call.out.line(format_args!("  {}", shown(note))));
+            // Its paths are quoted already where they have to be.
+            let fit = |note: &String| if note.contains(is_unfit) { shown(note) } else { note.clone() };
+            entry.notes.iter().for_each(|note| call.out.line(format_args!("  {}", fit(note))));
         }
         if entries.is_empty() && !asked_for_none {
             call.out.note("nothing was done yet");

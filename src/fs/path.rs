@@ -171,7 +171,7 @@ pub struct Shown<'a>(pub &'a [u8]);
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
-        let odd = |c: char| c.is_control() || c == '"' || c == '\\' || is_invisible(c);
+        let odd = |c: char| c == '"' || c == '\\' || is_unfit(c);
         match std::str::from_utf8(self.0) {
             Ok(text) if !text.contains(odd) => return f.write_str(text),
             _ => {}
@@ -184,7 +184,7 @@ impl fmt::Display for Shown<'_> {
                     '\t' => f.write_str("\\t")?,
                     '\r' => f.write_str("\\r")?,
                     '"' | '\\' => write!(f, "\\{c}")?,
-                    c if c.is_control() || is_invisible(c) => {
+                    c if is_unfit(c) => {
                         let mut buffer = [0; 4];
                         for byte in c.encode_utf8(&mut buffer).bytes() {
                             write!(f, "\\{byte:03o}")?;
@@ -199,6 +199,11 @@ impl fmt::Display for Shown<'_> {
         }
         f.write_char('"')
     }
+}
+
+/// Characters that a terminal takes for orders, or would not show as they are.
+pub fn is_unfit(c: char) -> bool {
+    c.is_control() || is_invisible(c)
 }
 
 /// Characters that show as nothing or turn the writing direction: they make one path look like another.
