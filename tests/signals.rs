@@ -248,6 +248,32 @@ fn a_signal_to_what_gives_up_sessions_leaves_each_whole_or_given_up_and_said() {
     }
 }
 
+/// Those that are damaged are pruned after the others, and each of them is a session, too.
+#[test]
+fn a_signal_between_two_damaged_sessions_that_are_pruned_leaves_the_second() {
+    let world = World::new();
+    let ids = ["f", "g"].map(|name| world.edited(name));
+    for id in &ids {
+        world.write(world.session(id).join("session.json"), "{");
+    }
+    let left = || ids.iter().filter(|id| world.session(id).exists()).count();
+    let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
+    shell("mkdir saved && cp -a tree store saved");
+    let steps = |steps: String| world.call(["session", "prune", &ids[0], &ids[1], "-y"]).env("RECANT_STEPS", steps).run();
+    let log = world.root().join("steps");
+    steps(format!("log:{}", log.display())).ok();
+    let all = std::fs::read_to_string(&log).expect("a log of steps").lines().count();
+    let mut seen = [0; 3];
+    for n in 1..=all {
+        shell("rm -rf tree store && cp -a saved/. .");
+        let said = steps(format!("run:{n}:kill -TERM $PPID"));
+        let wanted = [0, 4, 143][left()];
+        assert_eq!(said.status, wanted, "SIGTERM before step {n} of {all}: {said}");
+        seen[left()] += 1;
+    }
+    assert!(seen.iter().all(|times| *times > 0), "{seen:?}");
+}
+
 /// A reader that does not read keeps it where it says what is done, and not one of the signals takes that away.
 #[test]
 fn a_report_that_waits_for_its_reader_is_whole_whatever_signal_comes() {

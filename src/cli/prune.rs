@@ -179,7 +179,7 @@ impl Pruning<'_> {
         let garbled = self.garbled()?;
         let _noting = interrupt::note(Asked::Stops);
         for header in self.chosen()? {
-            interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+            not_asked_to_end()?;
             if journaled.contains(&header.id) {
                 done.skipped.push(Skipped { id: header.id, why: INTERRUPTED });
                 continue;
@@ -199,6 +199,7 @@ impl Pruning<'_> {
             }
         }
         for remains in garbled {
+            not_asked_to_end()?;
             remove_garbled(call, store, remains, &journaled, done)?;
         }
         drop(lock);
@@ -314,6 +315,11 @@ impl Pruning<'_> {
         }
         Ok(asked)
     }
+}
+
+/// Between two sessions.
+fn not_asked_to_end() -> Result<(), Problem> {
+    interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))
 }
 
 /// Whether what was chosen goes.
