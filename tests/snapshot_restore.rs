@@ -245,6 +245,34 @@ fn what_differs_and_cannot_be_read_is_left_and_the_rest_comes_back() {
     assert_eq!((world.read("other"), world.read("small")), ("keep".into(), "22".into()));
 }
 
+/// The index has its digest, from when it could be read: nothing of the file has changed since.
+#[test]
+fn what_can_be_read_no_more_is_left_also_where_the_index_knows_its_content() {
+    if !is_root("files of another group") {
+        return;
+    }
+    let world = World::new();
+    world.write("theirs", "1").write("same", "1").write("other", "keep").link("same", "same too");
+    let own = |path: PathBuf, group| std::os::unix::fs::chown(path, Some(65534), Some(group)).expect("another owner");
+    let mine = [world.root().to_path_buf(), world.root().join("home"), world.tree(), world.path("other")];
+    mine.into_iter().for_each(|path| own(path, 65534));
+    for name in ["theirs", "same"] {
+        std::os::unix::fs::chown(world.path(name), Some(0), Some(4242)).expect("another owner");
+        world.chmod(name, 0o640);
+    }
+    let as_member = |words: &str, group| world.call(words.split_whitespace()).user(65534, group).run();
+    as_member("snapshot create", 4242).ok();
+    world.write("theirs", "22").write("other", "step");
+    std::thread::sleep(Duration::from_millis(100));
+    as_member("snapshot create", 4242).ok();
+    for words in ["snapshot restore 0 --dry-run", "snapshot restore 0"] {
+        let said = as_member(words, 65534).with(4);
+        assert!(said.stdout().contains("/theirs: it cannot be read"), "{said}");
+        assert!(!said.stdout().contains("/same"), "what is the same need not be read: {said}");
+    }
+    assert_eq!((world.read("other"), world.read("theirs")), ("keep".into(), "22".into()));
+}
+
 /// By the path that somebody named, not by the one that it leads to.
 #[test]
 fn snapshots_of_what_is_a_link_now_are_read_but_not_restored_over_it() {

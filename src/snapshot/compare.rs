@@ -354,13 +354,13 @@ impl Comparing<'_> {
             Digests::Small => size <= SMALL,
             Digests::All => true,
         };
+        let is_known_same = digest.is_some() && there.and_then(Entry::digest) == digest;
         let read = match digest {
-            Some(digest) => Ok(Some(digest)),
             // A fingerprint that proves nothing has to be borne out by the content.
             None if same_size || seen.print.racy || wanted => look::digest(object.at()).map(|(digest, _)| Some(digest)),
-            // What cannot be read is found here, whatever its size.
-            None if self.terms.digests == Digests::Small => object.at().open_file().map(|_| None),
-            None => Ok(None),
+            // What cannot be read is found here, whatever its size, and whatever is known of it.
+            _ if self.terms.digests != Digests::Needed && !is_known_same => object.at().open_file().map(|_| digest),
+            _ => Ok(digest),
         };
         match read {
             Ok(Some(digest)) => seen.set_digest(digest),
