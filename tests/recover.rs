@@ -1087,3 +1087,17 @@ fn what_an_interrupted_operation_left_half_done_is_not_said_to_be_damage() {
         scene.world.recant("checkpoint verify").ok();
     }
 }
+
+/// What is missing of the manifest when it is settled is taken from the former one, as long as that is kept.
+#[test]
+fn a_manifest_that_is_missing_when_a_second_part_is_settled_keeps_the_lines_of_the_first() {
+    let scene = Scene::new("commit", false);
+    let edited = scene.world.path("edited").display().to_string();
+    scene.world.call(["commit", &scene.id, &edited]).run().ok();
+    let n = scene.step_of("renameat ", "checkpoint/manifest.jsonl.new");
+    scene.kill_before(n);
+    std::fs::remove_file(scene.world.session(&scene.id).join("checkpoint/manifest.jsonl")).expect("the manifest");
+    scene.world.recant("recover").ok();
+    scene.world.recant(&format!("rollback {}", scene.id)).ok();
+    scene.before.assert_same(&scene.world.manifest(), "rolled back");
+}

@@ -216,6 +216,11 @@ impl Reading {
         Self::open_in(&folder)
     }
 
+    /// Whether there is a manifest.
+    pub fn is_there(&self) -> bool {
+        self.reader.is_some()
+    }
+
     fn open_in(folder: &Dir) -> Result<Self, Error> {
         let at = folder.at(NAME);
         let reader = open_own(at)?.map(|(file, _)| BufReader::with_capacity(64 << 10, file));

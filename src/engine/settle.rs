@@ -13,7 +13,7 @@ use super::reach::{Reach, open, split};
 use super::report::Report;
 use super::step::{Act, Spot};
 use super::undo::{STRAY, holds, is_another, is_open_for_writing};
-use crate::checkpoint::manifest::{Former, name_written};
+use crate::checkpoint::manifest::{Former, Reading, name_written};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
@@ -97,6 +97,10 @@ fn write_again(
     journal: &Journal,
     folder: &Dir,
 ) -> Result<Option<String>, Error> {
+    // Lines of what was in before are in none but the former one, where the manifest is missing.
+    if !Reading::open(&session.dir)?.is_there() {
+        Former::new(fs, folder, journal.head.generation).put_back()?;
+    }
     let manifest = facts::write_manifest(fs, session, journal, folder, None)?;
     fs.sync(&manifest, folder.path()).at("sync", folder.path().display())?; // D1
     facts::write_displaced(fs, reach, journal)?;
