@@ -217,6 +217,27 @@ fn what_lay_in_a_folder_that_is_an_unreadable_file_now_is_left_with_it() {
     assert_eq!((world.read("other"), world.read("d")), ("keep".into(), "somebody's".into()));
 }
 
+/// A user gives nothing away: that is found before anything is made, also by a dry run.
+#[test]
+fn what_belonged_to_somebody_else_is_not_made_by_a_user() {
+    if !is_root("files of another user") {
+        return;
+    }
+    let world = World::new();
+    world.write("mine", "keep").write("other", "keep");
+    let own = |path: PathBuf| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("another owner");
+    [world.root().to_path_buf(), world.root().join("home"), world.tree(), world.path("mine")].into_iter().for_each(own);
+    let as_user = |words: &str| world.call(words.split_whitespace()).user(65534, 65534).run();
+    as_user("snapshot create").ok();
+    world.write("other", "step").write("mine", "step");
+    for words in ["snapshot restore 0 --dry-run", "snapshot restore 0"] {
+        let said = as_user(words).with(1);
+        assert!(said.stderr().contains("/other: what is to be there belongs to user 0"), "{said}");
+    }
+    as_user("snapshot restore 0 mine").ok();
+    assert_eq!((world.read("mine"), world.read("other")), ("keep".into(), "step".into()));
+}
+
 /// Whatever its size, and however long ago it was changed: a young one is read in any case, to tell whether it is another one.
 #[test]
 fn what_differs_and_cannot_be_read_is_left_and_the_rest_comes_back() {

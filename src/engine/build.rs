@@ -123,7 +123,7 @@ impl Draft<'_> {
         }
         item.parted = item.act == Act::Replace && !self.parted.is_empty() && self.parted.contains(&self.mount(&item.path)?);
         item.fresh = item.to.is_some() && (copies || item.held.is_none());
-        Ok(())
+        self.check_owner(item)
     }
 
     /// An inode that cannot be moved into the store keeps its other names, and only a copy is kept.

@@ -79,6 +79,8 @@ pub struct Planning {
     pub in_folder: bool,
     /// `to` lies in the store with just the metadata that is recorded: nothing is to be set.
     pub as_recorded: bool,
+    /// `to` lies in the store with the owner that is recorded.
+    pub owned: bool,
     /// All that is to be set is that this xattr, which overlayfs left on it, goes.
     pub mark: Option<&'static [u8]>,
     /// `to` is put with the metadata that it has, since it shares it with names on the tree.

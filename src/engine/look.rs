@@ -240,6 +240,7 @@ impl<'r> Eye<'r> {
         };
         item.planning.mark = held.as_ref().zip(mv.to.as_ref()).and_then(|(held, to)| overlay_mark(&held.state.meta, &to.meta));
         item.planning.as_recorded = held.as_ref().zip(mv.to.as_ref()).is_some_and(|(held, to)| held.state.meta == to.meta);
+        item.planning.owned = held.as_ref().zip(mv.to.as_ref()).is_some_and(|(held, to)| held.state.meta.uid == to.meta.uid);
         item.held = mv.to_at.filter(|_| held.is_some());
         item.to = mv.to.map(|to| as_recorded(to, held));
         if let (Act::WriteInPlace, Some(from), Some(to)) = (item.act, &item.from, &mut item.to) {

@@ -91,6 +91,19 @@ impl Draft<'_> {
         Ok(refused)
     }
 
+    /// What is made by a user belongs to that user, and is given to nobody else (chown(2)).
+    pub fn check_owner(&self, item: &Item) -> Result<(), Error> {
+        let Some(to) = item.to.as_ref().filter(|_| !self.me.is_root() && !item.planning.as_it_is) else { return Ok(()) };
+        let (owner, me) = (to.state.meta.uid, self.me.as_raw());
+        if owner == me || item.planning.owned && !item.fresh {
+            return Ok(());
+        }
+        let why = format!(
+            "what is to be there belongs to user {owner}, and user {me} cannot give a file to anybody; recant as root can"
+        );
+        Err(Error::Refused(vec![(item.path.to_string(), why)]))
+    }
+
     /// Content that is copied has to fit.
     pub fn check_room(&mut self, items: &[Item], frame: &Frame<'_>) -> Result<(), Error> {
         let mut needed: BTreeMap<AbsPath, u64> = BTreeMap::new();
