@@ -395,6 +395,22 @@ fn what_is_empty_may_be_missing_for_who_only_looks() {
     }
 }
 
+/// A whole manifest of an earlier generation, as a copy of the store may have it.
+#[test]
+fn a_manifest_that_lacks_what_is_in_is_no_whole_checkpoint() {
+    let scene = Scene::new();
+    let manifest = scene.session("checkpoint/manifest.jsonl");
+    scene.world.recant(&format!("commit {} b", scene.id)).ok();
+    let of_part = std::fs::read(&manifest).expect("a manifest");
+    scene.world.recant(&format!("commit {}", scene.id)).ok();
+    scene.world.recant("checkpoint verify").ok();
+    std::fs::write(&manifest, of_part).expect("the former one");
+    for verb in ["checkpoint verify", "checkpoint verify ID", "rollback ID"] {
+        let said = scene.world.recant(&verb.replace("ID", &scene.id)).with(5);
+        assert!(said.stderr().contains("/tree/a: the checkpoint's manifest has no line for it"), "{verb}: {said}");
+    }
+}
+
 #[test]
 fn a_manifest_that_is_missing_is_damage_as_long_as_changes_are_in() {
     let scene = Scene::committed();

@@ -199,12 +199,12 @@ impl Reading {
     pub fn of(session: &Session) -> Result<Self, Error> {
         let (header, at) = (&session.header, session.dir.at(b"checkpoint"));
         let is_owed = header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept;
-        // Of a copy of the store that left out what was empty.
-        if !is_owed && at.stat().at("look at", at)?.is_none() {
-            return Ok(Self::none(at.to_string()));
-        }
-        let reading = Self::open(&session.dir)?;
-        if is_owed && reading.reader.is_none() {
+        let reading = match at.stat().at("look at", at)? {
+            // Of a copy of the store that left out what was empty.
+            None => Self::none(format!("{at}/manifest.jsonl")),
+            Some(_) => Self::open(&session.dir)?,
+        };
+        if is_owed && !reading.is_there() {
             return Err(Error::Manifest { path: reading.shown, why: "it is missing".into() });
         }
         Ok(reading)

@@ -40,6 +40,7 @@ pub fn verify(session: &Session, seen: &dyn Fn(usize, usize)) -> Result<Verdict,
         return Ok(verdict);
     }
     let manifest = Manifest::of(session)?;
+    verdict.faults.extend(unlisted(session, &manifest)?);
     for (done, original) in manifest.originals.values().enumerate() {
         seen(done, manifest.originals.len());
         match (&original.kept, check(session, original)?) {
@@ -52,6 +53,20 @@ pub fn verify(session: &Session, seen: &dyn Fn(usize, usize)) -> Result<Verdict,
         }
     }
     Ok(verdict)
+}
+
+/// Changes that are in, and that a rollback would find no line for.
+fn unlisted(session: &Session, manifest: &Manifest) -> Result<Vec<Fault>, Error> {
+    let (sides, mut changes, mut faults) = (session.sides_of_all()?, session.read_changes()?, Vec::new());
+    for side in sides {
+        let Some(change) = changes.next()? else { break };
+        let is_listed = manifest.originals.get(&change.path).is_some_and(|original| original.n == change.n);
+        if side.is_in() && !is_listed {
+            let why = "the checkpoint's manifest has no line for it".into();
+            faults.push(Fault { path: change.path, why, written_to: false });
+        }
+    }
+    Ok(faults)
 }
 
 /// Looks at one original, content included; `None` where it is as it was taken.
