@@ -127,7 +127,13 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
     } else {
         pruning.carry_out(&mut done).map_err(|problem| after(problem, target.what, &done.pruned))?;
     }
-    say(call, target, &done)
+    let ended = say(call, target, &done);
+    if !args.dry_run {
+        // That may take long, and nobody need wait for it: what has lost its name is taken away by the next verb, too.
+        call.out.flush();
+        call.clear_away(store);
+    }
+    ended
 }
 
 /// What stopped a prune, with what was pruned before it came to that.
@@ -203,7 +209,6 @@ impl Pruning<'_> {
             remove_garbled(call, store, remains, &journaled, done)?;
         }
         drop(lock);
-        call.clear_away(store);
         Ok(())
     }
 
