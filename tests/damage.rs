@@ -88,8 +88,8 @@ fn fifo(path: &Path) {
 }
 
 /// Damage that leaves the times as they were.
-const SILENT: [&str; 9] =
-    ["flipped", "truncated", "emptied", "swapped", "removed", "a symlink", "a fifo", "a folder", "unreadable"];
+const SILENT: [&str; 10] =
+    ["flipped", "truncated", "emptied", "longer", "swapped", "removed", "a symlink", "a fifo", "a folder", "unreadable"];
 
 fn damage(scene: &Scene, how: &str) {
     let blob = scene.blob("the original content of a");
@@ -103,6 +103,7 @@ fn damage(scene: &Scene, how: &str) {
         }
         "truncated" => write(&bytes[..5]),
         "emptied" => write(b""),
+        "longer" => write(&[b"x", &bytes[..]].concat()),
         "swapped" => {
             let other = scene.blob("the original content of b");
             let middle = blob.with_extension("middle");

@@ -84,7 +84,7 @@ pub fn check(session: &Session, original: &Original) -> Result<Option<Fault>, Er
     if found == digest {
         return Ok(None);
     }
-    if seen.state.was_written_since(state) {
+    if look::was_written_since(at, &seen.state, state).at("read", at)? {
         return fault(
             "the kept original was written to since it was taken, by a process that had it open or under another name",
             true,

@@ -493,7 +493,7 @@ impl<'r> Eye<'r> {
         match to.content_likeness(&seen.state) {
             Likeness::Same => {}
             Likeness::ReadToTell if to.digest().is_none() => {}
-            _ if seen.state.was_written_since(to) && !self.verb.inward() => {
+            _ if !self.verb.inward() && look::was_written_since(at, &seen.state, to).at("read", at)? => {
                 let conflict = Conflict::said(
                     &mv.path,
                     "the kept original as it was",

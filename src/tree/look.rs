@@ -112,6 +112,18 @@ pub fn digest_since(file: &File, mut before: Stat) -> io::Result<(Digest, Stat)>
     Err(io::Error::other("it changes while it is read"))
 }
 
+/// Whether an object that was put away as `then`, and holds something else now, was written to by somebody: its time tells. A write in the
+/// tick of the clock in which that was taken leaves it; what was appended then leaves also what was there. All else is damage.
+pub fn was_written_since(at: Entry<'_>, now: &State, then: &State) -> io::Result<bool> {
+    if now.meta.mtime != then.meta.mtime {
+        return Ok(true);
+    }
+    match then.digest() {
+        Some(digest) if now.size() > then.size() => Ok(Digest::of_file(&at.open_file()?, then.size())? == digest),
+        _ => Ok(false),
+    }
+}
+
 impl Seen {
     /// Puts the digest of the content into the state.
     pub fn set_digest(&mut self, digest: Digest) {

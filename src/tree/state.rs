@@ -178,12 +178,6 @@ impl State {
         }
     }
 
-    /// Whether an object that was put away as `then` and is like this now was written to, where its content is another one. Its time tells; and
-    /// its growth, where that was in the tick of the clock in which it was taken. Damage garbles, and cuts short.
-    pub fn was_written_since(&self, then: &State) -> bool {
-        self.meta.mtime != then.meta.mtime || self.size() > then.size()
-    }
-
     /// Compares kind, content, mode, owner and xattrs; not times.
     pub fn likeness(&self, other: &State) -> Likeness {
         match (self.content_likeness(other), self.meta_difference(other)) {
