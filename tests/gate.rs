@@ -166,6 +166,25 @@ fn a_silence_ends_it_and_a_signal_too() {
     world.call(["commit", &id]).run().ok();
 }
 
+/// What it says at the gate is not yet what was done.
+#[test]
+fn a_second_signal_behind_the_gate_does_not_end_it_where_it_stands() {
+    let (world, id) = scene(None);
+    let log = world.root().join("steps");
+    world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    let steps = std::fs::read_to_string(&log).expect("a log of steps");
+    let put = 1 + steps.lines().position(|line| line.contains("renameat") && line.contains("/tree/edited")).expect("a step");
+    let (mut world, id) = scene(None);
+    let before = world.manifest();
+    world.set("RECANT_STEPS", format!("run:{put}:kill -TERM $PPID;run:{}:kill -TERM $PPID", put + 2));
+    let mut waiting = Waiting::at_gate(&world, "commit", &id);
+    waiting.say("go\n");
+    let (ended, said) = waiting.end();
+    assert_eq!((ended, world.journals()), (Some(143), Vec::<String>::new()), "{said}");
+    assert!(said.contains("SIGTERM asked for an end"), "{said}");
+    before.assert_same(&world.manifest(), &said);
+}
+
 #[test]
 fn one_that_is_killed_while_it_waits_leaves_nothing_to_who_comes_next() {
     let other = tempfile::tempdir_in("/dev/shm").ok().map(|folder| (folder.path().join("store"), folder));

@@ -43,12 +43,13 @@ pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
         let changes = text::count(held, "held change");
         call.confirm(&format!("Discard {changes} of session {}{overwritten}?", before.id))?;
     }
-    let _noting = interrupt::note(Asked::GoesOn);
+    let noting = interrupt::note(Asked::GoesOn);
     let discarded = prune::discard(&call.fs, &mut session);
     if is_done(&discarded) {
         call.out.changes.set(Some(held));
         note_in_log(call, store, "discard", &before);
     }
+    drop(noting);
     discarded?;
     if call.out.is_text() {
         let changes = text::count(held, "change");

@@ -15,6 +15,9 @@ const NOTED: [(i32, &str); 3] = [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGT
 /// The first that came, 0 for none. It is not forgotten: whoever asked for an end does not want what comes next either.
 static CAME: AtomicI32 = AtomicI32::new(0);
 static STOPS: AtomicBool = AtomicBool::new(false);
+/// As long as an operation is under way, whatever it says meanwhile.
+static NOTING: AtomicBool = AtomicBool::new(false);
+/// The same, and until what it did is being said.
 static UNDER_WAY: AtomicBool = AtomicBool::new(false);
 /// Those that are noted, with the actions that they had.
 static BEFORE: Mutex<Vec<(i32, libc::sighandler_t)>> = Mutex::new(Vec::new());
@@ -35,6 +38,7 @@ pub struct Noting(());
 /// Notes signals from here on. Not for two threads at once, nor one within another.
 pub fn note(asked: Asked) -> Noting {
     STOPS.store(asked == Asked::Stops, Ordering::Relaxed);
+    NOTING.store(true, Ordering::Relaxed);
     UNDER_WAY.store(true, Ordering::Relaxed);
     let ours = write_down as extern "C" fn(i32) as libc::sighandler_t;
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,12 +85,13 @@ pub fn end_by(signal: i32) {
 impl Drop for Noting {
     fn drop(&mut self) {
         STOPS.store(false, Ordering::Relaxed);
+        NOTING.store(false, Ordering::Relaxed);
     }
 }
 
-/// What was done is being said: from here on a second signal ends the process, as its reader may never read.
+/// Something is being said. Where that is what was done, a second signal ends the process from here on, as its reader may never read.
 pub fn being_said() {
-    UNDER_WAY.store(false, Ordering::Relaxed);
+    UNDER_WAY.fetch_and(NOTING.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// The name of the signal that came first.
