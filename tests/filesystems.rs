@@ -741,6 +741,30 @@ fn what_belongs_to_somebody_else_is_refused_before_anything_is_changed() {
     }
 }
 
+/// Of what goes, the store on another file system can keep only a copy, which a user gives to nobody else: that is found before anything is made.
+#[test]
+fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
+    let shm = Path::new("/dev/shm");
+    if !is_root("files of somebody else") || !shm.is_dir() {
+        return;
+    }
+    let (mut world, elsewhere) = (World::on(shm), tempfile::tempdir().expect("a folder of another file system"));
+    world.set("RECANT_STORE", elsewhere.path().join("store")).write("mine", "old").write("theirs", "old");
+    let own = |path: &Path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("another owner");
+    [world.root(), &world.root().join("home"), &world.tree(), &world.path("mine"), elsewhere.path()].into_iter().for_each(own);
+    let call = |words: &str| world.call(words.split(' ')).user(65534, 65534).run();
+    let id = call("session new").ok().id();
+    ["mine", "theirs"].into_iter().for_each(|path| drop(call(&format!("session delete {id} {path}")).ok()));
+    for words in ["commit ID --dry-run", "commit ID"] {
+        let said = call(&words.replace("ID", &id)).with(1);
+        assert!(said.stderr().contains("/theirs: what is there, of which the store"), "{words}: {said}");
+        assert!(said.stderr().contains("nothing was changed"), "{words}: {said}");
+    }
+    call(&format!("commit {id} mine")).ok();
+    call(&format!("rollback {id}")).ok();
+    assert_eq!((world.read("mine"), world.read("theirs")), ("old".into(), "old".into()));
+}
+
 fn fill(folder: &Path) {
     // As much as fits: in large pieces, then in small ones, then in one byte.
     for (i, size) in [1 << 20, 64 << 10, 4096, 1].into_iter().enumerate() {

@@ -10,6 +10,7 @@ use super::draft::Draft;
 use super::item::{Frame, Item};
 use super::reach::parent_of;
 use super::step::Act;
+use crate::checkpoint::manifest::Kept;
 use crate::error::At;
 use crate::fs::dir::{Dev, Dir, Stat, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
@@ -93,14 +94,18 @@ impl Draft<'_> {
 
     /// What is made by a user belongs to that user, and is given to nobody else (chown(2)).
     pub fn check_owner(&self, item: &Item) -> Result<(), Error> {
-        let Some(to) = item.to.as_ref().filter(|_| !self.me.is_root() && !item.planning.as_it_is) else { return Ok(()) };
-        let (owner, me) = (to.state.meta.uid, self.me.as_raw());
-        if owner == me || item.planning.owned && !item.fresh {
-            return Ok(());
-        }
-        let why = format!(
-            "what is to be there belongs to user {owner}, and user {me} cannot give a file to anybody; recant as root can"
-        );
+        let is_copied = item.beside.is_some() && !matches!(item.kept, Kept::Uncovered { .. });
+        let comes_as_it_is = item.planning.as_it_is || item.planning.owned && !item.fresh;
+        let (from, to) = (item.from.as_ref().filter(|_| is_copied), item.to.as_ref().filter(|_| !comes_as_it_is));
+        let kept = "what is there, of which the store on another file system can keep only a copy,";
+        let made = [(from, kept), (to, "what is to be there")];
+        let foreign = made.into_iter().find_map(|(seen, what)| {
+            let owner = seen?.state.meta.uid;
+            (owner != self.me.as_raw()).then_some((owner, what))
+        });
+        let Some((owner, what)) = foreign.filter(|_| !self.me.is_root()) else { return Ok(()) };
+        let me = self.me.as_raw();
+        let why = format!("{what} belongs to user {owner}, and user {me} cannot give a file to anybody; recant as root can");
         Err(Error::Refused(vec![(item.path.to_string(), why)]))
     }
 
