@@ -605,6 +605,46 @@ fn a_folder_of_a_session_that_is_missing_with_originals_stops_a_recovery() {
     }
 }
 
+/// The store is a copy of what it was: all that lies in it is another object.
+#[cfg(feature = "crash-points")]
+fn copy_store(world: &World) {
+    let (store, away) = (world.store(), world.root().join("away"));
+    std::fs::rename(&store, &away).expect("the store");
+    world.program("cp", ["-a".as_ref(), away.as_os_str(), store.as_os_str()]).run().ok();
+}
+
+/// What lies in the copy was not put onto the tree: it is not said to be gone from there, and is put by the next try.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_an_interrupted_operation_had_not_put_is_put_from_a_copy_of_the_store() {
+    let scene = |verb: &str, steps: &dyn Fn(&Path) -> String| {
+        let world = World::new();
+        let id = world.begin();
+        if verb == "commit" {
+            world.stage_write(&id, "comes", "new");
+        } else {
+            world.write("comes", "old");
+            world.recant(&format!("session delete {id} comes")).ok();
+            world.recant(&format!("commit {id}")).ok();
+        }
+        let before = world.manifest();
+        world.call([verb, &id]).env("RECANT_STEPS", steps(&world.root().join("steps"))).run();
+        (world, id, before)
+    };
+    for verb in ["commit", "rollback"] {
+        let (whole, ..) = scene(verb, &|log| format!("log:{}", log.display()));
+        let steps = std::fs::read_to_string(whole.root().join("steps")).expect("the steps");
+        let put =
+            1 + steps.lines().position(|line| line.contains("renameat") && line.contains("/tree/comes")).expect("it is put");
+        let (world, id, before) = scene(verb, &|_| format!("kill:{put}"));
+        copy_store(&world);
+        let said = world.recant("recover").ok();
+        before.assert_same(&world.manifest(), &format!("{verb}: {said}"));
+        world.recant(&format!("{verb} {id}")).ok();
+        assert_eq!(world.read("comes"), whole.read("comes"), "{verb}");
+    }
+}
+
 /// Objects are told by their inodes, which a copy of the store has not: what was taken off the tree is there all the same.
 #[test]
 #[cfg(feature = "crash-points")]
@@ -621,7 +661,8 @@ fn what_an_interrupted_commit_took_is_named_in_a_copy_of_the_store() {
         world.call(["commit", &id]).env("RECANT_STEPS", steps(&world.root().join("steps"))).run();
         (world, id)
     };
-    for replaced in [false, true] {
+    let choices = [("finish", 0), ("force", 4)];
+    for (replaced, (choice, ends)) in [false, true].into_iter().flat_map(|replaced| choices.map(|choice| (replaced, choice))) {
         let (world, _) = scene(replaced, &|log| format!("log:{}", log.display()));
         let steps = std::fs::read_to_string(world.root().join("steps")).expect("the steps");
         let sealed = 1 + steps.lines().position(|line| line.contains("session.json.new")).expect("a seal");
@@ -629,15 +670,13 @@ fn what_an_interrupted_commit_took_is_named_in_a_copy_of_the_store() {
             1 + steps.lines().position(|line| line.contains("renameat") && line.contains("/tree/gone")).expect("it is taken");
         for (n, status) in [(taken, 0), (taken + 1, 4), (sealed, 4)] {
             let (world, id) = scene(replaced, &|_| format!("kill:{n}"));
-            let (store, away) = (world.store(), world.root().join("away"));
-            std::fs::rename(&store, &away).expect("the store");
-            world.program("cp", ["-a".as_ref(), away.as_os_str(), store.as_os_str()]).run().ok();
+            copy_store(&world);
             let said = world.recant("recover").with(status);
             assert_eq!(world.exists("gone"), replaced || status == 0, "{said}");
             if status == 4 {
                 assert!(said.stdout().contains("/tree/gone (what was there before is not "), "{said}");
-                let said = world.recant(&format!("recover {id} --finish")).ok();
-                assert!(said.stdout().contains("/tree/gone: displaced/1/1"), "replaced: {replaced}, {n}: {said}");
+                let said = world.recant(&format!("recover {id} --{choice}")).with(ends);
+                assert!(said.stdout().contains("/tree/gone: displaced/1/1"), "{choice}, replaced: {replaced}, {n}: {said}");
                 let kept = std::fs::read_to_string(world.session(&id).join("displaced/1/1")).expect("what was taken");
                 assert_eq!(kept, "old");
             }

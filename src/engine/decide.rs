@@ -408,8 +408,15 @@ impl Deciding<'_> {
         if holds(target.as_ref(), self.step.from.as_deref())? {
             return Ok(());
         }
-        // It went with the folder that it lay in, and Prepare's copy is the only one; or this is a copy of the store, where it is another object.
-        self.step.at.home.clone().map_or(Ok(()), |home| self.put_away(&home, n))
+        // It went with the folder that it lay in, and Prepare's copy is the only one; or this is a copy of the store, where it is another object,
+        // and where it came out until it has gone home.
+        if let Some(home) = self.step.at.home.clone() {
+            self.put_away(&home, n)?;
+        }
+        match lies {
+            Some(lies) if !matches!(whose(&lies, self.step.to.as_deref())?, Whose::Ours) => self.put_away(&spot, n),
+            _ => Ok(()),
+        }
     }
 
     /// From `spot` to `displaced/<generation>/<n>`; a name that is taken gets another number behind it.

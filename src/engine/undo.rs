@@ -402,6 +402,11 @@ fn undo_place(
         }
         return Ok(None);
     }
+    let is_out = !fresh && spot.as_ref().map(|spot| spot.at().stat().at("look at", to_at)).transpose()?.flatten().is_some();
+    if is_out && !holds(target.as_ref(), step.to.as_deref())? {
+        // In a copy of the store it is another object. It was not put, or there would be none.
+        return Ok(None);
+    }
     // What Prepare made is removed once it is taken back: an undo that was cut off after that finds it nowhere.
     let gone = (!fresh).then(|| "what was put there is gone".to_owned());
     let (Some(target), Some(spot)) = (target, spot) else { return Ok(gone) };
