@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 
 use rustix::fs::{Access, AtFlags};
+use rustix::thread::{CapabilitySet, capabilities};
 
 use super::Error;
 use super::draft::Draft;
@@ -103,7 +104,7 @@ impl Draft<'_> {
             let owner = seen?.state.meta.uid;
             (owner != self.me.as_raw()).then_some((owner, what))
         });
-        let Some((owner, what)) = foreign.filter(|_| !self.me.is_root()) else { return Ok(()) };
+        let Some((owner, what)) = foreign.filter(|_| !self.me.is_root() && !may_give()) else { return Ok(()) };
         let me = self.me.as_raw();
         let why = format!("{what} belongs to user {owner}, and user {me} cannot give a file to anybody; recant as root can");
         Err(Error::Refused(vec![(item.path.to_string(), why)]))
@@ -156,6 +157,11 @@ impl Draft<'_> {
         room.needed += item.from.iter().chain(&item.to).map(|seen| seen.blocks).sum::<u64>();
         Ok(())
     }
+}
+
+/// Whether the caller may give files to others without being root, as a service may that was given this right alone.
+fn may_give() -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::CHOWN))
 }
 
 /// What is written into files of one file system that are themselves mounted.
