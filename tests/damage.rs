@@ -684,6 +684,40 @@ fn what_an_interrupted_commit_took_is_named_in_a_copy_of_the_store() {
     }
 }
 
+/// What was empty in it is of no use, whichever objects are where.
+#[test]
+#[cfg(feature = "crash-points")]
+fn an_interrupted_operation_is_ended_in_a_copy_of_the_store_without_empty_folders() {
+    for verb in ["commit", "rollback"] {
+        let mut left = 0;
+        for n in 1.. {
+            let world = World::new();
+            world.write("gone", "old").write("kept", "old");
+            let id = world.begin();
+            world.stage_write(&id, "kept", "new").stage_write(&id, "made", "new");
+            world.recant(&format!("session delete {id} gone")).ok();
+            if verb == "rollback" {
+                world.recant(&format!("commit {id}")).ok();
+            }
+            let said = world.call([verb, &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+            if said.status == 0 {
+                break;
+            }
+            let (store, away) = (world.store(), world.root().join("away"));
+            std::fs::rename(&store, &away).expect("the store");
+            let script = "cp -a \"$1\" \"$2\" && find \"$2/sessions\" -mindepth 2 -type d -empty -delete";
+            world.program("sh", ["-c".as_ref(), script.as_ref(), "sh".as_ref(), away.as_os_str(), store.as_os_str()]).run().ok();
+            let said = world.recant("recover");
+            assert!([0, 4].contains(&said.status), "{verb}, before step {n}: {said}");
+            left += usize::from(said.status == 4);
+            if said.status == 4 {
+                world.recant(&format!("recover {id} --finish")).ok();
+            }
+        }
+        assert!(left > 0, "{verb}: some are named");
+    }
+}
+
 #[test]
 fn what_should_be_a_file_of_a_session_and_is_none_is_damage() {
     for file in ["changes.jsonl", "checkpoint/manifest.jsonl"] {

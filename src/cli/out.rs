@@ -210,7 +210,10 @@ impl Out {
     pub fn problem(&self, problem: &Problem) {
         match self.form {
             Form::Text => self.say(problem.text(self.color_err)),
-            _ => drop(io::stderr().write_all(&json_line(problem))),
+            _ => {
+                interrupt::being_said();
+                drop(io::stderr().write_all(&json_line(problem)));
+            }
         }
     }
 

@@ -246,7 +246,7 @@ fn written_since(reach: &mut Reach, spot: &Spot, from: &look::Seen, dressed: &Dr
 }
 
 /// What lies at `spot`; none where nothing does, or its folder is not there.
-fn stat_of(reach: &mut Reach, spot: &Spot) -> Result<Option<Stat>, Error> {
+pub(super) fn stat_of(reach: &mut Reach, spot: &Spot) -> Result<Option<Stat>, Error> {
     let Some(named) = open(reach.spot(spot), "open the folder of", spot)? else { return Ok(None) };
     Ok(named.at().stat().at("look at", spot)?)
 }
