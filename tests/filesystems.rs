@@ -382,6 +382,40 @@ fn an_attribute_that_is_too_large_for_the_stores_file_system_is_said_to_be() {
     before.assert_same(&world.manifest(), "nothing was changed");
 }
 
+/// Where a rename has no flags, what is put has both names for a moment; and inodes may have no time of birth. What somebody writes
+/// under the new name then is written to both.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_somebody_wrote_to_a_file_that_was_put_in_part_is_named_and_not_taken_away() {
+    let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
+    let mount = Mount::made("ext4 without times of birth", 64, &mkfs);
+    let mounts = [None, mount.as_ref()].into_iter().take(1 + usize::from(mount.is_some()));
+    for (mount, choice) in mounts.flat_map(|mount| ["force", "finish"].map(|choice| (mount, choice))) {
+        let scene = || {
+            let world = mount.map_or_else(World::new, |mount| World::on(&mount.point));
+            let id = world.begin();
+            world.stage_write(&id, "comes", "new");
+            (world, id)
+        };
+        let (whole, id) = scene();
+        let log = whole.root().join("steps");
+        whole.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).expect("the steps");
+        let put =
+            1 + steps.lines().position(|line| line.contains("renameat2") && line.contains("/tree/comes")).expect("it is put");
+        let (world, id) = scene();
+        world.call(["commit", &id]).env("RECANT_STEPS", format!("fail:{put}:{};kill:{}", libc::EINVAL, put + 2)).run().with(137);
+        world.write("comes", "of somebody else");
+        let said = world.recant("recover").with(4);
+        assert!(said.stdout().contains("/tree/comes (somebody changed what was put there)"), "{said}");
+        assert_eq!(world.read("comes"), "of somebody else", "{said}");
+        world.recant(&format!("recover {id} --{choice}")).ok();
+        assert_eq!(world.exists("comes"), choice == "finish");
+        let kept = std::fs::read_to_string(world.session(&id).join("displaced/1/1")).expect("what was found");
+        assert_eq!((kept, world.journals()), ("of somebody else".into(), Vec::<String>::new()));
+    }
+}
+
 /// A snapshot of btrfs has every inode number and time of birth of what it was taken of, on another device number.
 #[test]
 fn files_of_two_subvolumes_that_share_inode_numbers_are_not_taken_for_names_of_one() {

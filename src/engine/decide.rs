@@ -12,7 +12,7 @@ use super::journal::{Journal, displaced, made_for};
 use super::prepare::Hands;
 use super::reach::{Named, Reach, open, parent_of};
 use super::step::{Act, Spot, Step};
-use super::undo::{Left, Whose, clean, holds, restore_times, standing_times, undo_step, whose};
+use super::undo::{Left, Whose, clean, holds, is_one_file, restore_times, standing_times, undo_step, whose};
 use super::{Error, facts, in_place, meta};
 use crate::checkpoint::manifest::{Kept, Original, Reading, Writing, name_written};
 use crate::error::At;
@@ -293,6 +293,7 @@ impl Deciding<'_> {
             sync_whole(self.fs, &target, found.sort)?;
         }
         match (&self.step.from, found) {
+            (None, _) if is_one_file(&target, &lies)? => self.fs.unlink(target.at()).at("remove", self.step.path)?,
             (None, _) => self.fs.take(target.at(), lies.at()).at("move", self.step.path)?,
             (Some(_), _) if !recorded => return Ok(Some(why)),
             (Some(_), None) => self.fs.place(lies.at(), target.at()).at("put back", self.step.path)?,

@@ -392,14 +392,18 @@ fn undo_place(
 ) -> Result<Option<String>, Error> {
     let Some(to_at) = &step.at.to else { return Ok(None) };
     let spot = open(reach.spot(to_at), "open the folder of", to_at)?;
-    if holds(spot.as_ref(), step.to.as_deref())? {
+    if let (Some(target), Some(spot)) = (&target, &spot)
+        && is_one_file(target, spot)?
+    {
         // F13: after a cut a file system may show it under both names. The path was free: the name there is ours, and goes.
-        let is_folder = step.to.as_ref().is_some_and(|to| to.state.is_folder());
-        if let Some(target) = target.filter(|_| !is_folder)
-            && holds(Some(&target), step.to.as_deref())?
-        {
-            fs.unlink(target.at()).at("take back", step.path)?;
-        }
+        return match whose(target, step.to.as_deref())? {
+            Whose::Ours => Ok(fs.unlink(target.at()).at("take back", step.path).map(|()| None)?),
+            Whose::Changed(how) => Ok(Some(how)),
+            // Without a birth time it is told by its content, too.
+            Whose::Foreign => Ok(Some("somebody changed what was put there".into())),
+        };
+    }
+    if holds(spot.as_ref(), step.to.as_deref())? {
         return Ok(None);
     }
     let is_out = !fresh && spot.as_ref().map(|spot| spot.at().stat().at("look at", to_at)).transpose()?.flatten().is_some();
@@ -502,6 +506,12 @@ fn undo_remove(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Name
         }
         other => Ok(other.at("put back", step.path).map(|()| None)?),
     }
+}
+
+/// Whether two names are of one object, which is no folder.
+pub(super) fn is_one_file(one: &Named<'_>, other: &Named<'_>) -> Result<bool, IoError> {
+    let (one, other) = (one.at().stat().at("look at", one.at())?, other.at().stat().at("look at", other.at())?);
+    Ok(matches!((one, other), (Some(one), Some(other)) if one.sort != Sort::Folder && one.inode() == other.inode()))
 }
 
 /// Whether the object of that identity lies there.
