@@ -797,16 +797,27 @@ fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
     call(&format!("commit {id} mine")).ok();
     call(&format!("rollback {id}")).ok();
     assert_eq!((world.read("mine"), world.read("theirs")), ("old".into(), "old".into()));
+    std::os::unix::fs::chown(world.path("mine"), None, Some(0)).expect("another group");
+    for words in ["commit ID mine --force --dry-run", "commit ID mine --force"] {
+        let said = call(&words.replace("ID", &id)).with(1);
+        assert!(said.stderr().contains(" belongs to group 0, and user 65534 cannot give a file to it"), "{words}: {said}");
+    }
+    std::os::unix::fs::chown(world.path("mine"), None, Some(65534)).expect("its group");
     if run("setpriv", &["--version"]).is_err() {
         println!("skipped: who may give files away without being root: there is no setpriv");
         return;
     }
     let before = world.manifest().without_folder_times();
-    let rights = "+chown,+fowner,+dac_override";
-    for verb in ["commit", "rollback"] {
+    let with = |rights: &str, verb: &str| {
         let (inherited, ambient) = (format!("--inh-caps={rights}"), format!("--ambient-caps={rights}"));
         let user = ["--reuid=65534", "--regid=65534", "--clear-groups", &inherited, &ambient];
-        world.program("setpriv", user.into_iter().chain([env!("CARGO_BIN_EXE_recant"), verb, &id])).run().ok();
+        world.program("setpriv", user.into_iter().chain([env!("CARGO_BIN_EXE_recant"), verb, &id])).run()
+    };
+    // Whoever may give files away alone may not set a time on them then.
+    let said = with("+chown", "commit").with(1);
+    assert!(said.stderr().contains("/theirs: what is there, of which the store"), "{said}");
+    for verb in ["commit", "rollback"] {
+        with("+chown,+fowner,+dac_override", verb).ok();
         assert_eq!(world.exists("theirs"), verb == "rollback");
     }
     before.assert_same(&world.manifest().without_folder_times(), "given back to whom it belongs");

@@ -101,12 +101,15 @@ impl Draft<'_> {
         let kept = "what is there, of which the store on another file system can keep only a copy,";
         let made = [(from, kept), (to, "what is to be there")];
         let foreign = made.into_iter().find_map(|(seen, what)| {
-            let owner = seen?.state.meta.uid;
-            (owner != self.me.as_raw()).then_some((owner, what))
+            let meta = &seen?.state.meta;
+            if meta.uid != self.me.as_raw() {
+                return Some(format!("{what} belongs to user {}", meta.uid));
+            }
+            // What is made on the tree may get its group from its folder; in the store nothing does.
+            (is_copied && what == kept && !is_in_group(meta.gid)).then(|| format!("{what} belongs to group {}", meta.gid))
         });
-        let Some((owner, what)) = foreign.filter(|_| !self.me.is_root() && !may_give()) else { return Ok(()) };
-        let me = self.me.as_raw();
-        let why = format!("{what} belongs to user {owner}, and user {me} cannot give a file to anybody; recant as root can");
+        let Some(whose) = foreign.filter(|_| !self.me.is_root() && !may_give()) else { return Ok(()) };
+        let why = format!("{whose}, and user {} cannot give a file to it; recant as root can", self.me.as_raw());
         Err(Error::Refused(vec![(item.path.to_string(), why)]))
     }
 
@@ -159,9 +162,15 @@ impl Draft<'_> {
     }
 }
 
-/// Whether the caller may give files to others without being root, as a service may that was given this right alone.
+/// Whether the caller may give files to others, and set the metadata of what is theirs then, without being root, as a service may that
+/// was given these two rights.
 fn may_give() -> bool {
-    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::CHOWN))
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::CHOWN | CapabilitySet::FOWNER))
+}
+
+fn is_in_group(gid: u32) -> bool {
+    let of_caller = |groups: Vec<rustix::process::Gid>| groups.iter().any(|group| group.as_raw() == gid);
+    rustix::process::getegid().as_raw() == gid || rustix::process::getgroups().is_ok_and(of_caller)
 }
 
 /// What is written into files of one file system that are themselves mounted.
