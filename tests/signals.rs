@@ -248,6 +248,187 @@ fn a_signal_to_what_gives_up_sessions_leaves_each_whole_or_given_up_and_said() {
     }
 }
 
+/// Every other verb that changes something in the store: it is done and said, or nothing of it is there.
+#[test]
+fn a_signal_to_what_changes_the_store_alone_leaves_nothing_or_all_of_it_and_says_which() {
+    let exported = |world: &World, id: &str| {
+        let stream = world.recant(&format!("session export {id}")).ok().out;
+        world.recant(&format!("session prune {id} -y")).ok();
+        stream
+    };
+    let content = |_: &World, _: &str| b"new content".to_vec();
+    let snapshots = |world: &World, _: &str| {
+        for text in ["1", "2", "3"] {
+            world.write("f", text);
+            world.recant("snapshot create .").ok();
+        }
+        Vec::new()
+    };
+    // So that there is a folder for those of others.
+    let another = |world: &World, _: &str| {
+        world.recant("snapshot create full").ok();
+        Vec::new()
+    };
+    let none = |_: &World, _: &str| Vec::new();
+    for (words, prepare) in [
+        ("session new -n other", &none as &dyn Fn(&World, &str) -> Vec<u8>),
+        ("session rename ID other", &none),
+        ("session write ID f", &content),
+        ("session write ID new/deep -p", &content),
+        ("session delete ID full -r", &none),
+        ("session mkdir ID made/deep -p", &none),
+        ("session symlink ID f link", &none),
+        ("session chmod ID 0600 f", &none),
+        ("session import", &exported),
+        ("snapshot create . --label one", &another),
+        ("snapshot create . --keep 2", &snapshots),
+        ("snapshot prune . --number 0", &snapshots),
+        ("snapshot prune . --all -y", &snapshots),
+    ] {
+        let world = World::new();
+        world.write("full/a", "1").write("full/b", "2");
+        let id = world.edited("f");
+        let stdin = prepare(&world, &id);
+        let words = words.replace("ID", &id);
+        let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok().stdout();
+        shell("mkdir saved && cp -a tree store saved");
+        let steps = |steps: String| world.call(words.split(' ')).stdin(&stdin).env("RECANT_STEPS", steps).run();
+        // Of what is there for people, what it is called and how much it holds; and what is there for nobody.
+        let visible = || {
+            let row = |row: &serde_json::Value| format!("{} {} {} {}", row["name"], row["changes"], row["n"], row["label"]);
+            let rows = ["session list --jsonl", "snapshot list . --jsonl"].map(|list| world.recant(list).ok().stdout());
+            let mut rows: Vec<String> = rows.iter().flat_map(|rows| rows.lines()).map(|line| row(&json(line))).collect();
+            rows.sort();
+            rows
+        };
+        let names =
+            || shell("find store ! -name log.jsonl ! -name lock ! -name numbering | sed s/[0-9]*-[0-9]*-[a-z0-9]*/ID/ | sort");
+        let (before, names_before) = (visible(), names());
+        let log = world.root().join("steps");
+        steps(format!("log:{}", log.display())).ok();
+        let (after, names_after) = (visible(), names());
+        assert!(before != after || words.contains("chmod ID") || words.contains(" f"), "{words}");
+        let all = std::fs::read_to_string(&log).expect("a log of steps").lines().count();
+        let (mut ended, mut told) = (0, 0);
+        for n in 1..=all + 1 {
+            shell("rm -rf tree store && cp -a saved/. .");
+            let said = steps(format!("run:{n}:kill -TERM $PPID"));
+            let what = format!("{words}, SIGTERM before step {n} of {all}: {said}");
+            let is_done = match said.status {
+                0 => true,
+                status => {
+                    assert_eq!(status, 143, "{what}");
+                    false
+                }
+            };
+            assert_eq!(names(), if is_done { &*names_after } else { &*names_before }, "{what}");
+            assert_eq!(visible(), if is_done { &after[..] } else { &before[..] }, "{what}");
+            assert_eq!(is_done && n <= all, said.stderr().contains("SIGTERM came when all was done"), "{what}");
+            ended += usize::from(!is_done);
+            told += usize::from(is_done);
+        }
+        println!("{words}: {ended} ended, {told} done and told, of {all}");
+        assert!(told > 1, "{words}");
+    }
+}
+
+/// Before the command there is nothing, and it is not started; what it has changed is in a session that needs nobody to collect it.
+#[test]
+fn a_signal_before_a_command_keeps_it_from_being_started_and_one_after_it_loses_nothing() {
+    if !common::can_run() {
+        return common::skip("signals to a run: recant run does not work here");
+    }
+    for (words, [status, content]) in [("run", ["pending", "old"]), ("run --in .", ["committed", "new"])] {
+        // Not below /tmp, where a command on the real tree may write.
+        let world = World::on(std::path::Path::new("/var/tmp"));
+        world.write("f", "old");
+        let begun = world.begin();
+        world.recant("snapshot create .").ok();
+        let words = words.split(' ').chain(["--", "sh", "-c", "printf new > f"]);
+        let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok().stdout();
+        shell("mkdir saved && cp -a tree store saved");
+        let steps = |steps: String| world.call(words.clone()).env("RECANT_STEPS", steps).run();
+        let log = world.root().join("steps");
+        steps(format!("log:{}", log.display())).ok();
+        let all = std::fs::read_to_string(&log).expect("a log of steps").lines().count();
+        let sessions = || shell("ls -A store/sessions").lines().count();
+        let (mut not_started, mut collected) = (0, 0);
+        for n in 1..=all {
+            shell("rm -rf tree store && cp -a saved/. .");
+            let said = steps(format!("run:{n}:kill -TERM $PPID"));
+            let what = format!("run, SIGTERM before step {n} of {all}: {said}");
+            if said.status == 0 {
+                let newest = shell(&format!("ls store/sessions | grep -v {begun}"));
+                let header = std::fs::read_to_string(world.session(newest.trim()).join("session.json")).expect("its header");
+                assert!(!header.contains("uncollected") && sessions() == 2, "{what}");
+                assert!(said.stderr().contains(newest.trim()), "{what}");
+                assert_eq!((&*world.status(newest.trim()), &*world.read("f")), (status, content), "{what}");
+                collected += 1;
+            } else {
+                assert_eq!(said.status, 125, "{what}");
+                assert!(said.stderr().contains("SIGTERM asked for an end"), "{what}");
+                assert_eq!((sessions(), &*world.read("f")), (1, "old"), "{what}");
+                not_started += 1;
+            }
+        }
+        println!("run: {not_started} not started, {collected} collected, of {all}");
+        assert!(not_started > 5 && collected > 40, "{not_started} {collected}");
+    }
+}
+
+/// What reads from somebody who writes nothing, and what waits for a lock, is ended by the first signal, and leaves nothing.
+#[test]
+fn a_signal_ends_what_waits_for_input_or_for_a_lock() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let world = World::new();
+    let id = world.edited("f");
+    let store = world.store();
+    let locked = std::fs::OpenOptions::new().append(true).create(true).open(store.join("numbering")).expect("the file of a lock");
+    for (words, sent) in [("session write ID g", &b"half"[..]), ("session import", b""), ("session new", b"")] {
+        let words = words.replace("ID", &id);
+        let before = tree_of(&store);
+        if words == "session new" {
+            rustix::fs::flock(&locked, rustix::fs::FlockOperation::LockExclusive).expect("a lock");
+        }
+        let mut command = world.call(words.split(' ')).command();
+        let mut child = command
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut stdin = child.stdin.take().expect("its input");
+        std::io::Write::write_all(&mut stdin, sent).expect("it reads");
+        // It has its handlers, and waits.
+        let caught = |status: &str| {
+            let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:\t")).expect("what it catches");
+            u64::from_str_radix(mask, 16).expect("hex") & 1 << 14 != 0
+        };
+        let start = std::time::Instant::now();
+        while !caught(&std::fs::read_to_string(format!("/proc/{}/status", child.id())).expect("its state")) {
+            assert!(start.elapsed().as_secs() < 30, "{words}: it catches no SIGTERM");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        kill_process(Pid::from_child(&child), Signal::TERM).expect("it waits");
+        let out = child.wait_with_output().expect("its end");
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(143), "{words}: {said}");
+        assert!(said.contains("SIGTERM asked for an end") && said.contains("nothing was changed"), "{words}: {said}");
+        assert_eq!(tree_of(&store), before, "{words}");
+        drop(stdin);
+    }
+}
+
+/// The names below a folder, but for those of the files that are locked.
+fn tree_of(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let found = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().map(|entry| entry.expect("a name").into_path());
+    found.filter(|path| !path.ends_with("lock") && !path.ends_with("numbering")).collect()
+}
+
+fn json(line: &str) -> serde_json::Value {
+    serde_json::from_str(line).expect("JSON")
+}
+
 /// Those that are damaged are pruned after the others, and each of them is a session, too.
 #[test]
 fn a_signal_between_two_damaged_sessions_that_are_pruned_leaves_the_second() {

@@ -25,6 +25,7 @@ use super::run::{Event, Leaving, run};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
+use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Changes, Sort};
 use crate::session::header::{Counts, Header, Sizes};
@@ -113,6 +114,8 @@ pub fn hold(
         Exit::Code(0) | Exit::Signal(_) => Vec::new(),
         Exit::Code(_) => refused::reasons(laid.route(), cwd, &command.argv, &coverage),
     };
+    // Whoever asks for an end now does not want what it has changed to be in doubt, or lost with the memory that it lies in.
+    let _noting = interrupt::note(Asked::GoesOn);
     let collected = collect_ran(fs, store, session, &mut record, ended.leaving, laid.memory.is_some(), &held);
     match collected {
         Ok(Ran { sorts, dropped, warnings }) => {

@@ -223,6 +223,7 @@ fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
             sys::ignore(signal);
         }
     }
+    crate::fs::interrupt::give_back();
     orders.mask.set();
     crate::fs::umask::put_back();
     let error = sys::exec(orders.argv, orders.env);

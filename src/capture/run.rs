@@ -113,6 +113,8 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
     let listened = Signals::of(&[init::FORWARDED, &[libc::SIGCONT]].concat());
     let mask = listened.block();
     let result = listened.descriptor().at("listen to signals", "signalfd").map_err(Error::from).and_then(|signals| {
+        // One that came before is nobody's else; from here on they are the command's.
+        fs::interrupt::check().at("start", "the command")?;
         let begun = fs::Moment::now();
         let started = ground.laid().map_or_else(fs::exact_now, |laid| laid.plan.since);
         let meter = ground.laid().zip(command.max_size).map(|(laid, max)| Meter::new(laid, max));

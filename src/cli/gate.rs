@@ -3,12 +3,12 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use serde::Serialize;
 
 use super::Call;
 use crate::engine::Gate;
+use crate::fs::interrupt;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 
@@ -97,19 +97,16 @@ fn word(silence: Duration) -> Result<Vec<u8>, String> {
 
 fn wait_for_input(until: Instant, silence: Duration) -> Result<(), String> {
     loop {
-        if let Some(signal) = crate::fs::interrupt::came() {
+        if let Some(signal) = interrupt::came() {
             return Err(format!("{signal} asked for an end"));
         }
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(format!("it was ready, and no word came for {} s", silence.as_secs_f32()));
         }
-        let timeout = Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX), tv_nsec: left.subsec_nanos().into() };
-        let stdin = rustix::stdio::stdin();
-        match rustix::event::poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&timeout)) {
-            Ok(0) | Err(Errno::INTR) => {}
-            // What keeps it from being read the read tells.
-            Ok(_) | Err(_) => return Ok(()),
+        // What keeps it from being read the read tells.
+        if interrupt::has_input(rustix::stdio::stdin(), left.min(interrupt::LOOKS)).unwrap_or(true) {
+            return Ok(());
         }
     }
 }

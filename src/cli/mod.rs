@@ -7,6 +7,7 @@
 
 mod apply;
 pub mod args;
+mod asked;
 mod awaited;
 mod bar;
 mod begun;

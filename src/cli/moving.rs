@@ -8,12 +8,13 @@ use serde::Serialize;
 
 use super::out::Out;
 use super::problem::{Against, Problem};
-use super::{Call, Ended, args, text};
+use super::{Call, Ended, args, asked, text};
 use crate::engine::conflict;
 use crate::error::Kind;
 use crate::fs::path::{AbsPath, Shown};
 use crate::moving::{self, Arrived, Mapping, With};
 use crate::session::id::Id;
+use crate::session::store::Store;
 
 /// `{"schema":1,"session":…,"changes":n,"new":…}`.
 #[derive(Serialize)]
@@ -66,9 +67,16 @@ pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Problem> {
     let mapping = mapping(&args.map)?;
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
-    let input = &mut io::BufReader::with_capacity(256 << 10, io::stdin());
-    let arrived = moving::import(&call.fs, &store, input, &mapping)?;
-    call.clear_away(&store);
+    let input = &mut io::BufReader::with_capacity(256 << 10, asked::input()?);
+    let bring = || {
+        let arrived = moving::import(&call.fs, &store, input, &mapping)?;
+        call.clear_away(&store);
+        Ok(arrived)
+    };
+    asked::finished(call, bring, |arrived| say_arrived(call, &store, &mapping, arrived))
+}
+
+fn say_arrived(call: &Call, store: &Store, mapping: &Mapping, arrived: Arrived) -> Result<Ended, Problem> {
     let locked = match arrived {
         Arrived::Before(id) => {
             let header = store.session(&id)?.header;
@@ -97,7 +105,7 @@ pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Problem> {
     if conflicts.is_empty() {
         return Ok(Ended::Done);
     }
-    conflict::attribute(&store, id, &mut conflicts);
+    conflict::attribute(store, id, &mut conflicts);
     let state = format!("the session is here and {status}, and the tree as it was; recant diff {} shows it", id.tail());
     let verb = if locked.header.counts.inside > 0 { "roll back" } else { "commit" };
     Err(against(verb, id, &conflicts, &state))

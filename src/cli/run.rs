@@ -20,6 +20,7 @@ use crate::capture::plan::{Plan, working_folder};
 use crate::capture::run::Event;
 use crate::error::{At, Kind};
 use crate::fs::dir::Time;
+use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Changes, Sort};
 use crate::session::header::{Origin, Status};
@@ -108,6 +109,7 @@ fn attempt(call: &Call, args: &args::Run, prompt: Prompt) -> Result<Ended, NotHe
     call.prepare_to_change(&store)?;
     // After a recovery, which changes the tree; before all else, so that the clock of files ticks while there is work to do.
     let since = crate::fs::exact_now();
+    let noting = interrupt::note(Asked::Stops);
     let mut session = match &args.session {
         Some(key) => pending(call, &store, key)?,
         None => {
@@ -121,6 +123,7 @@ fn attempt(call: &Call, args: &args::Run, prompt: Prompt) -> Result<Ended, NotHe
         Err(not_held) => {
             if fresh && !not_held.ran {
                 store.remove_session(&call.fs, session).map_err(Problem::from)?;
+                call.clear_away(&store);
             }
             if let Some(file) = &mut id_file {
                 file.result(if not_held.ran { "uncollected" } else { "failed" })?;
@@ -128,6 +131,7 @@ fn attempt(call: &Call, args: &args::Run, prompt: Prompt) -> Result<Ended, NotHe
             return Err(not_held);
         }
     };
+    drop(noting);
     Ok(finish(call, &store, session, &held, args, id_file)?)
 }
 

@@ -11,7 +11,7 @@ use super::list::shown;
 use super::place::{absolute, whole};
 use super::problem::Problem;
 use super::text::{self, Side};
-use super::{Call, Ended, cwd};
+use super::{Call, Ended, asked, cwd};
 use crate::error::Kind;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -166,17 +166,35 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         rules: Source::Found(rules),
         limit: if args.all { None } else { Some(args.max_files.unwrap_or(call.config.snapshot_max_files.value)) },
     };
-    let series = Series::create(&call.fs, &store, &folder)?;
-    let lock = series.lock(&call.fs)?;
-    let made = take(&call.fs, &store.path, &series, &lock, &asked)?;
-    let pruned =
-        if made.how == How::New { said(call, &series, retain(call, &series, &lock, args.keep, &[])) } else { Vec::new() };
-    if made.how == How::New
-        && let Some(label) = &args.label
-    {
-        say_older(call, &series, label, made.n);
+    let act = || {
+        let series = Series::create(&call.fs, &store, &folder)?;
+        let lock = series.lock(&call.fs)?;
+        let made = match take(&call.fs, &store.path, &series, &lock, &asked) {
+            Ok(made) => made,
+            Err(error) => {
+                remove_empty(call, &store, &series, lock);
+                return Err(error.into());
+            }
+        };
+        let pruned =
+            if made.how == How::New { said(call, &series, retain(call, &series, &lock, args.keep, &[])) } else { Vec::new() };
+        if made.how == How::New
+            && let Some(label) = &args.label
+        {
+            say_older(call, &series, label, made.n);
+        }
+        Ok((made, pruned))
+    };
+    asked::finished(call, act, |(made, pruned)| say_created(call, args, &folder, &made, pruned))
+}
+
+/// Of a folder that has no snapshot there need not be anything. The error that is at hand is the one that counts.
+fn remove_empty(call: &Call, store: &Store, series: &Series, lock: Locked) {
+    if series.numbers().is_ok_and(|numbers| numbers.is_empty()) {
+        drop(series.remove(&call.fs, store, &lock));
+        drop(lock);
+        call.clear_away(store);
     }
-    say_created(call, args, &folder, &made, pruned)
 }
 
 /// A label that an older one has too is the newest one's.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::args::SnapshotPrune;
 use super::problem::Problem;
-use super::{Call, Ended, snapshot, text};
+use super::{Call, Ended, asked, snapshot, text};
 use crate::error::Kind;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
@@ -29,16 +29,16 @@ pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
     }
     let (_, series) = snapshot::series(call, args.of.named())?;
     let which = which(call, args);
-    let pruned = if args.dry_run {
-        prune::would(&series, &prune::choose(&series, &which)?)?
-    } else {
+    let act = || {
+        if args.dry_run {
+            return Ok(prune::would(&series, &prune::choose(&series, &which)?)?);
+        }
         let lock = series.lock(&call.fs)?;
         // What was chosen before the lock was held may not be what there is.
         let gone = prune::choose(&series, &which)?;
-        prune::prune(&call.fs, &series, &lock, &gone)?
+        Ok(prune::prune(&call.fs, &series, &lock, &gone)?)
     };
-    say(call, &series.folder, args.dry_run, &pruned);
-    Ok(if pruned.kept.is_some() { Ended::With(Kind::LeftOut) } else { Ended::Done })
+    asked::finished(call, act, |pruned| Ok(say(call, &series.folder, args.dry_run, &pruned)))
 }
 
 /// Drops the whole series of a folder, whether it can be read or not.
@@ -51,9 +51,12 @@ fn drop_all(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
     let none = || Error::None { folder: folder.to_string() };
     let (store, series) = (call.store()?.ok_or_else(none)?, series.ok_or_else(none)?);
     let done = Pruned { gone: series.numbers()?, freed: prune::used(&series.dir)?, kept: None };
-    if !args.dry_run {
-        let (count, bytes) = (text::count(done.gone.len() as u64, "snapshot"), text::bytes(done.freed));
-        call.confirm(&format!("Drop all that there are of {folder}: {count}, {bytes}?"))?;
+    if args.dry_run {
+        return Ok(say(call, &folder, true, &done));
+    }
+    let (count, bytes) = (text::count(done.gone.len() as u64, "snapshot"), text::bytes(done.freed));
+    call.confirm(&format!("Drop all that there are of {folder}: {count}, {bytes}?"))?;
+    let drop_them = || {
         let lock = series.lock(&call.fs)?;
         if series.numbers()? != done.gone {
             let problem = Problem::refused(format!("{folder}: its snapshots are others than were asked about")).path(&folder);
@@ -62,9 +65,9 @@ fn drop_all(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
         series.remove(&call.fs, store, &lock)?;
         drop(lock);
         call.clear_away(store);
-    }
-    say(call, &folder, args.dry_run, &done);
-    Ok(Ended::Done)
+        Ok(done)
+    };
+    asked::finished(call, drop_them, |done| Ok(say(call, &folder, false, &done)))
 }
 
 fn which(call: &Call, args: &SnapshotPrune) -> Which {
@@ -81,17 +84,19 @@ fn which(call: &Call, args: &SnapshotPrune) -> Which {
     Which::Any(Conditions { keep: Some(keep), before: None, max_size: Some(max_size) })
 }
 
-fn say(call: &Call, folder: &AbsPath, dry_run: bool, done: &Pruned) {
+fn say(call: &Call, folder: &AbsPath, dry_run: bool, done: &Pruned) -> Ended {
+    let ended = if done.kept.is_some() { Ended::With(Kind::LeftOut) } else { Ended::Done };
     if let Some(why) = &done.kept {
         call.out.warn(snapshot::unswept(why));
     }
     if !call.out.is_text() {
         let (pruned, bytes, kept) = (&done.gone[..], done.freed, done.kept.as_deref());
         call.out.document(&Whole { folder, dry_run, pruned, bytes, kept });
-        return;
+        return ended;
     }
     done.gone.iter().for_each(|n| call.out.line(n));
     let would = if dry_run { "would be " } else { "" };
     let (count, bytes) = (text::count(done.gone.len() as u64, "snapshot"), text::bytes(done.freed));
     call.out.note(format_args!("{folder}: {count} {would}pruned, {bytes} {would}freed"));
+    ended
 }

@@ -17,6 +17,7 @@ use crate::capture::ground::Ground;
 use crate::capture::hold::start_of;
 use crate::capture::run::{Event, run_on};
 use crate::error::Kind;
+use crate::fs::interrupt::{self, Noting};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::run::Ending;
@@ -40,7 +41,7 @@ struct Watched {
 pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
     refuse_what_holds(args)?;
     let begun = begin(call, args);
-    let (store, watched, confinement) = match begun {
+    let Begun { store, watched, confinement, noting } = match begun {
         Ok(begun) => begun,
         Err(problem) => return Ok(not_started(&call.out, call.with_remedy(problem))),
     };
@@ -61,9 +62,13 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
         Err(error @ (NotRun::NotFound { .. } | NotRun::NotExecutable { .. })) => return Err(error.into()),
         Err(error) => return Ok(not_started(&call.out, call.with_remedy(error.into()))),
     };
+    drop(noting);
     let status = status_of(exit);
-    let Collected { session, left } =
-        collect(call, &store, &watched, args).map_err(|problem| with_way_back(problem, &watched))?;
+    // What it has changed is on the tree: the session that takes it back is made whoever asks for an end.
+    let noting = interrupt::note(interrupt::Asked::GoesOn);
+    let collected = collect(call, &store, &watched, args);
+    drop(noting);
+    let Collected { session, left } = collected.map_err(|problem| with_way_back(problem, &watched))?;
     call.out.divert();
     let ending = match exit {
         Exit::Code(code) => Ending::Exited(code.into()),
@@ -139,7 +144,15 @@ fn with_way_back(problem: Problem, watched: &[Watched]) -> Problem {
     Problem { state: Some(state), remedy: Some(ways.collect::<Vec<_>>().join("; ")), ..problem }
 }
 
-fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), Problem> {
+/// What a run on the real tree begins with.
+struct Begun {
+    store: Store,
+    watched: Vec<Watched>,
+    confinement: Confinement,
+    noting: Noting,
+}
+
+fn begin(call: &Call, args: &Run) -> Result<Begun, Problem> {
     let mut folders = args.inside.iter().map(|dir| folder(Some(dir))).collect::<Result<Vec<_>, _>>()?;
     folders.sort();
     // What lies in another one is in its snapshots.
@@ -151,6 +164,7 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     refuse_open_store(&call.store_path()?, &confinement)?;
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
+    let noting = interrupt::note(interrupt::Asked::Stops);
     let mut watched = Vec::new();
     for folder in folders {
         let series = Series::create(&call.fs, &store, &folder)?;
@@ -173,7 +187,7 @@ fn begin(call: &Call, args: &Run) -> Result<(Store, Vec<Watched>, Confinement), 
     for what in confinement.not_denied() {
         call.out.detail(format_args!("not denied: {what}"));
     }
-    Ok((store, watched, confinement))
+    Ok(Begun { store, watched, confinement, noting })
 }
 
 /// A run has no options for what it takes of a folder.

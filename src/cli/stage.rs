@@ -1,15 +1,16 @@
 //! `session new`, `write`, `delete`, `mkdir`, `symlink`, `chmod`, `rename`: changes staged by hand.
 
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::args;
+use super::asked;
 use super::problem::Problem;
 use super::{Call, Ended};
 use crate::error::At;
+use crate::fs::interrupt::Input;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::Sort;
 use crate::session::header::Origin;
@@ -36,14 +37,19 @@ struct Staged<'a> {
 pub fn new(call: &Call, args: &args::New) -> Result<Ended, Problem> {
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
-    let session = store.begin(&call.fs, Origin::Staged, args.name.as_deref(), None)?;
-    call.clear_away(&store);
-    if call.out.is_text() {
-        call.out.line(session.id());
-    } else {
-        call.out.document(&Begun { id: session.id(), name: args.name.as_deref() });
-    }
-    Ok(Ended::Done)
+    let begin = || {
+        let session = store.begin(&call.fs, Origin::Staged, args.name.as_deref(), None)?;
+        call.clear_away(&store);
+        Ok(session)
+    };
+    asked::finished(call, begin, |session| {
+        if call.out.is_text() {
+            call.out.line(session.id());
+        } else {
+            call.out.document(&Begun { id: session.id(), name: args.name.as_deref() });
+        }
+        Ok(Ended::Done)
+    })
 }
 
 /// Stages content.
@@ -53,12 +59,12 @@ pub fn write(call: &Call, args: &args::Write) -> Result<Ended, Problem> {
         None => "standard input".into(),
     };
     // Opened before anything else: a missing FILE is found before the session is touched.
-    let mut content: Box<dyn Read> = match &args.from {
-        Some(path) => Box::new(std::fs::File::open(path).at("open", &source)?),
-        None => Box::new(std::io::stdin()),
+    let mut content = match &args.from {
+        Some(path) => Input(std::fs::File::open(path).at("open", &source)?),
+        None => asked::input()?,
     };
     at_desk(call, &args.id, args.place.parents, |desk| {
-        let write = Write { content: &mut *content, source: &source, mode: args.mode, over_folder: args.place.recursive };
+        let write = Write { content: &mut content, source: &source, mode: args.mode, over_folder: args.place.recursive };
         Ok(desk.write(&args.path, &cwd_for(&args.path)?, write)?)
     })
 }
@@ -89,12 +95,17 @@ pub fn chmod(call: &Call, args: &args::Chmod) -> Result<Ended, Problem> {
 /// Gives a session another name, or none.
 pub fn rename(call: &Call, args: &args::Rename) -> Result<Ended, Problem> {
     let (store, mut session) = call.locked(&args.id)?;
-    store.rename(&call.fs, &mut session, args.name.as_deref())?;
-    call.clear_away(store);
-    if !call.out.is_text() {
-        call.out.document(&Begun { id: session.id(), name: args.name.as_deref() });
-    }
-    Ok(Ended::Done)
+    let rename = || {
+        store.rename(&call.fs, &mut session, args.name.as_deref())?;
+        call.clear_away(store);
+        Ok(session)
+    };
+    asked::finished(call, rename, |session| {
+        if !call.out.is_text() {
+            call.out.document(&Begun { id: session.id(), name: args.name.as_deref() });
+        }
+        Ok(Ended::Done)
+    })
 }
 
 /// What a path is relative to; an absolute one needs no working folder.
@@ -106,15 +117,29 @@ fn at_desk(
     call: &Call,
     key: &str,
     parents: bool,
-    stage: impl FnOnce(Desk<'_>) -> Result<AbsPath, Problem>,
+    stage: impl FnOnce(&mut Desk<'_>) -> Result<AbsPath, Problem>,
 ) -> Result<Ended, Problem> {
     let (store, mut session) = call.locked(key)?;
-    let path = stage(Desk::open(&call.fs, store, &mut session, parents)?)?;
-    if call.out.is_text() {
-        call.out.detail(format_args!("staged: {path}"));
-    } else {
-        let change = session.changes()?.at(&path).map(|change| change.sort());
-        call.out.document(&Staged { session: session.id(), path: &path, change });
-    }
-    Ok(Ended::Done)
+    let act = || {
+        let mut desk = Desk::open(&call.fs, store, &mut session, parents)?;
+        match stage(&mut desk) {
+            Ok(path) => {
+                desk.finish()?;
+                Ok((path, session))
+            }
+            Err(problem) => {
+                desk.give_up();
+                Err(problem)
+            }
+        }
+    };
+    asked::finished(call, act, |(path, session)| {
+        if call.out.is_text() {
+            call.out.detail(format_args!("staged: {path}"));
+        } else {
+            let change = session.changes()?.at(&path).map(|change| change.sort());
+            call.out.document(&Staged { session: session.id(), path: &path, change });
+        }
+        Ok(Ended::Done)
+    })
 }

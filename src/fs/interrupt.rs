@@ -6,9 +6,15 @@
 //! What was ignored when recant was started (nohup(1), a shell's background jobs) stays so. SIGKILL and SIGQUIT are left alone.
 #![allow(unsafe_code, reason = "sigaction(2) has no safe wrapper")]
 
+use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 
 const NOTED: [(i32, &str); 3] = [(libc::SIGINT, "SIGINT"), (libc::SIGTERM, "SIGTERM"), (libc::SIGHUP, "SIGHUP")];
 
@@ -33,12 +39,16 @@ pub enum Asked {
 
 /// The operation stops when it is asked to, as long as this lives. Signals are noted beyond it, until [`give_back`].
 #[derive(Debug)]
-pub struct Noting(());
+pub struct Noting {
+    /// What held before: one operation may be a part of another.
+    stopped: bool,
+    noted: bool,
+}
 
-/// Notes signals from here on. Not for two threads at once, nor one within another.
+/// Notes signals from here on. Not for two threads at once.
 pub fn note(asked: Asked) -> Noting {
-    STOPS.store(asked == Asked::Stops, Ordering::Relaxed);
-    NOTING.store(true, Ordering::Relaxed);
+    let stopped = STOPS.swap(asked == Asked::Stops, Ordering::Relaxed);
+    let noted = NOTING.swap(true, Ordering::Relaxed);
     UNDER_WAY.store(true, Ordering::Relaxed);
     let ours = write_down as extern "C" fn(i32) as libc::sighandler_t;
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +64,7 @@ pub fn note(asked: Asked) -> Noting {
             before.push((*signal, old));
         }
     }
-    Noting(())
+    Noting { stopped, noted }
 }
 
 /// Where something else begins once what was done has been said: signals have their old actions again.
@@ -84,8 +94,8 @@ pub fn end_by(signal: i32) {
 
 impl Drop for Noting {
     fn drop(&mut self) {
-        STOPS.store(false, Ordering::Relaxed);
-        NOTING.store(false, Ordering::Relaxed);
+        STOPS.store(self.stopped, Ordering::Relaxed);
+        NOTING.store(self.noted, Ordering::Relaxed);
     }
 }
 
@@ -108,6 +118,38 @@ pub fn status() -> Option<u8> {
 /// Whether an exit status is one of a recant that a signal asked to end: nothing was changed.
 pub fn is_status(status: u8) -> bool {
     NOTED.into_iter().any(|(signal, _)| i32::from(status) == 128 + signal)
+}
+
+/// What is read from somebody who may keep it waiting for ever: an operation that stops when it is asked to does so here, too.
+#[derive(Debug)]
+pub struct Input(pub File);
+
+impl io::Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !has_input(&self.0, LOOKS)? {
+            check()?;
+        }
+        check()?;
+        self.0.read(buffer)
+    }
+}
+
+/// How often who waits looks whether a signal came: one that comes between a look and the wait ends no wait.
+pub const LOOKS: Duration = Duration::from_millis(100);
+
+/// Waits for at most `limit`, or until any signal comes, for something to read, an end or an error included.
+pub fn has_input(from: impl AsFd, limit: Duration) -> io::Result<bool> {
+    let until = Instant::now() + limit;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let timeout = Timespec { tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX), tv_nsec: left.subsec_nanos().into() };
+        match rustix::event::poll(&mut [PollFd::new(&from, PollFlags::IN)], Some(&timeout)) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(Errno::INTR) if came().is_none() => {}
+            Err(Errno::INTR) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Between two effects: an error where an operation that stops was asked to end.

@@ -13,6 +13,7 @@ use rustix::io::Errno;
 
 use super::Fs;
 use super::dir::{Dir, Entry};
+use super::interrupt;
 
 /// A held lock; dropping it lets go.
 #[derive(Debug)]
@@ -43,8 +44,8 @@ impl Lock {
         Ok(flock(&file, hold.operation())?.then_some(Self { _file: file, _folder: None }))
     }
 
-    /// What `take` takes, waiting for it for at most `limit`; `slow` is called once, after half a second. flock has no time-out, so it is
-    /// asked every 20 ms.
+    /// What `take` takes, waiting for it for at most `limit`, and no longer than [`interrupt::check`] lets it; `slow` is called once, after
+    /// half a second. flock has no time-out, so it is asked every 20 ms.
     pub fn wait(limit: Duration, slow: impl FnOnce(), take: impl Fn() -> io::Result<Option<Self>>) -> io::Result<Option<Self>> {
         let start = Instant::now();
         let mut slow = Some(slow);
@@ -60,6 +61,7 @@ impl Lock {
             {
                 slow();
             }
+            interrupt::check()?;
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -14,6 +14,7 @@ use crate::engine::conflict::Conflict;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, leads_nowhere};
+use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::change::{Change, Changes, FolderTime, object_name};
@@ -181,6 +182,7 @@ fn receive(
         unsynced: Vec::new(),
     };
     let stream = loop {
+        interrupt::check().at("go on with", "standard input")?;
         match receiving.next()? {
             Record::Change(body) => taking.change(parse(body)?)?,
             Record::FolderTime(body) => taking.folder_time(parse(body)?)?,

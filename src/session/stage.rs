@@ -16,13 +16,14 @@ use super::store::{Locked, Store, part};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
+use crate::fs::interrupt;
 use crate::fs::path::{AbsPath, Shown};
 use crate::tree::digest::{Digest, Hasher};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, Object, State, What};
 use crate::tree::walk::Walk;
 
-/// Where staging happens: the session under its lock, with what it holds so far.
+/// Where staging happens: the session under its lock, with what it holds so far. Nothing counts before [`Desk::finish`].
 pub struct Desk<'a> {
     fs: &'a Fs,
     store: &'a Store,
@@ -31,6 +32,8 @@ pub struct Desk<'a> {
     next: u32,
     /// What this call stages, by path.
     staged: BTreeMap<AbsPath, Change>,
+    /// The numbers under which this call has put content.
+    made: Vec<u32>,
     /// The content of these, which is not durable yet.
     unsynced: Vec<File>,
     make_parents: bool,
@@ -66,11 +69,21 @@ impl<'a> Desk<'a> {
         }
         let changes = session.changes()?;
         let next = changes.list.iter().map(|change| change.n).max().unwrap_or(0) + 1;
-        Ok(Self { fs, store, session, changes, next, staged: BTreeMap::new(), unsynced: Vec::new(), make_parents })
+        Ok(Self {
+            fs,
+            store,
+            session,
+            changes,
+            next,
+            staged: BTreeMap::new(),
+            made: Vec::new(),
+            unsynced: Vec::new(),
+            make_parents,
+        })
     }
 
     /// Stages new content for a file.
-    pub fn write(mut self, path: &Path, cwd: &Path, mut write: Write<'_>) -> Result<AbsPath, Error> {
+    pub fn write(&mut self, path: &Path, cwd: &Path, mut write: Write<'_>) -> Result<AbsPath, Error> {
         let path = self.resolve("write", path, cwd)?;
         let current = self.current(&path)?;
         if current.as_ref().is_some_and(State::is_folder) {
@@ -87,12 +100,11 @@ impl<'a> Desk<'a> {
         meta.mtime = crate::fs::now();
         let meta = self.dress(n, &path, meta)?;
         self.put(n, &path, Some(State { what: What::File { size, digest: Some(digest) }, meta }))?;
-        self.finish()?;
         Ok(path)
     }
 
     /// Stages the deletion of what is at `path`; of a folder that is not empty only with `recursive`.
-    pub fn delete(mut self, path: &Path, cwd: &Path, recursive: bool) -> Result<AbsPath, Error> {
+    pub fn delete(&mut self, path: &Path, cwd: &Path, recursive: bool) -> Result<AbsPath, Error> {
         let path = self.resolve("delete", path, cwd)?;
         match self.current(&path)? {
             None => return Err(refuse("delete", &path, "there is nothing", None)),
@@ -101,23 +113,21 @@ impl<'a> Desk<'a> {
         }
         let n = self.number();
         self.put(n, &path, None)?;
-        self.finish()?;
         Ok(path)
     }
 
     /// Stages a new folder.
-    pub fn mkdir(mut self, path: &Path, cwd: &Path, mode: Option<u32>) -> Result<AbsPath, Error> {
+    pub fn mkdir(&mut self, path: &Path, cwd: &Path, mode: Option<u32>) -> Result<AbsPath, Error> {
         let path = self.resolve("make", path, cwd)?;
         if self.current(&path)?.is_some() {
             return Err(refuse("make", &path, "something is there already", None));
         }
         self.put_folder(&path, mode)?;
-        self.finish()?;
         Ok(path)
     }
 
     /// Stages a symlink.
-    pub fn symlink(mut self, target: &[u8], path: &Path, cwd: &Path, over_folder: bool) -> Result<AbsPath, Error> {
+    pub fn symlink(&mut self, target: &[u8], path: &Path, cwd: &Path, over_folder: bool) -> Result<AbsPath, Error> {
         let path = self.resolve("link", path, cwd)?;
         if target.is_empty() || target.len() > 4095 {
             return Err(refuse("link", &path, "a target has 1 to 4095 bytes", None));
@@ -129,12 +139,11 @@ impl<'a> Desk<'a> {
         (meta.mode, meta.xattrs) = (0o777, Box::default());
         let n = self.number();
         self.put(n, &path, Some(State { what: What::Symlink { target: target.into() }, meta }))?;
-        self.finish()?;
         Ok(path)
     }
 
     /// Stages other permission bits for what is at `path`.
-    pub fn chmod(mut self, mode: u32, path: &Path, cwd: &Path) -> Result<AbsPath, Error> {
+    pub fn chmod(&mut self, mode: u32, path: &Path, cwd: &Path) -> Result<AbsPath, Error> {
         let path = self.resolve("change the mode of", path, cwd)?;
         // Its digest, too, tells that the content stays the same.
         let current = if self.is_staged(&path) { self.current(&path)? } else { self.real(&path)?.object };
@@ -152,7 +161,6 @@ impl<'a> Desk<'a> {
             state.meta = self.dress(n, &path, state.meta)?;
         }
         self.put(n, &path, Some(state))?;
-        self.finish()?;
         Ok(path)
     }
 
@@ -301,6 +309,7 @@ impl<'a> Desk<'a> {
             if !allowed {
                 return Err(refuse(act, path, "the folder is not empty", Some("-r includes all that is in it".into())));
             }
+            interrupt::check().at("stage the deletion of", &full)?;
             let n = self.number();
             self.put(n, &full, None)?;
         }
@@ -349,6 +358,7 @@ impl<'a> Desk<'a> {
         let name = object_name(n);
         let (objects, name) = self.session.split(&name)?;
         let at = objects.at(name);
+        self.made.push(n);
         // Left by a staging that was cut off.
         self.fs.remove_all(at).at("remove", at)?;
         let file = self.fs.create(at, 0o600).at("make", at)?;
@@ -383,6 +393,7 @@ impl<'a> Desk<'a> {
         let name = object_name(n);
         let ((objects, old), (_, new)) = (self.session.split(old)?, self.session.split(&name)?);
         let at = objects.at(new);
+        self.made.push(n);
         self.fs.remove_all(at).at("remove", at)?;
         self.fs.link(objects.at(old), at).at("link", at)?;
         let file = match at.open_file() {
@@ -434,9 +445,16 @@ impl<'a> Desk<'a> {
         })
     }
 
-    /// Writes the lines, counts them, and lets the objects go that no change needs: what was replaced, and what a staging that
-    /// was cut off left.
-    fn finish(self) -> Result<(), Error> {
+    /// Stages nothing: content that was put goes. What cannot be removed the next staging removes.
+    pub fn give_up(self) {
+        for n in self.made {
+            drop(self.session.split(&object_name(n)).map(|(objects, name)| self.fs.unlink_if_there(objects.at(name))));
+        }
+    }
+
+    /// Writes the lines of all that was staged at it, counts them, and lets the objects go that no change needs: what was replaced, and what
+    /// a staging that was cut off left.
+    pub fn finish(self) -> Result<(), Error> {
         self.check_together()?;
         let size = |change: &Change| change.after.as_ref().map_or(0, State::size);
         let mut needed: BTreeMap<u32, u64> =

@@ -21,6 +21,7 @@ use super::{Error, whole};
 use crate::error::At as _;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Stat, stat_of};
+use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::tree::digest::{Digest, Hasher};
 
@@ -309,6 +310,7 @@ fn copy(fs: &Fs, from: &File, to: &File, dir: &Dir) -> Result<Digest, Stopped> {
             Err(error) => return Err(Stopped::Reading(error.into())),
         };
         while at < hole {
+            interrupt::check().map_err(Stopped::Writing)?;
             let want = usize::try_from(hole - at).unwrap_or(PIECE).min(PIECE);
             let got = from.read_at(&mut buffer[..want], at).map_err(Stopped::Reading)?;
             if got == 0 {

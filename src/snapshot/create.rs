@@ -18,6 +18,7 @@ use super::walk::{Ahead, Met, Object, Told, Why};
 use crate::error::At as _;
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Sort, Stat, Time};
+use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::tree::digest::Digest;
 
@@ -200,6 +201,8 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
             taking.foresee(&met);
             coming.push_back(met);
         }
+        // Where it was asked to end, reading may have ended early, too: of the last object as well.
+        interrupt::check().at("go on with", &series.folder)?;
         let Some(met) = coming.pop_front() else { break };
         taking.meet(met)?;
         if asked.limit.is_some_and(|limit| taking.counts.entries > limit) {
