@@ -2,7 +2,7 @@
 //! the command, reaps what is orphaned, tells recant how the command ended, and ends when nothing is left.
 
 use std::ffi::CString;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -73,7 +73,13 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
         confinement.enforce().map_err(failed)?;
     }
     wait_for_tick(orders.ready_after);
+    let early = not_asked_to_end(signals.as_fd())?;
     let mut tended = Tended { recant, command: Some(start(orders, recant)?), stops: 0, stopped: false };
+    // Nor has the command got what a terminal has sent in the moment before it was there.
+    let late = std::iter::from_fn(|| sys::next_signal(signals.as_fd()));
+    for signal in early.into_iter().chain(late).filter(|signal| signal.forwarded.is_some() || ends(signal.number).is_some()) {
+        tended.pass_on(signal.number, signal.forwarded.unwrap_or(0));
+    }
     while tended.reap() {
         let mut ready = [PollFd::new(&signals, PollFlags::IN), PollFd::new(recant, PollFlags::IN)];
         let _interrupted = poll(&mut ready, None);
@@ -92,6 +98,26 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     }
     say(recant, &Word::Alone);
     Ok(())
+}
+
+/// The signals that came before the command is there, none of which asks for an end: of those the terminal's come to this process, too,
+/// and recant's are not told from them while they wait (signal(7): one of a kind).
+fn not_asked_to_end(signals: BorrowedFd<'_>) -> Result<Vec<sys::Signal>, Word> {
+    let early: Vec<_> = std::iter::from_fn(|| sys::next_signal(signals)).collect();
+    let Some(asked) = early.iter().find_map(|signal| ends(signal.number)) else { return Ok(early) };
+    let (path, act, text) = ("the command".into(), "start".into(), format!("{asked} asked for an end"));
+    Err(Word::Failed(Failed { path, act, errno: 0, text }))
+}
+
+/// The name of a signal that asks for an end.
+fn ends(signal: i32) -> Option<&'static str> {
+    match signal {
+        libc::SIGINT => Some("SIGINT"),
+        libc::SIGTERM => Some("SIGTERM"),
+        libc::SIGHUP => Some("SIGHUP"),
+        libc::SIGQUIT => Some("SIGQUIT"),
+        _ => None,
+    }
 }
 
 /// The command, and what recant was told of it.

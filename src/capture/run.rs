@@ -4,6 +4,7 @@
 //! recant takes no notice of INT and QUIT from there, stops and goes on with its group or with the command, and passes on what other
 //! processes send to it alone. Once the command has ended, and it is said that something of it is waited for, they end that.
 
+use std::cell::Cell;
 use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::AsFd;
@@ -119,8 +120,19 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
         let started = ground.laid().map_or_else(fs::exact_now, |laid| laid.plan.since);
         let meter = ground.laid().zip(command.max_size).map(|(laid, max)| Meter::new(laid, max));
         let ahead = ground.laid().map(Ahead::of);
-        let mut run =
-            Running { ground, command, signals: signals.as_fd(), hear, meter, ahead, too_much: None, terminal: Terminal::ours() };
+        let mut run = Running {
+            ground,
+            command,
+            signals: signals.as_fd(),
+            hear,
+            meter,
+            ahead,
+            too_much: None,
+            terminal: Terminal::ours(),
+            leads: rustix::process::getsid(None).is_ok_and(|leader| leader == rustix::process::getpid()),
+            hung_up: Cell::default(),
+            asked: Cell::default(),
+        };
         let orders = |own_pids| Orders {
             ground,
             argv: &argv,
@@ -181,11 +193,19 @@ struct Running<'a> {
     ahead: Option<Ahead>,
     too_much: Option<u64>,
     terminal: Option<Terminal>,
+    /// This process leads its session: a hangup of the terminal comes to it alone.
+    leads: bool,
+    /// It came, and what the terminal was of has not been told.
+    hung_up: Cell<bool>,
+    /// What asked for an end before the command was there: the init hands it on, which may have to be another one than it was sent to.
+    asked: Cell<Option<i32>>,
 }
 
 /// How far the command is: what a signal means then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
+    /// It is not there yet: what a terminal sends does not reach it.
+    SetsUp,
     /// It runs: signals are its own.
     Runs,
     /// It has ended, and others of the run may be there.
@@ -215,6 +235,9 @@ impl Running<'_> {
             init::live(orders, &theirs)
         };
         drop(theirs);
+        if let Some(asked) = self.asked.get() {
+            sys::forward(init, asked, 0);
+        }
         (self.hear)(Event::SettingUp);
         let outcome = self.follow(init, Words::of(ours));
         let leaving = Leaving(Some(init));
@@ -246,6 +269,7 @@ impl Running<'_> {
             let tock = self.ahead.as_ref().filter(|_| ready && over.is_none()).map(|_| ahead::TICK);
             let wake = left.into_iter().chain(tick).chain(tock).min();
             let phase = match over {
+                None if !ready => Phase::SetsUp,
                 None => Phase::Runs,
                 Some(_) if told => Phase::Waits,
                 Some(_) => Phase::Ended,
@@ -302,6 +326,9 @@ impl Running<'_> {
                     }));
                     if self.command.linger == Linger::Kill {
                         end_rest(&words);
+                    } else if self.hung_up.get() {
+                        // As the kernel does when the leader of a session ends: _exit(2).
+                        sys::kill(0, libc::SIGHUP);
                     }
                 }
             }
@@ -335,10 +362,22 @@ impl Running<'_> {
         let mut went_on = false;
         while let Some(signal) = sys::next_signal(self.signals) {
             went_on |= signal.number == libc::SIGCONT;
-            // The terminal's go to the command by themselves.
-            let asks = signal.by_process || phase == Phase::Waits && ENDING.contains(&signal.number);
+            let is_hangup = self.leads && signal.number == libc::SIGHUP;
+            if is_hangup && self.hung_up.replace(!signal.by_process) {
+                // Its own, to all that the terminal was of.
+                continue;
+            }
+            // The terminal's go to the command by themselves, if it is there.
+            let by_terminal = match phase {
+                Phase::SetsUp | Phase::Waits => ENDING.contains(&signal.number),
+                Phase::Runs | Phase::Ended => is_hangup,
+            };
             match phase {
-                _ if signal.number == libc::SIGCONT || !asks => {}
+                _ if signal.number == libc::SIGCONT || !(signal.by_process || by_terminal) => {}
+                Phase::SetsUp => {
+                    self.asked.set(Some(signal.number));
+                    sys::forward(init, signal.number, 0);
+                }
                 Phase::Runs => sys::forward(init, signal.number, 0),
                 // With the command gone, what waits for its children is ended, and they with it.
                 Phase::Ended | Phase::Waits => end_rest(words),

@@ -2,7 +2,7 @@
 
 Takes the binary, and whether the person is root. A program that is not installed is said as `skipped: …`.
 """
-import os, pwd, re, shutil, signal, sys
+import os, pwd, re, shutil, signal, sys, tempfile, time
 
 from terminal import Terminal, content
 
@@ -96,6 +96,32 @@ def sudo():
     assert content("by-sudo") == "by sudo\n"
 
 
+def a_window_that_is_closed():
+    # recant leads the session there: what the kernel says of the hangup, it says to it alone.
+    # On the real tree the store may not lie in /tmp, where the command may write.
+    other = tempfile.mkdtemp(dir="/var/tmp")
+    os.mkdir(f"{other}/tree")
+    for words in [("run", "--commit"), ("--store", f"{other}/store", "run", "--in", f"{other}/tree")]:
+        t = Terminal(recant, *words, "--", "sh", "-c", "echo rea''dy; sleep 15; echo x > after-the-end")
+        t.read(rb"ready")
+        closed = time.time()
+        os.close(t.fd)
+        os.waitpid(t.pid, 0)
+        assert time.time() - closed < 10 and not os.path.exists("after-the-end"), words
+    shutil.rmtree(other)
+
+
+def ctrl_c_before_the_command_is_there():
+    os.system(f"{recant} run -- sh -c 'echo x > pending' 2> /dev/null")
+    t = Terminal(recant, "run", "--commit", "--", "sh", "-c", "sleep 2; echo x > too-late")
+    t.read(rb"pending")
+    # It is not started; or it is there by then, and is ended as bare.
+    t.type("\x03"); how = t.read(rb"SIGINT asked for an end.*not started|exited with 130")
+    t.end(125 if b"asked" in how[0] else 130)
+    assert not os.path.exists("too-late")
+    os.system(f"{recant} discard last -y > /dev/null 2>&1")
+
+
 def su_to_another_user():
     t = run("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", "id", "-u")
     t.read(rb"12345"); t.end()
@@ -103,7 +129,7 @@ def su_to_another_user():
     t.read(rb"nobody.*Permission denied"); t.end(1)
 
 
-scenes = [(a_shell_with_job_control, "bash"), (a_shell_that_leaves_a_job, "bash"), (a_window_that_changes, "python3"), (less, "less"), (vim, "vim"), (tmux, "tmux"), (ssh, "ssh-agent")]
+scenes = [(a_shell_with_job_control, "bash"), (a_shell_that_leaves_a_job, "bash"), (a_window_that_changes, "python3"), (a_window_that_is_closed, "sh"), (ctrl_c_before_the_command_is_there, "sh"), (less, "less"), (vim, "vim"), (tmux, "tmux"), (ssh, "ssh-agent")]
 if root:
     scenes += [(sudo, "sudo"), (su_to_another_user, "su")]
 for scene, program in scenes:
