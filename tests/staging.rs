@@ -480,3 +480,36 @@ fn that_a_write_parts_a_name_from_the_others_of_its_file_is_said() {
     let diff = world.recant(&format!("diff {id}")).ok();
     assert!(diff.stdout().contains("link broken: the other names of the file keep the old content"), "{diff}");
 }
+
+/// Whatever fails on the way, the session holds what it held, or what is staged now, and says which; and no content that is neither.
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_staging_that_fails_leaves_what_was_staged_before_and_no_content_of_its_own() {
+    let mut seen = std::collections::BTreeMap::new();
+    for n in 1.. {
+        let world = World::new();
+        let id = world.begin();
+        world.stage_write(&id, "f", "first");
+        let call = world.call(["session", "write", &id, "f"]).stdin("second");
+        let said = call.env("RECANT_STEPS", format!("fail:{n}:28")).run();
+        let what = format!("step {n} fails: {said}");
+        let content = world.recant(&format!("cat {id} f")).ok().stdout();
+        let objects = std::fs::read_dir(world.session(&id).join("held/objects")).expect("its objects").count();
+        match said.status {
+            0 => assert_eq!(content, "second", "{what}"),
+            1 => assert_eq!((&*content, objects), ("first", 1), "{what}"),
+            _ => {
+                assert_eq!((said.status, &*content), (4, "second"), "{what}");
+                assert!(said.stderr().contains("is as you asked, and may not be so any more after a power cut"), "{what}");
+            }
+        }
+        if said.status == 0 && said.err.is_empty() {
+            break;
+        }
+        if said.status == 0 {
+            assert!(said.stderr().contains("nothing needs it") && objects == 2, "{what}");
+        }
+        *seen.entry(said.status).or_insert(0) += 1;
+    }
+    assert!(seen[&1] > 5 && seen[&4] == 1 && seen[&0] == 1, "{seen:?}");
+}

@@ -124,8 +124,8 @@ fn at_desk(
         let mut desk = Desk::open(&call.fs, store, &mut session, parents)?;
         match stage(&mut desk) {
             Ok(path) => {
-                desk.finish()?;
-                Ok((path, session))
+                let stays = desk.finish()?;
+                Ok((path, session, stays))
             }
             Err(problem) => {
                 desk.give_up();
@@ -133,7 +133,10 @@ fn at_desk(
             }
         }
     };
-    asked::finished(call, act, |(path, session)| {
+    asked::finished(call, act, |(path, session, stays)| {
+        for error in stays {
+            call.out.warn(format_args!("{error}; nothing needs it, and the next staging in this session tries again"));
+        }
         if call.out.is_text() {
             call.out.detail(format_args!("staged: {path}"));
         } else {

@@ -132,6 +132,14 @@ pub enum Error {
         /// What removes the rest.
         remedy: String,
     },
+    /// A session was changed, and whether that lasts is not known.
+    #[error("{why}")]
+    NotLasting {
+        /// Which.
+        id: String,
+        /// What failed after its header had its name.
+        why: IoError,
+    },
     /// A path that cannot be staged.
     #[error("cannot {act} {path}: {why}")]
     NotStaged {
@@ -161,7 +169,7 @@ impl Failure for Error {
             | Error::Ambiguous { .. } => Kind::Refused,
             Error::BadKey { .. } | Error::NameTaken { .. } | Error::NotNow { .. } => Kind::Refused,
             Error::NotStaged { .. } => Kind::Refused,
-            Error::NotEmptied { .. } => Kind::LeftOut,
+            Error::NotEmptied { .. } | Error::NotLasting { .. } => Kind::LeftOut,
             Error::Damaged { .. } | Error::Garbled { .. } => Kind::Damaged,
             Error::Busy { .. } => Kind::Busy,
         }
@@ -171,6 +179,9 @@ impl Failure for Error {
         match self {
             Error::Busy { .. } => Some("nothing was changed; try again when it has ended".into()),
             Error::NotEmptied { given_up, .. } => Some(format!("{given_up}; not all that it held is removed")),
+            Error::NotLasting { id, .. } => {
+                Some(format!("session {id} is as you asked, and may not be so any more after a power cut"))
+            }
             _ => Some("nothing was changed".into()),
         }
     }
@@ -195,7 +206,9 @@ impl Failure for Error {
 
     fn path(&self) -> Option<String> {
         match self {
-            Error::Io(error) | Error::NotEmptied { why: error, .. } => Some(error.path.clone()),
+            Error::Io(error) | Error::NotEmptied { why: error, .. } | Error::NotLasting { why: error, .. } => {
+                Some(error.path.clone())
+            }
             Error::Format { path, .. }
             | Error::Unsafe { path, .. }
             | Error::NoStore { path }

@@ -207,7 +207,13 @@ impl Locked {
     pub fn save_after(&mut self, fs: &Fs, mut header: Header, files: &[(&File, &Path)], folders: &[&Dir]) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let at = self.dir.at(b"session.json");
-        fs.replace_after(at, &header_bytes(&header), files, folders).at("write", at)?;
+        let bytes = header_bytes(&header);
+        let written = fs.replace_after(at, &bytes, files, folders).at("write", at);
+        if let Err(why) = written {
+            // It fails before the new one has its name, or after.
+            let is_new = read_small(at, HEADER_MAX).is_ok_and(|now| now.as_ref() == Some(&bytes));
+            return Err(if is_new { Error::NotLasting { id: header.id.to_string(), why } } else { why.into() });
+        }
         self.session.header = header;
         Ok(())
     }

@@ -447,21 +447,42 @@ impl<'a> Desk<'a> {
 
     /// Stages nothing: content that was put goes. What cannot be removed the next staging removes.
     pub fn give_up(self) {
-        for n in self.made {
+        self.remove_made();
+    }
+
+    fn remove_made(&self) {
+        for n in &self.made {
+            let n = *n;
             drop(self.session.split(&object_name(n)).map(|(objects, name)| self.fs.unlink_if_there(objects.at(name))));
         }
     }
 
     /// Writes the lines of all that was staged at it, counts them, and lets the objects go that no change needs: what was replaced, and what
-    /// a staging that was cut off left.
-    pub fn finish(self) -> Result<(), Error> {
+    /// a staging that was cut off left. Gives what stands against that: it stays until the next staging.
+    ///
+    /// # Errors
+    /// With [`Error::NotLasting`] it is staged, with others nothing is.
+    pub fn finish(mut self) -> Result<Vec<Error>, Error> {
+        let staged = self.write_lines();
+        if !matches!(staged, Ok(_) | Err(Error::NotLasting { .. })) {
+            self.remove_made();
+        }
+        let gone = staged?;
+        let objects = part(&self.session.dir, b"held/objects")?;
+        let removed = gone.iter().map(|name| self.fs.unlink_if_there(objects.at(name)).at("remove", objects.at(name)));
+        Ok(removed.filter_map(Result::err).map(Error::from).collect())
+    }
+
+    /// Gives the names of the objects that no change needs then.
+    fn write_lines(&mut self) -> Result<Vec<Vec<u8>>, Error> {
         self.check_together()?;
         let size = |change: &Change| change.after.as_ref().map_or(0, State::size);
         let mut needed: BTreeMap<u32, u64> =
             self.changes.list.iter().filter(|change| holds_content(change)).map(|change| (change.n, size(change))).collect();
-        let mut lines = Vec::with_capacity(self.staged.len());
+        let staged = std::mem::take(&mut self.staged);
+        let mut lines = Vec::with_capacity(staged.len());
         let mut count = self.changes.list.len() as u64;
-        for (path, change) in self.staged {
+        for (path, change) in staged {
             let old = self.changes.at(&path);
             if let Some(old) = old {
                 needed.remove(&old.n);
@@ -488,11 +509,7 @@ impl<'a> Desk<'a> {
         if !lines.is_empty() {
             self.session.append(self.fs, &lines, (count, kept), &self.unsynced, &objects)?;
         }
-        for name in gone {
-            let at = objects.at(&name);
-            self.fs.unlink_if_there(at).at("remove", at)?;
-        }
-        Ok(())
+        Ok(gone)
     }
 }
 
