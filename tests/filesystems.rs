@@ -807,20 +807,29 @@ fn what_belongs_to_somebody_else_is_not_copied_into_a_store_by_a_user() {
         println!("skipped: who may give files away without being root: there is no setpriv");
         return;
     }
-    let before = world.manifest().without_folder_times();
-    let with = |rights: &str, verb: &str| {
+    let with = |rights: &str, words: &str| {
         let (inherited, ambient) = (format!("--inh-caps={rights}"), format!("--ambient-caps={rights}"));
         let user = ["--reuid=65534", "--regid=65534", "--clear-groups", &inherited, &ambient];
-        world.program("setpriv", user.into_iter().chain([env!("CARGO_BIN_EXE_recant"), verb, &id])).run()
+        let words: Vec<_> = [env!("CARGO_BIN_EXE_recant")].into_iter().chain(words.split(' ')).collect();
+        world.program("setpriv", user.into_iter().chain(words)).run()
     };
+    let before = world.manifest().without_folder_times();
     // Whoever may give files away alone may not set a time on them then.
-    let said = with("+chown", "commit").with(1);
+    let said = with("+chown", &format!("commit {id}")).with(1);
     assert!(said.stderr().contains("/theirs: what is there, of which the store"), "{said}");
     for verb in ["commit", "rollback"] {
-        with("+chown,+fowner,+dac_override", verb).ok();
+        with("+chown,+fowner,+dac_override", &format!("{verb} {id}")).ok();
         assert_eq!(world.exists("theirs"), verb == "rollback");
     }
     before.assert_same(&world.manifest().without_folder_times(), "given back to whom it belongs");
+    // What stays the caller's own may get its group by the one right alone.
+    std::os::unix::fs::chown(world.path("mine"), None, Some(0)).expect("another group");
+    let before = world.manifest().without_folder_times();
+    for verb in ["commit", "rollback"] {
+        with("+chown", &format!("{verb} {id} mine --force")).ok();
+        assert_eq!(world.exists("mine"), verb == "rollback");
+    }
+    before.assert_same(&world.manifest().without_folder_times(), "given back with its group");
 }
 
 fn fill(folder: &Path) {

@@ -103,12 +103,15 @@ impl Draft<'_> {
         let foreign = made.into_iter().find_map(|(seen, what)| {
             let meta = &seen?.state.meta;
             if meta.uid != self.me.as_raw() {
-                return Some(format!("{what} belongs to user {}", meta.uid));
+                // The metadata of what is somebody else's is set then.
+                let able = has(CapabilitySet::CHOWN | CapabilitySet::FOWNER);
+                return (!able).then(|| format!("{what} belongs to user {}", meta.uid));
             }
             // What is made on the tree may get its group from its folder; in the store nothing does.
-            (is_copied && what == kept && !is_in_group(meta.gid)).then(|| format!("{what} belongs to group {}", meta.gid))
+            let is_foreign = is_copied && what == kept && !is_in_group(meta.gid) && !has(CapabilitySet::CHOWN);
+            is_foreign.then(|| format!("{what} belongs to group {}", meta.gid))
         });
-        let Some(whose) = foreign.filter(|_| !self.me.is_root() && !may_give()) else { return Ok(()) };
+        let Some(whose) = foreign.filter(|_| !self.me.is_root()) else { return Ok(()) };
         let why = format!("{whose}, and user {} cannot give a file to it; recant as root can", self.me.as_raw());
         Err(Error::Refused(vec![(item.path.to_string(), why)]))
     }
@@ -162,10 +165,9 @@ impl Draft<'_> {
     }
 }
 
-/// Whether the caller may give files to others, and set the metadata of what is theirs then, without being root, as a service may that
-/// was given these two rights.
-fn may_give() -> bool {
-    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::CHOWN | CapabilitySet::FOWNER))
+/// Whether the caller has rights of root's, as a service may that was given them (capabilities(7)).
+fn has(rights: CapabilitySet) -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(rights))
 }
 
 fn is_in_group(gid: u32) -> bool {
