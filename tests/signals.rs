@@ -264,9 +264,9 @@ fn a_signal_to_what_changes_the_store_alone_leaves_nothing_or_all_of_it_and_says
         }
         Vec::new()
     };
-    // So that there is a folder for those of others.
-    let another = |world: &World, _: &str| {
-        world.recant("snapshot create full").ok();
+    let one = |world: &World, _: &str| {
+        world.write("f", "1").recant("snapshot create .").ok();
+        world.write("f", "2");
         Vec::new()
     };
     let none = |_: &World, _: &str| Vec::new();
@@ -280,7 +280,7 @@ fn a_signal_to_what_changes_the_store_alone_leaves_nothing_or_all_of_it_and_says
         ("session symlink ID f link", &none),
         ("session chmod ID 0600 f", &none),
         ("session import", &exported),
-        ("snapshot create . --label one", &another),
+        ("snapshot create . --label one", &one),
         ("snapshot create . --keep 2", &snapshots),
         ("snapshot prune . --number 0", &snapshots),
         ("snapshot prune . --all -y", &snapshots),

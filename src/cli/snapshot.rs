@@ -169,13 +169,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
     let act = || {
         let series = Series::create(&call.fs, &store, &folder)?;
         let lock = series.lock(&call.fs)?;
-        let made = match take(&call.fs, &store.path, &series, &lock, &asked) {
-            Ok(made) => made,
-            Err(error) => {
-                remove_empty(call, &store, &series, lock);
-                return Err(error.into());
-            }
-        };
+        let made = take(&call.fs, &store.path, &series, &lock, &asked)?;
         let pruned =
             if made.how == How::New { said(call, &series, retain(call, &series, &lock, args.keep, &[])) } else { Vec::new() };
         if made.how == How::New
@@ -186,15 +180,6 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         Ok((made, pruned))
     };
     asked::finished(call, act, |(made, pruned)| say_created(call, args, &folder, &made, pruned))
-}
-
-/// Of a folder that has no snapshot there need not be anything. The error that is at hand is the one that counts.
-fn remove_empty(call: &Call, store: &Store, series: &Series, lock: Locked) {
-    if series.numbers().is_ok_and(|numbers| numbers.is_empty()) {
-        drop(series.remove(&call.fs, store, &lock));
-        drop(lock);
-        call.clear_away(store);
-    }
 }
 
 /// A label that an older one has too is the newest one's.
@@ -385,6 +370,10 @@ fn list_folders(call: &Call) -> Result<Ended, Problem> {
     let mut rows = Vec::with_capacity(all.len());
     for series in all {
         let (snapshots, bytes) = (series.numbers()?.len(), prune::used(&series.dir)?);
+        if snapshots == 0 {
+            // The first one was refused, or asked to end; or all are pruned.
+            continue;
+        }
         let there = series.folder.as_path().symlink_metadata().is_ok();
         rows.push(FolderRow { folder: series.folder, there, snapshots, bytes });
     }
