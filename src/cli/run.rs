@@ -431,7 +431,7 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
             }
             Err(problem) => {
                 let result = if problem.kind == Kind::Conflict { "conflict" } else { "pending" };
-                call.out.problem(&problem);
+                call.out.problem(&still_held(problem.clone(), &id));
                 (result, Ended::by(&problem))
             }
         }
@@ -457,6 +457,13 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
         call.out.document(&RunDocument { session, result, ending, changes, beyond_files, warnings, refused, dropped, too_much });
     }
     Ok((result, ended))
+}
+
+/// What stood against the commit of what a run has changed.
+fn still_held(problem: Problem, id: &Id) -> Problem {
+    let tail = id.tail();
+    let remedy = || format!("what it changed is held: recant diff {tail}    recant commit {tail}    recant discard {tail}");
+    Problem { remedy: problem.remedy.or_else(|| Some(remedy())), ..problem }
 }
 
 /// As a shell has it.
