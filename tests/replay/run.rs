@@ -299,7 +299,7 @@ fn each(mut test: impl FnMut(&Held<'_>, &str)) {
 fn after_a_power_cut_a_run_is_not_there_unfinished_and_said_so_or_whole() {
     each(|held, what| {
         let cuts = cuts(&held.whole);
-        let states = states(3);
+        let states = states(2);
         for (i, n) in cuts.iter().enumerate() {
             for k in 0..states {
                 let loss = LOSSES[(k + i * states) % LOSSES.len()];
