@@ -28,6 +28,8 @@ TREES = {
     "small": (20_000, 4 * KIB, 1_000, (10, 50, 20)),
     "large": (200, 5 * MIB, 10, (10, 50, 20)),
     "many": (100_000, 64, 2_000, (2, 4, 4)),
+    # For snapshots, and asked for by name: half an hour a round, and 40 GiB at most.
+    "million": (1_000_000, 64, 20_000, (10, 50, 20)),
 }
 PARTS = ["main", "snap", "one", "list", "memory", "run", "programs", "remote"]
 
@@ -50,7 +52,7 @@ def main():
 
 def measure(args, results):
     for name in args.fs:
-        with Place(name, args.dir) as place:
+        with Place(name, args.dir, "million" in args.trees) as place:
             if place.why_not:
                 print(f"\nskipped: {name}: {place.why_not}")
                 continue
@@ -109,8 +111,8 @@ def machine():
 class Place:
     """A folder on a file system of the wanted kind; gone at the end."""
 
-    def __init__(self, kind, below):
-        self.kind, self.why_not, self.title, self.mounted = kind, None, kind, False
+    def __init__(self, kind, below, large):
+        self.kind, self.large, self.why_not, self.title, self.mounted = kind, large, None, kind, False
         self.path = tempfile.mkdtemp(prefix=f"recant-bench-{kind}-", dir=below if kind != "here" else ".")
         self.image = self.path + ".img"
 
@@ -121,12 +123,12 @@ class Place:
             journal = os.path.exists(f"/proc/fs/jbd2/{os.path.basename(device)}-8")
             self.title = f"here ({fs}{'' if fs != 'ext4' or journal else ', no journal'})"
             return self
-        mkfs = {"ext4": ["mkfs.ext4", "-q", "-F"], "xfs": ["mkfs.xfs", "-q"], "btrfs": ["mkfs.btrfs", "-q"]}[self.kind]
+        mkfs = {"ext4": ["mkfs.ext4", "-q", "-F"] + (["-i", "8192"] if self.large else []), "xfs": ["mkfs.xfs", "-q"], "btrfs": ["mkfs.btrfs", "-q"]}[self.kind]
         try:
             if os.geteuid() != 0:
                 raise OSError("only root can mount")
             with open(self.image, "wb") as image:
-                image.truncate(16 * GIB)
+                image.truncate((40 if self.large else 16) * GIB)
             for command in [mkfs + [self.image], ["mount", "-o", "loop", self.image, self.path]]:
                 done = subprocess.run(command, capture_output=True, text=True)
                 if done.returncode:
@@ -353,24 +355,39 @@ class Bench:
             do("cp", "-a", self.args.real, base)
         else:
             make_tree(base, *TREES[name][:3])
-        peers = [kind(self, base) for kind in (SnapRecant, SnapCp, SnapRsync, SnapGit)]
-        times = {}
+        times, self.peers = {}, []
         for r in range(self.args.rounds):
             say(f"  snapshots, {name}: round {r + 1} of {self.args.rounds}")
-            for step in ("first", "nothing", "next", "back"):
-                for peer in peers[r % len(peers) :] + peers[: r % len(peers)]:
-                    for what, seconds in getattr(peer, step)().items():
-                        times.setdefault(what, []).append(seconds)
+            for turn in self.snap_turns(name, base, r):
+                for what, seconds in turn.items():
+                    times.setdefault(what, []).append(seconds)
         for what, values in times.items():
             yield (key, "ms", what), median_ms(values)
         for what, recant, peer, aim in SNAP_RATIOS:
             ratios = [a / b for a, b in zip(times[recant], times[peer])]
             yield (key, "ratio", what), spread(ratios, aim if name != "large" or "git" not in what else None)
         entries = sum(len(folders) + len(files) for _, folders, files in os.walk(base)) + 1
-        yield (key, "other", f"peak memory of a first snapshot of {entries:,} entries, MiB (aim 1 KiB an entry)"), peers[0].peak
-        for peer in peers:
+        yield (key, "other", f"peak memory of a first snapshot of {entries:,} entries, MiB (aim 1 KiB an entry)"), self.peak_of_first
+        for peer in self.peers:
             shutil.rmtree(peer.top)
         shutil.rmtree(base)
+
+    def snap_turns(self, name, base, r):
+        """What each peer took for each step of a round. Of a million files there is room for one peer's trees at a time."""
+        kinds, steps = (SnapRecant, SnapCp, SnapRsync, SnapGit), ("first", "nothing", "next", "back")
+        if name == "million":
+            for kind in kinds:
+                peer = kind(self, base)
+                for step in steps:
+                    say(f"    {peer.title}: {step}")
+                    yield getattr(peer, step)()
+                shutil.rmtree(peer.top)
+                shutil.rmtree(self.store, ignore_errors=True)
+            return
+        self.peers = self.peers or [kind(self, base) for kind in kinds]
+        for step in steps:
+            for peer in self.peers[r % len(kinds) :] + self.peers[: r % len(kinds)]:
+                yield getattr(peer, step)()
 
     def snap_space(self):
         say("  snapshots: ten, with 1 % changed between them")
@@ -663,15 +680,15 @@ class Snap:
 
 
 class SnapRecant(Snap):
-    title, peak = "recant", "?"
+    title = "recant"
 
     def snapshot(self, *words):
         return self.bench.recant("snapshot", *words, *(["--dir"] if words[0] == "restore" else ["--max-files", "9999999"]), self.tree)
 
     def first(self):
         shutil.rmtree(self.bench.store, ignore_errors=True)
-        if self.peak == "?":
-            self.peak = self.bench.peak("snapshot", "create", "--max-files", "9999999", self.tree)[1]
+        if self.round == 0:
+            self.bench.peak_of_first = self.bench.peak("snapshot", "create", "--max-files", "9999999", self.tree)[1]
             shutil.rmtree(self.bench.store)
         return {"first": self.snapshot("create")}
 
@@ -770,6 +787,7 @@ SNAP_RATIOS = [
 TITLES = {
     "snap small": "Snapshots of 20,000 files of 4 KiB: 10 % changed, 2 % deleted, 2 % created",
     "snap large": "Snapshots of 200 files of 5 MiB: 10 % changed, 2 % deleted, 2 % created",
+    "snap million": "Snapshots of 1,000,000 files of 64 bytes: 10 % changed, 2 % deleted, 2 % created",
     "snap real": "Snapshots of a real source tree: 10 % changed, 2 % deleted, 2 % created",
     "small": "20,000 files of 4 KiB in 1,000 folders: 2,000 changed, 400 deleted, 1,000 created",
     "large": "200 files of 5 MiB: 20 changed, 4 deleted, 10 created",
