@@ -513,3 +513,21 @@ fn a_staging_that_fails_leaves_what_was_staged_before_and_no_content_of_its_own(
     }
     assert!(seen[&1] > 5 && seen[&4] == 1 && seen[&0] == 1, "{seen:?}");
 }
+
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_renaming_that_fails_says_which_name_the_session_has() {
+    let mut seen = std::collections::BTreeMap::new();
+    for n in 1.. {
+        let world = World::new();
+        let id = world.begin();
+        let said = world.call(["session", "rename", &id, "other"]).env("RECANT_STEPS", format!("fail:{n}:5")).run();
+        let is_named = world.recant("session list --json").ok().stdout().contains("\"name\":\"other\"");
+        assert_eq!(is_named, said.status != 1, "step {n} fails: {said}");
+        if said.status == 0 {
+            break;
+        }
+        *seen.entry(said.status).or_insert(0) += 1;
+    }
+    assert!(seen[&1] > 2 && seen[&4] == 1, "{seen:?}");
+}

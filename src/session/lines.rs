@@ -216,7 +216,7 @@ impl Locked {
         // D1: the content and the lines before the count that makes them count.
         let own = self.dir.path().to_owned();
         let files: Vec<_> = content.iter().map(|file| (file, objects.path())).chain([(&file, &*own)]).collect();
-        self.save_after(fs, header, &files, &[objects])
+        self.save_at_last(fs, header, &files, &[objects])
     }
 
     /// Cuts off what an interrupted staging left behind the lines that the header counts.

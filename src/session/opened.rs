@@ -207,15 +207,20 @@ impl Locked {
     pub fn save_after(&mut self, fs: &Fs, mut header: Header, files: &[(&File, &Path)], folders: &[&Dir]) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let at = self.dir.at(b"session.json");
-        let bytes = header_bytes(&header);
-        let written = fs.replace_after(at, &bytes, files, folders).at("write", at);
-        if let Err(why) = written {
-            // It fails before the new one has its name, or after.
-            let is_new = read_small(at, HEADER_MAX).is_ok_and(|now| now.as_ref() == Some(&bytes));
-            return Err(if is_new { Error::NotLasting { id: header.id.to_string(), why } } else { why.into() });
-        }
+        fs.replace_after(at, &header_bytes(&header), files, folders).at("write", at)?;
         self.session.header = header;
         Ok(())
+    }
+
+    /// The same where nothing more is to be done: what fails after the new header has its name is no reason to say that nothing was changed.
+    pub fn save_at_last(&mut self, fs: &Fs, header: Header, files: &[(&File, &Path)], folders: &[&Dir]) -> Result<(), Error> {
+        let before = read_small(self.dir.at(b"session.json"), HEADER_MAX)?;
+        match self.save_after(fs, header, files, folders) {
+            Err(Error::Io(why)) if read_small(self.dir.at(b"session.json"), HEADER_MAX).is_ok_and(|now| now != before) => {
+                Err(Error::NotLasting { id: self.id().to_string(), why })
+            }
+            saved => saved,
+        }
     }
 
     /// Takes over a header that was written already.

@@ -382,7 +382,7 @@ impl Store {
         }
         let mut header = locked.header.clone();
         header.name = name.map(Into::into);
-        locked.save(fs, header)
+        locked.save_at_last(fs, header, &[], &[])
     }
 
     /// Journals that were taken away stay away from here on, also after a power cut: called before what they speak of goes.
