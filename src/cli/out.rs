@@ -149,7 +149,7 @@ impl Out {
     /// Bytes of the result, as they are.
     pub fn bytes(&self, bytes: &[u8]) {
         if !self.closed.get() && self.failed.borrow().is_none() {
-            interrupt::being_said();
+            interrupt::reporting();
             let written = self.sink.borrow_mut().write_all(bytes);
             self.note_failure(written);
         }
@@ -199,7 +199,7 @@ impl Out {
             self.later.borrow_mut().push(text.to_string());
             return;
         }
-        interrupt::being_said();
+        interrupt::reporting();
         let flushed = self.sink.borrow_mut().flush();
         self.note_failure(flushed);
         // What goes wrong with standard error can be told nowhere.
@@ -211,7 +211,7 @@ impl Out {
         match self.form {
             Form::Text => self.say(problem.text(self.color_err)),
             _ => {
-                interrupt::being_said();
+                interrupt::reporting();
                 drop(io::stderr().write_all(&json_line(problem)));
             }
         }

@@ -143,7 +143,7 @@ pub(super) fn bytes_below(folder: &Rc<Dir>) -> u64 {
 /// What the log says of an operation that was sealed.
 pub(super) const DONE: &str = "done";
 /// What a line of the log is called that tells what else came of it.
-const SAID: &str = "said";
+const REPORTED: &str = "reported";
 
 /// The line of the log, durably.
 pub(super) fn note(fs: &Fs, store: &Store, journal: &Journal, result: &str) -> Result<(), Error> {
@@ -156,8 +156,8 @@ pub(super) fn note_once(fs: &Fs, store: &Store, journal: &Journal, result: &str)
 }
 
 /// The line of the log that tells what else came of an operation that was sealed, as what was put aside.
-pub(super) fn note_said(fs: &Fs, store: &Store, journal: &Journal, notes: Vec<String>) -> Result<(), Error> {
-    Ok(log::append(fs, store, &log::Entry { notes, ..entry(journal, SAID) })?)
+pub(super) fn note_report(fs: &Fs, store: &Store, journal: &Journal, notes: Vec<String>) -> Result<(), Error> {
+    Ok(log::append(fs, store, &log::Entry { notes, ..entry(journal, REPORTED) })?)
 }
 
 fn entry(journal: &Journal, result: &str) -> log::Entry {
@@ -178,7 +178,7 @@ pub(super) fn last_noted(store: &Store, journal: &Journal) -> Result<Option<Stri
         entry.session == head.session
             && entry.generation == head.generation + 1
             && entry.verb == head.verb.word()
-            && entry.result != SAID
+            && entry.result != REPORTED
     };
     Ok(entries.iter().rev().find(of_it).map(|entry| entry.result.clone()))
 }

@@ -76,7 +76,7 @@ pub fn settle(
     sync_let_go(fs, reach, journal, &gone)?;
     // I8: after a kill behind the journal's end there is no report, and nobody else names what is kept.
     if !notes.is_empty()
-        && let Err(error) = facts::note_said(fs, store, journal, notes.clone())
+        && let Err(error) = facts::note_report(fs, store, journal, notes.clone())
     {
         notes.push(facts::log_failed(&error));
     }

@@ -100,7 +100,7 @@ impl Drop for Noting {
 }
 
 /// Something is being said. Where that is what was done, a second signal ends the process from here on, as its reader may never read.
-pub fn being_said() {
+pub fn reporting() {
     UNDER_WAY.fetch_and(NOTING.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 

@@ -27,14 +27,14 @@ pub struct Entry {
     pub session: Id,
     /// What was sealed, for commit, rollback and redo.
     pub generation: u64,
-    /// done, said, undone, left, failed, forced, finished, not confirmed, record unreadable.
+    /// done, reported, undone, left, failed, forced, finished, not confirmed, record unreadable.
     pub result: String,
     /// How many paths.
     pub paths: u64,
     /// What a restore was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Restore>,
-    /// What was to be said beside it: of `said`.
+    /// What was to be said beside it: of `reported`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
