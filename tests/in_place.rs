@@ -555,13 +555,15 @@ fn by_force_and_killed_before_any_step_what_gives_way_is_kept() {
 }
 
 trait Done {
-    fn run_is_done(self);
+    fn run_is_done(self) -> Self;
 }
 
 impl Done for Said {
     /// By force something may be named as left out.
-    fn run_is_done(self) {
+    #[track_caller]
+    fn run_is_done(self) -> Self {
         assert!([0, 4].contains(&self.status), "{self}");
+        self
     }
 }
 
@@ -847,8 +849,11 @@ fn what_is_written_once_more_while_force_makes_its_copy_is_kept_too() {
         drop(std::fs::remove_file(&log));
         let orders = n.map(|n| format!("run:{n}:printf ' and more' >> {}", here.point.display()));
         let orders = orders.unwrap_or_else(|| format!("log:{}", log.display()));
-        here.world.call(["recover", &id, "--force"]).env("RECANT_STEPS", orders).run().run_is_done();
+        let said = here.world.call(["recover", &id, "--force"]).env("RECANT_STEPS", orders).run().run_is_done();
         start.assert_same(&here.world.manifest(), "by force");
+        for (path, _) in displaced(&here, &id) {
+            assert!(said.stdout().contains(&path), "{path}: {said}");
+        }
         here.world.assert_tidy("by force");
         let text = std::fs::read_to_string(&log).unwrap_or_default();
         let steps: Vec<String> = text.lines().map(|line| line.split_once(' ').expect("a number").1.to_owned()).collect();

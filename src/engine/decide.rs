@@ -5,6 +5,7 @@
 //! objects lie whether it was done (E1), so that a crash at any point is gone on from. What is kept lies under
 //! `displaced/<generation>/<n>`, with its manifest, as what any `--force` overwrites. Both seal a new generation (E4).
 
+use super::displaced::{displaced_below, read_digest, write_displaced};
 use super::durable::{sync_touched, sync_whole};
 use super::item::{Item, Turn};
 use super::job::{Decision, Verb};
@@ -14,10 +15,10 @@ use super::reach::{Named, Reach, open, parent_of};
 use super::step::{Act, Spot, Step};
 use super::undo::{Left, Whose, clean, holds, is_one_file, restore_times, standing_times, undo_step, whose};
 use super::{Error, facts, in_place, meta};
-use crate::checkpoint::manifest::{Kept, Original, Reading, Writing, name_written};
+use crate::checkpoint::manifest::{Kept, Reading, Writing, name_written};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Entry, Sort};
+use crate::fs::dir::Sort;
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::log;
@@ -177,10 +178,6 @@ pub(super) fn end(
     note(fs, store, journal, how)?;
     Journal::remove(fs, store, session.id())?;
     Ok(kept)
-}
-
-fn displaced_below(journal: &Journal) -> Vec<u8> {
-    format!("displaced/{}", journal.head.generation + 1).into_bytes()
 }
 
 /// The folder of what is kept: it may be there from an earlier try, or from the operation itself.
@@ -487,13 +484,6 @@ fn found_beside(spot: &Spot) -> Result<Spot, Error> {
     })
 }
 
-fn read_digest(seen: &mut Seen, at: Entry<'_>) -> Result<(), Error> {
-    if matches!(seen.state.what, What::File { .. }) {
-        seen.set_digest(look::digest(at).at("read", at)?.0);
-    }
-    Ok(())
-}
-
 /// The header to be sealed: a change whose `after` is nowhere any more is out, and lost. One whose file is still in the session stays
 /// where it was: a commit or rollback of it has yet to come.
 fn sealed(reach: &mut Reach, session: &Session, journal: &Journal, how: Decision, left: &[Left]) -> Result<Header, Error> {
@@ -540,32 +530,6 @@ fn is_lost(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Er
     let Some(spare) = &places.spare else { return Ok(true) };
     let spare_at = open(reach.spot(spare), "open the folder of", spare)?;
     Ok(spare_at.map(|spare| spare.at().stat()).transpose().at("look at", spare)?.flatten().is_none())
-}
-
-/// What is kept has a manifest of its own; of an inode that stayed it is the metadata.
-fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal, how: Decision) -> Result<Vec<(AbsPath, String)>, Error> {
-    let generation = journal.head.generation + 1;
-    let below = displaced_below(journal);
-    let folder = reach.held(&below).at("open the folder", crate::fs::path::Shown(&below))?;
-    let (mut rows, mut kept) = (Writing::begin(fs, &folder)?, Vec::new());
-    for item in &journal.items {
-        let row = |state, kept| Original { n: item.n, path: item.path.clone(), state, kept, put: None };
-        if item.act == Act::SetMeta && how == Decision::Force {
-            rows.original(&row(item.to.as_ref().map(|found| found.state.clone()), Kept::Metadata))?;
-            continue;
-        }
-        let name = item.n.to_string();
-        let at = folder.at(name.as_bytes());
-        let Some(mut seen) = look::look(at).at("look at", at)? else { continue };
-        read_digest(&mut seen, at)?;
-        rows.original(&row(Some(seen.state), Kept::Displaced { generation }))?;
-        kept.push((item.path.clone(), format!("displaced/{generation}/{name}")));
-    }
-    let file = rows.end(std::iter::empty())?;
-    fs.sync(&file, folder.path()).at("sync", folder.path().display())?; // D1
-    name_written(fs, &folder)?;
-    fs.sync_dir(&folder).at("sync", folder.path().display())?; // D2
-    Ok(kept)
 }
 
 /// A rollback that was taken back by force may have lost an original; what is out now needs none.

@@ -20,6 +20,7 @@ mod build;
 pub mod choose;
 pub mod conflict;
 pub mod decide;
+mod displaced;
 mod draft;
 mod durable;
 mod facts;
