@@ -296,6 +296,34 @@ fn a_run_that_lost_its_record_alone_is_not_said_to_have_changed_nothing() {
     }
 }
 
+/// A file that a run wrote in the boot before this one may have lost its content with the power, and its size with it.
+#[test]
+fn a_run_that_a_restart_cut_off_is_committed_on_request_alone() {
+    if !common::can_run() {
+        return println!("skipped: what a cut leaves of a run: no run works here");
+    }
+    let world = World::new();
+    world.recant("run -- touch made").ok();
+    let id = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().unwrap().to_owned();
+    let folder = world.session(&id);
+    let read = |name: &str| serde_json::from_slice::<serde_json::Value>(&std::fs::read(folder.join(name)).unwrap()).unwrap();
+    let (mut header, mut run) = (read("session.json"), read("run.json"));
+    header["uncollected"] = true.into();
+    (header["lines"], header["counts"]["changes"]) = (0.into(), 0.into());
+    run.as_object_mut().unwrap().remove("ending");
+    run["boot"] = "6f1a2bb0-0000-4000-8000-000000000000".into();
+    world.write(folder.join("session.json"), header.to_string()).write(folder.join("run.json"), run.to_string());
+    world.remove(folder.join("changes.jsonl"));
+    for _ in 0..2 {
+        let said = world.call(["commit", &id]).run().with(1);
+        assert!(said.stderr().contains("cut off by a restart") && said.stderr().contains("--accept-unsynced"), "{said}");
+        assert!(!world.exists("made"), "nothing was asked for");
+    }
+    assert_eq!(world.recant("list --json").ok().json()["sessions"][0]["unsynced"], true);
+    world.call(["commit", &id, "--accept-unsynced"]).run().ok();
+    assert_eq!(world.read("made"), "");
+}
+
 /// A header made up for it would be of the generation before the operation, which would take back what may be sealed.
 #[test]
 fn a_session_with_a_journal_is_no_run_that_was_cut_off() {
@@ -864,6 +892,20 @@ fn what_is_done_already_is_said_and_the_store_stays_as_it_is() {
         assert!(again.stderr().contains(said), "{again}");
         tree.assert_same(&world.manifest(), verb);
         assert_eq!(log, world.recant("log --json").ok().stdout(), "{verb}");
+    }
+}
+
+#[test]
+fn what_was_never_committed_is_neither_redone_nor_taken_back() {
+    let world = World::new();
+    let id = world.edited("f");
+    let (tree, read) = (world.manifest(), || world.recant("list --json").ok().stdout());
+    let listed = read();
+    for (verb, remedy) in [("redo", "recant commit"), ("rollback", "recant discard")] {
+        let said = world.call([verb, &id]).run().with(1);
+        assert!(said.stderr().contains("it was never committed") && said.stderr().contains(remedy), "{said}");
+        tree.assert_same(&world.manifest(), verb);
+        assert_eq!(listed, read(), "{verb}");
     }
 }
 

@@ -162,4 +162,29 @@ mod tests {
             assert_eq!(from_to(time(now.0, now.1), time(due.0, due.1)), time(left.0, left.1), "{now:?} to {due:?}");
         }
     }
+
+    fn of_one_change(generation: u64, inside: u64) -> Header {
+        let id = Id::parse("20261123-110000-abcd").expect("an id");
+        let mut header = Header::new(id, 1, crate::session::header::Origin::Staged, Time::default());
+        (header.generation, header.counts.inside) = (generation, inside);
+        header
+    }
+
+    #[test]
+    fn it_counts_once_its_commit_is_sealed_and_as_long_as_something_is_in() {
+        let record = Record::new(&of_one_change(4, 0), 60);
+        for (generation, inside, counts) in [(4, 1, false), (5, 1, true), (6, 1, true), (6, 0, false), (4, 0, false)] {
+            assert_eq!(record.counts(&of_one_change(generation, inside)), counts, "generation {generation}, {inside} in");
+        }
+    }
+
+    #[test]
+    fn in_the_boot_that_it_was_written_in_no_clock_that_somebody_sets_tells() {
+        let mut record = Record::new(&of_one_change(0, 0), 60);
+        record.due = Time { s: 1, ns: 0 };
+        assert!(!record.is_due() && record.left().s <= 60, "the clock on the wall was set forward");
+        for boot in ["", "6f1a2bb0-0000-4000-8000-000000000000"] {
+            assert!(Record { boot: boot.into(), ..record.clone() }.is_due(), "{boot:?} is not this one");
+        }
+    }
 }
