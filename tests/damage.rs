@@ -300,6 +300,11 @@ fn a_manifest_that_is_cut_garbled_or_missing_is_refused() {
         let what = format!("{name} with another byte at {at}");
         assert_eq!(garbled(&scene, &file, &flipped, &before, "rollback", &what), 5, "{what}");
     }
+    // Its digest alone tells of what could be true as well.
+    let text = String::from_utf8(whole.clone()).expect("text");
+    let later = text.replacen(":40.000000007Z", ":41.000000007Z", 1);
+    assert_ne!(text, later, "no time of an original");
+    assert_eq!(garbled(&scene, &file, later.as_bytes(), &before, "rollback", "another time"), 5, "{later}");
     std::fs::remove_file(&file).expect("a removal");
     let said = scene.world.recant(&format!("rollback {}", scene.id));
     decent(&said, name);
@@ -322,6 +327,12 @@ fn sides_that_are_not_those_of_the_changes_are_refused() {
         let garbled_header = [&whole[..start], sides, &whole[end..]].concat();
         let what = format!("sides {sides:?} in place of {all:?}");
         assert_eq!(garbled(&scene, &file, garbled_header.as_bytes(), &before, "rollback", &what), 5, "{what}");
+    }
+    // Each number alone.
+    for count in ["in", "ever_in"] {
+        let at = whole.find(&format!("\"{count}\":5")).expect("five are in") + count.len() + 3;
+        let other = [&whole[..at], "4", &whole[at + 1..]].concat();
+        assert_eq!(garbled(&scene, &file, other.as_bytes(), &before, "rollback", count), 5, "{count}");
     }
     std::fs::write(&file, whole).expect("the header");
     scene.world.recant(&format!("rollback {}", scene.id)).ok();
