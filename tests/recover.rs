@@ -1101,3 +1101,79 @@ fn a_manifest_that_is_missing_when_a_second_part_is_settled_keeps_the_lines_of_t
     scene.world.recant(&format!("rollback {}", scene.id)).ok();
     scene.before.assert_same(&scene.world.manifest(), "rolled back");
 }
+
+/// What the first undo gave back with its folder's time, and could not end, has that time once it is ended.
+#[test]
+fn a_folder_in_which_something_was_left_has_its_time_once_that_is_undone_too() {
+    let scene = Scene::new("commit", false).interrupted();
+    scene.shell("cp -p tree/in/edited ref; printf theirs > tree/in/edited");
+    let said = scene.recover("").with(4);
+    assert!(said.stdout().contains("in/edited"), "{said}");
+    scene.shell("cat ref > tree/in/edited; touch -r ref tree/in/edited");
+    scene.recover("").ok();
+    scene.before.assert_same(&scene.world.manifest(), "all is undone");
+    scene.assert_over("all is undone");
+}
+
+#[test]
+fn what_somebody_put_where_metadata_was_to_be_set_is_named() {
+    for deed in ["printf theirs > t; mv t tree/moded", "rm tree/moded"] {
+        let scene = Scene::new("commit", false).interrupted();
+        scene.shell(deed);
+        let said = scene.recover("").with(4);
+        assert!(said.stdout().contains("moded"), "{deed}: {said}");
+        assert_eq!(scene.world.read("edited"), "old", "all else is undone: {deed}: {said}");
+        scene.recover("--finish").ok();
+        scene.assert_over(deed);
+    }
+}
+
+/// A journal that somebody gave another session's name to would have its objects looked for in that one.
+#[test]
+fn a_journal_of_another_session_is_taken_for_nobodys() {
+    let scene = Scene::new("commit", false);
+    let other = scene.world.begin();
+    let scene = scene.interrupted();
+    let journals = scene.store().join("journals");
+    let [of_it, of_other] = [&scene.id, &other].map(|id| journals.join(id));
+    std::fs::rename(&of_it, &of_other).expect("a journal");
+    let before = scene.world.manifest();
+    let said = scene.world.recant("recover").with(5);
+    assert!(said.stdout().contains("it is another session's"), "{said}");
+    before.assert_same(&scene.world.manifest(), "nothing is touched");
+    std::fs::rename(&of_other, &of_it).expect("a journal");
+    scene.recover("").ok();
+    scene.before.assert_same(&scene.world.manifest(), "undone");
+}
+
+/// Where no room can be kept for the way back there is none: it is not begun. A file system that keeps none at all promises nothing.
+#[test]
+fn a_commit_for_whose_rollback_no_room_can_be_kept_is_not_begun() {
+    let scene = Scene::new("commit", false);
+    let n = scene.step_of("fallocate", "");
+    for (error, status) in [(28, 1), (95, 0)] {
+        scene.reset();
+        let said = scene.world.call(["commit", &scene.id]).env("RECANT_STEPS", format!("fail:{n}:{error}")).run().with(status);
+        assert_eq!(said.stderr().contains("keep room for a rollback"), status == 1, "{said}");
+        assert_eq!(scene.world.read("edited"), if status == 1 { "old" } else { "new" }, "{said}");
+        scene.assert_over(&format!("{said}"));
+    }
+}
+
+/// Once a disk has said that it could not write something, a later call that succeeds tells nothing of that (D7).
+#[test]
+fn a_sync_that_fails_before_the_seal_is_never_made_up_for_by_another() {
+    for verb in ["commit", "rollback"] {
+        let scene = Scene::new(verb, false);
+        let seal = scene.step_of("renameat ", "session.json.new");
+        let syncs: Vec<usize> = scene.steps_of("fsync ", "").into_iter().filter(|n| *n < seal).collect();
+        assert!(syncs.len() > 6, "{verb}: {syncs:?}");
+        for n in syncs {
+            scene.reset();
+            let said = scene.world.call([verb, &scene.id]).env("RECANT_STEPS", format!("fail:{n}:5")).run().with(1);
+            assert!(said.stderr().contains("input/output error"), "{verb}, {n}: {said}");
+            calm(&scene.before).assert_same(&calm(&scene.world.manifest()), &format!("{verb}, {n}: {said}"));
+            scene.assert_over(&format!("{verb}, {n}"));
+        }
+    }
+}
