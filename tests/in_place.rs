@@ -839,7 +839,7 @@ fn displaced(here: &Mounted, id: &str) -> Vec<(String, Vec<u8>)> {
 
 #[test]
 fn what_is_written_once_more_while_force_makes_its_copy_is_kept_too() {
-    let again = |n: Option<usize>| {
+    let again = |orders: &dyn Fn(&Mounted) -> String, then: &str| {
         let here = Mounted::new(&old())?;
         let start = here.world.manifest();
         let id = half_written(&here, &long());
@@ -847,9 +847,15 @@ fn what_is_written_once_more_while_force_makes_its_copy_is_kept_too() {
         here.world.recant("recover").with(4);
         let log = here.world.root().join("steps.log");
         drop(std::fs::remove_file(&log));
-        let orders = n.map(|n| format!("run:{n}:printf ' and more' >> {}", here.point.display()));
-        let orders = orders.unwrap_or_else(|| format!("log:{}", log.display()));
-        let said = here.world.call(["recover", &id, "--force"]).env("RECANT_STEPS", orders).run().run_is_done();
+        let said = here.world.call(["recover", &id, "--force"]).env("RECANT_STEPS", orders(&here)).run();
+        let said = if then.is_empty() {
+            said.run_is_done()
+        } else {
+            said.with(137);
+            let then = then.replace("FILE", &here.point.display().to_string());
+            here.world.program("sh", ["-c", &then]).run().ok();
+            here.world.recant("recover").ok()
+        };
         start.assert_same(&here.world.manifest(), "by force");
         for (path, _) in displaced(&here, &id) {
             assert!(said.stdout().contains(&path), "{path}: {said}");
@@ -859,13 +865,23 @@ fn what_is_written_once_more_while_force_makes_its_copy_is_kept_too() {
         let steps: Vec<String> = text.lines().map(|line| line.split_once(' ').expect("a number").1.to_owned()).collect();
         Some((displaced(&here, &id), steps))
     };
-    let Some((kept, steps)) = again(None) else { return };
+    let logged = |here: &Mounted| format!("log:{}", here.world.root().join("steps.log").display());
+    let Some((kept, steps)) = again(&logged, "") else { return };
     assert_eq!(kept.iter().map(|(_, bytes)| &bytes[..]).collect::<Vec<_>>(), [b"theirs"]);
     // The last step before the first that goes for the file itself.
-    let placed = number(&steps, |step| step.contains(".found0") && step.starts_with("renameat2"));
-    let (kept, _) = again(Some(placed + 1)).expect("as before");
-    let kept: Vec<_> = kept.iter().map(|(_, bytes)| &bytes[..]).collect();
-    assert!(kept.contains(&&b"theirs and more"[..]), "{kept:?}");
+    let placed = 1 + number(&steps, |step| step.contains(".found0") && step.starts_with("renameat2"));
+    let more = "t=$(mktemp) && touch -r FILE $t && printf ' and more' >> FILE && touch -r $t FILE && rm $t";
+    for (at_once, deed) in
+        [(true, "printf ' and more' >> FILE"), (true, more), (false, "printf ' and more' >> FILE"), (false, more)]
+    {
+        let meanwhile = |here: &Mounted| match at_once {
+            true => format!("run:{placed}:{}", deed.replace("FILE", &here.point.display().to_string())),
+            false => format!("kill:{placed}"),
+        };
+        let (kept, _) = again(&meanwhile, if at_once { "" } else { deed }).expect("as before");
+        let kept: Vec<_> = kept.iter().map(|(_, bytes)| &bytes[..]).collect();
+        assert!(kept.contains(&&b"theirs and more"[..]), "{deed}, at once: {at_once}: {kept:?}");
+    }
 }
 
 #[test]
