@@ -822,3 +822,33 @@ fn a_forced_commit_beside_what_is_in_leaves_the_session_readable() {
     let pruned = world.recant("session prune --keep 0 --dry-run").ok();
     assert!(pruned.stdout().contains(&id), "{pruned}");
 }
+
+/// With the folder what lies in it would go, and with that what is as it is to be: the tree would lack what is said to be back.
+#[test]
+fn what_came_back_in_a_folder_that_somebody_made_goes_with_it_by_no_force() {
+    let world = World::new();
+    world.write("d/a", "1").write("d/in/b", "2");
+    let before = world.manifest().without_folder_times();
+    let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.path("")).run().ok();
+    shell("cp -a d ../saved");
+    let id = world.begin();
+    world.recant(&format!("session delete {id} d -r")).ok();
+    world.recant(&format!("commit {id}")).ok();
+    for theirs in [
+        "cp -a ../saved d",
+        "mkdir d; cp -a ../saved/in d/in",
+        "mkdir -p d/in; echo theirs > d/in/b",
+        "mkdir d; echo theirs > d/a",
+    ] {
+        shell(&format!("{theirs}; echo theirs > d/theirs; chmod 0711 d"));
+        let found = world.manifest();
+        let said = world.recant(&format!("rollback {id} --force")).with(3);
+        assert!(said.stderr().contains("move that folder away") && said.stderr().contains("nothing was changed"), "{said}");
+        found.assert_same(&world.manifest(), theirs);
+        shell("mv d ../theirs; rm -r ../theirs");
+    }
+    // What is in nobody's way goes whole.
+    shell("mkdir d; echo theirs > d/theirs; chmod 0711 d");
+    world.recant(&format!("rollback {id} --force")).ok();
+    before.assert_same(&world.manifest().without_folder_times(), "by force");
+}

@@ -214,6 +214,24 @@ impl<'s> Draft<'s> {
         }
     }
 
+    /// A folder that gives way whole by force takes along all that is in it: what was found there as it is to be would be gone, and what
+    /// stands there against the record could not be swapped any more.
+    pub fn check_what_goes_along(&mut self) {
+        let mut whole = None;
+        for item in &self.items {
+            match whole {
+                Some(top) if item.path.is_under(top) => {
+                    let found = if item.act == Act::Stay { &item.to } else { &item.from };
+                    if found.is_some() {
+                        let why = "something in a folder that would give way whole (move that folder away)";
+                        self.conflicts.push(Conflict::said(&item.path, "nothing", why));
+                    }
+                }
+                _ => whole = item.whole.then_some(&item.path),
+            }
+        }
+    }
+
     /// What is to be put where no folder is now needs one that comes with it.
     pub fn check_folders_that_come(&mut self) {
         let comes = |item: &&Item| item.act == Act::SetMeta || item.moves() && item.to.is_some();

@@ -44,6 +44,7 @@ impl Plan {
         draft.check_written_into()?;
         draft.check_folders_that_go()?;
         draft.check_folders_that_come();
+        draft.check_what_goes_along();
         draft.check_what_is_closed();
         draft.fail_if_any()?;
         draft.build(job.limits.as_ref(), rest)
