@@ -15,11 +15,12 @@ use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Time};
 use crate::fs::path::{AbsPath, Shown};
+use crate::session::lines::Written;
 use crate::session::log;
 use crate::session::sides::Side;
 use crate::session::store::{Session, Store, part};
-use crate::tree::look;
-use crate::tree::state::{Fingerprint, State, What};
+use crate::tree::look::{self, Seen};
+use crate::tree::state::{Fingerprint, Object, State, What};
 use crate::tree::walk::Walk;
 
 /// The folder of a session's checkpoint.
@@ -191,6 +192,51 @@ fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
         let print = look::fingerprint_of(to.print.identity, ctime);
         Fingerprint { racy: print.racy || look::is_young(to.state.meta.mtime, ctime), ..print }
     })
+}
+
+/// `changes.jsonl` with the digests that planning took, under another name, and how many it did not have: facts, which stay when the
+/// operation is undone. What `--force` found in place of a `before` is no fact of it: that is written once it is sealed
+/// ([`write_forced_befores`]).
+pub(super) fn write_digests(fs: &Fs, session: &Session, items: &[Item]) -> Result<(Written, usize), Error> {
+    let mut items = items.iter().filter(|item| !item.forced).peekable();
+    let mut learned = 0;
+    let written = session.write_taught(fs, |index, change| {
+        while items.next_if(|item| (item.index as usize) < index).is_some() {}
+        if let Some(item) = items.next_if(|item| item.index as usize == index) {
+            learned += usize::from(learn(&mut change.before.object, item.from.as_ref()));
+            learned += usize::from(learn(&mut change.after, item.to.as_ref()));
+        }
+        Ok::<(), Error>(())
+    })?;
+    Ok((written, learned))
+}
+
+/// Before an operation is undone that was cut off: objects that come back have another ctime, and one whose digest is not known could not be
+/// told from one that somebody has changed. A power cut may have kept the names of the journal and of these digests, which go with it, and
+/// not what was done after them on another file system.
+pub(super) fn learn_again(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
+    if !journal.head.verb.inward() {
+        return Ok(());
+    }
+    match write_digests(fs, session, &journal.items)? {
+        // What was written for nothing the undo removes.
+        (_, 0) => Ok(()),
+        (written, _) => Ok(written.put(fs, &session.dir)?),
+    }
+}
+
+/// Whether it learned one that it did not have.
+fn learn(known: &mut Object, read: Option<&Seen>) -> bool {
+    let (Some(known), Some(read)) = (known, read) else { return false };
+    match (&mut known.what, &read.state.what) {
+        (What::File { digest: digest @ None, size }, What::File { digest: Some(found), size: found_size })
+            if *size == *found_size =>
+        {
+            *digest = Some(*found);
+            true
+        }
+        _ => false,
+    }
 }
 
 /// `commit --force` takes what it found as the `before`: rollback gives that back. Where the inode stays, its content is

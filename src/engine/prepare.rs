@@ -9,7 +9,7 @@ use super::journal::{Draft, Journal, Written, displaced};
 use super::plan::{Plan, Told};
 use super::reach::{Named, Reach};
 use super::step::{Act, Places, Spot};
-use super::{Error, Gate, meta, reserve, undo};
+use super::{Error, Gate, facts, meta, reserve, undo};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Inode, Sort, Stat};
@@ -17,7 +17,7 @@ use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::session::store::{Locked, Store};
 use crate::tree::look::{self, Seen};
-use crate::tree::state::{Object, State, What};
+use crate::tree::state::{State, What};
 
 /// All `to`s are ready; nothing is known to be durable.
 pub struct Prepared {
@@ -381,7 +381,7 @@ impl Prepared {
 fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Touched) -> Result<(), Error> {
     let journal = &plan.journal;
     let learned = journal.head.verb.inward() && journal.items.iter().any(|item| item.planning.learned);
-    let changes = if learned { Some(write_digests(fs, session, &journal.items)?) } else { None };
+    let changes = if learned { Some(facts::write_digests(fs, session, &journal.items)?.0) } else { None };
     let written: Written = journal.write_new(fs, store)?;
     if journal.head.verb.inward() {
         reserve::keep(fs, session, written.size(store)?)?;
@@ -392,32 +392,8 @@ fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Tou
         written.sync(fs, store, with) // D1, D6: whole before it has its name
     })?;
     if let Some(changes) = changes {
-        // D2: its name lasts with the seal's, before which nobody needs it.
+        // D2: its name lasts with the seal's, or is given once more by the undo (`facts::learn_again`).
         changes.name(fs, &session.dir)?;
     }
     written.name(fs, store, session.id())
-}
-
-/// `changes.jsonl` with the digests that planning took: facts, which stay when the operation is undone. What `--force` found in place of
-/// a `before` is no fact of it: that is written once it is sealed (`facts::write_forced_befores`).
-fn write_digests(fs: &Fs, session: &Locked, items: &[Item]) -> Result<crate::session::lines::Written, Error> {
-    let mut items = items.iter().filter(|item| !item.forced).peekable();
-    session.write_taught(fs, |index, change| {
-        while items.next_if(|item| (item.index as usize) < index).is_some() {}
-        if let Some(item) = items.next_if(|item| item.index as usize == index) {
-            learn(&mut change.before.object, item.from.as_ref());
-            learn(&mut change.after, item.to.as_ref());
-        }
-        Ok(())
-    })
-}
-
-fn learn(known: &mut Object, read: Option<&Seen>) {
-    let (Some(known), Some(read)) = (known, read) else { return };
-    if let (What::File { digest: digest @ None, size }, What::File { digest: Some(found), size: found_size }) =
-        (&mut known.what, &read.state.what)
-        && *size == *found_size
-    {
-        *digest = Some(*found);
-    }
 }

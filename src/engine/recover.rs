@@ -343,6 +343,10 @@ fn take_back(
     if let Err(error) = note_undone(fs, store, &journal) {
         notes.push(format!("the log could not be written: {error}"));
     }
+    // An undo needs no room, and none of these lines.
+    if let Err(error) = facts::learn_again(fs, session, &journal) {
+        notes.push(format!("the digests that it had taken are not kept, and its files may be called changed: {error}"));
+    }
     let Remains { left, strays: gone } = undo(fs, store, session, &journal)?;
     *strays = gone;
     let lost = journal.head.lost.clone();
