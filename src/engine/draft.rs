@@ -221,8 +221,8 @@ impl<'s> Draft<'s> {
         for item in &self.items {
             match whole {
                 Some(top) if item.path.is_under(top) => {
-                    let found = if item.act == Act::Stay { &item.to } else { &item.from };
-                    if found.is_some() {
+                    // What is to go may go with it.
+                    if item.to.is_some() && (item.act == Act::Stay || item.from.is_some()) {
                         let why = "something in a folder that would give way whole (move that folder away)";
                         self.conflicts.push(Conflict::said(&item.path, "nothing", why));
                     }
