@@ -847,6 +847,20 @@ fn what_came_back_in_a_folder_that_somebody_made_goes_with_it_by_no_force() {
         found.assert_same(&world.manifest(), theirs);
         shell("mv d ../theirs; rm -r ../theirs");
     }
+    // A folder that stays, and only gets its metadata, takes nothing along.
+    world.write("e/f", "1");
+    let calm = world.manifest().without_folder_times();
+    let other = world.begin();
+    world.stage_write(&other, "e/f", "2");
+    world.recant(&format!("session chmod {other} 0750 e")).ok();
+    shell("chmod 0711 e");
+    world.recant(&format!("commit {other} --force")).ok();
+    assert_eq!(world.read("e/f"), "2");
+    shell("chmod 0711 e; echo theirs > e/f");
+    world.recant(&format!("rollback {other} --force")).ok();
+    shell("chmod 0755 e");
+    calm.assert_same(&world.manifest().without_folder_times(), "by force, in a folder that stays");
+    shell("rm -r e");
     // What is in nobody's way goes whole.
     shell("mkdir d; echo theirs > d/theirs; chmod 0711 d");
     world.recant(&format!("rollback {id} --force")).ok();

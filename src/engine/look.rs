@@ -212,7 +212,7 @@ impl<'r> Eye<'r> {
             Verdict::AlreadySo => return stays(mv, item),
             _ => return,
         }
-        item.whole = item.forced && item.was_folder();
+        item.whole = item.forced && item.was_folder() && !mv.in_place;
         let held = item.to.take();
         let unread = self.verb.inward() && !item.forced;
         if let (Some(found), Some(digest)) = (&mut item.from, mv.from.as_ref().and_then(State::digest).filter(|_| unread))
