@@ -15,10 +15,12 @@ use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Time};
 use crate::fs::path::{AbsPath, Shown};
+use crate::session::change::Change;
 use crate::session::lines::Written;
 use crate::session::log;
 use crate::session::sides::Side;
 use crate::session::store::{Session, Store, part};
+use crate::tree::digest::Digest;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Fingerprint, Object, State, What};
 use crate::tree::walk::Walk;
@@ -194,48 +196,65 @@ fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
     })
 }
 
-/// `changes.jsonl` with the digests that planning took, under another name, and how many it did not have: facts, which stay when the
-/// operation is undone. What `--force` found in place of a `before` is no fact of it: that is written once it is sealed
-/// ([`write_forced_befores`]).
-pub(super) fn write_digests(fs: &Fs, session: &Session, items: &[Item]) -> Result<(Written, usize), Error> {
-    let mut items = items.iter().filter(|item| !item.forced).peekable();
-    let mut learned = 0;
-    let written = session.write_taught(fs, |index, change| {
-        while items.next_if(|item| (item.index as usize) < index).is_some() {}
-        if let Some(item) = items.next_if(|item| item.index as usize == index) {
-            learned += usize::from(learn(&mut change.before.object, item.from.as_ref()));
-            learned += usize::from(learn(&mut change.after, item.to.as_ref()));
+/// `changes.jsonl` with the digests that planning took, under another name: facts, which stay when the operation is undone. What `--force`
+/// found in place of a `before` is no fact of it: that is written once it is sealed ([`write_forced_befores`]).
+pub(super) fn write_digests(fs: &Fs, session: &Session, items: &[Item]) -> Result<Written, Error> {
+    let mut known = Known::of(items);
+    session.write_taught(fs, |index, change| {
+        if let Some(item) = known.at(index, change) {
+            learn(&mut change.before.object, item.from.as_ref());
+            learn(&mut change.after, item.to.as_ref());
         }
-        Ok::<(), Error>(())
-    })?;
-    Ok((written, learned))
+        Ok(())
+    })
 }
 
-/// Before an operation is undone that was cut off: objects that come back have another ctime, and one whose digest is not known could not be
-/// told from one that somebody has changed. A power cut may have kept the names of the journal and of these digests, which go with it, and
-/// not what was done after them on another file system.
+/// Of an operation that was cut off, before it is undone or settled: its objects have another ctime then, and one whose digest is not known could
+/// not be told from one that somebody has changed. A power cut may have kept the names of the journal and of these digests, which go with
+/// it, and not what was done after them on another file system. It writes only where something is to be learned.
 pub(super) fn learn_again(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
     if !journal.head.verb.inward() {
         return Ok(());
     }
-    match write_digests(fs, session, &journal.items)? {
-        // What was written for nothing the undo removes.
-        (_, 0) => Ok(()),
-        (written, _) => Ok(written.put(fs, &session.dir)?),
+    let (mut known, mut reading, mut index) = (Known::of(&journal.items), session.read_changes()?, 0);
+    while let Some(change) = reading.next()? {
+        if known.at(index, &change).is_some_and(|item| {
+            digest_for(&change.before.object, item.from.as_ref()).or(digest_for(&change.after, item.to.as_ref())).is_some()
+        }) {
+            return Ok(write_digests(fs, session, &journal.items)?.put(fs, &session.dir)?);
+        }
+        index += 1;
+    }
+    Ok(())
+}
+
+/// The items that know of a session's changes what is a fact, in the order of these.
+struct Known<'a>(std::iter::Peekable<std::slice::Iter<'a, Item>>);
+
+impl<'a> Known<'a> {
+    fn of(items: &'a [Item]) -> Self {
+        Self(items.iter().peekable())
+    }
+
+    /// The one of a change. A line of another path would be of another session.
+    fn at(&mut self, index: usize, change: &Change) -> Option<&'a Item> {
+        while self.0.next_if(|item| (item.index as usize) < index).is_some() {}
+        self.0.next_if(|item| item.index as usize == index).filter(|item| !item.forced && item.path == change.path)
     }
 }
 
-/// Whether it learned one that it did not have.
-fn learn(known: &mut Object, read: Option<&Seen>) -> bool {
-    let (Some(known), Some(read)) = (known, read) else { return false };
-    match (&mut known.what, &read.state.what) {
-        (What::File { digest: digest @ None, size }, What::File { digest: Some(found), size: found_size })
-            if *size == *found_size =>
-        {
-            *digest = Some(*found);
-            true
-        }
-        _ => false,
+fn learn(known: &mut Object, read: Option<&Seen>) {
+    let found = digest_for(known, read);
+    if let Some(State { what: What::File { digest, .. }, .. }) = known.as_mut().filter(|_| found.is_some()) {
+        *digest = found;
+    }
+}
+
+/// The digest that an object has not, and that was taken of what was found in its place.
+fn digest_for(known: &Object, read: Option<&Seen>) -> Option<Digest> {
+    match (&known.as_ref()?.what, &read?.state.what) {
+        (What::File { digest: None, size }, What::File { digest, size: found }) if size == found => *digest,
+        _ => None,
     }
 }
 

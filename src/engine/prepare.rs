@@ -381,7 +381,7 @@ impl Prepared {
 fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Touched) -> Result<(), Error> {
     let journal = &plan.journal;
     let learned = journal.head.verb.inward() && journal.items.iter().any(|item| item.planning.learned);
-    let changes = if learned { Some(facts::write_digests(fs, session, &journal.items)?.0) } else { None };
+    let changes = if learned { Some(facts::write_digests(fs, session, &journal.items)?) } else { None };
     let written: Written = journal.write_new(fs, store)?;
     if journal.head.verb.inward() {
         reserve::keep(fs, session, written.size(store)?)?;
@@ -392,7 +392,7 @@ fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Tou
         written.sync(fs, store, with) // D1, D6: whole before it has its name
     })?;
     if let Some(changes) = changes {
-        // D2: its name lasts with the seal's, or is given once more by the undo (`facts::learn_again`).
+        // D2: its name lasts with the seal's, or a recovery gives it once more (`facts::learn_again`).
         changes.name(fs, &session.dir)?;
     }
     written.name(fs, store, session.id())

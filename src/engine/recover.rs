@@ -343,10 +343,7 @@ fn take_back(
     if let Err(error) = note_undone(fs, store, &journal) {
         notes.push(format!("the log could not be written: {error}"));
     }
-    // An undo needs no room, and none of these lines.
-    if let Err(error) = facts::learn_again(fs, session, &journal) {
-        notes.push(format!("the digests that it had taken are not kept, and its files may be called changed: {error}"));
-    }
+    learn_again(fs, session, &journal, notes);
     let Remains { left, strays: gone } = undo(fs, store, session, &journal)?;
     *strays = gone;
     let lost = journal.head.lost.clone();
@@ -397,9 +394,17 @@ fn go_on(
         let kept = decide::end(fs, store, session, &session.header, journal, decision, strays)?;
         return Ok(Outcome::Decided(Decided { decision, kept, left: Vec::new() }));
     }
+    learn_again(fs, session, journal, notes);
     let mut reach = Reach::of(&session.dir, journal)?;
     notes.extend(settle(fs, store, session, &mut reach, journal, When::Recovering)?);
     Ok(Outcome::Settled)
+}
+
+/// What comes after it needs no room, and none of these lines.
+fn learn_again(fs: &Fs, session: &Session, journal: &Journal, notes: &mut Vec<String>) {
+    if let Err(error) = facts::learn_again(fs, session, journal) {
+        notes.push(format!("the digests that it had taken are not kept, and its files may be called changed: {error}"));
+    }
 }
 
 fn seal_again(fs: &Fs, session: &Session) -> Result<(), Error> {
