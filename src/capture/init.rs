@@ -77,7 +77,7 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     let mut tended = Tended { recant, command: Some(start(orders, recant)?), stops: 0, stopped: false };
     // Nor has the command got what a terminal has sent in the moment before it was there.
     let late = std::iter::from_fn(|| sys::next_signal(signals.as_fd()));
-    for signal in early.into_iter().chain(late).filter(|signal| signal.forwarded.is_some() || ends(signal.number).is_some()) {
+    for signal in early.into_iter().chain(late).filter(|signal| signal.forwarded.is_some() || signal.number != libc::SIGCONT) {
         tended.pass_on(signal.number, signal.forwarded.unwrap_or(0));
     }
     while tended.reap() {

@@ -363,9 +363,10 @@ impl Running<'_> {
         while let Some(signal) = sys::next_signal(self.signals) {
             went_on |= signal.number == libc::SIGCONT;
             let is_hangup = self.leads && signal.number == libc::SIGHUP;
-            if is_hangup && self.hung_up.replace(!signal.by_process) {
+            match phase {
                 // Its own, to all that the terminal was of.
-                continue;
+                Phase::Ended | Phase::Waits if is_hangup && signal.by_process && self.hung_up.replace(false) => continue,
+                _ => self.hung_up.set(self.hung_up.get() || is_hangup && !signal.by_process),
             }
             // The terminal's go to the command by themselves, if it is there.
             let by_terminal = match phase {
@@ -375,7 +376,11 @@ impl Running<'_> {
             match phase {
                 _ if signal.number == libc::SIGCONT || !(signal.by_process || by_terminal) => {}
                 Phase::SetsUp => {
-                    self.asked.set(Some(signal.number));
+                    self.asked.set(
+                        self.asked
+                            .get()
+                            .or(Some(signal.number).filter(|number| ENDING.contains(number) || *number == libc::SIGTERM)),
+                    );
                     sys::forward(init, signal.number, 0);
                 }
                 Phase::Runs => sys::forward(init, signal.number, 0),
