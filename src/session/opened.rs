@@ -216,7 +216,8 @@ impl Locked {
     pub fn save_at_last(&mut self, fs: &Fs, header: Header, files: &[(&File, &Path)], folders: &[&Dir]) -> Result<(), Error> {
         let before = read_small(self.dir.at(b"session.json"), HEADER_MAX)?;
         match self.save_after(fs, header, files, folders) {
-            Err(Error::Io(why)) if read_small(self.dir.at(b"session.json"), HEADER_MAX).is_ok_and(|now| now != before) => {
+            // One that cannot be read now may be the new one.
+            Err(Error::Io(why)) if !read_small(self.dir.at(b"session.json"), HEADER_MAX).is_ok_and(|now| now == before) => {
                 Err(Error::NotLasting { id: self.id().to_string(), why })
             }
             saved => saved,
