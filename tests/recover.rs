@@ -1218,3 +1218,47 @@ fn what_was_taken_back_can_be_committed_again_though_its_digests_had_not_got_the
     }
     assert!(undone > 3 && settled > 1, "{undone} {settled}");
 }
+
+/// The lines that it learns again are written before anything is undone: a recovery that is killed there begins once more.
+#[test]
+fn a_recovery_killed_while_it_learns_digests_again_is_ended_by_the_next_one() {
+    if !common::can_run() {
+        return common::skip("files of which a run knows no digest: recant run does not work here");
+    }
+    let scene = || {
+        let world = World::new();
+        world.write("edited", "old").write("gone", "away");
+        world.call(["run", "--", "sh", "-c", "echo new > edited; rm gone"]).run().ok();
+        let list = world.recant("list --jsonl").ok().stdout();
+        let list: serde_json::Value = serde_json::from_str(&list).expect("one session");
+        let id = list["id"].as_str().expect("its id").to_owned();
+        (world, id)
+    };
+    let (whole, id) = scene();
+    let log = whole.root().join("steps");
+    whole.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    let steps = std::fs::read_to_string(&log).expect("a log of steps");
+    let seal =
+        1 + steps.lines().position(|step| step.contains("renameat ") && step.contains("session.json.new")).expect("a seal");
+    let mut killed_at = 0;
+    for m in 1.. {
+        let (world, id) = &scene();
+        let before = world.manifest();
+        let changes = world.session(id).join("changes.jsonl");
+        let text = std::fs::read(&changes).expect("its changes");
+        // All is on the tree, and nothing sealed.
+        world.call(["commit", id]).env("RECANT_STEPS", format!("kill:{seal}")).run().with(137);
+        assert!(world.journals().contains(id) && world.status(id) == "pending", "it is interrupted");
+        std::fs::write(&changes, &text).expect("without digests");
+        let killed = world.call(["recover"]).env("RECANT_STEPS", format!("kill:{m}")).run();
+        let said = world.recant("recover").ok();
+        before.assert_same(&world.manifest(), &format!("killed before step {m}: {said}"));
+        world.assert_tidy(&format!("killed before step {m}"));
+        world.recant(&format!("commit {id}")).ok();
+        if killed.status == 0 {
+            break;
+        }
+        killed_at = m;
+    }
+    assert!(killed_at > 5, "{killed_at}");
+}
