@@ -1188,6 +1188,7 @@ fn what_was_taken_back_can_be_committed_again_though_its_digests_had_not_got_the
     for n in 1.. {
         let world = World::new();
         world.write("edited", "old").write("gone", "away");
+        until_old(&world, "gone");
         world.call(["run", "--", "sh", "-c", "echo new > edited; rm gone"]).run().ok();
         let before = world.manifest();
         let list = world.recant("list --jsonl").ok().stdout();
@@ -1228,6 +1229,7 @@ fn a_recovery_killed_while_it_learns_digests_again_is_ended_by_the_next_one() {
     let scene = || {
         let world = World::new();
         world.write("edited", "old").write("gone", "away");
+        until_old(&world, "gone");
         world.call(["run", "--", "sh", "-c", "echo new > edited; rm gone"]).run().ok();
         let list = world.recant("list --jsonl").ok().stdout();
         let list: serde_json::Value = serde_json::from_str(&list).expect("one session");
@@ -1261,4 +1263,21 @@ fn a_recovery_killed_while_it_learns_digests_again_is_ended_by_the_next_one() {
         killed_at = m;
     }
     assert!(killed_at > 5, "{killed_at}");
+}
+
+/// Of what is younger than the clock of files ticks a run takes the digest itself: waits until a time tells.
+fn until_old(world: &World, name: &str) {
+    use std::os::unix::fs::MetadataExt;
+    let time = |name: &str| {
+        let meta = world.path(name).metadata().expect("a file");
+        (meta.ctime() * 1_000_000_000) + meta.ctime_nsec()
+    };
+    let probe = world.root().join("probe");
+    loop {
+        std::fs::write(&probe, "now").expect("a file");
+        if time("../probe") - time(name) > 30_000_000 {
+            return;
+        }
+        std::thread::yield_now();
+    }
 }
