@@ -29,6 +29,21 @@ fn the_command_s_own_status_is_that_of_run() {
 }
 
 #[test]
+fn a_run_works_where_session_and_process_group_lie_outside_of_the_pid_namespace() {
+    if !is_root() || !has("unshare") {
+        return eprintln!("skipped: a PID namespace without a user namespace needs root and unshare");
+    }
+    // As in a container that somebody enters, or a CI job: getsid(2) and getpgrp(2) give 0 there.
+    let words = ["--pid", "--fork", "--mount-proc", "--kill-child"];
+    let asked = "import os; assert os.getsid(0) == os.getpgrp() == 0, (os.getsid(0), os.getpgrp())";
+    let desk = Desk::new(Who::Root);
+    desk.world.program("unshare", words.iter().chain(&["python3", "-c", asked])).run().ok();
+    let binary = desk.binary.to_str().unwrap();
+    desk.world.program("unshare", words.iter().chain(&[binary, "run", "--commit", "--", "sh", "-c", "echo x > x"])).run().ok();
+    assert_eq!(desk.world.read("x"), "x\n");
+}
+
+#[test]
 fn what_a_failed_command_changed_stays_pending_and_its_status_is_shown() {
     each(|desk| {
         let said = desk.run("echo half > half; exit 3").with(3);

@@ -129,7 +129,7 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
             ahead,
             too_much: None,
             terminal: Terminal::ours(),
-            leads: rustix::process::getsid(None).is_ok_and(|leader| leader == rustix::process::getpid()),
+            leads: sys::leads_its_session(),
             hung_up: Cell::default(),
             asked: Cell::default(),
         };

@@ -8,6 +8,8 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
+use rustix::process::Pid;
+
 /// What clone(2) or unshare(2) makes new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct New {
@@ -55,6 +57,19 @@ pub(super) fn fork() -> io::Result<Option<i32>> {
 pub(super) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit(2) ends the process and touches nothing.
     unsafe { libc::_exit(code) }
+}
+
+/// The caller's process group, where its PID namespace has a number for it: getpgrp(2) gives 0 for one that lies outside, which
+/// rustix's `Pid` cannot hold.
+pub(super) fn own_group() -> Option<Pid> {
+    // SAFETY: getpgrp(2) takes nothing and cannot fail.
+    Pid::from_raw(unsafe { libc::getpgrp() })
+}
+
+/// Whether the caller leads its session: getsid(2), which also gives 0 for a leader outside of the PID namespace.
+pub(super) fn leads_its_session() -> bool {
+    // SAFETY: getsid(2) and getpid(2) take no pointer; of the caller itself both always have an answer.
+    unsafe { libc::getsid(0) == libc::getpid() }
 }
 
 /// Switches the loopback on, as it is in every other network namespace: netdevice(7), SIOCSIFFLAGS.

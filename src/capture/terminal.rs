@@ -2,10 +2,10 @@
 
 use std::fs::File;
 
-use rustix::process::{Pid, getpgrp};
+use rustix::process::Pid;
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
 
-use super::sys::Signals;
+use super::sys::{self, Signals};
 
 /// A terminal that had this process's group in the foreground when the command began.
 ///
@@ -21,7 +21,7 @@ impl Terminal {
     /// The controlling terminal; `None` where there is none, or another group has it.
     pub fn ours() -> Option<Self> {
         let held = File::open("/dev/tty").ok()?;
-        let group = getpgrp();
+        let group = sys::own_group()?;
         (tcgetpgrp(&held).ok()? == group).then_some(Self { held, group })
     }
 

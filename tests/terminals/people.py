@@ -122,6 +122,13 @@ def ctrl_c_before_the_command_is_there():
     os.system(f"{recant} discard last -y > /dev/null 2>&1")
 
 
+def a_pid_namespace_that_the_terminal_s_session_is_not_in():
+    # The person's group and session have no number there (docker exec -t, say); those of the command's have one.
+    for script in ["true", "bash -ic 'true'", "exit 3"]:
+        t = Terminal("unshare", "--pid", "--fork", "--mount-proc", "--kill-child", recant, "run", "--", "sh", "-c", script)
+        t.end(3 if script == "exit 3" else 0)
+
+
 def su_to_another_user():
     t = run("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", "id", "-u")
     t.read(rb"12345"); t.end()
@@ -131,7 +138,7 @@ def su_to_another_user():
 
 scenes = [(a_shell_with_job_control, "bash"), (a_shell_that_leaves_a_job, "bash"), (a_window_that_changes, "python3"), (a_window_that_is_closed, "sh"), (ctrl_c_before_the_command_is_there, "sh"), (less, "less"), (vim, "vim"), (tmux, "tmux"), (ssh, "ssh-agent")]
 if root:
-    scenes += [(sudo, "sudo"), (su_to_another_user, "su")]
+    scenes += [(sudo, "sudo"), (su_to_another_user, "su"), (a_pid_namespace_that_the_terminal_s_session_is_not_in, "unshare")]
 for scene, program in scenes:
     if scene is ssh and not known:
         print("skipped: ssh wants a user that /etc/passwd has", file=sys.stderr)
