@@ -15,7 +15,7 @@
 //!
 //! Files: `layout` is what is asked for and laid out, as data; `plan` is the checked list of mounts, `places` chooses what is on it; `space` builds them
 //! inside the namespace; `command` is what is run and how it ended, `ground` what it runs on; `rights` are given up before it is there; `init` is the small pid 1, `orphans` what goes on without it;
-//! `run` forks and waits; `collect` reads the uppers, once
+//! `run` forks and waits, `phase` tells it what a signal means; `collect` reads the uppers, once
 //! `redirect` has filled in the folders that were renamed; `sys` holds the unsafe calls; `probe` looks
 //! at the machine's switches; `refused` guesses what a command that failed was refused;
 //! `scratch` drops what is to be dropped; `limit` watches how much is written; `ahead` has it written out early; `terminal` is taken back from the command;
@@ -36,6 +36,7 @@ pub mod layout;
 mod limit;
 mod memory;
 mod orphans;
+mod phase;
 pub mod places;
 pub mod plan;
 pub mod probe;

@@ -4,7 +4,6 @@
 //! recant takes no notice of INT and QUIT from there, stops and goes on with its group or with the command, and passes on what other
 //! processes send to it alone. Once the command has ended, and it is said that something of it is waited for, they end that.
 
-use std::cell::Cell;
 use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::AsFd;
@@ -23,6 +22,7 @@ use super::ground::Ground;
 use super::init::{self, Orders};
 use super::limit::{self, Meter};
 use super::orphans::{self, TakingIn};
+use super::phase::{Heard, Means, Phase};
 use super::plan::Laid;
 use super::sys::{self, New, Signals};
 use super::terminal::Terminal;
@@ -90,9 +90,6 @@ pub enum Event {
     Uncovered(AbsPath, String),
 }
 
-/// When background children are spoken of.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// Runs the command with what it changes held, and comes back when its init alone is left (H3): [`run_on`].
 pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
     run_on(Ground::Captured(laid), command, hear)
@@ -129,9 +126,7 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
             ahead,
             too_much: None,
             terminal: Terminal::ours(),
-            leads: sys::leads_its_session(),
-            hung_up: Cell::default(),
-            asked: Cell::default(),
+            heard: Heard::nothing(),
         };
         let orders = |own_pids| Orders {
             ground,
@@ -193,25 +188,7 @@ struct Running<'a> {
     ahead: Option<Ahead>,
     too_much: Option<u64>,
     terminal: Option<Terminal>,
-    /// This process leads its session: a hangup of the terminal comes to it alone.
-    leads: bool,
-    /// It came, and what the terminal was of has not been told.
-    hung_up: Cell<bool>,
-    /// What asked for an end before the command was there: the init hands it on, which may have to be another one than it was sent to.
-    asked: Cell<Option<i32>>,
-}
-
-/// How far the command is: what a signal means then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// It is not there yet: what a terminal sends does not reach it.
-    SetsUp,
-    /// It runs: signals are its own.
-    Runs,
-    /// It has ended, and others of the run may be there.
-    Ended,
-    /// They are, which a person was told.
-    Waits,
+    heard: Heard,
 }
 
 impl Running<'_> {
@@ -235,7 +212,7 @@ impl Running<'_> {
             init::live(orders, &theirs)
         };
         drop(theirs);
-        if let Some(asked) = self.asked.get() {
+        if let Some(asked) = self.heard.asked() {
             sys::forward(init, asked, 0);
         }
         (self.hear)(Event::SettingUp);
@@ -260,27 +237,19 @@ impl Running<'_> {
     /// Listens to the init until it has ended.
     fn follow(&mut self, init: i32, mut words: Words) -> Outcome {
         let mut outcome = None;
-        let mut over: Option<Instant> = None;
-        let (mut ready, mut told) = (false, false);
+        let mut phase = Phase::SetsUp;
         loop {
-            let left = over.filter(|_| !told).map(|since| PATIENCE.saturating_sub(since.elapsed()));
             let tick = self.meter.as_ref().filter(|_| self.too_much.is_none()).map(|_| limit::TICK);
             // Not before: the set-up may have to be tried again, which takes a process with one thread.
-            let tock = self.ahead.as_ref().filter(|_| ready && over.is_none()).map(|_| ahead::TICK);
-            let wake = left.into_iter().chain(tick).chain(tock).min();
-            let phase = match over {
-                None if !ready => Phase::SetsUp,
-                None => Phase::Runs,
-                Some(_) if told => Phase::Waits,
-                Some(_) => Phase::Ended,
-            };
+            let tock = self.ahead.as_ref().filter(|_| phase == Phase::Runs).map(|_| ahead::TICK);
+            let wake = phase.patience().into_iter().chain(tick).chain(tock).min();
             let went_on = self.wait(init, &words, wake, phase);
             self.end_if_too_much(&words);
             if let Some(ahead) = self.ahead.as_mut().filter(|_| tock.is_some()) {
                 ahead.look();
             }
-            if left.is_some_and(|left| left.is_zero()) {
-                told = true;
+            if phase.patience().is_some_and(|left| left.is_zero()) {
+                phase = Phase::Waits;
                 (self.hear)(Event::Lingering(names_of_children(init)));
             }
             if !words.has_more() && !is_ready(words.socket()) {
@@ -288,7 +257,7 @@ impl Running<'_> {
             }
             match words.next() {
                 None => break,
-                Some(Word::Ready) => ready = true,
+                Some(Word::Ready) => phase = Phase::Runs,
                 Some(Word::Uncovered(path, why)) => {
                     if let Ok(path) = AbsPath::parse(path) {
                         (self.hear)(Event::Uncovered(path, why));
@@ -300,41 +269,47 @@ impl Running<'_> {
                 // Stopped by itself, not with the group: recant stops too, so that the shell sees it. What went on meanwhile was
                 // stopped by the terminal, recant with it.
                 Some(Word::Stopped(_)) if went_on => {}
-                Some(Word::Stopped(stop)) => {
-                    sys::kill(std::process::id().cast_signed(), libc::SIGSTOP);
-                    // Here it was continued: alone by who knows of recant's process only, or with the group. What continued it tells of no
-                    // later stop; and it is passed on for this one, which the command may have left with the group.
-                    self.pass_on(init, &words, phase);
-                    sys::forward(init, libc::SIGCONT, stop);
-                }
+                Some(Word::Stopped(stop)) => self.stop_too(init, &words, phase, stop),
                 Some(Word::Alone) => {
                     outcome = outcome.map(Outcome::alone);
                     break;
                 }
-                Some(word @ (Word::Exited(_) | Word::Killed(_))) => {
-                    over = Some(Instant::now());
-                    if let Some(ahead) = &mut self.ahead {
-                        ahead.finish();
-                    }
-                    if let Some(terminal) = &self.terminal {
-                        terminal.take_back();
-                    }
-                    outcome.get_or_insert(Outcome::Exit(match word {
-                        Word::Killed(signal) => Exit::Signal(signal),
-                        Word::Exited(status) => Exit::Code(u8::try_from(status).unwrap_or(u8::MAX)),
-                        _ => Exit::Signal(libc::SIGKILL),
-                    }));
-                    if self.command.linger == Linger::Kill {
-                        end_rest(&words);
-                    } else if self.hung_up.get() {
-                        // As the kernel does when the leader of a session ends: _exit(2).
-                        sys::kill(0, libc::SIGHUP);
-                    }
+                Some(Word::Exited(status)) => {
+                    let exit = Exit::Code(u8::try_from(status).unwrap_or(u8::MAX));
+                    phase = self.over(exit, &mut outcome, &words);
                 }
+                Some(Word::Killed(signal)) => phase = self.over(Exit::Signal(signal), &mut outcome, &words),
             }
         }
         // The init was killed before it could say how the command ended; that ended with it.
         outcome.unwrap_or(Outcome::Exit(Exit::Signal(libc::SIGKILL)))
+    }
+
+    /// Stops as the command has, and goes on with it.
+    fn stop_too(&self, init: i32, words: &Words, phase: Phase, stop: u16) {
+        sys::kill(std::process::id().cast_signed(), libc::SIGSTOP);
+        // Here it was continued: alone by who knows of recant's process only, or with the group. What continued it tells of no
+        // later stop; and it is passed on for this one, which the command may have left with the group.
+        self.pass_on(init, words, phase);
+        sys::forward(init, libc::SIGCONT, stop);
+    }
+
+    /// The command has ended, with `exit` where nothing else became of it.
+    fn over(&mut self, exit: Exit, outcome: &mut Option<Outcome>, words: &Words) -> Phase {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.finish();
+        }
+        if let Some(terminal) = &self.terminal {
+            terminal.take_back();
+        }
+        outcome.get_or_insert(Outcome::Exit(exit));
+        if self.command.linger == Linger::Kill {
+            end_rest(words);
+        } else if self.heard.hung_up() {
+            // As the kernel does when the leader of a session ends: _exit(2).
+            sys::kill(0, libc::SIGHUP);
+        }
+        Phase::Ended(Instant::now())
     }
 
     /// Ends the run where it has written more than it may.
@@ -362,38 +337,15 @@ impl Running<'_> {
         let mut went_on = false;
         while let Some(signal) = sys::next_signal(self.signals) {
             went_on |= signal.number == libc::SIGCONT;
-            let is_hangup = self.leads && signal.number == libc::SIGHUP;
-            match phase {
-                // Its own, to all that the terminal was of.
-                Phase::Ended | Phase::Waits if is_hangup && signal.by_process && self.hung_up.replace(false) => continue,
-                _ => self.hung_up.set(self.hung_up.get() || is_hangup && !signal.by_process),
-            }
-            // The terminal's go to the command by themselves, if it is there.
-            let by_terminal = match phase {
-                Phase::SetsUp | Phase::Waits => ENDING.contains(&signal.number),
-                Phase::Runs | Phase::Ended => is_hangup,
-            };
-            match phase {
-                _ if signal.number == libc::SIGCONT || !(signal.by_process || by_terminal) => {}
-                Phase::SetsUp => {
-                    self.asked.set(
-                        self.asked
-                            .get()
-                            .or(Some(signal.number).filter(|number| ENDING.contains(number) || *number == libc::SIGTERM)),
-                    );
-                    sys::forward(init, signal.number, 0);
-                }
-                Phase::Runs => sys::forward(init, signal.number, 0),
-                // With the command gone, what waits for its children is ended, and they with it.
-                Phase::Ended | Phase::Waits => end_rest(words),
+            match self.heard.hear(&signal, phase) {
+                Means::Nothing => {}
+                Means::HandOn => sys::forward(init, signal.number, 0),
+                Means::EndRest => end_rest(words),
             }
         }
         went_on
     }
 }
-
-/// What a terminal sends to end something.
-const ENDING: &[i32] = &[libc::SIGINT, libc::SIGQUIT, libc::SIGHUP];
 
 enum Outcome {
     Exit(Exit),

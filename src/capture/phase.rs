@@ -1,0 +1,162 @@
+//! How far the command of a run is, and what a signal that reaches recant means then.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use super::sys::{self, Signal};
+
+/// How far the command is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// It is not there yet: what a terminal sends does not reach it.
+    SetsUp,
+    /// It runs: signals are its own.
+    Runs,
+    /// It ended at that time, and others of the run may be there.
+    Ended(Instant),
+    /// They are, which a person was told.
+    Waits,
+}
+
+/// When background children are spoken of.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Phase {
+    /// The time until a person is told what is waited for; `None` where nothing is, or it has been said.
+    pub fn patience(self) -> Option<Duration> {
+        match self {
+            Self::Ended(since) => Some(PATIENCE.saturating_sub(since.elapsed())),
+            Self::SetsUp | Self::Runs | Self::Waits => None,
+        }
+    }
+
+    /// Whether the command has ended.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Ended(_) | Self::Waits)
+    }
+}
+
+/// What is to be done with a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Means {
+    /// The command has it already, or it is nobody's.
+    Nothing,
+    /// It is the command's.
+    HandOn,
+    /// With the command gone, what waits for its children is ended, and they with it.
+    EndRest,
+}
+
+/// What a terminal sends to end something.
+const ENDING: &[i32] = &[libc::SIGINT, libc::SIGQUIT, libc::SIGHUP];
+
+/// What has been heard of signals.
+#[derive(Debug)]
+pub(super) struct Heard {
+    /// This process leads its session: a hangup of the terminal comes to it alone.
+    leads: bool,
+    hung_up: Cell<bool>,
+    asked: Cell<Option<i32>>,
+}
+
+impl Heard {
+    /// Nothing yet.
+    pub fn nothing() -> Self {
+        Self { leads: sys::leads_its_session(), hung_up: Cell::default(), asked: Cell::default() }
+    }
+
+    /// A hangup came, and what the terminal was of has not been told.
+    pub fn hung_up(&self) -> bool {
+        self.hung_up.get()
+    }
+
+    /// What asked for an end before the command was there: the init hands it on, which may have to be another one than it was sent to.
+    pub fn asked(&self) -> Option<i32> {
+        self.asked.get()
+    }
+
+    /// What a signal means that came while the command was that far.
+    pub fn hear(&self, signal: &Signal, phase: Phase) -> Means {
+        let is_hangup = self.leads && signal.number == libc::SIGHUP;
+        if is_hangup && !signal.by_process {
+            self.hung_up.set(true);
+        } else if is_hangup && phase.is_over() && self.hung_up.replace(false) {
+            // Its own, to all that the terminal was of.
+            return Means::Nothing;
+        }
+        // The terminal's go to the command by themselves, if it is there.
+        let by_terminal = match phase {
+            Phase::SetsUp | Phase::Waits => ENDING.contains(&signal.number),
+            Phase::Runs | Phase::Ended(_) => is_hangup,
+        };
+        if signal.number == libc::SIGCONT || !(signal.by_process || by_terminal) {
+            return Means::Nothing;
+        }
+        if phase == Phase::SetsUp && (ENDING.contains(&signal.number) || signal.number == libc::SIGTERM) {
+            self.asked.set(self.asked.get().or(Some(signal.number)));
+        }
+        if phase.is_over() { Means::EndRest } else { Means::HandOn }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TERMINAL: bool = false;
+    const PROCESS: bool = true;
+
+    fn heard(leads: bool) -> Heard {
+        Heard { leads, ..Heard::nothing() }
+    }
+
+    fn signal(number: i32, by_process: bool) -> Signal {
+        Signal { number, by_process, forwarded: None }
+    }
+
+    #[test]
+    fn a_terminal_s_signals_are_handed_on_as_long_as_the_command_is_not_there_to_get_them() {
+        let ended = Phase::Ended(Instant::now());
+        for number in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
+            let means = |phase| heard(false).hear(&signal(number, TERMINAL), phase);
+            assert_eq!([Phase::SetsUp, Phase::Runs, ended, Phase::Waits].map(means), {
+                [Means::HandOn, Means::Nothing, Means::Nothing, Means::EndRest]
+            });
+        }
+        for number in [libc::SIGTERM, libc::SIGUSR1, libc::SIGINT] {
+            let means = |phase| heard(false).hear(&signal(number, PROCESS), phase);
+            assert_eq!([Phase::SetsUp, Phase::Runs, ended, Phase::Waits].map(means), {
+                [Means::HandOn, Means::HandOn, Means::EndRest, Means::EndRest]
+            });
+        }
+        assert_eq!(heard(false).hear(&signal(libc::SIGCONT, PROCESS), Phase::SetsUp), Means::Nothing);
+    }
+
+    #[test]
+    fn what_asked_first_for_an_end_stands_and_what_asks_for_none_does_not() {
+        let heard = heard(false);
+        for number in [libc::SIGUSR1, libc::SIGUSR1] {
+            assert_eq!(heard.hear(&signal(number, PROCESS), Phase::SetsUp), Means::HandOn);
+            assert_eq!(heard.asked(), None);
+        }
+        for number in [libc::SIGINT, libc::SIGINT, libc::SIGTERM, libc::SIGUSR1] {
+            assert_eq!(heard.hear(&signal(number, PROCESS), Phase::SetsUp), Means::HandOn);
+            assert_eq!(heard.asked(), Some(libc::SIGINT));
+        }
+    }
+
+    #[test]
+    fn a_hangup_that_comes_to_the_leader_alone_is_handed_on_and_what_recant_says_of_it_itself_is_nothing_new() {
+        let leads = heard(true);
+        assert_eq!(leads.hear(&signal(libc::SIGHUP, TERMINAL), Phase::Runs), Means::HandOn);
+        // What was asked for in between does not make it forget.
+        assert_eq!(leads.hear(&signal(libc::SIGUSR1, PROCESS), Phase::Runs), Means::HandOn);
+        assert!(leads.hung_up());
+        assert_eq!(leads.hear(&signal(libc::SIGHUP, PROCESS), Phase::Ended(Instant::now())), Means::Nothing);
+        assert!(!leads.hung_up());
+        assert_eq!(leads.hear(&signal(libc::SIGHUP, PROCESS), Phase::Waits), Means::EndRest);
+        let follows = heard(false);
+        assert_eq!(follows.hear(&signal(libc::SIGHUP, TERMINAL), Phase::Runs), Means::Nothing);
+        assert!(!follows.hung_up());
+    }
+}
