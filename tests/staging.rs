@@ -516,6 +516,31 @@ fn a_staging_that_fails_leaves_what_was_staged_before_and_no_content_of_its_own(
 
 #[test]
 #[cfg(feature = "crash-points")]
+fn content_stays_where_it_cannot_be_told_which_header_is_there() {
+    let mut seen = 0;
+    for n in 1.. {
+        let world = World::new();
+        let id = world.begin();
+        let header = world.session(&id).join("session.json").display().to_string();
+        let call = world.call(["session", "write", &id, "f"]).stdin("second");
+        // The new header has its name, and cannot be read once more.
+        let steps = format!("run:{n}:grep -q '\"changes\":1' {header} && mv {header} {header}.away || true;fail:{n}:5");
+        let said = call.env("RECANT_STEPS", steps).run();
+        if std::fs::rename(format!("{header}.away"), &header).is_ok() && said.status != 0 {
+            said.with(4);
+            assert_eq!(world.recant(&format!("cat {id} f")).ok().stdout(), "second", "step {n}");
+            seen += 1;
+        } else if said.status == 0 {
+            break;
+        } else {
+            said.with(1);
+        }
+    }
+    assert_eq!(seen, 1);
+}
+
+#[test]
+#[cfg(feature = "crash-points")]
 fn a_renaming_that_fails_says_which_name_the_session_has() {
     let mut seen = std::collections::BTreeMap::new();
     for n in 1.. {
