@@ -404,7 +404,7 @@ impl<'r> Eye<'r> {
     fn cannot_keep(&self, mv: &Move, found: Option<&Seen>) -> bool {
         let sort = |object: &Object| object.as_ref().map(State::sort);
         mv.in_place && found.map(|seen| seen.state.sort()) != sort(&mv.from)
-            || self.is_commit() && found.is_some_and(|seen| seen.state.is_folder()) && sort(&mv.from) != Some(Sort::Folder)
+            || self.verb.inward() && found.is_some_and(|seen| seen.state.is_folder()) && sort(&mv.from) != Some(Sort::Folder)
             || found.is_none() && sort(&mv.from) == Some(Sort::Folder) && sort(&mv.to) == Some(Sort::Folder)
     }
 
