@@ -336,3 +336,47 @@ fn so_it_is_with_metadata_that_is_set_under_several_names_of_a_file() {
     assert!(sweep(&make, &|_| {}, "commit", "pending", "committed") > 10);
     sweep(&make, &commit, "rollback", "committed", "rolled_back");
 }
+
+/// Folders that give way whole, and come back whole: what is in them is there, at the path or in the store, whenever it is killed. So it is where
+/// the recovery is killed, too.
+#[test]
+fn folders_that_somebody_filled_give_way_and_come_back_and_their_recovery_may_be_killed() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "f").stage_write(&id, "c/x", "x");
+    for verb in ["commit", "rollback"] {
+        world.recant(&format!("{verb} {id}")).ok();
+    }
+    world.write("f/y", "theirs").write("c/y", "theirs").chmod("f", 0o711).chmod("c", 0o711);
+    let found = world.manifest();
+    for words in [&["redo", "--force"][..], &["rollback"]] {
+        let (start, from) = (world.manifest(), world.status(&id));
+        let (mut undone, mut killed_again) = (0, 0);
+        for n in 1.. {
+            let what = format!("{words:?} killed before step {n}");
+            let verb = || world.call(words.iter().copied().chain([&*id])).env("RECANT_STEPS", format!("kill:{n}"));
+            for m in (0..).step_by(3) {
+                if verb().run().status != 137 {
+                    break;
+                }
+                let killed = m > 0 && world.call(["recover"]).env("RECANT_STEPS", format!("kill:{m}")).run().status == 137;
+                let what = format!("{what}, its recovery before step {m}");
+                let said = world.recant("recover").ok();
+                world.assert_tidy(&what);
+                if world.status(&id) != from {
+                    break;
+                }
+                start.assert_same(&world.manifest(), &format!("{what}: {said}"));
+                (undone, killed_again) = (undone + 1, killed_again + u32::from(killed));
+                if n % 6 != 0 || m > 0 && !killed {
+                    break;
+                }
+            }
+            if world.status(&id) != from {
+                break;
+            }
+        }
+        assert!(undone > 20 && killed_again > 5, "{words:?}: {undone}, {killed_again}");
+    }
+    found.assert_same(&world.manifest(), "there and back");
+}

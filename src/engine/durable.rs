@@ -50,8 +50,12 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
     let files: Vec<_> = facts.iter().map(|(file, folder)| (file, folder.path())).collect();
     fs.sync_all(&files).at("sync the header and the manifest in", reach.session().path().display())?;
     for below in &held {
-        let dir = reach.held(below).at("open the session's folder", crate::fs::path::Shown(below))?;
-        sync_names(fs, &dir, &reach.session())?;
+        match reach.held(below) {
+            Ok(dir) => sync_names(fs, &dir, &reach.session())?,
+            // An undo that was cut off had taken it away again.
+            Err(error) if leads_nowhere(&error) && journal.made().contains(&Spot::Session(below.clone())) => {}
+            Err(error) => return Err(error).at("open the session's folder", crate::fs::path::Shown(below)).map_err(Error::from),
+        }
     }
     for path in &folders {
         match reach.roots.folder(path) {
