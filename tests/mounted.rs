@@ -563,3 +563,27 @@ fn one_whose_own_name_was_deleted_is_held_and_a_folder_of_that_kind_is_named_wit
         assert!(said.ok().stderr().contains("held in session"));
     });
 }
+
+/// With the folder it would lie in the store, and its path be another.
+#[test]
+fn what_is_mounted_in_a_folder_is_moved_away_with_it_by_no_force() {
+    if !is_root() {
+        return println!("skipped: a mount in a folder that would be moved away: mounting needs root");
+    }
+    own_mounts();
+    let world = common::World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "f");
+    ["commit", "rollback"].into_iter().for_each(|verb| drop(world.recant(&format!("{verb} {id}")).ok()));
+    world.write("f/in/theirs", "theirs").write("other/data", "data");
+    let inside = world.path("f/in");
+    bind(&world.path("other"), &inside);
+    let said = world.recant(&format!("redo {id} --force")).with(1);
+    assert!(said.stderr().contains("mounted in it, at") && said.stderr().contains("nothing was changed"), "{said}");
+    assert_eq!(world.read("f/in/data"), "data");
+    rustix::mount::unmount(&inside, rustix::mount::UnmountFlags::empty()).unwrap();
+    world.recant(&format!("redo {id} --force")).ok();
+    assert_eq!(world.read("f"), "f");
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!(world.read("f/in/theirs"), "theirs");
+}

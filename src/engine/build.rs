@@ -108,6 +108,13 @@ impl Draft<'_> {
             let why = "the folder that is there lies on another file system than the store, and cannot be kept; move it away";
             return Err(Error::Refused(vec![(item.path.to_string(), why.into())]));
         }
+        let mounts = self.reach.roots.mounts().iter().filter(|_| item.whole);
+        if let Some(inside) = mounts.map(|mount| &mount.point).find(|point| **point != item.path && point.is_under(&item.path)) {
+            let why = format!(
+                "it would be moved into the store with what is mounted in it, at {inside}; umount that, or move the folder away"
+            );
+            return Err(Error::Refused(vec![(item.path.to_string(), why)]));
+        }
         names.keep(item)?;
         if item.was_folder() && !self.unmoved.is_empty() && self.unmoved.contains(&self.mount(&item.path)?) {
             item.emptied = item.act == Act::Remove;
