@@ -255,8 +255,9 @@ fn so_it_is_by_force_and_what_is_overwritten_is_kept() {
         for n in 1.. {
             let killed = scene.world.call([verb, &scene.id, "--force"]).env("RECANT_STEPS", format!("kill:{n}")).run();
             let what = format!("{verb} --force killed before step {n}");
+            let mut recovered = None;
             if killed.status == 137 {
-                scene.world.recant("recover").ok();
+                recovered = Some(scene.world.recant("recover").ok());
             } else {
                 assert_eq!(killed.status, 0, "{what}: {killed}");
             }
@@ -266,6 +267,13 @@ fn so_it_is_by_force_and_what_is_overwritten_is_kept() {
                 status if status == from => start.assert_same(&now, &what),
                 status if status == to => {
                     done += 1;
+                    // Where there was no report, the recovery says where what was overwritten is.
+                    if let Some(said) = recovered.filter(|said| verb != "commit" && said.stdout().contains("settled")) {
+                        assert!(
+                            paths.iter().all(|path| said.stderr().contains(&format!("{path} --displaced"))),
+                            "{what}: {said}"
+                        );
+                    }
                     wanted.get_or_insert_with(|| settled(&now)).assert_same(&settled(&now), &what);
                     if verb == "commit" {
                         scene.verb("rollback").run().ok();

@@ -2,7 +2,7 @@
 
 use super::decide::{self, Decided};
 use super::facts::{self, DONE};
-use super::item::Turn;
+use super::item::{Item, Turn};
 use super::job::Decision;
 use super::journal::{Journal, names};
 use super::reach::{Named, Reach, open};
@@ -397,6 +397,9 @@ fn go_on(
     learn_again(fs, session, journal, notes);
     let mut reach = Reach::of(&session.dir, journal)?;
     notes.extend(settle(fs, store, session, &mut reach, journal, When::Recovering)?);
+    // I8: nobody else names it, as there was no report.
+    let displaced = journal.items.iter().filter(|item| item.carries() && item.displaces(journal.head.verb));
+    notes.extend(displaced.map(|Item { path, .. }| format!("what was overwritten is kept: recant cat {id} {path} --displaced")));
     Ok(Outcome::Settled)
 }
 
