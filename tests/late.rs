@@ -445,3 +445,60 @@ fn what_recant_sets_under_another_name_is_not_said_to_be_somebody_s_write() {
     assert!(!said.stderr().contains("was written to"), "{said}");
     assert_eq!(world.leftovers(), [""; 0], "{said}");
 }
+
+/// Somebody has put the content back himself: with the one that is kept would go what is written to that.
+#[test]
+fn what_is_written_to_an_original_is_not_let_go_where_its_content_is_back() {
+    let world = World::new();
+    world.write("f", "old");
+    let id = world.begin();
+    world.stage_write(&id, "f", "new");
+    let mut writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
+    world.recant(&format!("commit {id} --force")).ok();
+    world.write("f", "old");
+    let refused = || {
+        let said = world.recant(&format!("rollback {id}")).with(3);
+        assert!(said.stderr().contains("was written to since by a process that had it open"), "{said}");
+    };
+    // It has it open still.
+    refused();
+    writer.write_all(b" and late").expect("a write");
+    drop(writer);
+    refused();
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert_eq!(world.read("f"), "old and late");
+    assert_eq!(world.call(["cat", &id, "f", "--displaced"]).run().ok().stdout(), "old");
+}
+
+/// A folder that was moved away is still the working folder of who works in it: what he makes there lies in the store.
+#[test]
+fn what_is_made_in_a_folder_that_is_kept_comes_back_with_it_or_stays_there() {
+    let world = World::new();
+    world.write("d/f", "f");
+    let id = world.begin();
+    world.recant(&format!("session delete {id} d -r")).ok();
+    let working = rustix::fs::openat(
+        rustix::fs::CWD,
+        world.path("d"),
+        rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY,
+        rustix::fs::Mode::empty(),
+    )
+    .expect("the folder");
+    world.recant(&format!("commit {id}")).ok();
+    let made = rustix::fs::OFlags::CREATE | rustix::fs::OFlags::WRONLY;
+    drop(rustix::fs::openat(&working, "late", made, rustix::fs::Mode::from_raw_mode(0o644)).expect("a file"));
+    let refused = || {
+        let before = world.manifest();
+        let said = world.recant(&format!("rollback {id}")).with(3);
+        assert!(said.stderr().contains("/d: conflict") && said.stderr().contains("was put into it since"), "{said}");
+        before.assert_same(&world.manifest(), "a conflict");
+    };
+    refused();
+    // Also where it has been made again, and nothing would have to be done.
+    world.mkdir("d");
+    refused();
+    world.remove("d");
+    let said = world.recant(&format!("rollback {id} --force")).ok();
+    assert!(said.stderr().contains("/d: given back as it is now"), "{said}");
+    assert!(world.read("d/f") == "f" && world.exists("d/late"));
+}

@@ -14,7 +14,7 @@ use super::step::Act;
 use super::{Error, Progress};
 use crate::checkpoint::manifest::Kept;
 use crate::error::At;
-use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
 use crate::fs::lease::{Writers, writers};
 use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
@@ -47,6 +47,10 @@ pub(super) enum Verdict {
 const BATCH: usize = 64;
 
 const CLOSED: &str = "you may not search the folder that it lies in";
+
+const KEPT: &str = "the kept original as it was";
+const WRITTEN: &str = "it was written to since by a process that had it open";
+const FILLED: &str = "something was put into it since by a process that worked in it";
 
 const UNREADABLE: &str = "you may not read it, so that no checkpoint can be made of it";
 const UNTOLD: &str = "you may not read it, so that nobody can tell whether it was written to since: make it readable (chmod u+r) and go on \
@@ -333,7 +337,10 @@ impl<'r> Eye<'r> {
                 self.conflict(Conflict::said(&mv.path, "nobody else at work while the command ran", "a change made meanwhile"))
             }
             Likeness::Same => Verdict::Go,
-            _ if is_as_wanted(&found, mv, seen.as_mut())? && !self.is_commit() => Verdict::AlreadySo,
+            _ if is_as_wanted(&found, mv, seen.as_mut())? && !self.is_commit() => match self.done_to_kept(mv)? {
+                Some(done) => self.conflict(Conflict::said(&mv.path, KEPT, done)),
+                None => Verdict::AlreadySo,
+            },
             Likeness::Differs(difference) => {
                 let state = seen.as_ref().map(|seen| seen.state.clone());
                 self.conflict(Conflict::of(&mv.path, &mv.from, &state, difference))
@@ -453,6 +460,29 @@ impl<'r> Eye<'r> {
         Ok(())
     }
 
+    /// What somebody has done, or still can do, to the original that is kept of a path that is as wanted already: it would go with that.
+    fn done_to_kept(&mut self, mv: &Move) -> Result<Option<&'static str>, Error> {
+        let Some((held, to)) = mv.to_at.as_ref().zip(mv.to.as_ref()).filter(|_| !self.verb.inward()) else { return Ok(None) };
+        let place = held.place(mv.n, &mv.path);
+        let (parent, name) = split(&place);
+        let Ok(dir) = self.reach.held(parent) else { return Ok(None) };
+        let at = dir.at(name);
+        let Some(stat) = at.stat().at("look at", at)?.filter(|stat| stat.sort == to.sort()) else { return Ok(None) };
+        if stat.sort == Sort::File {
+            match at.open_file() {
+                Err(error) if error.raw_os_error() == Some(libc::EACCES) => return Ok(Some(UNTOLD)),
+                opened => {
+                    if writers(&opened.at("open", at)?).at("ask for a lease on", at)? == Writers::Some {
+                        return Ok(Some(WRITTEN));
+                    }
+                }
+            }
+        }
+        let now = if stat.sort == Sort::File { look_at_content(at, stat, to.digest()) } else { look::seen(at, &stat) };
+        let now = now.at("read", at)?;
+        done_since(at, &now.state, to).at("look at", at).map_err(Error::from)
+    }
+
     /// What is wanted: whether it is there in the store, and is what was put there (C1, I11).
     fn look_at_wanted(&mut self, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
         let (Some(held), Some(to)) = (&mv.to_at, &mv.to) else { return Ok(()) };
@@ -490,25 +520,17 @@ impl<'r> Eye<'r> {
             }
             other => other.at("read", at)?,
         };
-        match to.content_likeness(&seen.state) {
-            Likeness::Same => {}
-            Likeness::ReadToTell if to.digest().is_none() => {}
-            _ if !self.verb.inward() && look::was_written_since(at, &seen.state, to).at("read", at)? => {
-                let conflict = Conflict::said(
-                    &mv.path,
-                    "the kept original as it was",
-                    "it was written to since by a process that had it open",
-                );
-                match self.conflict(conflict) {
-                    Verdict::Keep => {
-                        looked.note = Some(format!("{}: given back as a process has written it since it was kept", mv.path))
-                    }
-                    verdict => {
-                        looked.verdict = verdict;
-                        return Ok(());
-                    }
+        let since = if self.verb.inward() { None } else { done_since(at, &seen.state, to).at("look at", at)? };
+        match (since, to.content_likeness(&seen.state)) {
+            (Some(done), _) => match self.conflict(Conflict::said(&mv.path, KEPT, done)) {
+                Verdict::Keep => looked.note = Some(format!("{}: given back as it is now: {done}", mv.path)),
+                verdict => {
+                    looked.verdict = verdict;
+                    return Ok(());
                 }
-            }
+            },
+            (None, Likeness::Same) => {}
+            (None, Likeness::ReadToTell) if to.digest().is_none() => {}
             _ => {
                 looked.verdict = Verdict::Damaged(format!("{kept} is damaged (SHA-256 differs)"));
                 return Ok(());
@@ -516,5 +538,20 @@ impl<'r> Eye<'r> {
         }
         looked.item.to = Some(seen);
         Ok(())
+    }
+}
+
+/// What somebody has done to a kept original since: a process that had the file open, or that works in the folder.
+fn done_since(at: Entry<'_>, now: &State, then: &State) -> std::io::Result<Option<&'static str>> {
+    match then.sort() {
+        Sort::Folder => match at.open_dir().and_then(|folder| folder.is_empty()) {
+            // Closed to its owner: another one would have put something into it.
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(None),
+            is_empty => Ok((!is_empty?).then_some(FILLED)),
+        },
+        Sort::File if then.digest().is_some() && then.content_likeness(now) != Likeness::Same => {
+            Ok(look::was_written_since(at, now, then)?.then_some(WRITTEN))
+        }
+        _ => Ok(None),
     }
 }
