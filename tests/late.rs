@@ -502,3 +502,65 @@ fn what_is_made_in_a_folder_that_is_kept_comes_back_with_it_or_stays_there() {
     assert!(said.stderr().contains("/d: given back as it is now"), "{said}");
     assert!(world.read("d/f") == "f" && world.exists("d/late"));
 }
+
+/// Whoever works in a folder that goes for good at the end of an operation: as another one is kept of it, or is wanted.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_is_made_in_a_folder_that_is_let_go_stays_and_is_named() {
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() {
+        return skip("two file systems: there is no /dev/shm");
+    }
+    for two in [true, false] {
+        let (mut seen, mut refused) = (0, 0);
+        for n in 1.. {
+            let mut world = World::new();
+            let elsewhere = tempfile::tempdir_in(shm).expect("a folder of another file system");
+            let store = if two { elsewhere.path().join("store") } else { world.store() };
+            world.set("RECANT_STORE", &store);
+            world.mkdir("d");
+            let id = world.begin();
+            world.recant(&format!("session delete {id} d")).ok();
+            let verb = if two { "commit" } else { "rollback" };
+            if !two {
+                world.recant(&format!("commit {id}")).ok();
+                world.mkdir("d");
+            }
+            let spots = if two {
+                format!("{}/.recant-*/", world.path("").display())
+            } else {
+                format!("{}/sessions/*/checkpoint/objects/*/", store.display())
+            };
+            let steps = format!("run:{n}:ls -d {spots} 2>&- | xargs -I% touch %late");
+            let said = world.call([verb, &id]).env("RECANT_STEPS", steps).run();
+            let find = |folder: &Path| world.program("find", [folder, Path::new("-name"), Path::new("late")]).run().ok().stdout();
+            let late = find(&store) + &find(&world.path(""));
+            let what = format!("two: {two}, before step {n}: {late}{said}");
+            match (late.is_empty(), said.status) {
+                (true, 0) if seen > 0 => break,
+                (true, 0) if n < 60 => {}
+                (false, 0) => {
+                    seen += 1;
+                    let named = late.trim_end().strip_suffix("/late").expect("its folder");
+                    assert!(
+                        said.stderr().contains(&format!(
+                            "is kept in {}",
+                            named
+                                .split("/sessions/")
+                                .last()
+                                .unwrap_or(named)
+                                .split_once('/')
+                                .map_or(named, |(_, below)| if two { named } else { below })
+                        )),
+                        "{what}"
+                    );
+                    world.recant("session prune --keep 0").ok();
+                    assert!(world.program("test", ["-e", late.trim_end()]).run().status == 0, "{what}");
+                }
+                (false, 3 | 7) => refused += 1,
+                _ => panic!("{what}"),
+            }
+        }
+        println!("two: {two}: {seen} kept, {refused} refused");
+    }
+}

@@ -5,11 +5,11 @@
 //! objects lie whether it was done (E1), so that a crash at any point is gone on from. What is kept lies under
 //! `displaced/<generation>/<n>`, with its manifest, as what any `--force` overwrites. Both seal a new generation (E4).
 
-use super::displaced::{displaced_below, read_digest, write_displaced};
+use super::displaced::{displaced_below, make_folder, read_digest, write_displaced};
 use super::durable::{sync_touched, sync_whole};
 use super::item::{Item, Turn};
 use super::job::{Decision, Verb};
-use super::journal::{Journal, displaced, made_for};
+use super::journal::{Journal, made_for};
 use super::prepare::Hands;
 use super::reach::{Named, Reach, open, parent_of};
 use super::step::{Act, Spot, Step};
@@ -178,18 +178,6 @@ pub(super) fn end(
     note(fs, store, journal, how)?;
     Journal::remove(fs, store, session.id())?;
     Ok(kept)
-}
-
-/// The folder of what is kept: it may be there from an earlier try, or from the operation itself.
-fn make_folder(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
-    let spot = displaced(journal.head.generation + 1);
-    let named = reach.spot(&spot).at("open the folder of", &spot)?;
-    match fs.mkdir(named.at(), 0o700) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-        made => made.at("make the folder", named.at())?,
-    }
-    // D3: once something lies in it, its name is the only way there.
-    Ok(fs.sync_dir(&named.dir).at("sync", named.dir.path().display())?)
 }
 
 /// The number of the change that a turn moves; none where only metadata is set.

@@ -2,7 +2,7 @@
 
 use super::Error;
 use super::job::Decision;
-use super::journal::Journal;
+use super::journal::{Journal, displaced};
 use super::reach::Reach;
 use super::step::Act;
 use crate::checkpoint::manifest::{Kept, Original, Writing, name_written};
@@ -16,6 +16,18 @@ use crate::tree::state::What;
 /// Below the session's folder.
 pub(super) fn displaced_below(journal: &Journal) -> Vec<u8> {
     format!("displaced/{}", journal.head.generation + 1).into_bytes()
+}
+
+/// The folder of what is kept: it may be there from an earlier try, or from the operation itself.
+pub(super) fn make_folder(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+    let spot = displaced(journal.head.generation + 1);
+    let named = reach.spot(&spot).at("open the folder of", &spot)?;
+    match fs.mkdir(named.at(), 0o700) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        made => made.at("make the folder", named.at())?,
+    }
+    // D3: once something lies in it, its name is the only way there.
+    Ok(fs.sync_dir(&named.dir).at("sync", named.dir.path().display())?)
 }
 
 /// What is kept has a manifest of its own; of an inode that stayed it is the metadata.

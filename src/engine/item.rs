@@ -225,7 +225,7 @@ impl Frame<'_> {
         self.beside(item, &format!("-kept-{}", from.print.identity.ino))
     }
 
-    fn beside(&self, item: &Item, kind: &str) -> Option<Spot> {
+    pub(super) fn beside(&self, item: &Item, kind: &str) -> Option<Spot> {
         let name = format!(".recant-{}-{}{kind}", self.session, item.n);
         // A name of recant's own is always one component.
         item.beside.as_ref().and_then(|folder| folder.join(name.as_bytes()).ok()).map(Spot::Tree)

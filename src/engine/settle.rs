@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::Error;
 use super::apply::{Done, Sealed};
+use super::displaced::{displaced_below, make_folder};
 use super::durable::{MANY, sync_folder, sync_names};
 use super::facts::{self, DONE};
 use super::item::Item;
@@ -135,8 +136,13 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
                 {
                     notes.push(format!("{}: what somebody had open for writing is kept as {aside}", item.path));
                 }
-                if !remove(fs, reach, journal, out)? {
-                    notes.push(format!("{out}: {STRAY}"));
+                match remove(fs, reach, journal, item, out)? {
+                    Removed::Away => {}
+                    Removed::NoFolder => notes.push(format!("{out}: {STRAY}")),
+                    Removed::Filled(kept) => {
+                        notes.push(filled(item, &kept));
+                        gone.push(kept);
+                    }
                 }
                 gone.push(out.clone());
             }
@@ -151,7 +157,10 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
             ));
         }
         if let Some(spare) = places.spare {
-            remove(fs, reach, journal, &spare)?;
+            if let Removed::Filled(kept) = remove(fs, reach, journal, item, &spare)? {
+                notes.push(filled(item, &kept));
+                gone.push(kept);
+            }
             gone.push(spare);
         }
         gone.extend(places.to.filter(|to| matches!(to, Spot::Tree(_))));
@@ -265,16 +274,52 @@ fn put_aside(fs: &Fs, reach: &mut Reach, out: &Spot, aside: &Spot) -> Result<(),
     }
 }
 
-/// Says whether its folder is there.
-fn remove(fs: &Fs, reach: &mut Reach, journal: &Journal, spot: &Spot) -> Result<bool, Error> {
+/// What became of an object that nothing needs any more.
+enum Removed {
+    Away,
+    /// The folder that it lies in is not there.
+    NoFolder,
+    /// Somebody who works in it has put something there since; it has another name now.
+    Filled(Spot),
+}
+
+/// Takes away what nothing needs any more. A folder had been emptied, so what is in it is somebody's (D12); that of an upper holds others of
+/// the session's objects.
+fn remove(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, spot: &Spot) -> Result<Removed, Error> {
     let named = match reach.spot(spot) {
         Ok(named) => named,
-        Err(error) if leads_nowhere(&error) => return Ok(false),
+        Err(error) if leads_nowhere(&error) => return Ok(Removed::NoFolder),
         Err(error) => return Err(error).at("open the folder of", spot).map_err(Error::from),
     };
-    let there = !is_another(&named, spot, &journal.head.times)?;
-    fs.remove_all(named.at()).at("remove", spot)?;
-    Ok(there)
+    let is_away = is_another(&named, spot, &journal.head.times)?;
+    let stat = named.at().stat().at("look at", spot)?.filter(|stat| stat.sort == Sort::Folder && !spot.is_in(b"held/upper"));
+    if let Some(stat) = stat {
+        match fs.rmdir(named.at()) {
+            Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {
+                let kept = kept_as(fs, reach, journal, item, spot, stat.ino)?;
+                put_aside(fs, reach, spot, &kept)?;
+                return Ok(Removed::Filled(kept));
+            }
+            done => done.at("remove", spot)?,
+        }
+    } else {
+        fs.remove_all(named.at()).at("remove", spot)?;
+    }
+    Ok(if is_away { Removed::NoFolder } else { Removed::Away })
+}
+
+/// Where a folder stays that somebody has put something into: beside the target, or with what force displaces, which no prune takes unasked.
+fn kept_as(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, spot: &Spot, inode: u64) -> Result<Spot, Error> {
+    let end = format!("-kept-{inode}");
+    if let Some(aside) = journal.frame().beside(item, &end).filter(|_| matches!(spot, Spot::Tree(_))) {
+        return Ok(aside);
+    }
+    make_folder(fs, reach, journal)?;
+    Ok(Spot::Session([&*displaced_below(journal), format!("/{}{end}", item.n).as_bytes()].concat()))
+}
+
+fn filled(item: &Item, kept: &Spot) -> String {
+    format!("{}: something was put into the folder by a process that worked in it; that is kept in {kept}", item.path)
 }
 
 /// Once every change has been on the tree, nothing of a capture is needed in its uppers: what stays there is whiteouts,
