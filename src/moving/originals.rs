@@ -10,11 +10,11 @@ use crate::checkpoint::made;
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original, name_written};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::Dir;
+use crate::fs::dir::{Dir, leads_nowhere};
 use crate::session::change::{Change, Changes, FolderTime};
 use crate::session::store::Session;
 use crate::tree::digest::Digest;
-use crate::tree::state::What;
+use crate::tree::state::{State, What};
 
 /// Puts what the checkpoint has into `changes`: each `before` as it was taken off the tree, and the times of the folders above. Gives the
 /// places of the originals that have content.
@@ -39,6 +39,16 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
             // It is made from its record there, alone.
             change.marks.link_broken |= kept == Kept::ObjectCopy || has_names(session, &place)?;
         }
+        if let Some(place) = kept.place(n).filter(|_| state.as_ref().is_some_and(State::is_folder))
+            && !is_empty(session, &place)?
+        {
+            let id = session.id();
+            return Err(Error::NotNow {
+                id: id.to_string(),
+                why: format!("{}: the folder that is kept has something in it, which cannot go along", change.path),
+                remedy: format!("recant rollback {id} {} --force takes that back first", change.path),
+            });
+        }
         change.before.object = state;
         change.before.print = None;
     }
@@ -59,6 +69,16 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
 
 fn is_no_file(kept: &Kept) -> bool {
     matches!(kept, Kept::Object | Kept::ObjectCopy)
+}
+
+/// Whether the folder below the session's at `place` has nothing in it: it is made from its record alone. So is one that is not there.
+fn is_empty(session: &Session, place: &[u8]) -> Result<bool, Error> {
+    match session.dir.open_below(place) {
+        Err(error) if leads_nowhere(&error) => Ok(true),
+        opened => Ok(opened
+            .and_then(|folder| folder.is_empty())
+            .at("list the folder", session.dir.path().join(OsStr::from_bytes(place)).display())?),
+    }
 }
 
 /// Whether what lies below the session's folder at `place` has several names. A folder has none but its own.
