@@ -730,6 +730,24 @@ fn an_interrupted_operation_is_ended_in_a_copy_of_the_store_without_empty_folder
 }
 
 #[test]
+fn what_is_no_file_is_no_damage_where_it_is_missing_as_its_record_is_all_of_it() {
+    let world = World::new();
+    world.mkdir("folder").symlink("/nowhere", "link").fifo("fifo");
+    let before = world.manifest();
+    let id = world.begin();
+    for name in ["folder", "link", "fifo"] {
+        world.recant(&format!("session delete {id} {name}")).ok();
+    }
+    world.recant(&format!("commit {id}")).ok();
+    let objects = world.session(&id).join("checkpoint/objects");
+    assert_eq!(std::fs::read_dir(&objects).expect("them").count(), 3);
+    std::fs::remove_dir_all(&objects).and_then(|()| std::fs::create_dir(&objects)).expect("none");
+    world.recant(&format!("checkpoint verify {id}")).ok();
+    world.recant(&format!("rollback {id}")).ok();
+    before.without_folder_times().assert_same(&world.manifest().without_folder_times(), "taken back");
+}
+
+#[test]
 fn what_should_be_a_file_of_a_session_and_is_none_is_damage() {
     for file in ["changes.jsonl", "checkpoint/manifest.jsonl"] {
         for how in ["a symlink", "a folder"] {

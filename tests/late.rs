@@ -494,6 +494,8 @@ fn what_is_made_in_a_folder_that_is_kept_comes_back_with_it_or_stays_there() {
         before.assert_same(&world.manifest(), "a conflict");
     };
     refused();
+    let said = world.call(["checkpoint", "verify", &id]).run();
+    assert!(said.status != 0 && format!("{said}").contains("something was put into the kept folder"), "{said}");
     // A stream carries no folder with what is in it.
     let said = world.call(["session", "export", "--checkpoint", &id]).run().with(1);
     assert!(said.stderr().contains("/d: the folder that is kept has something in it"), "{said}");

@@ -75,9 +75,15 @@ pub fn check(session: &Session, original: &Original) -> Result<Option<Fault>, Er
     let fault = |why: &str, written_to| Ok(Some(Fault { path: original.path.clone(), why: why.into(), written_to }));
     let (dir, name) = session.split(&place)?;
     let at = dir.at(name);
-    let Some(seen) = look::look(at).at("look at", at)? else { return fault("the kept original is missing", false) };
+    let Some(seen) = look::look(at).at("look at", at)? else {
+        // Anything but a file is made from its record.
+        return if state.is_file() { fault("the kept original is missing", false) } else { Ok(None) };
+    };
     if seen.state.sort() != state.sort() {
         return fault(&format!("the kept original is a {} now", sort_word(seen.state.sort())), false);
+    }
+    if seen.state.is_folder() && at.open_dir().and_then(|folder| folder.is_empty()).is_ok_and(|is_empty| !is_empty) {
+        return fault("something was put into the kept folder since it was taken, by a process that worked in it", true);
     }
     let Kept::Blob { digest, .. } = original.kept else { return Ok(None) };
     let (found, _) = look::digest(at).at("read", at)?;
