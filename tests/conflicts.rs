@@ -189,6 +189,7 @@ fn by_force(world: &World, id: &str, verb: &str, deed: Deed, foreign: &[(&str, O
         let said = world.call([verb, id, "--force", "--json"]).run().with(3);
         let paths: Vec<String> = foreign.iter().map(|(name, _)| world.path(name).display().to_string()).collect();
         assert_eq!(said.against(), paths, "{what}, by force");
+        assert!(said.stderr().contains("a folder (move it away)"), "{what}: {said}");
         before.assert_same(&world.manifest(), what);
         for (name, _) in foreign {
             world.remove(name);

@@ -350,13 +350,14 @@ impl<'r> Eye<'r> {
             }
         };
         if self.cannot_keep(mv, seen.as_ref()) {
-            match &mut looked.verdict {
-                Verdict::Keep => {
-                    let state = seen.as_ref().map(|seen| seen.state.clone());
-                    looked.verdict = Verdict::Conflict(Conflict::of(&mv.path, &mv.from, &state, Difference::Kind));
-                }
-                Verdict::Conflict(conflict) => conflict.forcible = false,
-                _ => {}
+            if matches!(looked.verdict, Verdict::Keep) {
+                let state = seen.as_ref().map(|seen| seen.state.clone());
+                looked.verdict = Verdict::Conflict(Conflict::of(&mv.path, &mv.from, &state, Difference::Kind));
+            }
+            if let Verdict::Conflict(conflict) = &mut looked.verdict {
+                let is_folder = !mv.in_place && seen.as_ref().is_some_and(|seen| seen.state.is_folder());
+                conflict.found.push_str(if is_folder { " (move it away)" } else { "" });
+                conflict.forcible = false;
             }
         }
         match looked.verdict {

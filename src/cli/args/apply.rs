@@ -16,7 +16,8 @@ use clap::Args;
 
 What stands on the tree otherwise than the session found it is a conflict:
 nothing is done, and every such path is named. --force goes on; what it finds is
-what a rollback gives back. In a place of commit.minor (caches, histories,
+what a rollback gives back (but for a folder that was not expected, which has to
+be moved away). In a place of commit.minor (caches, histories,
 temporary files) a path of a run that conflicts is left out, and the rest is
 committed: exit status 4.")]
 pub struct Commit {
