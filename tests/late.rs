@@ -470,6 +470,23 @@ fn what_is_written_to_an_original_is_not_let_go_where_its_content_is_back() {
     assert_eq!(world.call(["cat", &id, "f", "--displaced"]).run().ok().stdout(), "old");
 }
 
+/// The same at a redo, of what was committed.
+#[test]
+fn what_is_written_to_held_content_is_not_let_go_where_it_is_there_again() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "f", "new");
+    world.recant(&format!("commit {id}")).ok();
+    let mut writer = std::fs::File::options().append(true).open(world.path("f")).expect("the file");
+    world.recant(&format!("rollback {id} --force")).ok();
+    world.write("f", "new");
+    writer.write_all(b" and late").expect("a write");
+    drop(writer);
+    let said = world.recant(&format!("redo {id}")).with(3);
+    assert!(said.stderr().contains("expected the held content as it was, found it was written to since"), "{said}");
+    assert_eq!(world.read("f"), "new");
+}
+
 /// A folder that was moved away is still the working folder of who works in it: what he makes there lies in the store.
 #[test]
 fn what_is_made_in_a_folder_that_is_kept_comes_back_with_it_or_stays_there() {
@@ -504,7 +521,7 @@ fn what_is_made_in_a_folder_that_is_kept_comes_back_with_it_or_stays_there() {
     refused();
     world.remove("d");
     let said = world.recant(&format!("rollback {id} --force")).ok();
-    assert!(said.stderr().contains("/d: given back as it is now"), "{said}");
+    assert!(said.stderr().contains("/d: something was put into it since"), "{said}");
     assert!(world.read("d/f") == "f" && world.exists("d/late"));
 }
 

@@ -48,7 +48,6 @@ const BATCH: usize = 64;
 
 const CLOSED: &str = "you may not search the folder that it lies in";
 
-const KEPT: &str = "the kept original as it was";
 const WRITTEN: &str = "it was written to since by a process that had it open";
 const FILLED: &str = "something was put into it since by a process that worked in it";
 
@@ -276,6 +275,11 @@ impl<'r> Eye<'r> {
         }
     }
 
+    /// What the session has of a path that is to be put.
+    fn kept(&self) -> &'static str {
+        if self.verb.inward() { "the held content as it was" } else { "the kept original as it was" }
+    }
+
     fn is_commit(&self) -> bool {
         self.verb == Verb::Commit
     }
@@ -338,7 +342,7 @@ impl<'r> Eye<'r> {
             }
             Likeness::Same => Verdict::Go,
             _ if is_as_wanted(&found, mv, seen.as_mut())? && !self.is_commit() => match self.done_to_kept(mv)? {
-                Some(done) => self.conflict(Conflict::said(&mv.path, KEPT, done)),
+                Some(done) => self.conflict(Conflict::said(&mv.path, self.kept(), done)),
                 None => Verdict::AlreadySo,
             },
             Likeness::Differs(difference) => {
@@ -461,9 +465,9 @@ impl<'r> Eye<'r> {
         Ok(())
     }
 
-    /// What somebody has done, or still can do, to the original that is kept of a path that is as wanted already: it would go with that.
+    /// What somebody has done, or still can do, to what the session has of a path that is as wanted already: it would go with that.
     fn done_to_kept(&mut self, mv: &Move) -> Result<Option<&'static str>, Error> {
-        let Some((held, to)) = mv.to_at.as_ref().zip(mv.to.as_ref()).filter(|_| !self.verb.inward()) else { return Ok(None) };
+        let Some((held, to)) = mv.to_at.as_ref().zip(mv.to.as_ref()) else { return Ok(None) };
         let place = held.place(mv.n, &mv.path);
         let (parent, name) = split(&place);
         let Ok(dir) = self.reach.held(parent) else { return Ok(None) };
@@ -523,8 +527,10 @@ impl<'r> Eye<'r> {
         };
         let since = if self.verb.inward() { None } else { done_since(at, &seen.state, to).at("look at", at)? };
         match (since, to.content_likeness(&seen.state)) {
-            (Some(done), _) => match self.conflict(Conflict::said(&mv.path, KEPT, done)) {
-                Verdict::Keep => looked.note = Some(format!("{}: given back as it is now: {done}", mv.path)),
+            (Some(done), _) => match self.conflict(Conflict::said(&mv.path, self.kept(), done)) {
+                Verdict::Keep if done == WRITTEN => looked.note = Some(format!("{}: given back as it is now: {done}", mv.path)),
+                // Between two file systems it does not come along: then it is named where it stays.
+                Verdict::Keep => looked.note = Some(format!("{}: {done}", mv.path)),
                 verdict => {
                     looked.verdict = verdict;
                     return Ok(());

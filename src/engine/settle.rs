@@ -13,7 +13,7 @@ use super::journal::Journal;
 use super::reach::{Reach, open, split};
 use super::report::Report;
 use super::step::{Act, Spot};
-use super::undo::{STRAY, holds, is_another, is_open_for_writing};
+use super::undo::{STRAY, holds, is_another, is_open_for_writing, with_rights};
 use crate::checkpoint::manifest::{Former, Reading, name_written};
 use crate::error::At;
 use crate::fs::Fs;
@@ -270,7 +270,7 @@ fn put_aside(fs: &Fs, reach: &mut Reach, out: &Spot, aside: &Spot) -> Result<(),
     // link(2) and unlink(2) stand for a rename where that has no flags: both names are there in between (F13).
     match (from.at().stat().at("look at", out)?, to.at().stat().at("look at", aside)?) {
         (Some(one), Some(other)) if one.inode() == other.inode() => Ok(fs.unlink(from.at()).at("remove", out)?),
-        _ => Ok(fs.place(from.at(), to.at()).at("move", out)?),
+        _ => Ok(with_rights(fs, [&from, &to], || fs.place(from.at(), to.at())).at("move", out)?),
     }
 }
 

@@ -362,8 +362,8 @@ fn bring_out(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Named<
 }
 
 /// A power cut may have taken back that a user's own folder was opened up for the work, and left what was done in it since. So
-/// it is opened once more, for what `act` moves and where: the step that had opened it is undone after these.
-fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> std::io::Result<()>) -> std::io::Result<()> {
+/// it is opened once more, for what `act` moves and where: the step that had opened it is undone after these. So is what is put aside.
+pub(super) fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> std::io::Result<()>) -> std::io::Result<()> {
     let refused = match act() {
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => error,
         done => return done,
