@@ -1,0 +1,238 @@
+//! An ordinary user: folders of others in which he may work, and folders of his own that are closed to him, now or again after a
+//! power cut. As root the tests run recant as another user; what only root can set up is skipped as anybody else.
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
+
+mod common;
+
+use std::path::Path;
+
+use common::{Call, Manifest, Said, World};
+
+const USER: u32 = 65534;
+
+/// The step that makes it count: what was to be done on the tree is done.
+#[cfg(feature = "crash-points")]
+const SEAL: (&str, &str) = ("renameat ", "session.json.new");
+
+/// A world that belongs to an ordinary user.
+struct Desk {
+    world: World,
+    _elsewhere: Option<tempfile::TempDir>,
+}
+
+impl Desk {
+    /// `make` fills the tree as root, or as who runs the tests; all of it is the user's then.
+    fn new(make: impl FnOnce(&World)) -> Option<Self> {
+        Self::of(World::new(), None, make)
+    }
+
+    /// The same with the store on another file system than the tree.
+    fn apart(make: impl FnOnce(&World)) -> Option<Self> {
+        let shm = Path::new("/dev/shm");
+        if !shm.is_dir() {
+            common::skip("two file systems of an ordinary user: no /dev/shm");
+            return None;
+        }
+        let (mut world, elsewhere) = (World::on(shm), tempfile::tempdir().expect("a folder of another file system"));
+        world.set("RECANT_STORE", elsewhere.path().join("store"));
+        Self::of(world, Some(elsewhere), make)
+    }
+
+    fn of(world: World, elsewhere: Option<tempfile::TempDir>, make: impl FnOnce(&World)) -> Option<Self> {
+        make(&world);
+        if is_root() {
+            for top in [Some(world.root()), elsewhere.as_ref().map(tempfile::TempDir::path)].into_iter().flatten() {
+                let owner = format!("{USER}:{USER}");
+                world.program("chown", ["-hR".as_ref(), owner.as_ref(), top.as_os_str()]).run().ok();
+            }
+            if world.call(["--version"]).user(USER, USER).cwd("/").run().status != 0 {
+                common::skip(&format!("an ordinary user: user {USER} cannot run {}", env!("CARGO_BIN_EXE_recant")));
+                return None;
+            }
+        }
+        Some(Self { world, _elsewhere: elsewhere })
+    }
+
+    fn call(&self, words: &str) -> Call {
+        let call = self.world.call(words.split(' '));
+        if is_root() { call.user(USER, USER) } else { call }
+    }
+
+    fn recant(&self, words: &str) -> Said {
+        self.call(words).run()
+    }
+
+    /// A session of these stagings; what is written is "new".
+    fn staged(&self, stagings: &[&str]) -> String {
+        let id = self.recant("session new").ok().id();
+        for words in stagings {
+            self.call(&format!("session {}", words.replace("ID", &id))).stdin("new").run().ok();
+        }
+        id
+    }
+
+    /// As somebody else would: root, where the tests run as root.
+    fn shell(&self, command: &str) {
+        self.world.program("sh", ["-c", command]).run().ok();
+    }
+
+    /// Commits, and goes back and forth; `of` takes from what is compared what cannot come back.
+    fn round_trip(&self, id: &str, what: &str, of: fn(Manifest) -> Manifest) {
+        let before = of(self.world.manifest());
+        self.recant(&format!("commit {id}")).ok();
+        let after = of(self.world.manifest());
+        assert!(!before.difference(&after).is_empty(), "{what}");
+        for (verb, want) in [("rollback", &before), ("redo", &after), ("rollback", &before)] {
+            self.recant(&format!("{verb} {id}")).ok();
+            want.assert_same(&of(self.world.manifest()), &format!("{what}: {verb}"));
+            self.world.assert_tidy(what);
+        }
+    }
+
+    /// A commit that is killed before its first step of that kind.
+    #[cfg(feature = "crash-points")]
+    fn kill_before(&self, id: &str, (call, name): (&str, &str)) {
+        let root = self.world.root();
+        let shell = |command: &str| self.world.program("sh", ["-c", command]).cwd(root).run().ok();
+        shell("mkdir saved && cp -a tree store saved");
+        let log = root.join("steps");
+        self.call(&format!("commit {id}")).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).expect("a log of steps");
+        let is_it = |step: &str| step.contains(call) && step.contains(name);
+        let n = 1 + steps.lines().position(is_it).unwrap_or_else(|| panic!("no {call}{name} in\n{steps}"));
+        shell("chmod -R u+w tree store; rm -rf tree store; mv saved/tree saved/store .; rmdir saved");
+        self.call(&format!("commit {id}")).env("RECANT_STEPS", format!("kill:{n}")).run().with(137);
+    }
+
+    fn mode(&self, name: &str) -> u32 {
+        self.world.manifest().0[name.as_bytes()].mode
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn where_others_let_a_user_work_his_sessions_go_there_and_back() {
+    if !is_root() {
+        return common::skip("folders of others: only root can set it up");
+    }
+    let desk = Desk::new(|world| {
+        for folder in ["open", "sticky", "group"] {
+            world
+                .write(format!("{folder}/mine"), "old")
+                .write(format!("{folder}/edited"), "old")
+                .write(format!("{folder}/sub/in"), "old");
+        }
+        world.write("open/theirs", "old");
+    });
+    let Some(desk) = desk else { return };
+    // Their owners have other rights than the user: the one of `group` has fewer.
+    desk.shell("chown 0:0 open open/theirs sticky; chown 0:65534 group; chmod 0777 open; chmod 1777 sticky; chmod 0570 group");
+    for folder in ["open", "sticky", "group"] {
+        let stagings =
+            ["delete ID F/mine", "write ID F/edited", "write ID F/made", "delete ID F/sub -r", "chmod ID 0600 F/edited"];
+        let mut stagings: Vec<String> = stagings.iter().map(|words| words.replace('F', folder)).collect();
+        if folder == "open" {
+            stagings.push("delete ID open/theirs".into());
+        }
+        let stagings: Vec<&str> = stagings.iter().map(String::as_str).collect();
+        // The time of a folder is its owner's alone to set.
+        desk.round_trip(&desk.staged(&stagings), folder, Manifest::without_folder_times);
+    }
+}
+
+#[test]
+fn a_user_may_close_a_folder_of_his_own_where_nothing_more_is_done_in_it() {
+    let Some(desk) = Desk::new(|world| {
+        world.mkdir("a").write("shut/in", "old").write("z", "old");
+    }) else {
+        return;
+    };
+    let id = desk.staged(&["chmod ID 0300 shut", "write ID z"]);
+    desk.recant(&format!("commit {id}")).ok();
+    desk.recant(&format!("rollback {id}")).ok();
+    assert_eq!((desk.mode("shut"), desk.world.read("z")), (0o755, "old".into()));
+    // What lies in it could not be taken back any more.
+    let id = desk.staged(&["chmod ID 0300 shut", "write ID shut/in"]);
+    let said = desk.recant(&format!("commit {id}")).with(1);
+    assert!(said.stderr().contains("u+rx is needed"), "{said}");
+}
+
+#[test]
+fn a_folder_that_is_closed_as_it_is_to_be_stays_closed_whatever_is_done_in_it() {
+    let Some(desk) = Desk::new(|world| {
+        world.write("shut/in", "old");
+    }) else {
+        return;
+    };
+    let id = desk.staged(&["chmod ID 0500 shut", "write ID shut/in"]);
+    for verb in ["commit", "rollback"] {
+        desk.recant(&format!("{verb} {id}")).ok();
+    }
+    // He does the one half of it himself.
+    desk.world.chmod("shut", 0o500);
+    desk.recant(&format!("redo {id}")).ok();
+    assert_eq!((desk.mode("shut"), desk.world.read("shut/in")), (0o500, "new".into()));
+}
+
+/// That a folder was opened up for the work may be lost with the power, and what was done in it not.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_folder_that_a_power_cut_has_closed_again_hinders_no_recovery() {
+    // All is on the tree and nothing sealed; or a folder that goes is empty and still there.
+    for (shut, step) in [(0o500, SEAL), (0o555, SEAL), (0o500, ("renameat2 ", "tree/shut/sub /"))] {
+        let desk = Desk::new(|world| {
+            for name in ["shut/edited", "shut/gone", "shut/sub/in"] {
+                world.write(name, "old").chmod(name, 0o644);
+            }
+            world.chmod("shut/sub", shut).chmod("shut", shut);
+        });
+        let Some(desk) = desk else { return };
+        let before = desk.world.manifest();
+        let id = desk.staged(&["write ID shut/edited", "write ID shut/made", "delete ID shut/gone", "delete ID shut/sub -r"]);
+        desk.kill_before(&id, step);
+        // Closed as they were before the commit.
+        desk.shell(&format!(
+            "chmod {shut:o} shut; find shut/sub ../store -path '*sub' -o -path '*objects/*' -type d | xargs -r chmod u-w"
+        ));
+        desk.recant("recover").ok();
+        let what = format!("killed before {step:?}, in a folder of {shut:o}");
+        before.assert_same(&desk.world.manifest(), &what);
+        desk.world.assert_tidy(&what);
+    }
+}
+
+/// Between two file systems a copy of a folder is kept, closed as the folder was.
+#[test]
+fn a_closed_folder_comes_back_from_a_store_that_was_copied_onto_its_file_system() {
+    let desk = Desk::apart(|world| {
+        world.write("shut/in", "old").chmod("shut", 0o500);
+    });
+    let Some(mut desk) = desk else { return };
+    let before = desk.world.manifest();
+    let id = desk.staged(&["delete ID shut -r"]);
+    desk.recant(&format!("commit {id}")).ok();
+    let from = desk._elsewhere.as_ref().expect("it").path().join("store").display().to_string();
+    desk.shell(&format!("cp -a {from} ../store"));
+    desk.world.set("RECANT_STORE", desk.world.store());
+    desk.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&desk.world.manifest(), "back");
+}
+
+#[test]
+fn what_its_owner_has_closed_since_gives_way_by_force() {
+    let Some(desk) = Desk::new(|world| {
+        world.write("edited", "old");
+    }) else {
+        return;
+    };
+    let before = desk.world.manifest();
+    let id = desk.staged(&["write ID edited"]);
+    desk.recant(&format!("commit {id}")).ok();
+    desk.world.chmod("edited", 0);
+    desk.recant(&format!("rollback {id}")).with(3);
+    desk.recant(&format!("rollback {id} --force")).ok();
+    before.assert_same(&desk.world.manifest(), "by force");
+}
