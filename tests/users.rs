@@ -204,6 +204,24 @@ fn a_folder_that_a_power_cut_has_closed_again_hinders_no_recovery() {
     }
 }
 
+#[cfg(feature = "crash-points")]
+#[test]
+fn what_its_owner_has_closed_before_a_recovery_by_force_is_kept() {
+    let Some(desk) = Desk::new(|world| {
+        world.write("edited", "old");
+    }) else {
+        return;
+    };
+    let before = desk.world.manifest();
+    let id = desk.staged(&["write ID edited"]);
+    desk.kill_before(&id, SEAL);
+    desk.world.write("edited", "theirs").chmod("edited", 0);
+    desk.recant("recover").with(4);
+    desk.recant(&format!("recover {id} --force")).ok();
+    before.assert_same(&desk.world.manifest(), "by force");
+    desk.world.assert_tidy("by force");
+}
+
 /// Between two file systems a copy of a folder is kept, closed as the folder was.
 #[test]
 fn a_closed_folder_comes_back_from_a_store_that_was_copied_onto_its_file_system() {

@@ -67,10 +67,14 @@ pub(super) fn write_displaced(
     Ok(kept)
 }
 
-/// Takes the digest of what was looked at, if it is a file.
+/// Takes the digest of what was looked at, if it is a file. One that may not be read is kept all the same, as it is only moved.
 pub(super) fn read_digest(seen: &mut Seen, at: Entry<'_>) -> Result<(), Error> {
-    if matches!(seen.state.what, What::File { .. }) {
-        seen.set_digest(look::digest(at).at("read", at)?.0);
+    if !matches!(seen.state.what, What::File { .. }) {
+        return Ok(());
+    }
+    match look::digest(at) {
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => {}
+        read => seen.set_digest(read.at("read", at)?.0),
     }
     Ok(())
 }
