@@ -26,13 +26,12 @@ const XFS: i64 = 0x5846_5342;
 
 /// Keeps room for the rollback of a commit whose journal has so many bytes: that of the rollback has about as many.
 pub(super) fn keep(fs: &Fs, session: &Session, journal: u64) -> Result<(), Error> {
-    keep_bytes(fs, session, journal + journal / 4 + session.header.counts.inside * A_CHANGE + slack(session)?)
+    keep_bytes(fs, session, journal + journal / 4 + needed(session)?)
 }
 
 /// Keeps it again, for what is in, where a rollback came to nothing or left some of it.
 pub(super) fn keep_again(fs: &Fs, session: &Session) -> Result<(), Error> {
-    let inside = session.header.counts.inside;
-    if inside == 0 { Ok(()) } else { keep_bytes(fs, session, inside * A_CHANGE + slack(session)?) }
+    if session.header.counts.inside == 0 { Ok(()) } else { keep_bytes(fs, session, needed(session)?) }
 }
 
 fn keep_bytes(fs: &Fs, session: &Session, bytes: u64) -> Result<(), Error> {
@@ -63,8 +62,8 @@ fn keep_bytes(fs: &Fs, session: &Session, bytes: u64) -> Result<(), Error> {
 
 /// Frees it for a rollback that is about to write.
 pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
-    let needed = session.header.counts.inside * A_CHANGE + slack(session)?;
-    let low = is_low(session, needed)?;
+    let needed = needed(session)?;
+    let low = Free::of(session)?.is_low(needed);
     if is_btrfs(session)? {
         let why = format!("{needed} bytes are needed there for a rollback, and fewer are free");
         return if low { Err(Error::NoRoom(vec![(session.dir.path().display().to_string(), why)])) } else { Ok(()) };
@@ -101,9 +100,51 @@ fn slack(session: &Session) -> Result<u64, Error> {
     Ok(if kind(session)? == XFS { SLACK_XFS } else { SLACK })
 }
 
-/// Whether so many bytes, or some inodes, may not be there.
-fn is_low(session: &Session, bytes: u64) -> Result<bool, Error> {
-    let found = rustix::fs::fstatvfs(&session.dir).at("ask for the free room of", session.dir.path().display())?;
-    let few_inodes = found.f_files > 0 && found.f_favail < 64;
-    Ok(few_inodes || found.f_bavail.saturating_mul(found.f_frsize) < bytes + (1 << 20))
+/// Bytes for a rollback of all that is in.
+fn needed(session: &Session) -> Result<u64, Error> {
+    Ok(session.header.counts.inside * A_CHANGE + slack(session)?)
+}
+
+/// What a file system has left for the caller.
+struct Free {
+    bytes: u64,
+    /// None where it does not count them (btrfs).
+    inodes: Option<u64>,
+}
+
+impl Free {
+    fn of(session: &Session) -> Result<Self, Error> {
+        let found = rustix::fs::fstatvfs(&session.dir).at("ask for the free room of", session.dir.path().display())?;
+        let inodes = (found.f_files > 0).then_some(found.f_favail);
+        Ok(Self { bytes: found.f_bavail.saturating_mul(found.f_frsize), inodes })
+    }
+
+    /// Whether so many bytes, with one MiB to spare, or some inodes, may not be there.
+    fn is_low(&self, needed: u64) -> bool {
+        self.inodes.is_some_and(|inodes| inodes < 64) || self.bytes < needed + (1 << 20)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_low_where_a_rollback_may_not_get_its_bytes_and_one_mib_or_some_inodes() {
+        const MIB: u64 = 1 << 20;
+        for (bytes, inodes, needed, low) in [
+            (0, Some(1000), MIB / 8, true),
+            (MIB, Some(1000), MIB / 8, true),
+            (3 * MIB, Some(1000), MIB / 8, false),
+            (3 * MIB, Some(1000), 3 * MIB, true),
+            (5 * MIB, Some(1000), 3 * MIB, false),
+            (5 * MIB, Some(0), MIB, true),
+            (5 * MIB, Some(8), MIB, true),
+            // A file system that counts no inodes has as many as there are bytes for.
+            (5 * MIB, None, MIB, false),
+            (MIB, None, MIB, true),
+        ] {
+            assert_eq!(Free { bytes, inodes }.is_low(needed), low, "{needed} of {bytes}, {inodes:?}");
+        }
+    }
 }
