@@ -115,4 +115,18 @@ mod tests {
         assert_eq!(count(0, 100).len(), 2);
         assert_eq!(count(2, 20), []);
     }
+
+    #[test]
+    fn a_folder_that_stays_is_no_deleted_one_and_one_that_becomes_something_else_is() {
+        let (folder, file) = (deleted("/a", None), deleted("/a/1", Some(10)));
+        let other = deleted("/a", Some(1)).1;
+        let count = |after: Option<&State>| {
+            let limits = Limits { max_files: 0, max_size: 100, on_limit: OnLimit::Partial };
+            let mut tally = Tally::new(&limits);
+            tally.count(&folder.0, Some(&folder.1), after);
+            tally.count(&file.0, Some(&file.1), None);
+            tally.over().len()
+        };
+        assert_eq!((count(None), count(Some(&folder.1)), count(Some(&other))), (1, 0, 1));
+    }
 }

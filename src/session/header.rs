@@ -278,6 +278,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_sealed_counts_says_when_and_is_in_the_making_no_more() {
+        let id = Id::parse("20260301-101500-k3fa").unwrap();
+        let mut header = Header::new(id, 1, Origin::Staged, Time::default());
+        (header.lines, header.begun) = (3, true);
+        let sealed = header.sealing(&[Side::In, Side::Out, Side::Never]);
+        assert_eq!(sealed.counts, Counts { changes: 3, inside: 1, ever_in: 2 });
+        assert_eq!((sealed.generation, sealed.begun, sealed.created), (1, false, header.created));
+        assert!(sealed.changed > header.changed, "session prune --older-than goes by it");
+    }
+
+    #[test]
     fn fields_of_a_later_recant_are_kept() {
         let text = r#"{"schema":1,"id":"20260301-101500-k3fa","seq":1,"origin":"staged","created":"2026-03-01T10:15:00.000000000Z",
             "changed":"2026-03-01T10:15:00.000000000Z","lines":0,"counts":{"changes":0,"in":0,"ever_in":0},"generation":0,"later":[1]}"#;
