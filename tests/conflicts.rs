@@ -878,3 +878,102 @@ fn what_came_back_in_a_folder_that_somebody_made_goes_with_it_by_no_force() {
     world.recant(&format!("rollback {id} --force")).ok();
     before.assert_same(&world.manifest().without_folder_times(), "by force");
 }
+
+/// By force a folder goes though somebody has changed it, and never with what they have put into it.
+#[test]
+fn a_folder_that_somebody_changed_goes_by_no_force_while_something_of_theirs_is_in_it() {
+    let world = World::new();
+    world.write("d/a", "old");
+    let id = world.begin();
+    world.recant(&format!("session delete {id} d -r")).ok();
+    world.write("d/theirs", "theirs").chmod("d", 0o711);
+    let found = world.manifest();
+    world.recant(&format!("commit {id}")).with(3);
+    let said = world.recant(&format!("commit {id} --force")).with(3);
+    assert!(said.stderr().contains("/d/theirs: conflict: expected nothing, found something in a folder that is to go"), "{said}");
+    found.assert_same(&world.manifest(), "refused");
+    world.remove("d/theirs");
+    world.recant(&format!("commit {id} --force")).ok();
+    assert!(!is_there(&world, "d"));
+
+    // One that recant has made stays with it.
+    let id = world.begin();
+    world.stage_write(&id, "new/in", "new");
+    committed(&world, &id);
+    world.write("new/theirs", "theirs").chmod("new", 0o711);
+    let said = world.recant(&format!("rollback {id} --force")).with(4);
+    assert!(said.stdout().contains("the folder is kept, as something else is in it"), "{said}");
+    assert_eq!((world.read("new/theirs"), is_there(&world, "new/in")), ("theirs".into(), false));
+}
+
+#[test]
+fn what_is_gone_is_no_obstacle_to_force_whatever_is_to_come_in_its_place() {
+    let world = World::new();
+    world.write("file", "old");
+    let id = world.begin();
+    world.recant(&format!("session delete {id} file")).ok();
+    world.stage_write(&id, "file/in", "new");
+    world.remove("file");
+    world.recant(&format!("commit {id}")).with(3);
+    world.recant(&format!("commit {id} --force")).ok();
+    assert_eq!(world.read("file/in"), "new");
+}
+
+/// What somebody has taken away himself is nowhere any more: it is named as lost, and nothing empty comes in its place.
+#[test]
+fn content_that_somebody_took_away_himself_is_left_out_by_name_and_never_made_empty() {
+    let world = World::new();
+    world.write("calm", "old").write("deleted", "old").write("meta", "old").chmod("meta", 0o644);
+    let id = world.begin();
+    world.stage_write(&id, "calm", "new").stage_write(&id, "made", "new");
+    world.recant(&format!("session delete {id} deleted")).ok();
+    world.recant(&format!("session chmod {id} 0600 meta")).ok();
+    committed(&world, &id);
+    world.remove("made").chmod("meta", 0o644);
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!(world.status(&id), "rolled_back");
+    let said = world.recant(&format!("redo {id}")).with(4);
+    assert!(said.stdout().contains("/made: what was committed here is lost"), "{said}");
+    assert_eq!((world.read("calm"), is_there(&world, "made"), mode(&world, "meta")), ("new".into(), false, 0o600));
+
+    world.recant(&format!("rollback {id}")).ok();
+    world.remove("deleted");
+    world.recant(&format!("redo {id}")).with(4);
+    let said = world.recant(&format!("rollback {id}")).with(4);
+    assert!(said.stdout().contains("/deleted: not taken back: it was not there any more"), "{said}");
+    assert_eq!((world.read("calm"), is_there(&world, "deleted"), mode(&world, "meta")), ("old".into(), false, 0o644));
+}
+
+/// What is lost of a session is content alone: all else can be made again from what is recorded.
+#[test]
+fn a_link_that_gave_way_by_force_is_made_again_by_a_redo() {
+    let world = World::new();
+    world.write("calm", "old");
+    let id = world.begin();
+    world.stage_write(&id, "calm", "new");
+    world.recant(&format!("session symlink {id} target link")).ok();
+    committed(&world, &id);
+    world.remove("link").symlink("theirs", "link");
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert!(!is_there(&world, "link"));
+    world.recant(&format!("redo {id}")).ok();
+    assert_eq!(std::fs::read_link(world.path("link")).expect("a link"), Path::new("target"));
+    assert_eq!(world.status(&id), "committed");
+}
+
+#[test]
+fn by_force_between_two_file_systems_what_is_found_is_kept() {
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() {
+        return common::skip("two file systems: no /dev/shm");
+    }
+    let (mut world, elsewhere) = (World::on(shm), tempfile::tempdir().expect("a folder of another file system"));
+    world.set("RECANT_STORE", elsewhere.path().join("store"));
+    let id = world.edited("f");
+    committed(&world, &id);
+    world.write("f", "theirs");
+    world.recant(&format!("rollback {id}")).with(3);
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert_eq!(world.read("f"), "old");
+    assert_eq!(world.call(["cat", &id, "f", "--displaced"]).run().ok().stdout(), "theirs");
+}

@@ -634,6 +634,18 @@ fn the_time_of_a_folder_comes_back_whatever_parts_it_was_changed_in() {
         before.assert_same(&world.manifest(), &verbs.join(", "));
     }
 
+    // Its time is no part of that change: it stays, whatever comes and goes in it.
+    let (world, before) = scene();
+    let id = world.begin();
+    world.stage_write(&id, "k/y", "new");
+    for words in ["chmod ID 0700 k", "delete ID k/4"] {
+        world.recant(&format!("session {}", words.replace("ID", &id))).ok();
+    }
+    for verb in ["commit", "rollback k", "redo k/y", "rollback k/y", "redo k/4", "redo", "rollback k/y", "rollback"] {
+        go(&world, &id, &[verb]);
+        assert_eq!(world.manifest().0[&b"k"[..]].mtime, before.0[&b"k"[..]].mtime, "{verb}");
+    }
+
     // One of which the time alone is changed.
     if !common::can_run() {
         return common::skip("the time of a folder alone: no run here");
