@@ -70,3 +70,32 @@ fn the_session_of_a_run_killed_before_any_step_is_afterwards_all_in_or_all_out()
         }
     }
 }
+
+/// Where it has to be copied, what the session has of its own goes at last, and then the uppers that it lay in.
+#[test]
+fn the_session_of_a_run_that_is_killed_while_its_uppers_go_is_settled() {
+    if !common::can_run() {
+        return;
+    }
+    let (world, id) = scene();
+    let log = world.root().join("steps");
+    world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    let steps = std::fs::read_to_string(&log).expect("a log of steps");
+    let first = 1 + steps.lines().position(|step| step.contains("renameat2")).expect("a move");
+    let killed_before = |n: usize| {
+        let (world, id) = scene();
+        let said = world.call(["commit", &id]).env("RECANT_STEPS", format!("fail:{first}:18;kill:{n}")).run();
+        (world, id, said)
+    };
+    let (mut killed, mut done) = (first, 2000);
+    while done - killed > 1 {
+        let n = (killed + done) / 2;
+        *(if killed_before(n).2.status == 137 { &mut killed } else { &mut done }) = n;
+    }
+    for n in done - 25..done {
+        let (world, id, said) = killed_before(n);
+        let what = format!("killed before step {n}: {}{said}", world.recant("recover").ok());
+        world.assert_tidy(&what);
+        assert_eq!((world.status(&id), world.read("edited")), ("committed".into(), "new\n".into()), "{what}");
+    }
+}

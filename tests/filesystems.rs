@@ -688,6 +688,34 @@ fn killed_before_any_step_where_names_come_by_links_it_is_all_done_or_not_begun(
     }
 }
 
+/// The same of a file that has a name outside of the session, which tells nothing of how many it has to have.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_name_of_a_file_with_others_that_is_taken_by_links_leaves_none_of_recants_behind() {
+    let Some(mount) = Mount::bindfs() else { return };
+    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a folder of another file system"));
+    world.set("RECANT_STORE", store.path().join("store"));
+    world.write("one", "linked").link("one", "outside").write("two", "linked").link("two", "beside");
+    let id = world.begin();
+    world.recant(&format!("session delete {id} one")).ok();
+    world.stage_write(&id, "two", "apart");
+    let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
+    let from = store.path().display().to_string();
+    shell(&format!("mkdir saved && cp -a tree {from}/store saved"));
+    for n in 1.. {
+        shell(&format!("rm -rf tree {from}/store && cp -a saved/tree . && cp -a saved/store {from}"));
+        let said = world.call(["commit", &*id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let what = format!("killed before step {n}: {said}\n{}", world.recant("recover").ok());
+        world.assert_tidy(&what);
+        let done = !world.exists("one");
+        assert_eq!(world.read("two"), if done { "apart" } else { "linked" }, "{what}");
+        assert_eq!((world.read("outside"), world.read("beside")), ("linked".into(), "linked".into()), "{what}");
+        if said.status != 137 {
+            break;
+        }
+    }
+}
+
 /// A commit that is refused: exit 1, the path named, nothing changed, nothing left; its dry run says the same.
 #[track_caller]
 fn refused(world: &World, id: &str, path: &str, user: Option<u32>, what: &str) {

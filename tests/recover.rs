@@ -441,6 +441,13 @@ fn a_mode_that_is_set_after_a_decision_was_cut_off_is_left_and_named() {
     assert!(said.stdout().contains("moded") || said.stderr().contains("moded"), "{said}");
     assert_eq!(mode(), 0o611, "{said}");
     assert_eq!(scene.world.read("edited"), "old", "all else is decided: {said}");
+    // What is lost is what was written to, and what gave way to something else; not what was taken back.
+    let shown = scene.world.recant(&format!("show {} --json", scene.id)).ok().json();
+    let rows = shown["changes"].as_array().expect("changes").iter();
+    let text = |row: &serde_json::Value, key: &str| row[key].as_str().expect("a text").to_owned();
+    let lost: Vec<String> = rows.filter(|row| row["side"] == "lost").map(|row| text(row, "path")).collect();
+    let names: Vec<&str> = lost.iter().filter_map(|path| path.rsplit('/').next()).collect();
+    assert_eq!(names, ["edited", "new"], "{shown}");
     // One is lost, as it was written to; the mode is not.
     let again = scene.world.recant(&format!("commit {} --force", scene.id));
     assert_eq!(mode(), 0o640, "{said}: {again}");
@@ -1161,6 +1168,75 @@ fn a_commit_for_whose_rollback_no_room_can_be_kept_is_not_begun() {
 }
 
 /// Once a disk has said that it could not write something, a later call that succeeds tells nothing of that (D7).
+/// It is held with the metadata of when it was written, and put with that which it got later: the undo has to know it by the latter.
+#[test]
+fn what_was_put_with_other_metadata_than_it_was_held_with_is_taken_back() {
+    let world = World::new();
+    world.write("edited", "old").write("calm", "old");
+    let before = world.manifest();
+    let id = world.begin();
+    for name in ["edited", "made"] {
+        world.stage_write(&id, name, "new");
+        world.recant(&format!("session chmod {id} 0640 {name}")).ok();
+    }
+    // What is made ready keeps the metadata that it got for that.
+    let hold = || {
+        let held = std::fs::read_dir(world.session(&id).join("held/objects")).expect("what is held");
+        held.for_each(|held| {
+            drop(world.program("chmod", ["0600".as_ref(), held.expect("a name").path().as_os_str()]).run().ok())
+        });
+    };
+    let n = (1..).find(|n| {
+        hold();
+        world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run().with(137);
+        let all_is_put = world.read("edited") == "new" && world.exists("made");
+        let said = world.recant("recover").ok();
+        calm(&before).assert_same(&calm(&world.manifest()), &format!("killed before step {n}: {said}"));
+        world.assert_tidy("recovered");
+        all_is_put
+    });
+    assert!(n.is_some());
+}
+
+/// What is kept for the rollback of all that is in is no less than what that writes before its seal, and not many times as much.
+#[test]
+fn the_reserve_has_the_room_that_a_rollback_of_all_that_is_in_takes() {
+    let world = World::new();
+    let id = world.begin();
+    let names = |folder: &str| (0..300).map(|i| format!("{folder}/{i}")).collect::<Vec<_>>();
+    let all: Vec<String> = ["a", "b"].into_iter().flat_map(names).collect();
+    all.iter().for_each(|name| {
+        world.write(name, "old");
+    });
+    let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
+    world.recant(&format!("session delete {id} a -r")).ok();
+    world.recant(&format!("session delete {id} b -r")).ok();
+    let session = world.session(&id);
+    let size = |path: &Path| path.metadata().map_or(0, |meta| meta.len());
+    let check = |what: &str| {
+        let kept = size(&session.join("reserve"));
+        shell("rm -rf saved && mkdir saved && cp -a tree store saved");
+        let log = world.root().join("steps");
+        world.call(["rollback", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).expect("a log of steps");
+        let seal =
+            1 + steps.lines().position(|step| step.contains("renameat ") && step.contains("session.json.new")).expect("a seal");
+        shell("rm -rf tree store && cp -a saved/tree saved/store .");
+        world.call(["rollback", &id]).env("RECANT_STEPS", format!("kill:{seal}")).run().with(137);
+        let of_it = ["session.json.new", "checkpoint/manifest.jsonl.new"].map(|name| size(&session.join(name)));
+        let written = of_it.iter().sum::<u64>() + size(&world.store().join("journals").join(&id));
+        assert!(written > 100_000, "{what}: {written} bytes");
+        assert!(kept >= written && kept < 8 * written, "{what}: {kept} bytes are kept for {written}");
+        shell("rm -rf tree store && cp -a saved/tree saved/store .");
+    };
+    world.recant(&format!("commit {id} a")).ok();
+    check("a part");
+    world.recant(&format!("commit {id} b")).ok();
+    check("the other part as well");
+    world.recant(&format!("rollback {id} a/7")).ok();
+    check("all but one");
+}
+
 #[test]
 fn a_sync_that_fails_before_the_seal_is_never_made_up_for_by_another() {
     for verb in ["commit", "rollback"] {
