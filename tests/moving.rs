@@ -4,8 +4,10 @@
 
 mod common;
 
+use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::process::Stdio;
 
 use common::{Manifest, World, name};
 use serde_json::{Value, json};
@@ -583,7 +585,10 @@ fn an_import_that_is_cut_off_before_any_step_leaves_no_half_session() {
             } else {
                 assert_ne!(said.status, 0, "{order}: {said}");
                 // What is left has no name, and goes with a recovery.
+                assert_eq!(listed, [] as [Value; 0], "{order}: {said}");
                 there.recant("recover");
+                let left = std::fs::read_dir(there.store().join("sessions")).into_iter().flatten().count();
+                assert_eq!(left, 0, "{order}: {said}");
             }
             if said.status == 0 && !said.stderr().contains("cannot") {
                 break;
@@ -594,6 +599,32 @@ fn an_import_that_is_cut_off_before_any_step_leaves_no_half_session() {
         assert_eq!(sessions(&there), [&*id], "{order}");
         assert_same_there(&other_of(&world), &there, &id, Times::NotOfFolders);
     }
+}
+
+#[test]
+fn an_import_whose_stream_comes_slowly_is_swept_away_by_nobody() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "large", vec![7; 1 << 20]).stage_write(&id, "small", "x");
+    let stream = export(&world, &id);
+    let there = other(&world);
+    let rule = map(&world, &there);
+    let mut child = there.call(["session", "import", "--map", &rule]).command().stdin(Stdio::piped()).spawn().expect("it starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(&stream[..stream.len() / 2]).expect("it reads");
+    let half_made = || std::fs::read_dir(there.store().join("sessions")).into_iter().flatten().count() > 0;
+    let begun = std::time::Instant::now();
+    while !half_made() {
+        assert!(begun.elapsed().as_secs() < 20, "it has begun");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    there.recant("recover").ok();
+    there.recant("session new").ok();
+    input.write_all(&stream[stream.len() / 2..]).expect("it reads");
+    drop(input);
+    assert!(child.wait().expect("its end").success());
+    assert!(sessions(&there).contains(&id));
+    there.recant("checkpoint verify").ok();
 }
 
 #[cfg(feature = "crash-points")]

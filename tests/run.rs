@@ -239,6 +239,19 @@ fn a_second_run_in_a_session_adds_to_the_net_change() {
     });
 }
 
+/// What a run has touched lies in its upper as well, though it is no change: it is the tree's still, and was so all the time.
+#[test]
+fn what_an_earlier_run_left_as_it_was_is_no_conflict_when_a_later_one_changes_it() {
+    each(|desk| {
+        desk.made("echo a > a; echo b > b; chmod 644 a");
+        desk.run("echo bb > b; chmod 600 a; chmod 644 a").ok();
+        let id = desk.id();
+        desk.held(&format!("--session {id}"), "echo aa > a").run().ok();
+        desk.recant(&format!("commit {id}")).ok();
+        assert_eq!((&*desk.world.read("a"), &*desk.world.read("b")), ("aa\n", "bb\n"));
+    });
+}
+
 #[test]
 fn a_session_in_which_a_further_command_was_not_started_is_as_it_was() {
     each(|desk| {
@@ -1829,6 +1842,19 @@ fn a_conflict_where_it_is_of_no_weight_is_left_out_and_stops_nothing_else() {
         };
         desk.bare(&tree, "echo theirs > cache/here");
         desk.recant(&format!("commit {id}")).with(3);
+        // Below where it was meant to work it is of no weight all the same.
+        let id = {
+            desk.held("", "echo mine > cache/below; echo d > a").cwd(&tree).run().ok();
+            desk.ids().pop().unwrap()
+        };
+        desk.bare(&tree, "echo theirs > cache/below");
+        desk.recant(&format!("commit {id}")).with(4);
+        assert_eq!((read("a"), read("cache/below")), ("d\n".into(), "theirs\n".into()));
+        // One name of several does not go without the others, nor a folder that counts for what lies in it.
+        let id = run("echo mine > cache/linked; ln cache/linked linked");
+        desk.bare(&tree, "echo theirs > cache/linked");
+        desk.recant(&format!("commit {id}")).with(3);
+        assert!(!desk.world.exists("linked"));
         // So does a run that commits.
         let wait = "echo mine > TREE/cache/last; echo ready; read go".replace("TREE", tree.to_str().unwrap());
         let mut child = desk.held("--commit", &wait).cwd(&elsewhere).command();
