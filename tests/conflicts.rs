@@ -977,3 +977,20 @@ fn by_force_between_two_file_systems_what_is_found_is_kept() {
     assert_eq!(world.read("f"), "old");
     assert_eq!(world.call(["cat", &id, "f", "--displaced"]).run().ok().stdout(), "theirs");
 }
+
+/// What force has found is written into the session's record, in which one path may have had several lines by then.
+#[test]
+fn a_forced_commit_of_what_was_staged_several_times_leaves_the_session_readable() {
+    let world = World::new();
+    world.write("f", "old").write("calm", "old");
+    let id = world.begin();
+    for content in ["one", "two", "three"] {
+        world.stage_write(&id, "f", content).stage_write(&id, "calm", content);
+    }
+    world.write("f", "theirs");
+    world.recant(&format!("commit {id}")).with(3);
+    world.recant(&format!("commit {id} --force")).ok();
+    world.recant(&format!("show {id}")).ok();
+    world.recant(&format!("rollback {id}")).ok();
+    assert_eq!((&*world.read("f"), &*world.read("calm")), ("theirs", "old"));
+}

@@ -342,6 +342,28 @@ fn a_write_within_the_second_is_seen_where_times_are_whole_seconds() {
 }
 
 /// The time that a folder was left with is compared as such a file system shows it, or the one before never comes back.
+/// What is put has another time there than the one that it was to get: the undo has to know it by that.
+#[cfg(feature = "crash-points")]
+#[test]
+fn what_was_put_is_taken_back_where_times_are_whole_seconds() {
+    let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
+    let Some(mount) = Mount::made("ext4 with times of whole seconds", 64, &mkfs) else { return };
+    let (mut world, store) = (World::on(&mount.point), tempfile::tempdir().expect("a folder of another file system"));
+    world.set("RECANT_STORE", store.path().join("store"));
+    world.write("edited", "old");
+    let before = world.manifest();
+    let id = world.begin();
+    world.stage_write(&id, "edited", "new").stage_write(&id, "made", "new");
+    let is_put = |n: &usize| {
+        world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run().with(137);
+        let is_put = world.read("edited") == "new" && world.exists("made");
+        let said = world.recant("recover").ok();
+        before.assert_same(&world.manifest(), &format!("killed before step {n}: {said}"));
+        is_put
+    };
+    (1..).find(is_put).expect("a step");
+}
+
 #[test]
 fn a_folder_gets_its_time_back_where_times_are_whole_seconds() {
     let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];

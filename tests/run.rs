@@ -1804,10 +1804,10 @@ fn a_command_that_writes_more_than_it_may_is_ended_and_nothing_is_committed() {
 #[test]
 fn a_conflict_where_it_is_of_no_weight_is_left_out_and_stops_nothing_else() {
     each(|desk| {
-        desk.made("mkdir cache cache/sub; echo s > cache/sub/s; echo a > a");
+        desk.made("mkdir -p cache/sub outer/cache; echo s > cache/sub/s; echo o > outer/cache/o; echo a > a");
         let tree = desk.world.tree();
         // A folder of its own for temporary files, so that it is none of this machine's.
-        desk.world.config(&format!("[commit]\nminor = ['{}/cache']\n", tree.display()));
+        desk.world.config(&format!("[commit]\nminor = ['{0}/cache', '{0}/outer/cache']\n", tree.display()));
         let elsewhere = desk.world.root().join("project");
         desk.bare(desk.world.root(), "mkdir project");
         let run = |script: &str| {
@@ -1855,6 +1855,10 @@ fn a_conflict_where_it_is_of_no_weight_is_left_out_and_stops_nothing_else() {
         desk.bare(&tree, "echo theirs > cache/linked");
         desk.recant(&format!("commit {id}")).with(3);
         assert!(!desk.world.exists("linked"));
+        let id = run("rm -r outer");
+        desk.bare(&tree, "echo theirs > outer/cache/theirs");
+        desk.recant(&format!("commit {id}")).with(3);
+        assert!(desk.world.exists("outer/cache/o"));
         // So does a run that commits.
         let wait = "echo mine > TREE/cache/last; echo ready; read go".replace("TREE", tree.to_str().unwrap());
         let mut child = desk.held("--commit", &wait).cwd(&elsewhere).command();
