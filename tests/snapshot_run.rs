@@ -55,6 +55,29 @@ fn what_a_command_does_to_the_real_tree_is_taken_back_exactly() {
     world.assert_tidy("after a run on the real tree");
 }
 
+/// What it left of its session is nobody's: neither that nor its name stands in anybody's way.
+#[cfg(feature = "crash-points")]
+#[test]
+fn the_name_for_a_run_that_was_killed_while_its_session_was_made_is_free() {
+    let run = |steps: &dyn Fn(&World) -> String| {
+        let world = World::on(Path::new("/var/tmp"));
+        world.write("f", "old");
+        let said = can_confine(&world).then(|| {
+            let call = world.call(["run", "--in", ".", "-n", "work", "--", "sh", "-c", "echo new > f"]);
+            call.env("RECANT_STEPS", steps(&world)).run()
+        });
+        (world, said)
+    };
+    let log = |world: &World| world.root().join("steps");
+    let (world, Some(said)) = run(&|world| format!("log:{}", log(world).display())) else { return };
+    said.ok();
+    let steps = std::fs::read_to_string(log(&world)).expect("a log of steps");
+    let n = 1 + steps.lines().position(|step| step.contains("changes.jsonl.new")).expect("its changes are written");
+    let (world, Some(said)) = run(&|_| format!("kill:{n}")) else { return };
+    said.with(137);
+    world.recant("session new -n work").ok();
+}
+
 #[test]
 fn it_writes_nowhere_else_and_a_later_edit_is_a_conflict() {
     // Not in /tmp, where a confined command may write.
