@@ -929,6 +929,26 @@ fn what_may_not_be_written_when_it_is_taken_back_is_left_and_named() {
     }
 }
 
+#[test]
+fn metadata_that_may_not_be_set_back_is_left_and_named_though_the_content_is_back() {
+    let Some(here) = Mounted::new(&old()) else { return };
+    let start = here.world.manifest();
+    half_written(&here, &long());
+    // Each is killed once it has done one step more: its content is back at last, and its time not yet.
+    let is_back = |_| {
+        here.world.call(["recover"]).env("RECANT_STEPS", "kill:3").run().with(137);
+        here.world.bytes("hosts") == old()
+    };
+    assert!((0..9).any(is_back) && !start.difference(&here.world.manifest()).is_empty());
+    assert!(mount(&["-o", "remount,bind,ro"], "mount", &here.point));
+    let left = here.world.recant("recover").with(4);
+    assert!(left.to_string().contains("its metadata cannot be set back: read-only"), "{left}");
+    assert!(mount(&["-o", "remount,bind,rw"], "mount", &here.point));
+    here.world.recant("recover").ok();
+    start.assert_same(&here.world.manifest(), "taken back once it may be written");
+    here.world.assert_tidy("taken back");
+}
+
 /// A program that ends with the test.
 struct Running(std::process::Child);
 
