@@ -254,3 +254,29 @@ fn what_its_owner_has_closed_since_gives_way_by_force() {
     desk.recant(&format!("rollback {id} --force")).ok();
     before.assert_same(&desk.world.manifest(), "by force");
 }
+
+/// Another parent is written into a folder that is moved: its own rights count.
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_folder_that_was_filled_and_closed_before_it_is_let_go_is_kept() {
+    let mut seen = 0;
+    for n in 1..100 {
+        let Some(desk) = Desk::new(|world| drop(world.mkdir("d"))) else { return };
+        let id = desk.call("session new").run().ok().id();
+        for words in [format!("session delete {id} d"), format!("commit {id}")] {
+            desk.call(&words).run().ok();
+        }
+        desk.world.program("sh", ["-c", &format!("mkdir d && chown {USER}:{USER} d || true")]).run().ok();
+        let kept = desk.world.session(&id).join("checkpoint/objects");
+        let fill = format!("ls -d {}/*/ 2>&- | xargs -I% sh -c 'touch %late && chmod 500 %'", kept.display());
+        let said = desk.call(&format!("rollback {id}")).env("RECANT_STEPS", format!("run:{n}:{fill}")).run();
+        let find = [desk.world.store().display().to_string(), "-name".into(), "late".into()];
+        let is_filled = !desk.world.program("find", find).run().ok().stdout().is_empty();
+        assert!(said.status == 0 || is_filled && said.status == 3, "before step {n}: {said}");
+        if !is_filled {
+            break;
+        }
+        seen += u32::from(said.status == 0 && said.stderr().contains("-kept-"));
+    }
+    assert!(seen > 3, "{seen}");
+}
