@@ -12,7 +12,7 @@ use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{World, skip};
+use common::{Said, World, skip};
 
 /// Tells the writer to stop, also where the test fails.
 struct Stop<'a>(&'a AtomicBool);
@@ -525,54 +525,96 @@ fn what_is_made_in_a_folder_that_is_kept_comes_back_with_it_or_stays_there() {
     assert!(world.read("d/f") == "f" && world.exists("d/late"));
 }
 
-/// Whoever works in a folder that goes for good at the end of an operation: as another one is kept of it, or is wanted.
+/// A folder that goes for good at the end of an operation, as a copy is kept of it, or it is there already; and something is put into it on its way.
+#[cfg(feature = "crash-points")]
+struct LetGo {
+    world: World,
+    id: String,
+    store: std::path::PathBuf,
+    two: bool,
+    _elsewhere: tempfile::TempDir,
+}
+
+#[cfg(feature = "crash-points")]
+impl LetGo {
+    fn new(two: bool) -> Self {
+        let mut world = World::new();
+        let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a folder of another file system");
+        let store = if two { elsewhere.path().join("store") } else { world.store() };
+        world.set("RECANT_STORE", &store);
+        world.mkdir("d");
+        let id = world.begin();
+        world.recant(&format!("session delete {id} d")).ok();
+        if !two {
+            world.recant(&format!("commit {id}")).ok();
+            world.mkdir("d");
+        }
+        Self { world, id, store, two, _elsewhere: elsewhere }
+    }
+
+    /// The operation, with something put in right before step `n`.
+    fn run(&self, n: usize, then: &str) -> Said {
+        let (store, tree) = (self.store.display(), self.world.path(""));
+        let spots =
+            if self.two { format!("{}/.recant-*/", tree.display()) } else { format!("{store}/sessions/*/checkpoint/objects/*/") };
+        let steps = format!("run:{n}:ls -d {spots} 2>&- | xargs -I% touch %late{then}");
+        let verb = if self.two { "commit" } else { "rollback" };
+        self.world.call([verb, &self.id]).env("RECANT_STEPS", steps).run()
+    }
+
+    /// Where that is now; empty where it was not there to be put in.
+    fn late(&self) -> String {
+        let tree = self.world.path("");
+        let find = [self.store.as_path(), &tree, Path::new("-name"), Path::new("late")];
+        self.world.program("find", find).run().ok().stdout().trim_end().to_owned()
+    }
+
+    fn assert_named(&self, said: &str, what: &str) {
+        let late = self.late();
+        let folder = late.strip_suffix("/late").expect("its folder");
+        let place = folder.split_once(&format!("{}/", self.id)).map_or(folder, |(_, below)| below);
+        assert!(said.contains(&format!("is kept in {place}")) || said.contains(&format!("is kept as {place}")), "{late}: {what}");
+    }
+}
+
 #[test]
 #[cfg(feature = "crash-points")]
 fn what_is_made_in_a_folder_that_is_let_go_stays_and_is_named() {
-    let shm = Path::new("/dev/shm");
-    if !shm.is_dir() {
+    if !Path::new("/dev/shm").is_dir() {
         return skip("two file systems: there is no /dev/shm");
     }
     for two in [true, false] {
-        let (mut seen, mut refused) = (0, 0);
-        for n in 1.. {
-            let mut world = World::new();
-            let elsewhere = tempfile::tempdir_in(shm).expect("a folder of another file system");
-            let store = if two { elsewhere.path().join("store") } else { world.store() };
-            world.set("RECANT_STORE", &store);
-            world.mkdir("d");
-            let id = world.begin();
-            world.recant(&format!("session delete {id} d")).ok();
-            let verb = if two { "commit" } else { "rollback" };
-            if !two {
-                world.recant(&format!("commit {id}")).ok();
-                world.mkdir("d");
-            }
-            let spots = if two {
-                format!("{}/.recant-*/", world.path("").display())
-            } else {
-                format!("{}/sessions/*/checkpoint/objects/*/", store.display())
-            };
-            let steps = format!("run:{n}:ls -d {spots} 2>&- | xargs -I% touch %late");
-            let said = world.call([verb, &id]).env("RECANT_STEPS", steps).run();
-            let find = |folder: &Path| world.program("find", [folder, Path::new("-name"), Path::new("late")]).run().ok().stdout();
-            let late = find(&store) + &find(&world.path(""));
-            let what = format!("two: {two}, before step {n}: {late}{said}");
-            match (late.is_empty(), said.status) {
-                (true, 0) if seen > 0 => break,
-                (true, 0) if n < 60 => {}
+        let mut seen = Vec::new();
+        for n in 1..100 {
+            let scene = LetGo::new(two);
+            let said = scene.run(n, "");
+            let what = format!("two: {two}, before step {n}: {said}");
+            match (scene.late().is_empty(), said.status) {
+                (true, 0) if !seen.is_empty() => break,
+                (true, 0) | (false, 3 | 7) => {}
                 (false, 0) => {
-                    seen += 1;
-                    let named = late.trim_end().strip_suffix("/late").expect("its folder");
-                    let place = named.split_once(&format!("{id}/")).map_or(named, |(_, below)| below);
-                    assert!(said.stderr().contains(&format!("is kept in {place}")), "{what}");
-                    world.recant("session prune --keep 0").ok();
-                    assert!(world.program("test", ["-e", late.trim_end()]).run().status == 0, "{what}");
+                    seen.push(n);
+                    scene.assert_named(&said.stderr(), &what);
+                    scene.world.recant("session prune --keep 0").ok();
+                    assert!(!scene.late().is_empty(), "pruned: {what}");
                 }
-                (false, 3 | 7) => refused += 1,
                 _ => panic!("{what}"),
             }
         }
-        println!("two: {two}: {seen} kept, {refused} refused");
+        // Killed from there on: who settles it names it, or the log does.
+        let (mut killed, n) = (0, *seen.last().expect("some"));
+        for m in n + 1..n + 100 {
+            let scene = LetGo::new(two);
+            let said = scene.run(n, &format!(";kill:{m}"));
+            if said.status != 137 {
+                break;
+            }
+            killed += 1;
+            let (recovered, log) = (scene.world.recant("recover").ok(), scene.world.recant("log").ok());
+            let what = format!("two: {two}, killed before step {m}: {recovered} {log}");
+            scene.assert_named(&format!("{}{}{}", recovered.stdout(), recovered.stderr(), log.stdout()), &what);
+        }
+        println!("two: {two}: {} kept, {killed} killed", seen.len());
+        assert!(seen.len() > 3 && killed > 3);
     }
 }

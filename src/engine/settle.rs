@@ -121,6 +121,9 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
     let several = |from: &&look::Seen| from.nlink > 1;
     let from = journal.items.iter().filter(set).filter_map(|item| item.from.as_ref().filter(several));
     let dressed: Dressed = from.map(|from| from.print.identity).collect();
+    if when == When::Recovering {
+        notes.extend(kept_before(reach, journal)?);
+    }
     for item in &journal.items {
         let places = frame.places(item);
         if let (Some(from), Some(out)) = (&item.from, places.out.as_ref().filter(|_| places.lets_go())) {
@@ -134,7 +137,12 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
                 if let Some(aside) = aside.filter(|_| places.copied && when == When::Recovering)
                     && stat_of(reach, &aside)?.is_some()
                 {
-                    notes.push(format!("{}: what somebody had open for writing is kept as {aside}", item.path));
+                    let what = if from.state.is_folder() {
+                        "what was put into the folder"
+                    } else {
+                        "what somebody had open for writing"
+                    };
+                    notes.push(format!("{}: {what} is kept as {aside}", item.path));
                 }
                 match remove(fs, reach, journal, item, out)? {
                     Removed::Away => {}
@@ -166,6 +174,19 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
         gone.extend(places.to.filter(|to| matches!(to, Spot::Tree(_))));
     }
     Ok(gone)
+}
+
+/// What an earlier try had put aside in the session, and perhaps named to nobody.
+fn kept_before(reach: &mut Reach, journal: &Journal) -> Result<Vec<String>, Error> {
+    let below = displaced_below(journal);
+    let folder = match reach.held(&below) {
+        Err(error) if leads_nowhere(&error) => return Ok(Vec::new()),
+        folder => folder.at("open the folder", Shown(&below))?,
+    };
+    let names = folder.names().at("list the folder", Shown(&below))?;
+    let kept = |item: &Item| names.iter().find(|name| name.starts_with(format!("{}-kept-", item.n).as_bytes()));
+    let spot = |name: &[u8]| Spot::Session([&*below, b"/", name].concat());
+    Ok(journal.items.iter().filter_map(|item| Some(filled(item, &spot(kept(item)?)))).collect())
 }
 
 /// Folders that stayed until now, as they cannot be renamed, the deepest first. One that is not what was emptied, or not empty any more, is
