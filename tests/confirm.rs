@@ -93,7 +93,7 @@ fn a_commit_that_is_confirmed_stays_and_its_watcher_ends() {
 #[cfg(feature = "crash-points")]
 fn a_confirmation_that_fails_half_way_says_whether_it_counts() {
     let mut seen = [0, 0];
-    for n in 1.. {
+    for n in common::steps() {
         let (world, id, _) = scene();
         world.recant(&format!("commit {id} --confirm-within 10m")).ok();
         let said = world.call(["confirm", &id]).env("RECANT_STEPS", format!("fail:{n}:5")).run();
@@ -390,7 +390,7 @@ fn what_keeps_a_watcher_from_its_work_is_told_by_status_and_log() {
 #[test]
 fn a_commit_that_waits_for_a_word_and_is_killed_before_any_step_is_taken_back_or_not_begun() {
     let (mut pending, mut taken) = (0, 0);
-    for n in 1.. {
+    for n in common::steps() {
         let (world, id, before) = scene();
         let call = world.call(["commit", &id, "--confirm-within", "1h", "--json"]);
         let said = call.env("RECANT_STEPS", format!("kill:{n}")).env("RECANT_CONFIRM_BY", "nobody").run();
@@ -423,7 +423,7 @@ fn a_commit_that_waits_for_a_word_and_is_killed_before_any_step_is_taken_back_or
 #[cfg(feature = "crash-points")]
 #[test]
 fn a_rollback_by_itself_that_is_killed_before_any_step_is_ended_by_the_next() {
-    for n in 1.. {
+    for n in common::steps() {
         let (world, id, before) = scene();
         let call = world.call(["commit", &id, "--confirm-within", "1h"]).env("RECANT_CONFIRM_BY", "nobody");
         call.run().ok();
@@ -548,7 +548,7 @@ fn overdue_leaves(world: &World, id: &str) {
 #[test]
 fn a_commit_that_is_done_is_said_to_be_done_though_its_time_cannot_be_noted_once_more() {
     let mut late = 0;
-    for n in 1.. {
+    for n in common::steps() {
         let (world, id, before) = scene();
         let call = world.call(["commit", &id, "--confirm-within", "1h", "--json"]);
         let said = call.env("RECANT_STEPS", format!("fail:{n}:28")).run();

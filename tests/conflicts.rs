@@ -695,7 +695,7 @@ fn a_forced_commit_that_was_undone_leaves_every_conflict_as_it_was() {
         world.write("f", "cccc");
         let theirs = world.manifest();
         world.recant("commit last").with(3);
-        for n in 1.. {
+        for n in common::steps() {
             let said = world.call(["commit", "last", "--force"]).env("RECANT_STEPS", format!("fail:{n}:5")).run();
             if said.status != 1 {
                 assert!([0, 7].contains(&said.status), "sealed, it is not undone any more: {said}");

@@ -114,7 +114,7 @@ fn settled(manifest: &Manifest) -> Manifest {
 }
 
 /// Kills `verb` before each of its steps. Returns how many steps there are.
-fn sweep(make: &dyn Fn() -> Scene, ready: &dyn Fn(&Scene), verb: &str, from: &str, to: &str) -> u64 {
+fn sweep(make: &dyn Fn() -> Scene, ready: &dyn Fn(&Scene), verb: &str, from: &str, to: &str) -> usize {
     let fresh = || {
         let scene = make();
         ready(&scene);
@@ -123,7 +123,7 @@ fn sweep(make: &dyn Fn() -> Scene, ready: &dyn Fn(&Scene), verb: &str, from: &st
     };
     let (mut scene, mut start) = fresh();
     let mut wanted: Option<Manifest> = None;
-    for n in 1.. {
+    for n in common::steps() {
         let killed = scene.verb(verb).env("RECANT_STEPS", format!("kill:{n}")).run();
         let what = format!("{verb} killed before step {n}");
         if killed.status != 137 {
@@ -252,7 +252,7 @@ fn so_it_is_by_force_and_what_is_overwritten_is_kept() {
         let (mut scene, mut paths, mut start) = fresh();
         let mut wanted: Option<Manifest> = None;
         let mut done = 0;
-        for n in 1.. {
+        for n in common::steps() {
             let killed = scene.world.call([verb, &scene.id, "--force"]).env("RECANT_STEPS", format!("kill:{n}")).run();
             let what = format!("{verb} --force killed before step {n}");
             let mut recovered = None;

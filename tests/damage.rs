@@ -551,7 +551,7 @@ fn empty_folders_of_a_session_that_was_killed_while_it_got_ready_are_made_again(
         return;
     }
     let (mut drafts, elsewhere) = (0, tempfile::tempdir().expect("a folder of another file system"));
-    for n in 1.. {
+    for n in common::steps() {
         let mut world = World::on(shm);
         let store = elsewhere.path().join(n.to_string());
         world.set("RECANT_STORE", &store).write("a", "old");
@@ -701,7 +701,7 @@ fn what_an_interrupted_commit_took_is_named_in_a_copy_of_the_store() {
 fn an_interrupted_operation_is_ended_in_a_copy_of_the_store_without_empty_folders() {
     for verb in ["commit", "rollback"] {
         let mut left = 0;
-        for n in 1.. {
+        for n in common::steps() {
             let world = World::new();
             world.write("gone", "old").write("kept", "old");
             let id = world.begin();

@@ -47,7 +47,7 @@ fn the_session_of_a_run_killed_before_any_step_is_afterwards_all_in_or_all_out()
         world.call([verb, &id]).run().ok();
         let after = timeless(world.manifest());
         (world, id) = fresh();
-        for n in (1..).step_by(every) {
+        for n in common::steps().step_by(every) {
             let killed = world.call([verb, &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
             let what = format!("{verb} killed before step {n}");
             if killed.status != 137 {

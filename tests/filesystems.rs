@@ -694,7 +694,7 @@ fn killed_before_any_step_where_names_come_by_links_it_is_all_done_or_not_begun(
     let before = of(&world);
     world.recant(&format!("commit {id}")).ok();
     let after = of(&world);
-    for n in (1..).step_by(3) {
+    for n in common::steps().step_by(3) {
         shell("rm -rf tree store && cp -a saved/. .");
         let said = world.call(["commit", &*id]).env("RECANT_STEPS", format!("kill:{n}")).run();
         let recovered = world.recant("recover").ok();
@@ -724,7 +724,7 @@ fn a_name_of_a_file_with_others_that_is_taken_by_links_leaves_none_of_recants_be
     let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
     let from = store.path().display().to_string();
     shell(&format!("mkdir saved && cp -a tree {from}/store saved"));
-    for n in 1.. {
+    for n in common::steps() {
         shell(&format!("rm -rf tree {from}/store && cp -a saved/tree . && cp -a saved/store {from}"));
         let said = world.call(["commit", &*id]).env("RECANT_STEPS", format!("kill:{n}")).run();
         let what = format!("killed before step {n}: {said}\n{}", world.recant("recover").ok());

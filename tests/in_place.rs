@@ -245,7 +245,7 @@ fn sweep(before: &[u8], after: &[u8], what: &str, harm: &dyn Fn(&Mounted, &str, 
         };
         let Some((mut here, mut id, mut start, mut done, mut from)) = fresh() else { return };
         let mut steps = 0;
-        for n in 1.. {
+        for n in common::steps() {
             let what = format!("{what}: {verb}, step {n}");
             let more = harm(&here, verb, &id, n);
             if !more {
@@ -437,7 +437,7 @@ fn what_somebody_writes_into_it_while_it_is_half_written_is_left_and_kept_when_i
         };
         let wanted = if how == "--force" { theirs.clone() } else { old() };
         let mut killed = 0;
-        for m in 1.. {
+        for m in common::steps() {
             let said = here.world.call(["recover", &id, how]).env("RECANT_STEPS", format!("kill:{m}")).run();
             if said.status != 137 {
                 assert!([0, 4].contains(&said.status), "{how}: {said}");
@@ -527,7 +527,7 @@ fn by_force_and_killed_before_any_step_what_gives_way_is_kept() {
         };
         let Some((mut here, mut id)) = fresh() else { return };
         let mut done = 0;
-        for n in 1.. {
+        for n in common::steps() {
             let start = here.world.manifest();
             let killed = here.world.call([verb, &id, "--force"]).env("RECANT_STEPS", format!("kill:{n}")).run();
             let what = format!("{verb} --force killed before step {n}: {killed}");
@@ -887,7 +887,7 @@ fn what_is_written_once_more_while_force_makes_its_copy_is_kept_too() {
 #[test]
 fn a_recovery_that_was_cut_off_at_its_end_leaves_what_somebody_wrote_since() {
     let mut tried = 0;
-    for m in 1.. {
+    for m in common::steps() {
         let Some(here) = Mounted::fast(&old()) else { return };
         let id = half_written(&here, &long());
         let blobs = || std::fs::read_dir(here.world.session(&id).join("checkpoint/blobs")).expect("the blobs").count();

@@ -155,7 +155,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     if cfg!(feature = "crash-points") {
         let id = world.begin();
         world.stage_write(&id, "one", "x").stage_write(&id, "two", "x");
-        for n in 1.. {
+        for n in common::steps() {
             let kill = format!("kill:{n}");
             let killed = world.call(["commit", &id]).env("RECANT_STEPS", kill).run();
             assert_eq!(killed.status, 137, "killed before there is a journal");

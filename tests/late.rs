@@ -367,7 +367,7 @@ fn what_was_put_aside_before_a_kill_is_named_by_the_recovery() {
         let kept: Vec<_> = world.leftovers().into_iter().map(|name| world.read(name)).collect();
         assert_eq!(kept, ["old and late"], "{name}: {recovered}");
         // Killed again before each of its own steps, the journal's end and the line of the log among them.
-        for n in 1.. {
+        for n in common::steps() {
             let (world, _) = commit_with(&format!("{name} {n}"), &steps);
             let again = world.call(["recover"]).env("RECANT_STEPS", format!("kill:{n}")).run();
             let recovered = world.recant("recover").ok();

@@ -573,7 +573,7 @@ fn temporary(world: &World) -> Vec<String> {
 #[test]
 fn a_parent_folder_that_is_moved_within_the_tree_at_any_step_takes_nothing_of_recants_along() {
     for (moved, every) in MOVED {
-        for n in (1..).step_by(every) {
+        for n in common::steps().step_by(every) {
             let Some((world, before, said, _store)) = meanwhile(moved, n, "") else { break };
             let what = format!("{moved} before step {n}: {said}");
             assert_eq!(temporary(&world), Vec::<String>::new(), "{what}");
@@ -590,7 +590,7 @@ fn a_parent_folder_that_is_moved_within_the_tree_at_any_step_takes_nothing_of_re
 #[test]
 fn what_a_folder_that_was_moved_before_a_kill_took_along_is_named() {
     for (moved, _) in MOVED {
-        for n in (1..).step_by(3) {
+        for n in common::steps().step_by(3) {
             let Some((world, _, _, _store)) = meanwhile(moved, n, &format!(";kill:{}", n + 1)) else { break };
             let said = world.recant("recover");
             let told = format!("{}{}", said.stdout(), said.stderr());

@@ -297,7 +297,7 @@ fn sweep(verb: &'static str, how: &str, two: bool) {
     let mut wanted: Option<Manifest> = None;
     let scene = Scene::new(verb, two);
     let killed_before = scene.step_of("renameat ", "session.json.new");
-    for n in (1..).step_by(if two { 3 } else { 1 }) {
+    for n in common::steps().step_by(if two { 3 } else { 1 }) {
         let first = scene.kill_recovery(how, killed_before, n);
         let what = format!("{verb}, {how} killed before step {n}, two file systems: {two}: {first}");
         if first.status == 137 {
@@ -785,7 +785,7 @@ fn what_has_not_come_home_is_not_finished() {
     let id = world.edited("edited");
     let log = world.root().join("steps");
     let kill = |world: &World, id: &str| {
-        for n in 1.. {
+        for n in common::steps() {
             let steps = format!("log:{};kill:{n}", log.display());
             let killed = world.call(["commit", id]).env("RECANT_STEPS", steps).run().with(137);
             if world.read("edited") == "new" {
@@ -898,7 +898,7 @@ fn where_two_names_cannot_swap_an_operation_killed_before_any_step_is_all_done_o
         let after = calm(&scene.world.manifest());
         assert_ne!(calm(&scene.before), after, "{verb}");
         let mut absent = 0;
-        for n in 1.. {
+        for n in common::steps() {
             scene.reset();
             let said = scene.world.call([verb, &scene.id]).env("RECANT_STEPS", format!("kill:{n};{refused}")).run();
             let what = format!("{verb}, killed before step {n}: {said}");
@@ -922,7 +922,7 @@ fn a_forced_recovery_that_is_cut_off_and_then_finished_loses_nothing_of_anybody(
         let scene = Scene::new("commit", two);
         let killed_before = scene.step_of("renameat ", "session.json.new");
         let mut there = None;
-        for n in (1..).step_by(if two { 3 } else { 1 }) {
+        for n in common::steps().step_by(if two { 3 } else { 1 }) {
             let first = scene.kill_recovery("--force", killed_before, n);
             let ended = scene.recover("--finish");
             let what = format!("--force killed before step {n}, two file systems: {two}: {first}\nthen {ended}");
@@ -1006,7 +1006,7 @@ fn what_went_with_its_folder_can_be_had_again_between_two_file_systems() {
 
 #[test]
 fn readers_call_an_operation_that_was_cut_off_interrupted_and_never_damage() {
-    for n in (1..).step_by(2) {
+    for n in common::steps().step_by(2) {
         let world = World::new();
         world.write("f", "old");
         let id = world.begin();
@@ -1261,7 +1261,7 @@ fn what_was_taken_back_can_be_committed_again_though_its_digests_had_not_got_the
         return common::skip("files of which a run knows no digest: recant run does not work here");
     }
     let (mut undone, mut settled) = (0, 0);
-    for n in 1.. {
+    for n in common::steps() {
         let world = World::new();
         world.write("edited", "old").write("gone", "away");
         until_old(&world, "gone");
@@ -1319,7 +1319,7 @@ fn a_recovery_killed_while_it_learns_digests_again_is_ended_by_the_next_one() {
     let seal =
         1 + steps.lines().position(|step| step.contains("renameat ") && step.contains("session.json.new")).expect("a seal");
     let mut killed_at = 0;
-    for m in 1.. {
+    for m in common::steps() {
         let (world, id) = &scene();
         let before = world.manifest();
         let changes = world.session(id).join("changes.jsonl");

@@ -228,7 +228,7 @@ fn what_is_kept_for_all_leaves_nothing_when_its_process_is_killed_before_any_ste
     let _hosts = ["a", "b"].map(|name| net.host(name));
     let kept = temporary(&mut world);
     let mut killed = 0;
-    for n in 1.. {
+    for n in common::steps() {
         let script = "exec \"$0\" -H a,b session import < /dev/null";
         let call = world.program("sh", ["-c", script, env!("CARGO_BIN_EXE_recant")]);
         let said = call.env("RECANT_STEPS", format!("kill:{n}")).run();

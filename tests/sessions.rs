@@ -201,7 +201,7 @@ fn many_that_come_first_at_once_make_one_store() {
 #[test]
 #[cfg(feature = "crash-points")]
 fn a_store_whose_making_was_cut_off_anywhere_is_made_by_the_next() {
-    for n in 1.. {
+    for n in common::steps() {
         let world = World::new();
         let killed = world.call(["session", "new"]).env("RECANT_STEPS", format!("kill:{n}")).run();
         if killed.status == 0 {

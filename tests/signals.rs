@@ -73,7 +73,7 @@ fn a_signal_before_any_step_ends_an_operation_undoes_it_or_comes_too_late() {
         scene.steps("log:/dev/null").ok();
         let after = timeless(scene.world.manifest());
         let mut seen = Vec::new();
-        for n in 1.. {
+        for n in common::steps() {
             scene.reset();
             // The second one, by somebody who does not want to wait, changes nothing.
             let mut orders = format!("run:{n}:kill -{signal} $PPID");
@@ -567,7 +567,7 @@ impl Waiting {
 #[test]
 fn a_recovery_that_is_asked_to_end_comes_to_its_end_first() {
     let scene = Scene::new("commit");
-    for n in 1.. {
+    for n in common::steps() {
         scene.reset();
         scene.kill_before_seal();
         let said = scene.world.call(["recover"]).env("RECANT_STEPS", format!("run:{n}:kill -INT $PPID")).run();
@@ -595,7 +595,7 @@ fn what_is_to_come_after_a_recovery_is_not_begun() {
     scene.world.stage_write(&second, "other", "o");
     scene.shell("rm -rf ../saved && mkdir ../saved && cp -a ../tree ../store ../saved");
     let mut not_begun = 0;
-    for n in (1..).step_by(3) {
+    for n in common::steps().step_by(3) {
         scene.reset();
         scene.kill_before_seal();
         let said = scene.world.call(["commit", &second]).env("RECANT_STEPS", format!("run:{n}:kill -TERM $PPID")).run();

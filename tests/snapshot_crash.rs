@@ -84,7 +84,7 @@ impl Scene {
 
 #[test]
 fn a_create_killed_before_any_step_leaves_no_half_snapshot() {
-    for step in 1.. {
+    for step in common::steps() {
         let mut scene = Scene::changed();
         let state = scene.world.manifest();
         let said = scene.with("snapshot create", &format!("kill:{step}"));
@@ -135,7 +135,7 @@ fn what_lay_in_a_folder_that_was_moved_meanwhile_is_in_no_snapshot_without_it() 
 #[test]
 fn a_snapshot_that_is_made_is_told_whatever_becomes_of_old_ones() {
     let (mut not_pruned, mut not_indexed) = (0, 0);
-    for step in 1.. {
+    for step in common::steps() {
         let scene = Scene::many();
         scene.world.write("a", "4");
         let said = scene.with("snapshot create --keep 1", &format!("fail:{step}:5"));
@@ -162,7 +162,7 @@ fn a_snapshot_that_is_made_is_told_whatever_becomes_of_old_ones() {
 
 #[test]
 fn a_create_that_fails_at_any_step_says_so_and_leaves_no_half_snapshot() {
-    for step in 1.. {
+    for step in common::steps() {
         let mut scene = Scene::changed();
         let state = scene.world.manifest();
         let said = scene.with("snapshot create", &format!("fail:{step}:28"));
@@ -200,7 +200,7 @@ fn kill_a_prune(gone: [u64; 2], stay: &[u64], scene: fn() -> Scene) {
     let whole = scene();
     whole.world.recant(&words).ok();
     let wanted = used(&whole);
-    for step in 1.. {
+    for step in common::steps() {
         let scene = scene();
         let said = scene.with(&words, &format!("kill:{step}"));
         let what = format!("{words} killed before step {step}");
@@ -223,7 +223,7 @@ fn kill_a_prune(gone: [u64; 2], stay: &[u64], scene: fn() -> Scene) {
 #[test]
 fn all_snapshots_of_a_folder_are_dropped_or_none_is_when_that_is_killed() {
     let words = |scene: &Scene| format!("snapshot prune {} --all", scene.world.tree().display());
-    for step in 1.. {
+    for step in common::steps() {
         let mut scene = Scene::many();
         let said = scene.with(&words(&scene), &format!("kill:{step}"));
         let what = format!("killed before step {step}");
@@ -297,7 +297,7 @@ fn a_restore_of_many_files_that_is_killed_is_all_done_or_not_begun() {
 
 /// Before every step, or each so-manieth.
 fn kill_a_restore(each: usize, scene: impl Fn() -> Scene) {
-    for step in (1..).step_by(each) {
+    for step in common::steps().step_by(each) {
         let scene = scene();
         let before = scene.world.manifest();
         let said = scene.with("snapshot restore 0", &format!("kill:{step}"));

@@ -121,7 +121,7 @@ fn a_restore_of_it_that_is_killed_is_all_done_or_not_begun() {
         return;
     }
     own_mounts();
-    for step in (1..).step_by(17) {
+    for step in common::steps().step_by(17) {
         let volume = Volume::new(What::Volume);
         volume.recant("snapshot create").ok();
         let wanted = volume.manifest();

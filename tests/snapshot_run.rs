@@ -106,7 +106,7 @@ fn it_writes_nowhere_else_and_a_later_edit_is_a_conflict() {
 #[cfg(feature = "crash-points")]
 #[test]
 fn killed_before_any_step_nothing_that_was_there_is_lost() {
-    for step in 1.. {
+    for step in common::steps() {
         let world = World::on(Path::new("/var/tmp"));
         world.write("f", "1").write("gone/x", "x").link("f", "g");
         if !can_confine(&world) {
@@ -151,7 +151,7 @@ fn killed_before_any_step_it_leaves_a_committed_session_or_none_and_a_way_back()
         return;
     }
     let script = "echo new > edited; rm gone; echo m > made";
-    for step in 1.. {
+    for step in common::steps() {
         let world = World::on(Path::new("/var/tmp"));
         world.write("edited", "old").write("gone", "g");
         world.recant("snapshot create").ok();

@@ -86,7 +86,7 @@ fn writing_twice_is_one_change_with_the_true_original() {
 #[test]
 #[cfg(feature = "crash-points")]
 fn a_staging_killed_before_any_step_leaves_the_first_content_or_the_second_and_the_next_one_clears_up() {
-    for n in 1.. {
+    for n in common::steps() {
         let world = World::new();
         let id = world.begin();
         world.stage_write(&id, "f", "first");
@@ -486,7 +486,7 @@ fn that_a_write_parts_a_name_from_the_others_of_its_file_is_said() {
 #[cfg(feature = "crash-points")]
 fn a_staging_that_fails_leaves_what_was_staged_before_and_no_content_of_its_own() {
     let mut seen = std::collections::BTreeMap::new();
-    for n in 1.. {
+    for n in common::steps() {
         let world = World::new();
         let id = world.begin();
         world.stage_write(&id, "f", "first");
@@ -518,7 +518,7 @@ fn a_staging_that_fails_leaves_what_was_staged_before_and_no_content_of_its_own(
 #[cfg(feature = "crash-points")]
 fn content_stays_where_it_cannot_be_told_which_header_is_there() {
     let mut seen = 0;
-    for n in 1.. {
+    for n in common::steps() {
         let world = World::new();
         let id = world.begin();
         let header = world.session(&id).join("session.json").display().to_string();
@@ -543,7 +543,7 @@ fn content_stays_where_it_cannot_be_told_which_header_is_there() {
 #[cfg(feature = "crash-points")]
 fn a_renaming_that_fails_says_which_name_the_session_has() {
     let mut seen = std::collections::BTreeMap::new();
-    for n in 1.. {
+    for n in common::steps() {
         let world = World::new();
         let id = world.begin();
         let said = world.call(["session", "rename", &id, "other"]).env("RECANT_STEPS", format!("fail:{n}:5")).run();

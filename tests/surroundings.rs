@@ -111,7 +111,7 @@ fn what_is_held_of_deep_folders_is_removed_with_few_descriptors() {
 #[cfg(feature = "crash-points")]
 fn a_discard_that_cannot_remove_all_says_that_it_is_discarded() {
     let mut told = [0, 0];
-    for n in 1.. {
+    for n in common::steps() {
         let world = World::new();
         let id = world.begin();
         world.stage_write(&id, "new", "n").stage_write(&id, "more", "m");
@@ -140,7 +140,7 @@ fn a_discard_that_cannot_remove_all_says_that_it_is_discarded() {
 #[cfg(feature = "crash-points")]
 fn a_prune_that_fails_says_what_was_pruned() {
     for verb in ["session prune", "checkpoint prune"] {
-        for n in 1.. {
+        for n in common::steps() {
             let world = World::new();
             world.write("a", "old").write("b", "old");
             let ids = ["a", "b"].map(|name| {
@@ -180,7 +180,7 @@ fn a_prune_that_fails_says_what_was_pruned() {
 #[cfg(feature = "crash-points")]
 fn a_checkpoint_that_is_none_is_not_said_to_be_given_up_where_no_header_is_written() {
     let mut told = [0, 0];
-    for n in 1.. {
+    for n in common::steps() {
         let world = World::new();
         let id = world.begin();
         world.stage_write(&id, "new", "n");
@@ -307,7 +307,7 @@ fn an_interrupted_operation_is_recovered_by_the_next_whatever_signal_ended_it() 
 #[test]
 #[cfg(feature = "crash-points")]
 fn what_is_recant_s_own_is_its_owner_s_under_any_umask_also_where_recant_is_killed() {
-    for n in 1.. {
+    for n in common::steps() {
         let mut world = World::new();
         let killed = world.umask(0o777).call(["session", "new"]).env("RECANT_STEPS", format!("kill:{n}")).run();
         // All that is less than its owner's.
@@ -507,7 +507,7 @@ mod stopped {
             (world, kept, gone)
         };
         let (mut world, mut kept, mut gone) = make();
-        for n in 1.. {
+        for n in common::steps() {
             let killed = world.call(["session", "prune", &gone, "-y"]).env("RECANT_STEPS", format!("kill:{n}")).run();
             let what = format!("prune killed before step {n}: {killed}");
             world.recant("recover").ok();

@@ -715,6 +715,11 @@ pub fn name(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
 }
 
+/// The steps of an operation, for a test that goes on until one is behind its end: where that never comes, the test fails and does not hang.
+pub fn steps() -> impl Iterator<Item = usize> {
+    (1..).inspect(|n| assert!(*n < 5_000, "step {n}, and no end"))
+}
+
 /// Says that a test cannot run here, and why.
 pub fn skip(why: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
