@@ -284,3 +284,56 @@ fn a_folder_that_was_filled_and_closed_before_it_is_let_go_is_kept() {
     }
     assert!(seen > 3, "{seen}");
 }
+
+/// What was copied between two file systems goes at the end, from folders that are closed by then.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_was_on_the_way_goes_from_a_folder_that_the_operation_has_closed() {
+    for n in 1.. {
+        let desk = Desk::apart(|world| {
+            world.write("shut/in", "old").write("shut/gone", "old");
+        });
+        let Some(desk) = desk else { return };
+        let id = desk.staged(&["write ID shut/in", "delete ID shut/gone", "chmod ID 0555 shut"]);
+        let said = desk.call(&format!("commit {id}")).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let recovered = desk.recant("recover").ok();
+        desk.world.assert_tidy(&format!("before step {n}: {said}{recovered}"));
+        let (mode, is_new) = (desk.mode("shut"), desk.world.read("shut/in") == "new");
+        assert_eq!(mode, if is_new { 0o555 } else { 0o755 }, "before step {n}: {said}{recovered}");
+        if said.status == 0 {
+            assert!(is_new && n > 30, "{said}");
+            return;
+        }
+    }
+}
+
+/// The folders that a command made have the modes that it gave them, in the store too.
+#[test]
+fn what_a_run_has_left_in_folders_that_it_closed_is_committed_onto_another_file_system() {
+    if !common::can_run() {
+        return;
+    }
+    let (Some(mut desk), shm) = (Desk::new(|_| ()), Path::new("/dev/shm")) else { return };
+    let Some(elsewhere) = shm.is_dir().then(|| tempfile::tempdir_in(shm).expect("a folder of another file system")) else {
+        return common::skip("two file systems of an ordinary user: no /dev/shm");
+    };
+    let script = "mkdir -p shut/below; echo x > shut/f; echo y > shut/below/g; chmod 500 shut/below; chmod 555 shut";
+    let run = desk.world.call(["run", "-q", "--", "sh", "-c", script]);
+    let said = if is_root() { run.user(USER, USER) } else { run }.run();
+    if said.status == 125 {
+        return common::skip(&format!("a run of an ordinary user: {said}"));
+    }
+    let before = desk.world.manifest();
+    desk.shell(&format!(
+        "cp -a {} {}; chmod 755 {2}; chown --reference={0} {2}",
+        desk.world.store().display(),
+        elsewhere.path().join("store").display(),
+        elsewhere.path().display()
+    ));
+    desk.world.set("RECANT_STORE", elsewhere.path().join("store"));
+    desk.recant("commit last").ok();
+    assert_eq!((desk.mode("shut"), desk.mode("shut/below")), (0o555, 0o500));
+    desk.world.assert_tidy("committed");
+    desk.recant("rollback last").ok();
+    before.assert_same(&desk.world.manifest(), "back");
+}

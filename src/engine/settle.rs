@@ -18,7 +18,7 @@ use crate::checkpoint::manifest::{Former, Reading, name_written};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
-use crate::fs::path::Shown;
+use crate::fs::path::{AbsPath, Shown};
 use crate::session::header::Origin;
 use crate::session::store::{Locked, Session, Store, part};
 use crate::tree::look;
@@ -245,11 +245,23 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
                 if let Some(new) = journal.head.times.iter().find(|time| time.path == *path).and_then(|time| time.new) {
                     fs.set_mtime(dir.at(b"."), new).at("set the time of", path)?;
                 }
+                close_again(fs, journal, path, &dir)?;
                 sync_folder(fs, &mut reach.roots, path, &dir)?;
             }
             Err(error) if leads_nowhere(&error) => {}
             Err(error) => return Err(error).at("open the folder", path).map_err(Error::from),
         }
+    }
+    Ok(())
+}
+
+/// A folder that the operation has closed to its owner was opened for what had to go from it, now or by a settling that was cut off.
+fn close_again(fs: &Fs, journal: &Journal, path: &AbsPath, dir: &Dir) -> Result<(), Error> {
+    let Ok(i) = journal.items.binary_search_by(|item| item.path.cmp(path)) else { return Ok(()) };
+    let Some(closed) = journal.items[i].to.as_ref().map(|to| &to.state).filter(|to| to.is_folder()) else { return Ok(()) };
+    let (now, mode) = (dir.stat().at("look at", path)?.mode, closed.meta.mode);
+    if now != mode && now == mode | 0o700 {
+        fs.set_mode(dir.at(b"."), mode).at("set the mode of", path)?;
     }
     Ok(())
 }
@@ -290,7 +302,9 @@ fn put_aside(fs: &Fs, reach: &mut Reach, out: &Spot, aside: &Spot) -> Result<(),
     };
     // link(2) and unlink(2) stand for a rename where that has no flags: both names are there in between (F13).
     match (from.at().stat().at("look at", out)?, to.at().stat().at("look at", aside)?) {
-        (Some(one), Some(other)) if one.inode() == other.inode() => Ok(fs.unlink(from.at()).at("remove", out)?),
+        (Some(one), Some(other)) if one.inode() == other.inode() => {
+            Ok(with_rights(fs, [&from, &from], || fs.unlink(from.at())).at("remove", out)?)
+        }
         _ => Ok(with_rights(fs, [&from, &to], || fs.place(from.at(), to.at())).at("move", out)?),
     }
 }
@@ -315,7 +329,7 @@ fn remove(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, spot: &Spo
     let is_away = is_another(&named, spot, &journal.head.times)?;
     let stat = named.at().stat().at("look at", spot)?.filter(|stat| stat.sort == Sort::Folder && !spot.is_in(b"held/upper"));
     if let Some(stat) = stat {
-        match fs.rmdir(named.at()) {
+        match with_rights(fs, [&named, &named], || fs.rmdir(named.at())) {
             Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {
                 let kept = kept_as(fs, reach, journal, item, spot, stat.ino)?;
                 put_aside(fs, reach, spot, &kept)?;
@@ -324,7 +338,8 @@ fn remove(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, spot: &Spo
             done => done.at("remove", spot)?,
         }
     } else {
-        fs.remove_all(named.at()).at("remove", spot)?;
+        // An upper's folder has the mode that the command gave it; one on the tree may have been closed by this operation.
+        with_rights(fs, [&named, &named], || fs.remove_all(named.at())).at("remove", spot)?;
     }
     Ok(if is_away { Removed::NoFolder } else { Removed::Away })
 }
