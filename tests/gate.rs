@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
-use common::World;
+use common::{Call, World};
 use serde_json::Value;
 
 /// An operation at its gate.
@@ -22,7 +22,16 @@ struct Waiting {
 impl Waiting {
     /// Starts it, and waits until it says that it is ready.
     fn at_gate(world: &World, verb: &str, id: &str) -> Self {
-        let mut command = world.call([verb, id, "--gate", "--json"]).env("RECANT_GATE_SILENCE_MS", "1500").command();
+        Self::begin(world.call([verb, id, "--gate", "--json"]).env("RECANT_GATE_SILENCE_MS", "1500"), id)
+    }
+
+    /// The same, where no silence of less than a minute ends it.
+    fn long_at_gate(world: &World, verb: &str, id: &str) -> Self {
+        Self::begin(world.call([verb, id, "--gate", "--json"]), id)
+    }
+
+    fn begin(call: Call, id: &str) -> Self {
+        let mut command = call.command();
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
         let input = child.stdin.take();
@@ -153,7 +162,7 @@ fn a_silence_ends_it_and_a_signal_too() {
     assert_eq!(ended, Some(1), "{said}");
     assert!(said.contains("no word came for 1.5 s"), "{said}");
     before.assert_same(&world.manifest(), "after a silence");
-    let mut asked = Waiting::at_gate(&world, "commit", &id);
+    let mut asked = Waiting::long_at_gate(&world, "commit", &id);
     let input = asked.input.take();
     let pid = rustix::process::Pid::from_child(&asked.child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("a signal");

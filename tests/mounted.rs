@@ -572,18 +572,19 @@ fn what_is_mounted_in_a_folder_is_moved_away_with_it_by_no_force() {
     }
     own_mounts();
     let world = common::World::new();
+    world.write("f", "old").write("other/data", "data");
     let id = world.begin();
-    world.stage_write(&id, "f", "f");
-    ["commit", "rollback"].into_iter().for_each(|verb| drop(world.recant(&format!("{verb} {id}")).ok()));
-    world.write("f/in/theirs", "theirs").write("other/data", "data");
+    world.stage_write(&id, "f", "new");
+    world.recant(&format!("commit {id}")).ok();
+    world.remove("f").write("f/in/theirs", "theirs");
     let inside = world.path("f/in");
     bind(&world.path("other"), &inside);
-    let said = world.recant(&format!("redo {id} --force")).with(1);
+    let said = world.recant(&format!("rollback {id} --force")).with(1);
     assert!(said.stderr().contains("mounted in it, at") && said.stderr().contains("nothing was changed"), "{said}");
     assert_eq!(world.read("f/in/data"), "data");
     rustix::mount::unmount(&inside, rustix::mount::UnmountFlags::empty()).unwrap();
-    world.recant(&format!("redo {id} --force")).ok();
-    assert_eq!(world.read("f"), "f");
-    world.recant(&format!("rollback {id}")).ok();
-    assert_eq!(world.read("f/in/theirs"), "theirs");
+    world.recant(&format!("rollback {id} --force")).ok();
+    assert_eq!(world.read("f"), "old");
+    let kept = std::fs::read_to_string(world.session(&id).join("displaced/2/1/in/theirs"));
+    assert_eq!(kept.unwrap(), "theirs");
 }

@@ -289,7 +289,7 @@ fn a_folder_that_was_filled_and_closed_before_it_is_let_go_is_kept() {
 #[test]
 #[cfg(feature = "crash-points")]
 fn what_was_on_the_way_goes_from_a_folder_that_the_operation_has_closed() {
-    for n in 1.. {
+    for n in common::steps() {
         let desk = Desk::apart(|world| {
             world.write("shut/in", "old").write("shut/gone", "old");
         });
@@ -302,6 +302,11 @@ fn what_was_on_the_way_goes_from_a_folder_that_the_operation_has_closed() {
         assert_eq!(mode, if is_new { 0o555 } else { 0o755 }, "before step {n}: {said}{recovered}");
         if said.status == 0 {
             assert!(is_new && n > 30, "{said}");
+            desk.call(&format!("rollback {id}")).run().ok();
+            assert_eq!(
+                (desk.mode("shut"), desk.world.read("shut/in"), desk.world.exists("shut/gone")),
+                (0o755, "old".into(), true)
+            );
             return;
         }
     }
@@ -336,4 +341,32 @@ fn what_a_run_has_left_in_folders_that_it_closed_is_committed_onto_another_file_
     desk.world.assert_tidy("committed");
     desk.recant("rollback last").ok();
     before.assert_same(&desk.world.manifest(), "back");
+}
+
+/// What is made ready is not made in a folder that is opened only once all is ready.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_lies_in_a_closed_folder_goes_back_and_forth_between_two_file_systems() {
+    let make = |world: &World| {
+        world.write("shut/in/f", "old").write("shut/in/gone", "old").write("shut/in/d/f", "old");
+        world.chmod("shut/in", 0o500).chmod("shut", 0o555);
+    };
+    let stagings = ["write ID shut/in/f", "delete ID shut/in/gone", "delete ID shut/in/d -r", "write ID shut/in/new"];
+    let Some(desk) = Desk::apart(make) else { return };
+    desk.round_trip(&desk.staged(&stagings), "closed", |manifest| manifest);
+    for n in common::steps() {
+        let Some(desk) = Desk::apart(make) else { return };
+        let before = desk.world.manifest();
+        let id = desk.staged(&stagings);
+        let said = desk.call(&format!("commit {id}")).env("RECANT_STEPS", format!("kill:{n}")).run();
+        desk.recant("recover").ok();
+        desk.world.assert_tidy(&format!("before step {n}: {said}"));
+        if desk.world.exists("shut/in/gone") {
+            before.assert_same(&desk.world.manifest(), &format!("before step {n}: {said}"));
+        }
+        if said.status == 0 {
+            assert!(n > 30 && desk.world.read("shut/in/new") == "new", "{said}");
+            return;
+        }
+    }
 }

@@ -159,16 +159,33 @@ impl Draft<'_> {
     }
 
     /// The nearest folder above the target that is there now and stays. One that cannot be opened is passed over: whatever the
-    /// reason, nothing could be made in it.
+    /// reason, nothing could be made in it. So is one of the user's own that is opened up only once all is made ready, for another of theirs.
     fn beside(&mut self, path: &AbsPath) -> Result<AbsPath, Error> {
-        let mut folder = path.parent();
+        let (mut folder, mut closed) = (path.parent(), None);
         while let Some(above) = folder {
-            if !self.leaving.contains(&above) && self.reach.roots.folder(&above).is_ok() {
-                return Ok(above);
+            if !self.leaving.contains(&above)
+                && let Ok(dir) = self.reach.roots.folder(&above)
+            {
+                let stat = dir.stat().at("look at", &above)?;
+                let is_own = stat.uid == self.me.as_raw()
+                    && self.reach.roots.mount_of(&above).at("find the mount of", path)? == self.mount(path)?;
+                if closed.is_some() && !is_own {
+                    break;
+                }
+                if self.me.is_root() || !is_own || stat.mode & 0o300 == 0o300 {
+                    return Ok(above);
+                }
+                closed.get_or_insert_with(|| above.clone());
             }
             folder = above.parent();
         }
-        Err(Error::Refused(vec![(path.to_string(), "no folder above it is there".into())]))
+        let why = match closed {
+            None => "no folder above it is there".into(),
+            Some(closed) => {
+                format!("nothing can be made ready in {closed}, nor above it: you may not write there (chmod u+w {closed} helps)")
+            }
+        };
+        Err(Error::Refused(vec![(path.to_string(), why)]))
     }
 
     /// The mtimes of folders that stay: those in which names change, and those that the job names.
@@ -183,7 +200,9 @@ impl Draft<'_> {
         let moves = |item: &&Item| item.moves() && (item.was_folder() || item.becomes_folder());
         let wanted: HashMap<AbsPath, WantedTime> = wanted.into_iter().map(|wanted| (wanted.path.clone(), wanted)).collect();
         let always = wanted.values().filter(|wanted| wanted.always).map(|wanted| &wanted.path);
-        let paths: BTreeSet<&AbsPath> = folders.keys().chain(always).collect();
+        // Where something is made ready alone, nothing is to be seen of it afterwards.
+        let beside: BTreeSet<&AbsPath> = items.iter().filter_map(|item| item.beside.as_deref()).collect();
+        let paths: BTreeSet<&AbsPath> = folders.keys().chain(always).chain(beside.iter().copied()).collect();
         let now = crate::fs::now();
         let mut times = Vec::new();
         for path in paths.into_iter().filter(|path| !own(path).as_ref().is_some_and(moves)) {
@@ -203,11 +222,12 @@ impl Draft<'_> {
                 continue;
             }
             let wanted = wanted.get(&path).filter(|wanted| wanted.only_if.is_none_or(|left| stat.mtime.shows(left)));
+            let is_worked_in = folders.contains_key(&path);
             // Somebody else has set it since, and no name in it changes.
-            if wanted.is_none() && !folders.contains_key(&path) {
+            if wanted.is_none() && !is_worked_in && !beside.contains(&path) {
                 continue;
             }
-            let new = mine.then_some(wanted.map_or(now, |wanted| wanted.mtime));
+            let new = mine.then_some(wanted.map_or(if is_worked_in { now } else { old }, |wanted| wanted.mtime));
             let original = wanted.and_then(|wanted| wanted.original).unwrap_or(old);
             times.push(FolderTime { path, identity, old, new, original, own: false });
         }
