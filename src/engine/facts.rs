@@ -66,8 +66,7 @@ pub(super) fn write_manifest(
     for item in journal.items.iter().filter(|_| !journal.head.verb.inward()) {
         times.extend(came_back(item, times.get(&item.path)));
     }
-    // One that has the time again that it had was not worked in.
-    for time in journal.head.times.iter().filter(|time| !time.own && time.new != Some(time.old)) {
+    for time in journal.head.times.iter().filter(|time| !time.own) {
         let known = times.remove(&time.path);
         let Some(left) = time.new else { continue };
         let (old, committed) = match known {
