@@ -7,6 +7,8 @@
 //! On btrfs freed blocks are no promise of room for metadata: there none is kept, and a rollback is refused before its first
 //! effect where too little is free.
 
+use std::time::{Duration, Instant};
+
 use super::Error;
 use crate::error::At;
 use crate::fs::Fs;
@@ -20,6 +22,8 @@ const SLACK: u64 = 96 << 10;
 const SLACK_XFS: u64 = 768 << 10;
 /// Bytes that a change takes in a journal, about.
 const A_CHANGE: u64 = 2 << 10;
+/// How long freed inodes are waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// BTRFS_SUPER_MAGIC and XFS_SUPER_MAGIC: statfs(2).
 const BTRFS: i64 = 0x9123_683e;
 const XFS: i64 = 0x5846_5342;
@@ -72,6 +76,18 @@ pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
     if low {
         // D2: ext4 and xfs give freed blocks away again once the transaction that freed them is on disk (folder: not caught here).
         fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?;
+        wait_for_inodes(session)?;
+    }
+    Ok(())
+}
+
+/// xfs frees the inodes of removed files in the background, within milliseconds where the disk has little else to do. Where they do not come
+/// the next call that needs one says so.
+fn wait_for_inodes(session: &Session) -> Result<(), Error> {
+    let until = Instant::now() + PATIENCE;
+    let freed = RESERVE.len() as u64;
+    while Free::of(session)?.inodes.is_some_and(|inodes| inodes < freed) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(2));
     }
     Ok(())
 }
