@@ -89,8 +89,11 @@ fn kills(verb: &Verb<'_>, every: usize) -> impl Iterator<Item = usize> {
     let all = verb.whole.steps.len();
     let seal = verb.whole.steps.iter().find(|step| step.call == "renameat" && step.what.contains("session.json.new"));
     let seal = seal.expect("a seal").n;
-    let mut all: Vec<usize> = (all / 3..seal).step_by(every).chain((seal..=all).step_by(every.div_ceil(4))).collect();
-    all.dedup();
+    let settled = (seal..=all).step_by(every.div_ceil(4));
+    // Where the former manifest has got its second name, and the new one has none yet.
+    let kept =
+        verb.whole.steps.iter().filter(|step| step.n < seal && step.what.contains(".old")).flat_map(|step| step.n..step.n + 3);
+    let all: BTreeSet<usize> = (all / 3..seal).step_by(every).chain(kept).chain(settled).collect();
     all.into_iter()
 }
 
