@@ -551,11 +551,7 @@ impl<'r> Eye<'r> {
 /// What somebody has done to a kept original since: a process that had the file open, or that works in the folder.
 fn done_since(at: Entry<'_>, now: &State, then: &State) -> std::io::Result<Option<&'static str>> {
     match then.sort() {
-        Sort::Folder => match at.open_dir().and_then(|folder| folder.is_empty()) {
-            // Closed to its owner: another one would have put something into it.
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(None),
-            is_empty => Ok((!is_empty?).then_some(FILLED)),
-        },
+        Sort::Folder => Ok(look::is_filled(at)?.then_some(FILLED)),
         Sort::File if then.digest().is_some() && then.content_likeness(now) != Likeness::Same => {
             Ok(look::was_written_since(at, now, then)?.then_some(WRITTEN))
         }

@@ -492,7 +492,7 @@ mod tests {
         let named = Named { dir, name: b"version" };
         let mut seen = look::look(named.at()).expect("a look").expect("a file");
         if seen.print.identity.btime.is_some() {
-            return;
+            return eprintln!("skipped: an object without a birth time: /proc has them here");
         }
         assert!(holds(Some(&named), Some(&seen)).expect("a look"), "unread there is nothing else to tell it by");
         seen.state.what = What::File { size: seen.state.size() + 1, digest: Some(Digest::of(b"what was there")) };

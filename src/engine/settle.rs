@@ -183,7 +183,8 @@ fn kept_before(reach: &mut Reach, journal: &Journal) -> Result<Vec<String>, Erro
         Err(error) if leads_nowhere(&error) => return Ok(Vec::new()),
         folder => folder.at("open the folder", Shown(&below))?,
     };
-    let names = folder.names().at("list the folder", Shown(&below))?;
+    let mut names = folder.names().at("list the folder", Shown(&below))?;
+    names.retain(|name| name.windows(6).any(|part| part == b"-kept-"));
     let kept = |item: &Item| names.iter().find(|name| name.starts_with(format!("{}-kept-", item.n).as_bytes()));
     let spot = |name: &[u8]| Spot::Session([&*below, b"/", name].concat());
     Ok(journal.items.iter().filter_map(|item| Some(filled(item, &spot(kept(item)?)))).collect())

@@ -10,10 +10,11 @@ use crate::checkpoint::made;
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original, name_written};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, leads_nowhere};
+use crate::fs::dir::Dir;
 use crate::session::change::{Change, Changes, FolderTime};
 use crate::session::store::Session;
 use crate::tree::digest::Digest;
+use crate::tree::look;
 use crate::tree::state::{State, What};
 
 /// Puts what the checkpoint has into `changes`: each `before` as it was taken off the tree, and the times of the folders above. Gives the
@@ -40,7 +41,7 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
             change.marks.link_broken |= kept == Kept::ObjectCopy || has_names(session, &place)?;
         }
         if let Some(place) = kept.place(n).filter(|_| state.as_ref().is_some_and(State::is_folder))
-            && !is_empty(session, &place)?
+            && is_filled(session, &place)?
         {
             let id = session.id();
             return Err(Error::NotNow {
@@ -71,14 +72,10 @@ fn is_no_file(kept: &Kept) -> bool {
     matches!(kept, Kept::Object | Kept::ObjectCopy)
 }
 
-/// Whether the folder below the session's at `place` has nothing in it: it is made from its record alone. So is one that is not there.
-fn is_empty(session: &Session, place: &[u8]) -> Result<bool, Error> {
-    match session.dir.open_below(place) {
-        Err(error) if leads_nowhere(&error) => Ok(true),
-        opened => Ok(opened
-            .and_then(|folder| folder.is_empty())
-            .at("list the folder", session.dir.path().join(OsStr::from_bytes(place)).display())?),
-    }
+/// Whether something is in the folder below the session's at `place`: a stream makes one from its record alone.
+fn is_filled(session: &Session, place: &[u8]) -> Result<bool, Error> {
+    let (dir, name) = session.split(place)?;
+    Ok(look::is_filled(dir.at(name)).at("list", dir.at(name))?)
 }
 
 /// Whether what lies below the session's folder at `place` has several names. A folder has none but its own.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
 use super::state::{Fingerprint, Identity, Likeness, Meta, Object, State, What};
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, stat_of, xattrs_of};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere, stat_of, xattrs_of};
 
 /// An object as it was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,6 +121,18 @@ pub fn was_written_since(at: Entry<'_>, now: &State, then: &State) -> io::Result
     match then.digest() {
         Some(digest) if now.size() > then.size() => Ok(Digest::of_file(&at.open_file()?, then.size())? == digest),
         _ => Ok(false),
+    }
+}
+
+/// Whether something is in the folder at `at`. One that is missing, or may not be listed, counts as empty, as it was when it was taken:
+/// rmdir(2) tells where it is let go.
+///
+/// # Errors
+/// Where it cannot be listed for another reason.
+pub fn is_filled(at: Entry<'_>) -> io::Result<bool> {
+    match at.open_dir().and_then(|folder| folder.is_empty()) {
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) || leads_nowhere(&error) => Ok(false),
+        is_empty => Ok(!is_empty?),
     }
 }
 
