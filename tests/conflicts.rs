@@ -7,7 +7,7 @@ mod common;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use common::World;
+use common::{World, close};
 
 /// What somebody else does to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -288,6 +288,24 @@ fn what_force_overwrote_at_a_redo_is_what_the_next_rollback_gives_back() {
 }
 
 #[test]
+fn what_comes_where_force_found_nothing_to_delete_is_a_conflict_at_redo() {
+    let (world, id) = scene();
+    world.remove("deleted");
+    world.recant(&format!("commit {id}")).with(3);
+    world.recant(&format!("commit {id} --force")).ok();
+    world.recant(&format!("rollback {id}")).ok();
+    world.write("deleted", "a newcomer");
+    let before = world.manifest();
+    let said = world.call(["redo", &id, "--json"]).run().with(3);
+    assert_eq!(said.against(), [world.path("deleted").display().to_string()]);
+    before.assert_same(&world.manifest(), "a redo that is refused");
+    world.recant(&format!("redo {id} --force")).ok();
+    assert!(!is_there(&world, "deleted"));
+    world.recant(&format!("rollback {id}")).ok();
+    before.assert_same(&world.manifest(), "rollback after a forced redo");
+}
+
+#[test]
 fn metadata_that_force_overwrites_is_kept_in_the_session() {
     let (world, id) = scene();
     committed(&world, &id);
@@ -415,14 +433,14 @@ fn a_file_that_another_process_has_open_for_writing_is_a_conflict_at_commit_and_
     let said = world.call(["commit", &id, "--json"]).run().with(3);
     assert_eq!(said.against(), [world.path("modified").display().to_string()]);
     before.assert_same(&world.manifest(), "a refused commit");
-    drop(held);
+    close(held);
     committed(&world, &id);
     let before = world.manifest();
     let held = hold("created");
     let said = world.call(["rollback", &id, "--json"]).run().with(3);
     assert_eq!(said.against(), [world.path("created").display().to_string()]);
     before.assert_same(&world.manifest(), "a refused rollback");
-    drop(held);
+    close(held);
     world.recant(&format!("rollback {id}")).ok();
 }
 

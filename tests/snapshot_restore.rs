@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{Said, World, is_root};
+use common::{Said, World, close, is_root};
 
 /// Files in snapshot 0, and others now.
 fn changed() -> World {
@@ -51,7 +51,7 @@ type Hinder = fn(&World) -> Option<Box<dyn FnOnce()>>;
 
 fn open_for_writing(world: &World) -> Option<Box<dyn FnOnce()>> {
     let file = OpenOptions::new().append(true).open(world.path("f")).expect("a file");
-    Some(Box::new(move || drop(file)))
+    Some(Box::new(move || close(file)))
 }
 
 fn denied(world: &World) -> Option<Box<dyn FnOnce()>> {

@@ -170,8 +170,8 @@ impl<'r> Eye<'r> {
         match self.folder(parent) {
             Ok(Some((dir, stat))) => {
                 looked.item.planning.in_folder = true;
-                // Where nothing was put and nothing comes, whatever is there is not the session's.
-                if mv.from.is_some() || mv.to.is_some() {
+                // Where nothing was put and nothing comes back, whatever is there is not the session's.
+                if mv.from.is_some() || mv.to.is_some() || self.verb.inward() {
                     self.look_in(&dir, &stat, &mv, &mut looked)?;
                 }
             }
@@ -293,82 +293,89 @@ impl<'r> Eye<'r> {
 
     fn look_in(&mut self, dir: &Dir, parent: &Stat, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
         let at = dir.at(mv.path.name());
-        let stat = match at.stat() {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-                looked.verdict = Verdict::Refused(CLOSED.into());
+        let stat = match self.to_be_changed(at, parent, mv)? {
+            Ok(stat) => stat,
+            Err(why) => {
+                looked.verdict = Verdict::Refused(why);
                 return Ok(());
             }
-            other => other.at("look at", &mv.path)?,
         };
         looked.item.planning.mounted = stat.is_some_and(|stat| stat.mount_root);
-        if let Some(stat) = stat.filter(|stat| stat.mount_root)
-            && let Some(why) = self.not_written(&stat, mv)
-        {
-            looked.verdict = Verdict::Refused(why);
-            return Ok(());
-        }
-        if stat.is_some_and(|stat| stat.locked) || parent.locked && !looked.item.planning.mounted {
-            let why = "it, or the folder that it lies in, is immutable or append-only (chattr -ia takes that off)";
-            looked.verdict = Verdict::Refused(why.into());
-            return Ok(());
-        }
-        let stat = match stat.filter(|stat| stat.mount_root && !mv.in_place) {
-            None => stat,
-            Some(_) => {
-                if let Some(why) = not_to_be_written(at) {
-                    looked.verdict = Verdict::Refused(why);
-                    return Ok(());
-                }
-                // That has made another object of a file that overlayfs had below.
-                at.stat().at("look at", &mv.path)?
-            }
-        };
         looked.item.planning.there = stat.map(|stat| stat.inode());
         let found = Found::open(at, stat, mv)?;
         let mut seen = found.seen().at("look at", &mv.path)?;
-        let likeness = look::judge(&mut seen, &mv.from, mv.from_print.as_ref(), || found.digest());
-        let likeness = match likeness {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-                looked.verdict = Verdict::Refused(if self.verb.inward() { UNREADABLE } else { UNTOLD }.into());
-                return Ok(());
-            }
-            other => other.at("read", &mv.path)?,
-        };
+        let verdict = self.judge(&found, mv, &mut seen)?;
+        looked.verdict = self.within_reach(verdict, mv, seen.as_ref());
         looked.item.from = seen;
-        let seen = &mut looked.item.from;
-        looked.verdict = match likeness {
-            Likeness::Same if mv.foreign => {
-                self.conflict(Conflict::said(&mv.path, "nobody else at work while the command ran", "a change made meanwhile"))
-            }
-            Likeness::Same => Verdict::Go,
-            _ if is_as_wanted(&found, mv, seen.as_mut())? && !self.is_commit() => match self.done_to_kept(mv)? {
-                Some(done) => self.conflict(Conflict::said(&mv.path, self.kept(), done)),
-                None => Verdict::AlreadySo,
-            },
-            Likeness::Differs(difference) => {
-                let state = seen.as_ref().map(|seen| seen.state.clone());
-                self.conflict(Conflict::of(&mv.path, &mv.from, &state, difference))
-            }
-            Likeness::ReadToTell => {
-                self.conflict(Conflict::said(&mv.path, "content that is known", "content that cannot be told"))
-            }
-        };
-        if self.cannot_keep(mv, seen.as_ref()) {
-            if matches!(looked.verdict, Verdict::Keep) {
-                let state = seen.as_ref().map(|seen| seen.state.clone());
-                looked.verdict = Verdict::Conflict(Conflict::of(&mv.path, &mv.from, &state, Difference::Kind));
-            }
-            if let Verdict::Conflict(conflict) = &mut looked.verdict {
-                let is_folder = !mv.in_place && seen.as_ref().is_some_and(|seen| seen.state.is_folder());
-                conflict.found.push_str(if is_folder { " (move it away)" } else { "" });
-                conflict.forcible = false;
-            }
-        }
         match looked.verdict {
             Verdict::Keep if mv.in_place => learn_content(&found, mv, looked),
             Verdict::Go | Verdict::Keep => self.look_at_leaving(&found, mv, looked),
             _ => Ok(()),
         }
+    }
+
+    /// What lies at a path; or why nothing may be done there, whatever that is.
+    fn to_be_changed(&self, at: Entry<'_>, parent: &Stat, mv: &Move) -> Result<Result<Option<Stat>, String>, Error> {
+        let stat = match at.stat() {
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) => return Ok(Err(CLOSED.into())),
+            other => other.at("look at", &mv.path)?,
+        };
+        let mounted = stat.filter(|stat| stat.mount_root);
+        if let Some(why) = mounted.and_then(|stat| self.not_written(&stat, mv)) {
+            return Ok(Err(why));
+        }
+        if stat.is_some_and(|stat| stat.locked) || parent.locked && mounted.is_none() {
+            let why = "it, or the folder that it lies in, is immutable or append-only (chattr -ia takes that off)";
+            return Ok(Err(why.into()));
+        }
+        if mounted.is_none() || mv.in_place {
+            return Ok(Ok(stat));
+        }
+        if let Some(why) = not_to_be_written(at) {
+            return Ok(Err(why));
+        }
+        // That has made another object of a file that overlayfs had below.
+        Ok(Ok(at.stat().at("look at", &mv.path)?))
+    }
+
+    /// What was found, against what was expected and what is wanted.
+    fn judge(&mut self, found: &Found<'_>, mv: &Move, seen: &mut Option<Seen>) -> Result<Verdict, Error> {
+        let likeness = match look::judge(seen, &mv.from, mv.from_print.as_ref(), || found.digest()) {
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+                return Ok(Verdict::Refused(if self.verb.inward() { UNREADABLE } else { UNTOLD }.into()));
+            }
+            other => other.at("read", &mv.path)?,
+        };
+        let conflict = match likeness {
+            Likeness::Same if mv.foreign => {
+                Conflict::said(&mv.path, "nobody else at work while the command ran", "a change made meanwhile")
+            }
+            Likeness::Same => return Ok(Verdict::Go),
+            _ if is_as_wanted(found, mv, seen.as_mut())? && !self.is_commit() => match self.done_to_kept(mv)? {
+                Some(done) => Conflict::said(&mv.path, self.kept(), done),
+                None => return Ok(Verdict::AlreadySo),
+            },
+            Likeness::Differs(difference) => Conflict::of(&mv.path, &mv.from, &state_of(seen.as_ref()), difference),
+            Likeness::ReadToTell => Conflict::said(&mv.path, "content that is known", "content that cannot be told"),
+        };
+        Ok(self.conflict(conflict))
+    }
+
+    /// No force makes of what was found what a record cannot keep.
+    fn within_reach(&self, verdict: Verdict, mv: &Move, seen: Option<&Seen>) -> Verdict {
+        if !self.cannot_keep(mv, seen) {
+            return verdict;
+        }
+        let mut conflict = match verdict {
+            Verdict::Keep => Conflict::of(&mv.path, &mv.from, &state_of(seen), Difference::Kind),
+            Verdict::Conflict(conflict) => conflict,
+            other => return other,
+        };
+        if !mv.in_place && seen.is_some_and(|seen| seen.state.is_folder()) {
+            conflict.found.push_str(" (move it away)");
+        }
+        conflict.forcible = false;
+        Verdict::Conflict(conflict)
     }
 
     /// Why what is mounted at a path cannot become what is wanted there. It cannot be renamed, nor taken away: a file is written into,
@@ -546,6 +553,10 @@ impl<'r> Eye<'r> {
         looked.item.to = Some(seen);
         Ok(())
     }
+}
+
+fn state_of(seen: Option<&Seen>) -> Object {
+    seen.map(|seen| seen.state.clone())
 }
 
 /// What somebody has done to a kept original since: a process that had the file open, or that works in the folder.

@@ -31,6 +31,28 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
+/// Closes a file for good. A process that a test beside this one starts in the same moment has it open, too, until its exec.
+pub fn close(file: std::fs::File) {
+    let inode = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
+    let closed = file.metadata().map(inode).expect("an open file");
+    drop(file);
+    let me = std::env::current_exe().expect("this program");
+    let is_open_in = |process: &Path| {
+        let Ok(open) = std::fs::read_dir(process.join("fd")) else { return false };
+        open.flatten().any(|fd| std::fs::metadata(fd.path()).map(inode).is_ok_and(|inode| inode == closed))
+    };
+    let ours = |process: &Path| std::fs::read_link(process.join("exe")).is_ok_and(|exe| exe == me);
+    let anywhere = || {
+        let processes = std::fs::read_dir("/proc").expect("the processes");
+        processes.flatten().any(|process| ours(&process.path()) && is_open_in(&process.path()))
+    };
+    let start = std::time::Instant::now();
+    while anywhere() {
+        assert!(start.elapsed().as_secs() < 10, "another process of this test keeps it open");
+        std::thread::yield_now();
+    }
+}
+
 /// A home, XDG folders, a store and a tree, all of its own, gone at the end. The commands run in it see no other
 /// environment than `PATH`, `HOME`, `XDG_*`, `TZ=UTC`, `LANG=C.UTF-8`, `RECANT_STORE` and what [`World::set`] adds.
 pub struct World {
