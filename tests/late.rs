@@ -618,3 +618,50 @@ fn what_is_made_in_a_folder_that_is_let_go_stays_and_is_named() {
         assert!(seen.len() > 3 && killed > 3);
     }
 }
+
+/// A new folder comes off the tree again, as the commit fails later on; who works in it goes on where it lies then.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_is_made_in_a_new_folder_that_an_undo_takes_back_stays_and_is_named() {
+    if !Path::new("/dev/shm").is_dir() {
+        return skip("two file systems: there is no /dev/shm");
+    }
+    let scene = || {
+        let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a folder of another file system");
+        let mut world = World::new();
+        world.set("RECANT_STORE", elsewhere.path().join("store"));
+        let id = world.begin();
+        world.recant(&format!("session mkdir {id} d")).ok();
+        world.stage_write(&id, "e", "new");
+        (world, id, elsewhere)
+    };
+    let commit = |world: &World, id: &str, steps: String| world.call(["commit", id]).env("RECANT_STEPS", steps).run();
+    let (world, id, _elsewhere) = scene();
+    commit(&world, &id, format!("log:{}", world.root().join("steps").display())).ok();
+    let log = std::fs::read_to_string(world.root().join("steps")).expect("a log");
+    let fails =
+        1 + log.lines().position(|step| step.contains("renameat2") && step.ends_with("/e")).expect("the second one is put");
+    let mut seen = 0;
+    for n in fails + 1..fails + 60 {
+        let (world, id, _elsewhere) = scene();
+        let put = format!("ls -d {}/.recant-*/ 2>&- | xargs -I% touch %late", world.path("").display());
+        let said = commit(&world, &id, format!("fail:{fails}:5;run:{n}:{put}"));
+        let find = world.program("find", [world.root().as_os_str(), "-name".as_ref(), "late".as_ref()]).run().ok().stdout();
+        match find.trim_end().strip_suffix("/late") {
+            None if seen > 0 => break,
+            None => {}
+            Some(folder) => {
+                seen += 1;
+                assert!(
+                    said.status == 7 && said.stderr().contains(&format!("{folder}: a process that worked in a new folder")),
+                    "{said}"
+                );
+                // It is nobody's obstacle.
+                world.recant("recover").ok();
+                world.recant(&format!("commit {id}")).ok();
+                assert!(Path::new(folder).join("late").exists());
+            }
+        }
+    }
+    assert!(seen > 0);
+}

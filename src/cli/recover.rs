@@ -8,7 +8,6 @@ use super::{Call, Ended};
 use crate::engine::decide::how_to_decide;
 use crate::engine::job::Decision;
 use crate::engine::recover::{self, Choice, Finding, Outcome, Recovered};
-use crate::engine::undo::STRAY;
 use crate::error::{Failure, Kind};
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -86,7 +85,7 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
 }
 
 impl<'a> Left<'a> {
-    fn of(left: &'a crate::engine::undo::Left) -> Self {
+    fn of(left: &'a crate::engine::report::Left) -> Self {
         Self { path: &left.path, why: &left.why }
     }
 }
@@ -114,13 +113,13 @@ fn row(one: &Recovered) -> Row<'_> {
         }
         Outcome::Failed(_) => "failed",
     };
-    row.left.extend(one.strays.iter().map(|path| Left { path, why: STRAY }));
+    row.left.extend(one.strays.iter().map(Left::of));
     row
 }
 
 /// What may lie where nobody finds it.
 pub fn say_strays(call: &Call, one: &Recovered) {
-    one.strays.iter().for_each(|path| call.out.warn(format_args!("{path}: {STRAY}")));
+    one.strays.iter().for_each(|left| call.out.warn(format_args!("{}: {}", left.path, left.why)));
 }
 
 /// What is kept and what is left, a row each.

@@ -5,6 +5,7 @@
 //! objects lie whether it was done (E1), so that a crash at any point is gone on from. What is kept lies under
 //! `displaced/<generation>/<n>`, with its manifest, as what any `--force` overwrites. Both seal a new generation (E4).
 
+use super::clean::clean;
 use super::displaced::{displaced_below, make_folder, read_digest, write_displaced};
 use super::durable::{sync_touched, sync_whole};
 use super::item::{Item, Turn};
@@ -12,8 +13,10 @@ use super::job::{Decision, Verb};
 use super::journal::{Journal, made_for};
 use super::prepare::Hands;
 use super::reach::{Named, Reach, open, parent_of};
+use super::report::Left;
 use super::step::{Act, Spot, Step};
-use super::undo::{Left, Whose, clean, holds, is_one_file, restore_times, standing_times, undo_step, whose};
+use super::times::{restore_times, standing_times};
+use super::undo::{Whose, holds, is_one_file, undo_step, whose};
 use super::{Error, facts, in_place, meta};
 use crate::checkpoint::manifest::{Kept, Reading, Writing, name_written};
 use crate::error::At;
@@ -54,7 +57,7 @@ pub(super) fn decide(
     session: &Session,
     mut journal: Journal,
     how: Decision,
-    strays: &mut Vec<AbsPath>,
+    strays: &mut Vec<Left>,
 ) -> Result<Decided, Error> {
     if journal.head.decided != Some(how) {
         let mut reach = Reach::of(&session.dir, &journal)?;
@@ -163,7 +166,7 @@ pub(super) fn end(
     header: &Header,
     journal: &Journal,
     how: Decision,
-    strays: &mut Vec<AbsPath>,
+    strays: &mut Vec<Left>,
 ) -> Result<Vec<(AbsPath, String)>, Error> {
     let mut reach = Reach::of(&session.dir, journal)?;
     let kept = write_displaced(fs, &mut reach, journal, how)?;

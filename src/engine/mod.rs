@@ -18,6 +18,7 @@
 pub mod apply;
 mod build;
 pub mod choose;
+mod clean;
 pub mod conflict;
 pub mod decide;
 mod displaced;
@@ -41,6 +42,7 @@ mod reserve;
 mod rights;
 pub mod settle;
 pub mod step;
+mod times;
 pub mod undo;
 
 use crate::error::{At, Failure, IoError, Kind};
@@ -53,7 +55,7 @@ use crate::session::store::Store;
 use conflict::Conflict;
 use job::Job;
 use plan::Plan;
-use report::Report;
+use report::{Left, Report};
 
 /// What can go wrong in this room.
 #[derive(Debug, thiserror::Error)]
@@ -85,8 +87,8 @@ pub enum Error {
         /// What failed.
         #[source]
         why: Box<Error>,
-        /// What was made ready in folders that are not where they were.
-        strays: Vec<AbsPath>,
+        /// What was made ready and stays, or may lie in a folder that is not where it was.
+        strays: Vec<Left>,
     },
     /// It was ready, and was not let go on.
     #[error("{0}")]
@@ -182,10 +184,10 @@ fn lines(rows: &[(String, String)]) -> String {
     shown.join("\n")
 }
 
-/// What is true of names that an undo did not find.
-pub fn strayed(strays: &[AbsPath]) -> String {
-    let shown: Vec<String> = strays.iter().map(ToString::to_string).collect();
-    format!("undone, but the folder of {} is not where it was: if it was moved, remove that name there", shown.join(", "))
+/// What is true where names of recant's own stay.
+fn strayed(strays: &[Left]) -> String {
+    let shown: Vec<String> = strays.iter().map(|left| format!("{}: {}", left.path, left.why)).collect();
+    format!("undone, but for this:\n{}", shown.join("\n"))
 }
 
 impl Failure for Error {

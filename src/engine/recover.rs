@@ -1,14 +1,16 @@
 //! Recovery: what a journal says of an operation that was cut off is undone or settled, by the journal alone.
 
+use super::clean::clean_draft;
 use super::decide::{self, Decided};
 use super::facts::{self, DONE};
 use super::item::{Item, Turn};
 use super::job::Decision;
 use super::journal::{Journal, names};
 use super::reach::{Named, Reach, open};
+use super::report::Left;
 use super::settle::{When, settle, stat_of};
 use super::step::{Act, Step};
-use super::undo::{self, Left, Remains, holds, undo};
+use super::undo::{Remains, holds, undo};
 use super::{Error, in_place, reserve};
 use crate::checkpoint::manifest::{self, Former};
 use crate::error::{At, IoError};
@@ -33,7 +35,7 @@ pub struct Recovered {
     /// What could not be had beside it, for people: the recovery is none the less.
     pub notes: Vec<String>,
     /// Names of recant's own that may lie in a folder which is not where it was.
-    pub strays: Vec<AbsPath>,
+    pub strays: Vec<Left>,
 }
 
 impl Recovered {
@@ -187,7 +189,7 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
             Err(crate::session::Error::Unknown { .. }) => None,
             Err(error) => return Err(error.into()),
         };
-        recovered.strays = undo::clean_draft(fs, store, session.as_ref(), id)?;
+        recovered.strays = clean_draft(fs, store, session.as_ref(), id)?;
         return Ok(Outcome::Cleaned);
     };
     Journal::claim(fs, store, id)?;
@@ -329,7 +331,7 @@ fn take_back(
     session: &Session,
     journal: Journal,
     choice: Option<Choice>,
-    (notes, strays): (&mut Vec<String>, &mut Vec<AbsPath>),
+    (notes, strays): (&mut Vec<String>, &mut Vec<Left>),
 ) -> Result<Outcome, Error> {
     let asked = match choice {
         Some(Choice::Finish) => Some(Decision::Finish),
@@ -380,7 +382,7 @@ fn go_on(
     session: &Session,
     journal: &Journal,
     choice: Option<Choice>,
-    (notes, strays): (&mut Vec<String>, &mut Vec<AbsPath>),
+    (notes, strays): (&mut Vec<String>, &mut Vec<Left>),
 ) -> Result<Outcome, Error> {
     let id = session.id();
     if choice == Some(Choice::Undo) {

@@ -36,6 +36,15 @@ pub struct Row {
     pub kind: &'static str,
 }
 
+/// A path that is not as it was to be, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// The path.
+    pub path: AbsPath,
+    /// Why, for people.
+    pub why: String,
+}
+
 /// The whole operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::Error;
 use super::apply::{Done, Sealed};
+use super::clean::{STRAY, is_another};
 use super::displaced::{displaced_below, make_folder};
 use super::durable::{MANY, sync_folder, sync_names};
 use super::facts::{self, DONE};
@@ -13,7 +14,7 @@ use super::journal::Journal;
 use super::reach::{Reach, open, split};
 use super::report::Report;
 use super::step::{Act, Spot};
-use super::undo::{STRAY, holds, is_another, is_open_for_writing, with_rights};
+use super::undo::{holds, is_open_for_writing, with_rights};
 use crate::checkpoint::manifest::{Former, Reading, name_written};
 use crate::error::At;
 use crate::fs::Fs;

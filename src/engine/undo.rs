@@ -1,45 +1,31 @@
 //! Undo: the steps of a journal taken back, last first. Where each object lies tells what was done; undoing twice is
 //! harmless. What somebody else has put or changed meanwhile is left alone and named (I8).
 
-use std::rc::Rc;
-
-use super::durable::{NEW_HEADER, sync_folder, sync_folder_of, sync_touched};
+use super::clean::clean;
+use super::durable::sync_touched;
 use super::item::{Turn, number};
 use super::journal::{Draft, Head, Journal, made_for};
 use super::reach::{Named, Reach, open};
+use super::report::Left;
 use super::step::{Act, FolderTime, Spot, Step};
-use super::{Error, facts, in_place, meta, reserve};
-use crate::checkpoint::manifest::{self, Former};
+use super::times::{ignore_not_mine, restore_times, standing_times};
+use super::{Error, facts, in_place, meta};
+use crate::checkpoint::manifest::Former;
 use crate::error::{At, Failure, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, leads_nowhere};
+use crate::fs::dir::Sort;
 use crate::fs::lease::{Writers, writers};
-use crate::fs::path::AbsPath;
-use crate::fs::roots::Roots;
-use crate::session::id::Id;
 use crate::session::store::{Session, Store};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, What};
-
-/// A step that could not be taken back, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
-    /// The path.
-    pub path: AbsPath,
-    /// Why, for people.
-    pub why: String,
-}
-
-/// What is said of such a name.
-pub const STRAY: &str = "recant's own, and its folder is not where it was; if that was moved, remove this name there";
 
 /// What an undo could not do.
 #[derive(Debug, Default)]
 pub struct Remains {
     /// Steps that could not be taken back: their journal stays.
     pub left: Vec<Left>,
-    /// Names of recant's own that may lie in a folder which is not where it was.
-    pub strays: Vec<AbsPath>,
+    /// Names of recant's own that stay, or may lie in a folder which is not where it was.
+    pub strays: Vec<Left>,
 }
 
 /// Undoes what a failed operation has done, its first `begun` steps and all that Prepare made; gives the error to report. `reach` has
@@ -55,8 +41,8 @@ pub(super) fn after_failure(
 ) -> Error {
     match undo_begun(fs, store, session, &mut reach, journal, begun) {
         Ok(Remains { left, strays }) if left.is_empty() => Error::Undone { why: Box::new(why), strays },
-        Ok(Remains { left, .. }) => {
-            let left = left.into_iter().map(|left| (left.path.to_string(), left.why)).collect();
+        Ok(Remains { left, strays }) => {
+            let left = left.into_iter().chain(strays).map(|left| (left.path.to_string(), left.why)).collect();
             Error::LeftBehind { id: session.id().to_string(), why: why.to_string(), left }
         }
         Err(error) => stuck(store, journal, &format!("{why}; and the undo failed: {error}")),
@@ -138,7 +124,7 @@ fn leave_remnant(
     journal: &Journal,
     left: Vec<Turn>,
     times: Vec<FolderTime>,
-) -> Result<Vec<AbsPath>, Error> {
+) -> Result<Vec<Left>, Error> {
     let is_left = |turn: Turn| left.contains(&turn);
     let stays = |i: usize| [Turn::Take, Turn::Move, Turn::Finish].iter().any(|turn| is_left(turn(number(i))));
     let (kept, undone): (Vec<usize>, Vec<usize>) = (0..journal.items.len()).partition(|i| stays(*i));
@@ -151,160 +137,6 @@ fn leave_remnant(
     let items = kept.into_iter().map(|i| journal.items[i].clone()).collect();
     Journal::new(head, items).write_new(fs, store)?.replace(fs, store, session.id())?;
     Ok(strays)
-}
-
-/// Removes what is only half of something: a draft, a journal without its name.
-pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id: &Id) -> Result<Vec<AbsPath>, Error> {
-    let draft = Draft::read(store.journals(), id)?;
-    // One that a cut has left behind when its operation had ended lists what is in use now.
-    let strays = match (draft, session) {
-        (Some(draft), Some(session)) if session.header.generation < draft.generation => {
-            clean(fs, session, &mut Reach::new(&session.dir)?, &draft.made, &draft.times)?
-        }
-        (Some(draft), None) => clean_tree(fs, &draft)?,
-        _ => Vec::new(),
-    };
-    Journal::remove(fs, store, id)?;
-    Ok(strays)
-}
-
-/// Of a session that is gone: what was made for it lies on the tree under names of recant's own.
-fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<AbsPath>, Error> {
-    let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
-    let mut strays = Vec::new();
-    for spot in draft.made.iter().rev() {
-        let Spot::Tree(path) = spot else { continue };
-        let Some(parent) = path.parent() else { continue };
-        let dir = match roots.folder(&parent) {
-            Ok(dir) => dir,
-            Err(error) if leads_nowhere(&error) => {
-                strays.push(path.clone());
-                continue;
-            }
-            Err(error) => return Err(error).at("open the folder", &parent).map_err(Error::from),
-        };
-        fs.remove_all(dir.at(path.name())).at("remove", path)?;
-        // D2: a temporary name that came back after a cut would be nobody's (folder: not caught here).
-        sync_folder(fs, &mut roots, path, &dir)?;
-    }
-    draft.times.iter().try_for_each(|time| put_back_time(fs, &mut roots, time))?;
-    Ok(strays)
-}
-
-/// Removes what Prepare made. Gives the names whose folder is not where it was: whoever moved it has moved them along (I6).
-pub(super) fn clean(
-    fs: &Fs,
-    session: &Session,
-    reach: &mut Reach,
-    made: &[Spot],
-    times: &[FolderTime],
-) -> Result<Vec<AbsPath>, Error> {
-    let (mut in_tree, mut strays) = (false, Vec::new());
-    for spot in made.iter().rev() {
-        let named = match reach.made(spot) {
-            Ok(named) => named,
-            Err(error) if leads_nowhere(&error) => {
-                strays.extend(in_the_tree(spot).filter(|path| !reach.roots.is_lost(path)).cloned());
-                continue;
-            }
-            Err(error) => return Err(error).at("open the folder of", spot).map_err(Error::from),
-        };
-        in_tree |= in_the_tree(spot).is_some();
-        if is_another(&named, spot, times)? {
-            strays.extend(in_the_tree(spot).cloned());
-        }
-        fs.remove_all(named.at()).at("remove", named.at())?;
-        // D2: a temporary name that came back after a cut would be nobody's.
-        let dir = named.dir.clone();
-        sync_folder_of(fs, reach, spot, &dir)?;
-    }
-    if in_tree {
-        for time in times {
-            put_back_time(fs, &mut reach.roots, time)?;
-        }
-    }
-    for name in [NEW_HEADER, b"changes.jsonl.new"] {
-        fs.unlink_if_there(session.dir.at(name)).at("remove", session.dir.at(name))?;
-    }
-    let checkpoint = facts::folder(session)?;
-    fs.unlink_if_there(checkpoint.at(manifest::NEW)).at("remove", checkpoint.at(manifest::NEW))?;
-    if session.header.counts.inside == 0 {
-        reserve::drop_all(fs, session)?;
-    }
-    fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?;
-    Ok(strays)
-}
-
-fn in_the_tree(spot: &Spot) -> Option<&AbsPath> {
-    match spot {
-        Spot::Tree(path) => Some(path),
-        Spot::Session(_) => None,
-    }
-}
-
-/// Whether the folder has taken the place of the one that it was made in, and has nothing of that name.
-pub(super) fn is_another(named: &Named<'_>, spot: &Spot, times: &[FolderTime]) -> Result<bool, Error> {
-    let Some(folder) = in_the_tree(spot).and_then(AbsPath::parent) else { return Ok(false) };
-    let Some(known) = times.iter().find(|time| time.path == folder) else { return Ok(false) };
-    let stat = named.dir.stat().at("look at", &folder)?;
-    Ok(look::identity(&stat) != known.identity && named.at().stat().at("look at", spot)?.is_none())
-}
-
-/// Of what was left, the times of folders that are as they were before the operation, as the first undo gave them back: one that somebody
-/// has changed since is his.
-pub(super) fn standing_times(reach: &mut Reach, journal: &Journal) -> Result<Vec<FolderTime>, Error> {
-    let mut standing = Vec::new();
-    for time in &journal.head.times {
-        let Some(dir) = folder_of(&mut reach.roots, time)? else { continue };
-        if dir.stat().at("look at", &time.path)?.mtime == time.old {
-            standing.push(time.clone());
-        }
-    }
-    Ok(standing)
-}
-
-pub(super) fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal, times: &[FolderTime]) -> Result<(), Error> {
-    for time in times {
-        put_back_time(fs, &mut reach.roots, time)?;
-    }
-    // Folders that went and are back: their children's steps have changed their times.
-    for item in journal.items.iter().filter(|item| item.moves() && item.was_folder()) {
-        let Some(from) = &item.from else { continue };
-        let Some(named) = open(reach.path(&item.path), "open the folder of", &item.path)? else { continue };
-        if named.at().stat().at("look at", &item.path)?.is_some_and(|stat| look::identity(&stat) == from.print.identity) {
-            ignore_not_mine(fs.set_mtime(named.at(), from.state.meta.mtime)).at("set the time of", &item.path)?;
-        }
-    }
-    Ok(())
-}
-
-fn put_back_time(fs: &Fs, roots: &mut Roots, time: &FolderTime) -> Result<(), Error> {
-    let Some(dir) = folder_of(roots, time)? else { return Ok(()) };
-    if dir.stat().at("look at", &time.path)?.mtime == time.old {
-        return Ok(());
-    }
-    ignore_not_mine(fs.set_mtime(dir.at(b"."), time.old)).at("set the time of", &time.path)?;
-    Ok(())
-}
-
-/// The folder whose time it is, while it is that.
-fn folder_of(roots: &mut Roots, time: &FolderTime) -> Result<Option<Rc<Dir>>, Error> {
-    let dir = match roots.folder(&time.path) {
-        Ok(dir) => dir,
-        Err(error) if leads_nowhere(&error) => return Ok(None),
-        Err(error) => return Err(error).at("open the folder", &time.path).map_err(Error::from),
-    };
-    let stat = dir.stat().at("look at", &time.path)?;
-    Ok((look::identity(&stat) == time.identity).then_some(dir))
-}
-
-/// The time of somebody else's folder (`/tmp`) cannot be set, nor any where a file system (FUSE) has no call for it: the one of this
-/// operation stands (docs/ARCHITECTURE.md, section 4).
-fn ignore_not_mine(result: std::io::Result<()>) -> std::io::Result<()> {
-    match result {
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::EOPNOTSUPP)) => Ok(()),
-        other => other,
-    }
 }
 
 /// Takes one step back; gives the reason where it must be left.

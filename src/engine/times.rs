@@ -1,0 +1,70 @@
+//! The times of folders: what comes and goes in them changes these, and an undo gives them back.
+
+use std::rc::Rc;
+
+use super::Error;
+use super::journal::Journal;
+use super::reach::{Reach, open};
+use super::step::FolderTime;
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, leads_nowhere};
+use crate::fs::roots::Roots;
+use crate::tree::look;
+
+/// Of what was left, the times of folders that are as they were before the operation, as the first undo gave them back: one that somebody
+/// has changed since is his.
+pub(super) fn standing_times(reach: &mut Reach, journal: &Journal) -> Result<Vec<FolderTime>, Error> {
+    let mut standing = Vec::new();
+    for time in &journal.head.times {
+        let Some(dir) = folder_of(&mut reach.roots, time)? else { continue };
+        if dir.stat().at("look at", &time.path)?.mtime == time.old {
+            standing.push(time.clone());
+        }
+    }
+    Ok(standing)
+}
+
+pub(super) fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal, times: &[FolderTime]) -> Result<(), Error> {
+    for time in times {
+        put_back_time(fs, &mut reach.roots, time)?;
+    }
+    // Folders that went and are back: their children's steps have changed their times.
+    for item in journal.items.iter().filter(|item| item.moves() && item.was_folder()) {
+        let Some(from) = &item.from else { continue };
+        let Some(named) = open(reach.path(&item.path), "open the folder of", &item.path)? else { continue };
+        if named.at().stat().at("look at", &item.path)?.is_some_and(|stat| look::identity(&stat) == from.print.identity) {
+            ignore_not_mine(fs.set_mtime(named.at(), from.state.meta.mtime)).at("set the time of", &item.path)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn put_back_time(fs: &Fs, roots: &mut Roots, time: &FolderTime) -> Result<(), Error> {
+    let Some(dir) = folder_of(roots, time)? else { return Ok(()) };
+    if dir.stat().at("look at", &time.path)?.mtime == time.old {
+        return Ok(());
+    }
+    ignore_not_mine(fs.set_mtime(dir.at(b"."), time.old)).at("set the time of", &time.path)?;
+    Ok(())
+}
+
+/// The folder whose time it is, while it is that.
+fn folder_of(roots: &mut Roots, time: &FolderTime) -> Result<Option<Rc<Dir>>, Error> {
+    let dir = match roots.folder(&time.path) {
+        Ok(dir) => dir,
+        Err(error) if leads_nowhere(&error) => return Ok(None),
+        Err(error) => return Err(error).at("open the folder", &time.path).map_err(Error::from),
+    };
+    let stat = dir.stat().at("look at", &time.path)?;
+    Ok((look::identity(&stat) == time.identity).then_some(dir))
+}
+
+/// The time of somebody else's folder (`/tmp`) cannot be set, nor any where a file system (FUSE) has no call for it: the one of this
+/// operation stands (docs/ARCHITECTURE.md, section 4).
+pub(super) fn ignore_not_mine(result: std::io::Result<()>) -> std::io::Result<()> {
+    match result {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::EOPNOTSUPP)) => Ok(()),
+        other => other,
+    }
+}
