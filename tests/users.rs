@@ -204,6 +204,30 @@ fn a_folder_that_a_power_cut_has_closed_again_hinders_no_recovery() {
     }
 }
 
+/// Its ACL has an entry for the owner, which chmod(2) changes along.
+#[test]
+fn a_closed_folder_with_an_acl_is_opened_up_for_the_work() {
+    let acl = |world: &World, name: &str| {
+        let set = world.program("setfacl", ["-m", "u:1:rwx", name]).cwd(world.tree()).run();
+        set.status == 0
+    };
+    let mut has_acls = true;
+    let Some(desk) = Desk::new(|world| {
+        for name in ["shut", "gone"] {
+            world.write(format!("{name}/in"), "old").write(format!("{name}/edited"), "old");
+            has_acls &= acl(world, name);
+            world.chmod(name, 0o575);
+        }
+    }) else {
+        return;
+    };
+    if !has_acls {
+        return common::skip("a closed folder with an ACL: no ACLs here");
+    }
+    let stagings = ["delete ID gone -r", "delete ID shut/in", "write ID shut/edited", "chmod ID 0755 shut"];
+    desk.round_trip(&desk.staged(&stagings), "with an ACL", |manifest| manifest);
+}
+
 #[cfg(feature = "crash-points")]
 #[test]
 fn what_its_owner_has_closed_before_a_recovery_by_force_is_kept() {

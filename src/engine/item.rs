@@ -13,6 +13,7 @@ use crate::fs::dir::{Inode, Sort};
 use crate::fs::path::AbsPath;
 use crate::session::change::object_name;
 use crate::session::id::Id;
+use crate::session::inherit::set_mode;
 use crate::session::sides::Side;
 use crate::tree::look::Seen;
 use crate::tree::state::State;
@@ -162,10 +163,10 @@ impl Item {
     }
 }
 
-/// A folder with `u+rwx`.
+/// A folder with `u+rwx`. An ACL says so too.
 pub fn opened_up(folder: &Seen) -> Seen {
     let mut open = folder.clone();
-    open.state.meta.mode |= 0o700;
+    set_mode(&mut open.state.meta, folder.state.meta.mode | 0o700);
     open
 }
 
