@@ -204,6 +204,23 @@ fn a_folder_that_a_power_cut_has_closed_again_hinders_no_recovery() {
     }
 }
 
+/// Its mode is that of before the opening, which the step that sets another one takes for somebody's.
+#[cfg(feature = "crash-points")]
+#[test]
+fn a_kill_before_a_closed_folder_is_opened_hinders_no_recovery() {
+    let Some(desk) = Desk::new(|world| {
+        world.write("shut/edited", "old").chmod("shut", 0o555);
+    }) else {
+        return;
+    };
+    let before = desk.world.manifest();
+    let id = desk.staged(&["chmod ID 0755 shut", "write ID shut/edited"]);
+    desk.kill_before(&id, ("fchmodat ", "tree/shut"));
+    desk.recant("recover").ok();
+    before.assert_same(&desk.world.manifest(), "undone");
+    desk.world.assert_tidy("undone");
+}
+
 /// Its ACL has an entry for the owner, which chmod(2) changes along.
 #[test]
 fn a_closed_folder_with_an_acl_is_opened_up_for_the_work() {

@@ -4,9 +4,14 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use super::Error;
+use super::item::Turn;
+use super::journal::Journal;
+use super::reach::{Reach, open};
+use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Entry, Sort, Time};
-use crate::tree::look::Seen;
+use crate::tree::look::{self, Seen};
 use crate::tree::state::Meta;
 
 /// What metadata is set on.
@@ -120,6 +125,21 @@ fn set_xattrs(fs: &Fs, on: On<'_>, have: &Meta, want: &Meta, owner: bool, masked
     for (name, value) in &want.xattrs {
         if have.xattr(name) != Some(value) || shaken(name) {
             on.set_xattr(fs, name, value)?;
+        }
+    }
+    Ok(())
+}
+
+/// Opens up what was to be opened for the steps that are to be undone, and is closed as it was: a kill came before that, or a power cut took
+/// it back. The undo of the metadata finds the folder as its step did, and the last one closes it.
+pub(super) fn open_again(fs: &Fs, reach: &mut Reach, journal: &Journal, begun: usize) -> Result<(), Error> {
+    for turn in journal.turns.iter().take(begun).filter(|turn| matches!(turn, Turn::Open(_))) {
+        let step = journal.step(*turn);
+        let (Some(from), Some(to)) = (&step.from, &step.to) else { continue };
+        let Some(folder) = open(reach.path(step.path), "open the folder of", step.path)? else { continue };
+        let Some(found) = look::look(folder.at()).at("look at", step.path)? else { continue };
+        if found.print.identity == from.print.identity && from.state.meta_difference(&found.state).is_none() {
+            fs.set_mode(folder.at(), to.state.meta.mode).at("set the mode of", step.path)?;
         }
     }
     Ok(())

@@ -92,6 +92,7 @@ fn undo_begun(
 ) -> Result<Remains, Error> {
     let times = if journal.head.remnant { standing_times(reach, journal)? } else { journal.head.times.clone() };
     let mut left = Vec::new();
+    meta::open_again(fs, reach, journal, begun)?;
     for turn in journal.turns.iter().take(begun).rev() {
         let step = journal.step(*turn);
         let fresh = matches!(turn, Turn::Move(i) if journal.items[*i as usize].fresh);
