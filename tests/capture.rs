@@ -598,6 +598,41 @@ fn a_mount_below_a_captured_place_is_captured_for_root_and_read_only_for_a_user(
     });
 }
 
+/// A place with a mount below it is captured by its folders: each of these may be removed, and made again, while that is under way.
+#[test]
+fn folders_that_come_and_go_beside_a_mount_stop_no_run_of_a_user() {
+    if !is_root() {
+        return eprintln!("skipped: mounting needs root");
+    }
+    let outer = World::new(Who::User);
+    let home = outer.path("home");
+    std::fs::create_dir(home.join("disk")).unwrap();
+    outer.give("home");
+    let mounts = Some(format!("mount -t tmpfs disk {} || exit 99", home.join("disk").display()));
+    let world = World { mounts, folder: tempfile::TempDir::new().unwrap(), program: outer.program.clone(), ..outer };
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let names: Vec<_> = (0..40).map(|n| home.join(format!("coming-{n}"))).collect();
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                for name in &names {
+                    std::fs::create_dir(name).and_then(|()| std::os::unix::fs::chown(name, Some(USER), Some(USER))).unwrap();
+                }
+                names.iter().for_each(|name| std::fs::remove_dir(name).unwrap());
+            }
+        });
+        let run = |n: usize| {
+            let store = home.join(format!("store{n}"));
+            std::fs::create_dir(&store).and_then(|()| std::os::unix::fs::chown(&store, Some(USER), Some(USER))).unwrap();
+            let mut command = world.as_user(&world.program, &[store.to_str().unwrap(), "--", "true"]);
+            command.env("HOME", &home).current_dir(home.join("project")).output().unwrap()
+        };
+        let refused: Vec<_> = (0..10).map(run).filter(|output| !output.status.success()).collect();
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(refused.is_empty(), "{} of 10: {:?}", refused.len(), refused[0]);
+    });
+}
+
 #[test]
 fn a_user_without_a_proc_of_its_own_runs_without_pids_of_its_own() {
     if !is_root() {

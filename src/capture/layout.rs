@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::error::Error;
-use crate::error::At;
+use crate::error::{At, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time};
+use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::run::Place;
 
@@ -69,6 +69,13 @@ pub(super) struct Target {
     pub noexec: bool,
     /// What its failing means.
     pub need: Need,
+}
+
+impl Target {
+    /// Whether an error tells that a folder has gone which the run does without. Another one may have its name by now.
+    pub(super) fn has_gone_by(&self, error: &IoError) -> bool {
+        self.need == Need::WhileThere && leads_nowhere(&error.source) && error.path == self.path.to_string()
+    }
 }
 
 /// What it means that a place can't be captured.

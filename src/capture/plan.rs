@@ -9,7 +9,7 @@ use super::file;
 use super::layout::{Layer, Need, Request, Route, Target, folder, is_overlay_xattr};
 use super::memory::Memory;
 use super::places::{Places, may_write, stat};
-use crate::error::{At, reason};
+use crate::error::{At, IoError, reason};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::mounts;
@@ -169,7 +169,10 @@ impl Plan {
                 fs.mkdir(upper, 0o700).at("make the upper folder", upper)?;
                 match self.dress(fs, upper, &target.path) {
                     // It went, or its disk died, and nobody asked for it: what is there then is read-only.
-                    Err(_) if target.need != Need::Must && Dir::open(target.path.as_path()).is_err() => {
+                    Err(error)
+                        if target.need != Need::Must
+                            && (target.has_gone_by(&error) || Dir::open(target.path.as_path()).is_err()) =>
+                    {
                         fs.remove_all(upper).at("remove the upper folder", upper)?;
                         continue;
                     }
@@ -195,7 +198,7 @@ impl Plan {
     }
 
     /// Gives an upper the looks of the folder that it covers; tells the mtime that it gave.
-    fn dress(&self, fs: &Fs, upper: Entry<'_>, covered: &AbsPath) -> Result<Time, Error> {
+    fn dress(&self, fs: &Fs, upper: Entry<'_>, covered: &AbsPath) -> Result<Time, IoError> {
         let dir = Dir::open(covered.as_path()).at("open the folder to capture", covered)?;
         let stat = dir.stat().at("look at the folder to capture", covered)?;
         if self.route == Route::Root {

@@ -64,7 +64,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<Vec<Uncovered>, Unbui
     }
     for (target, overlay) in overlays {
         match attach_target(target, &overlay) {
-            Err(_) if target.need != Need::Must && at_path(&target.path).is_err() => {}
+            Err(error) if target.need != Need::Must && (target.has_gone_by(&error) || at_path(&target.path).is_err()) => {}
             done => done.map(|()| attached.push(target))?,
         }
     }
@@ -117,7 +117,7 @@ fn overlays(laid: &Laid) -> Result<(Vec<Detached<'_>>, Vec<Uncovered>), IoError>
         match overlay(laid, layer, target) {
             Ok(overlay) => made.push((target, overlay)),
             // Nothing can be written where it was, nor in what somebody makes there: all that is no overlay is read-only.
-            Err(_) if target.need != Need::Must && at_path(&target.path).is_err() => {}
+            Err(error) if target.need != Need::Must && (target.has_gone_by(&error) || at_path(&target.path).is_err()) => {}
             Err(error) if target.need == Need::OrReadOnly => {
                 let why = format!("cannot {}: {}", error.act, reason(&error.source));
                 uncovered.push((target.path.clone(), why));
@@ -343,7 +343,8 @@ fn mask(sockets: &[AbsPath], attached: &[&Target]) -> Result<(), IoError> {
     };
     let mut overlays = HashSet::new();
     for target in attached {
-        overlays.extend(look(&target.path)?.map(|stat| stat.mount));
+        // The kernel unmounts what lies over a folder that somebody removes: another one by that name is on a real mount.
+        overlays.extend(look(&target.path)?.filter(|stat| stat.mount_root).map(|stat| stat.mount));
     }
     for path in sockets {
         if look(path)?.is_some_and(|stat| stat.sort == Sort::Socket && !overlays.contains(&stat.mount)) {

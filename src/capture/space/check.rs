@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::mounting::{Unbuilt, at_path};
 use crate::capture::inside::MARK;
-use crate::capture::layout::{Route, Target};
+use crate::capture::layout::{Need, Route, Target};
 use crate::capture::plan::Plan;
 use crate::error::At;
 use crate::fs::dir::stat_of;
@@ -15,14 +15,24 @@ use crate::fs::path::AbsPath;
 /// nothing else is writable.
 pub(super) fn verify(plan: &Plan, attached: &[&Target]) -> Result<(), Unbuilt> {
     let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
-    let at = |path: &AbsPath| -> Result<&Mount, Unbuilt> {
-        let id = stat_of(at_path(path).at("find the mount", path)?).at("find the mount", path)?.mount;
+    let look = |path: &AbsPath| at_path(path).and_then(stat_of).at("find the mount", path);
+    let listed = |path: &AbsPath, id: u64| -> Result<&Mount, Unbuilt> {
         mounts.iter().find(|m| m.id == id).ok_or_else(|| Unbuilt::NotAsPlanned(path.clone(), "its mount is not listed".into()))
     };
+    let at = |path: &AbsPath| -> Result<&Mount, Unbuilt> { listed(path, look(path)?.mount) };
     let mut writable = HashSet::new();
     let source = format!("{MARK}{}", plan.tag).into_bytes();
     for target in attached {
-        let mount = at(&target.path)?;
+        let stat = match look(&target.path) {
+            Err(error) if target.has_gone_by(&error) => None,
+            found => Some(found?).filter(|stat| target.need != Need::WhileThere || stat.mount_root),
+        };
+        let Some(stat) = stat else {
+            // Somebody has removed the folder, and with it the overlay that was just listed: what is there now, if anything, is not writable.
+            writable.extend(mounts.iter().filter(|m| m.point == target.path && m.source == source).map(|m| m.id));
+            continue;
+        };
+        let mount = listed(&target.path, stat.mount)?;
         if let Some(wrong) = wrong_overlay(mount, &source, plan.route) {
             return Err(Unbuilt::NotAsPlanned(target.path.clone(), wrong));
         }
