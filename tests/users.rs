@@ -411,3 +411,89 @@ fn what_lies_in_a_closed_folder_goes_back_and_forth_between_two_file_systems() {
         }
     }
 }
+
+/// What has to go from a closed folder goes, and the folder is closed as it was found.
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_folder_that_its_owner_closes_after_a_kill_keeps_the_mode_that_he_gave_it() {
+    for n in common::steps() {
+        let desk = Desk::apart(|world| {
+            world.write("shut/in", "old").write("shut/gone", "old");
+        });
+        let Some(desk) = desk else { return };
+        let id = desk.staged(&["write ID shut/in", "delete ID shut/gone", "chmod ID 0750 shut"]);
+        let said = desk.call(&format!("commit {id}")).env("RECANT_STEPS", format!("kill:{n}")).run();
+        if said.status == 0 {
+            assert!(n > 30, "{said}");
+            return;
+        }
+        desk.shell(&format!("chmod 511 {}", desk.world.path("shut").display()));
+        let recovered = desk.recant("recover");
+        assert!([0, 4].contains(&recovered.status), "before step {n}: {recovered}");
+        assert_eq!(desk.mode("shut"), 0o511, "before step {n}: {recovered}");
+        if recovered.status == 4 {
+            desk.recant(&format!("recover {id} --finish")).ok();
+            assert_eq!(desk.mode("shut"), 0o511, "before step {n}: {recovered}");
+        }
+        desk.world.assert_tidy(&format!("before step {n}: {said}{recovered}"));
+    }
+}
+
+/// Whether something is in it cannot be told then; that it was closed since can.
+#[test]
+fn a_kept_folder_that_who_works_in_it_has_filled_and_closed_is_a_conflict() {
+    let Some(desk) = Desk::new(|world| {
+        world.mkdir("d");
+    }) else {
+        return;
+    };
+    let id = desk.staged(&["delete ID d"]);
+    desk.recant(&format!("commit {id}")).ok();
+    let kept = desk.world.session(&id).join("checkpoint/objects");
+    desk.shell(&format!("cd {}/*/ && touch late && chmod 0 .", kept.display()));
+    let verified = desk.recant(&format!("checkpoint verify {id}")).with(3);
+    assert!(verified.stderr().contains("something was put into the kept folder"), "{verified}");
+    desk.recant(&format!("session export --checkpoint {id}")).with(1);
+    desk.recant(&format!("rollback {id}")).with(3);
+    let said = desk.recant(&format!("rollback {id} --force")).ok();
+    assert!(said.stderr().contains("/d: something was put into it since") && desk.world.exists("d/late"), "{said}");
+}
+
+/// Copies are made ready in it, for a folder below that is closed; else nothing comes or goes.
+#[test]
+fn the_time_that_somebody_gives_the_folder_above_a_closed_one_stays() {
+    let desk = Desk::apart(|world| {
+        world.write("above/shut/f", "old").write("above/g", "old").chmod("above/shut", 0o555);
+        world.set_mtime("above", 1_000_000_000, 0);
+    });
+    let Some(desk) = desk else { return };
+    let id = desk.staged(&["write ID above/shut/f", "write ID above/new"]);
+    desk.recant(&format!("commit {id}")).ok();
+    desk.shell(&format!("touch -d @1300000000 {}", desk.world.path("above").display()));
+    let time = || desk.world.manifest().0[&b"above"[..]].mtime.0;
+    desk.recant(&format!("rollback {id} above/shut/f")).ok();
+    assert_eq!(time(), 1_300_000_000);
+    // What goes from it now gives it a new one. That of before the commit was not the last.
+    desk.recant(&format!("rollback {id}")).ok();
+    assert!(time() > 1_300_000_000, "{}", time());
+}
+
+#[test]
+fn a_capability_opens_a_closed_folder_where_its_owner_cannot_work_above_it() {
+    if !is_root() {
+        return common::skip("a capability of an ordinary user needs root to give it");
+    }
+    let desk = Desk::apart(|world| {
+        world.write("shut/f", "old").chmod("shut", 0o555);
+    });
+    let Some(desk) = desk else { return };
+    let id = desk.staged(&["write ID shut/f"]);
+    desk.shell(&format!("chown root {0} && chmod 755 {0}", desk.world.tree().display()));
+    let refused = desk.recant(&format!("commit {id}")).with(1);
+    assert!(refused.stderr().contains("shut helps"), "{refused}");
+    let ids = [format!("--reuid={USER}"), format!("--regid={USER}")];
+    let rights = ["--clear-groups", "--inh-caps=+dac_override", "--ambient-caps=+dac_override", env!("CARGO_BIN_EXE_recant")];
+    let words = ids.iter().map(String::as_str).chain(rights).chain(["commit", &id]);
+    desk.world.program("setpriv", words.collect::<Vec<_>>()).cwd("/").run().ok();
+    assert_eq!((desk.world.read("shut/f"), desk.mode("shut")), ("new".into(), 0o555));
+}

@@ -82,7 +82,7 @@ pub fn check(session: &Session, original: &Original) -> Result<Option<Fault>, Er
     if seen.state.sort() != state.sort() {
         return fault(&format!("the kept original is a {} now", sort_word(seen.state.sort())), false);
     }
-    if seen.state.is_folder() && look::is_filled(at).at("list", at)? {
+    if seen.state.is_folder() && look::is_filled(at, state).at("list", at)? {
         return fault("something was put into the kept folder since it was taken, by a process that worked in it", true);
     }
     let Kept::Blob { digest, .. } = original.kept else { return Ok(None) };

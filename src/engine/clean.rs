@@ -5,13 +5,14 @@ use super::durable::{NEW_HEADER, sync_folder, sync_folder_of};
 use super::journal::{Draft, Journal};
 use super::reach::{Named, Reach};
 use super::report::Left;
+use super::rights::with_rights;
 use super::step::{FolderTime, Spot};
 use super::times::put_back_time;
 use super::{Error, facts, reserve};
 use crate::checkpoint::manifest;
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, leads_nowhere};
+use crate::fs::dir::{Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
@@ -55,7 +56,7 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
             }
             Err(error) => return Err(error).at("open the folder", &parent).map_err(Error::from),
         };
-        strays.extend(remove_made(fs, &dir, path)?);
+        strays.extend(remove_made(fs, &Named { dir: dir.clone(), name: path.name() }, path)?);
         // D2: a temporary name that came back after a cut would be nobody's (folder: not caught here).
         sync_folder(fs, &mut roots, path, &dir)?;
     }
@@ -84,7 +85,7 @@ pub(super) fn clean(
         if let Some(path) = in_the_tree(spot) {
             in_tree = true;
             strays.extend(is_another(&named, spot, times)?.then(|| stray(path)));
-            strays.extend(remove_made(fs, &named.dir, path)?);
+            strays.extend(remove_made(fs, &named, path)?);
         } else {
             fs.remove_all(named.at()).at("remove", named.at())?;
         }
@@ -111,18 +112,19 @@ pub(super) fn clean(
 
 /// Takes away what was made beside its target. A folder goes while it is empty: a process that worked in it while it was on the tree has put
 /// there what is in it (D12). That stays, by a name that no operation uses, and is named.
-fn remove_made(fs: &Fs, dir: &Dir, path: &AbsPath) -> Result<Option<Left>, Error> {
-    let at = dir.at(path.name());
+fn remove_made(fs: &Fs, named: &Named<'_>, path: &AbsPath) -> Result<Option<Left>, Error> {
+    let at = named.at();
     let Some(stat) = at.stat().at("look at", path)?.filter(|stat| stat.sort == Sort::Folder) else {
-        fs.remove_all(at).at("remove", path)?;
+        with_rights(fs, [named, named], || fs.remove_all(at)).at("remove", path)?;
         return Ok(None);
     };
-    match fs.rmdir(at) {
+    match with_rights(fs, [named, named], || fs.rmdir(at)) {
         Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {}
         done => return Ok(done.at("remove", path).map(|()| None)?),
     }
     let kept = [path.name(), format!("-kept-{}", stat.ino).as_bytes()].concat();
-    fs.place(at, dir.at(&kept)).at("move", path)?;
+    let aside = Named { dir: named.dir.clone(), name: &kept };
+    with_rights(fs, [named, &aside], || fs.place(at, aside.at())).at("move", path)?;
     let kept = path.parent().and_then(|folder| folder.join(&kept).ok()).unwrap_or_else(|| path.clone());
     Ok(Some(Left { path: kept, why: "a process that worked in a new folder has put something into it; it stays here".into() }))
 }

@@ -69,12 +69,15 @@ pub(super) fn write_manifest(
     for time in journal.head.times.iter().filter(|time| !time.own) {
         let known = times.remove(&time.path);
         let Some(left) = time.new else { continue };
-        let (old, committed) = match known {
-            _ if journal.head.verb.inward() => (time.original, left),
-            Some(known) => (known.old, known.committed),
+        let path = time.path.clone();
+        let noted = match known {
+            _ if journal.head.verb.inward() => FolderTime { path, old: time.original, left, committed: left },
+            // Nothing came or went in it for good: another time than the known one is somebody's.
+            Some(known) if left == time.old => known,
+            Some(known) => FolderTime { left, ..known },
             None => continue,
         };
-        times.insert(time.path.clone(), FolderTime { path: time.path.clone(), old, left, committed });
+        times.insert(time.path.clone(), noted);
     }
     Ok(new.end(times.values())?)
 }

@@ -562,7 +562,7 @@ fn state_of(seen: Option<&Seen>) -> Object {
 /// What somebody has done to a kept original since: a process that had the file open, or that works in the folder.
 fn done_since(at: Entry<'_>, now: &State, then: &State) -> std::io::Result<Option<&'static str>> {
     match then.sort() {
-        Sort::Folder => Ok(look::is_filled(at)?.then_some(FILLED)),
+        Sort::Folder => Ok(look::is_filled(at, then)?.then_some(FILLED)),
         Sort::File if then.digest().is_some() && then.content_likeness(now) != Likeness::Same => {
             Ok(look::was_written_since(at, now, then)?.then_some(WRITTEN))
         }

@@ -86,7 +86,8 @@ pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
 fn wait_for_inodes(session: &Session) -> Result<(), Error> {
     let until = Instant::now() + PATIENCE;
     let freed = RESERVE.len() as u64;
-    while Free::of(session)?.inodes.is_some_and(|inodes| inodes < freed) && Instant::now() < until {
+    let is_xfs = kind(session)? == XFS;
+    while is_xfs && Free::of(session)?.inodes.is_some_and(|inodes| inodes < freed) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(2));
     }
     Ok(())

@@ -9,11 +9,12 @@ use rustix::thread::{CapabilitySet, capabilities};
 use super::Error;
 use super::draft::Draft;
 use super::item::{Frame, Item};
-use super::reach::parent_of;
+use super::reach::{Named, parent_of};
 use super::step::Act;
 use crate::checkpoint::manifest::Kept;
 use crate::error::At;
-use crate::fs::dir::{Dev, Dir, Stat, leads_nowhere, stat_of};
+use crate::fs::Fs;
+use crate::fs::dir::{Dev, Dir, Sort, Stat, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
 
 impl Draft<'_> {
@@ -188,4 +189,37 @@ fn lacks(within: impl std::os::fd::AsFd, what: &str, need: u64) -> Result<Option
     let vfs = rustix::fs::fstatvfs(within).at("ask for the free room of", what)?;
     let free = vfs.f_bavail.saturating_mul(vfs.f_frsize);
     Ok((need > free).then(|| format!("{need} bytes are needed there, and {free} are free")))
+}
+
+/// A power cut may have taken back that a user's own folder was opened up for the work, and left what was done in it since; or somebody has
+/// closed it. So it is opened for what `act` moves and where, and gets back the mode that it had.
+pub(super) fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> std::io::Result<()>) -> std::io::Result<()> {
+    let refused = match act() {
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => error,
+        done => return done,
+    };
+    let me = rustix::process::geteuid().as_raw();
+    let mut opened = Vec::new();
+    // A folder that gets another parent is written to, too: its `..`.
+    for at in names.iter().map(|named| named.dir.at(b".")).chain(names.iter().map(|named| named.at())) {
+        let closed = at.stat()?.filter(|stat| stat.sort == Sort::Folder && stat.uid == me && stat.mode & 0o700 != 0o700);
+        if let Some(stat) = closed {
+            fs.set_mode(at, stat.mode | 0o700)?;
+            opened.push((at, stat));
+        }
+    }
+    if opened.is_empty() {
+        return Err(refused);
+    }
+    let done = act();
+    // What was moved has its other name now, and is closed before its folder is.
+    for (at, closed) in opened.into_iter().rev() {
+        for spot in [at, names[0].at(), names[1].at()] {
+            if spot.stat()?.is_some_and(|stat| stat.inode() == closed.inode()) {
+                fs.set_mode(spot, closed.mode)?;
+                break;
+            }
+        }
+    }
+    done
 }

@@ -13,8 +13,9 @@ use super::item::Item;
 use super::journal::Journal;
 use super::reach::{Reach, open, split};
 use super::report::Report;
+use super::rights::with_rights;
 use super::step::{Act, Spot};
-use super::undo::{holds, is_open_for_writing, with_rights};
+use super::undo::{holds, is_open_for_writing};
 use crate::checkpoint::manifest::{Former, Reading, name_written};
 use crate::error::At;
 use crate::fs::Fs;
@@ -186,9 +187,13 @@ fn kept_before(reach: &mut Reach, journal: &Journal) -> Result<Vec<String>, Erro
     };
     let mut names = folder.names().at("list the folder", Shown(&below))?;
     names.retain(|name| name.windows(6).any(|part| part == b"-kept-"));
-    let kept = |item: &Item| names.iter().find(|name| name.starts_with(format!("{}-kept-", item.n).as_bytes()));
     let spot = |name: &[u8]| Spot::Session([&*below, b"/", name].concat());
-    Ok(journal.items.iter().filter_map(|item| Some(filled(item, &spot(kept(item)?)))).collect())
+    let mut notes = Vec::new();
+    for item in &journal.items {
+        let its = format!("{}-kept-", item.n);
+        notes.extend(names.iter().filter(|name| name.starts_with(its.as_bytes())).map(|name| filled(item, &spot(name))));
+    }
+    Ok(notes)
 }
 
 /// Folders that stayed until now, as they cannot be renamed, the deepest first. One that is not what was emptied, or not empty any more, is
@@ -257,7 +262,7 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
     Ok(())
 }
 
-/// A folder that the operation has closed to its owner was opened for what had to go from it, now or by a settling that was cut off.
+/// A folder that the operation has closed to its owner was opened for what had to go from it by a settling that was cut off.
 fn close_again(fs: &Fs, journal: &Journal, path: &AbsPath, dir: &Dir) -> Result<(), Error> {
     let Ok(i) = journal.items.binary_search_by(|item| item.path.cmp(path)) else { return Ok(()) };
     let Some(closed) = journal.items[i].to.as_ref().map(|to| &to.state).filter(|to| to.is_folder()) else { return Ok(()) };

@@ -7,6 +7,7 @@ use super::item::{Turn, number};
 use super::journal::{Draft, Head, Journal, made_for};
 use super::reach::{Named, Reach, open};
 use super::report::Left;
+use super::rights::with_rights;
 use super::step::{Act, FolderTime, Spot, Step};
 use super::times::{ignore_not_mine, restore_times, standing_times};
 use super::{Error, facts, in_place, meta};
@@ -192,28 +193,6 @@ fn bring_out(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Named<
         }
         moved => Ok(moved.at("take back", home_at).map(|()| None)?),
     }
-}
-
-/// A power cut may have taken back that a user's own folder was opened up for the work, and left what was done in it since. So
-/// it is opened once more, for what `act` moves and where: the step that had opened it is undone after these. So is what is put aside.
-pub(super) fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> std::io::Result<()>) -> std::io::Result<()> {
-    let refused = match act() {
-        Err(error) if error.raw_os_error() == Some(libc::EACCES) => error,
-        done => return done,
-    };
-    let me = rustix::process::geteuid().as_raw();
-    let mut opened = false;
-    for named in names {
-        // A folder that gets another parent is written to, too: its `..`.
-        for at in [named.dir.at(b"."), named.at()] {
-            let closed = at.stat()?.filter(|stat| stat.sort == Sort::Folder && stat.uid == me && stat.mode & 0o700 != 0o700);
-            if let Some(stat) = closed {
-                fs.set_mode(at, stat.mode | 0o700)?;
-                opened = true;
-            }
-        }
-    }
-    if opened { act() } else { Err(refused) }
 }
 
 fn undo_place(

@@ -40,8 +40,8 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
             // It is made from its record there, alone.
             change.marks.link_broken |= kept == Kept::ObjectCopy || has_names(session, &place)?;
         }
-        if let Some(place) = kept.place(n).filter(|_| state.as_ref().is_some_and(State::is_folder))
-            && is_filled(session, &place)?
+        if let Some((place, folder)) = kept.place(n).zip(state.as_ref().filter(|state| state.is_folder()))
+            && is_filled(session, &place, folder)?
         {
             let id = session.id();
             return Err(Error::NotNow {
@@ -73,9 +73,9 @@ fn is_no_file(kept: &Kept) -> bool {
 }
 
 /// Whether something is in the folder below the session's at `place`: a stream makes one from its record alone.
-fn is_filled(session: &Session, place: &[u8]) -> Result<bool, Error> {
+fn is_filled(session: &Session, place: &[u8], then: &State) -> Result<bool, Error> {
     let (dir, name) = session.split(place)?;
-    Ok(look::is_filled(dir.at(name)).at("list", dir.at(name))?)
+    Ok(look::is_filled(dir.at(name), then).at("list", dir.at(name))?)
 }
 
 /// Whether what lies below the session's folder at `place` has several names. A folder has none but its own.

@@ -124,14 +124,17 @@ pub fn was_written_since(at: Entry<'_>, now: &State, then: &State) -> io::Result
     }
 }
 
-/// Whether something is in the folder at `at`. One that is missing, or may not be listed, counts as empty, as it was when it was taken:
-/// rmdir(2) tells where it is let go.
+/// Whether something is in the folder at `at` that was empty as `then`. One that is missing counts as empty: rmdir(2) tells where it is
+/// let go. So does one that may not be listed, unless its mode has changed since: who worked in it has closed it.
 ///
 /// # Errors
 /// Where it cannot be listed for another reason.
-pub fn is_filled(at: Entry<'_>) -> io::Result<bool> {
+pub fn is_filled(at: Entry<'_>, then: &State) -> io::Result<bool> {
     match at.open_dir().and_then(|folder| folder.is_empty()) {
-        Err(error) if error.raw_os_error() == Some(libc::EACCES) || leads_nowhere(&error) => Ok(false),
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
+            Ok(at.stat()?.is_some_and(|stat| stat.mode != then.meta.mode))
+        }
+        Err(error) if leads_nowhere(&error) => Ok(false),
         is_empty => Ok(!is_empty?),
     }
 }
