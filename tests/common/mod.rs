@@ -719,7 +719,8 @@ fn file_content(bytes: &[u8]) -> String {
     format!("file of {} bytes, hash {:016x}", bytes.len(), hasher.finish())
 }
 
-fn xattrs(path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+/// Names and values, sorted; none where they cannot be read.
+pub fn xattrs(path: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut names = vec![0; 64 << 10];
     let Ok(length) = rustix::fs::llistxattr(path, &mut names[..]) else { return Vec::new() };
     let mut found = Vec::new();
