@@ -613,6 +613,9 @@ fn an_undo_that_cannot_set_a_time_undoes_all_else() {
     interrupt();
     let said = scene.world.call(["recover"]).env("RECANT_STEPS", format!("fail:{}:5", times[0])).run().with(7);
     assert!(said.stdout().contains("cannot be recovered now"), "{said}");
+    let said = scene.world.call(["recover", "--json"]).env("RECANT_STEPS", format!("fail:{}:5", times[0])).run().with(7).json();
+    let row = &said["recovered"][0];
+    assert!(row["result"] == "failed" && row["why"].as_str().is_some_and(|why| why.contains("input/output error")), "{row}");
     scene.world.recant("recover").ok();
     before.assert_same(&calm(&scene.world.manifest()), "after a time that failed once");
     scene.assert_over("after a time that failed once");

@@ -12,7 +12,8 @@ use crate::error::{Failure, Kind};
 use crate::session::id::Id;
 use crate::session::store::Store;
 
-/// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}],"kept":[{"path":…,"at":…}],"notes":[…]}`.
+/// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}],"kept":[{"path":…,"at":…}],"notes":[…]}`; `"why"` and `"remedy"` where it
+/// failed.
 #[derive(Serialize)]
 struct Row<'a> {
     session: &'a Id,
@@ -21,6 +22,10 @@ struct Row<'a> {
     left: Vec<Left<'a>>,
     kept: Vec<Kept<'a>>,
     notes: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -96,8 +101,8 @@ fn choice(args: &args::Recover) -> Option<Choice> {
 }
 
 fn row(one: &Recovered) -> Row<'_> {
-    let mut row =
-        Row { session: &one.id, verb: one.verb, result: "failed", left: Vec::new(), kept: Vec::new(), notes: &one.notes };
+    let (left, kept, notes) = (Vec::new(), Vec::new(), one.notes.as_slice());
+    let mut row = Row { session: &one.id, verb: one.verb, result: "failed", left, kept, notes, why: None, remedy: None };
     row.result = match &one.outcome {
         Outcome::Cleaned => "cleaned",
         Outcome::Undone => "undone",
@@ -111,7 +116,10 @@ fn row(one: &Recovered) -> Row<'_> {
             row.kept = decided.kept.iter().map(|(path, at)| Kept { path, at }).collect();
             if decided.decision == Decision::Force { "forced" } else { "finished" }
         }
-        Outcome::Failed(_) => "failed",
+        Outcome::Failed(error) => {
+            (row.why, row.remedy) = (Some(error.to_string()), error.remedy());
+            "failed"
+        }
     };
     row.left.extend(one.strays.iter().map(Left::of));
     row
