@@ -10,23 +10,10 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use common::World;
+use common::{Dice, World};
 
 const WORKERS: u64 = 8;
 const FILES: u64 = 12;
-
-/// SplitMix64: the same numbers for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % sides
-    }
-}
 
 fn file(n: u64) -> String {
     format!("d{}/f{n}", n % 3)

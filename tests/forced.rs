@@ -27,8 +27,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use common::{Call, World};
-use deeds::Dice;
+use common::{Call, Dice, World};
 use promises::{assert_kept, named_of};
 use serde_json::Value;
 use sight::{Change, Moment, rows};
@@ -146,6 +145,8 @@ struct Scene {
     shown: Value,
     /// The session's paths: most deeds are near them.
     focus: Vec<String>,
+    /// Those of which it has content: of what is only set on an object a copy in an upper is none.
+    held: Vec<String>,
     /// The tokens of what the session holds at first.
     brought: BTreeSet<u32>,
     copies: Vec<&'static str>,
@@ -194,8 +195,24 @@ impl Scene {
             }
         }
         world.set("RECANT_STORE", world.store());
-        let (tokens, brought, id, shown, focus, copies, log) = Default::default();
-        Some(Self { world, road, is_captured, store, _far: far, seed, dice, tokens, id, shown, focus, brought, copies, log })
+        let (tokens, brought, id, shown, focus, held, copies, log) = Default::default();
+        Some(Self {
+            world,
+            road,
+            is_captured,
+            store,
+            _far: far,
+            seed,
+            dice,
+            tokens,
+            id,
+            shown,
+            focus,
+            held,
+            brought,
+            copies,
+            log,
+        })
     }
 
     /// False where the session came to nothing.
@@ -264,6 +281,7 @@ impl Scene {
         }
         self.look_again();
         self.focus = self.sides().into_keys().collect();
+        self.held = self.changes("commit").into_iter().filter(|change| !change.in_place).map(|change| change.path).collect();
         self.brought = self.moment().in_store.into_keys().collect();
         !self.focus.is_empty()
     }
@@ -367,7 +385,7 @@ impl Scene {
     /// All that there is. But an upper has copies, too, of what a command moved to and fro: of that the tree's own counts.
     fn owed(&self, moment: &Moment) -> BTreeSet<u32> {
         // Where the tree is a place of its own, its upper has the paths below it alone.
-        let is_own = |rest: &str| self.focus.iter().any(|own| rest == own || self.world.path(own) == Path::new("/").join(rest));
+        let is_own = |rest: &str| self.held.iter().any(|own| rest == own || self.world.path(own) == Path::new("/").join(rest));
         let in_upper = |path: &str| Some(path.split_once("/held/upper/")?.1.split_once('/')?.1.to_owned());
         let counts = |path: &String| in_upper(path).is_none_or(|rest| is_own(&rest));
         let is_owed = |token: &u32| moment.in_tree.contains_key(token) || moment.in_store[token].iter().any(counts);

@@ -326,16 +326,22 @@ fn a_folder_that_was_filled_and_closed_before_it_is_let_go_is_kept() {
     assert!(seen > 3, "{seen}");
 }
 
+/// A session that leaves copies in a folder between two file systems, and gives it that mode.
+#[cfg(feature = "crash-points")]
+fn something_on_the_way(mode: &str) -> Option<(Desk, String)> {
+    let desk = Desk::apart(|world| {
+        world.write("shut/in", "old").write("shut/gone", "old");
+    })?;
+    let id = desk.staged(&["write ID shut/in", "delete ID shut/gone", &format!("chmod ID {mode} shut")]);
+    Some((desk, id))
+}
+
 /// What was copied between two file systems goes at the end, from folders that are closed by then.
 #[test]
 #[cfg(feature = "crash-points")]
 fn what_was_on_the_way_goes_from_a_folder_that_the_operation_has_closed() {
     for n in common::steps() {
-        let desk = Desk::apart(|world| {
-            world.write("shut/in", "old").write("shut/gone", "old");
-        });
-        let Some(desk) = desk else { return };
-        let id = desk.staged(&["write ID shut/in", "delete ID shut/gone", "chmod ID 0555 shut"]);
+        let Some((desk, id)) = something_on_the_way("0555") else { return };
         let said = desk.call(&format!("commit {id}")).env("RECANT_STEPS", format!("kill:{n}")).run();
         let recovered = desk.recant("recover").ok();
         desk.world.assert_tidy(&format!("before step {n}: {said}{recovered}"));
@@ -417,11 +423,7 @@ fn what_lies_in_a_closed_folder_goes_back_and_forth_between_two_file_systems() {
 #[cfg(feature = "crash-points")]
 fn a_folder_that_its_owner_closes_after_a_kill_keeps_the_mode_that_he_gave_it() {
     for n in common::steps() {
-        let desk = Desk::apart(|world| {
-            world.write("shut/in", "old").write("shut/gone", "old");
-        });
-        let Some(desk) = desk else { return };
-        let id = desk.staged(&["write ID shut/in", "delete ID shut/gone", "chmod ID 0750 shut"]);
+        let Some((desk, id)) = something_on_the_way("0750") else { return };
         let said = desk.call(&format!("commit {id}")).env("RECANT_STEPS", format!("kill:{n}")).run();
         if said.status == 0 {
             assert!(n > 30, "{said}");

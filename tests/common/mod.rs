@@ -31,6 +31,33 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
+/// The same numbers for the same seed (SplitMix64).
+pub struct Dice(pub u64);
+
+impl Dice {
+    /// Below `sides`.
+    pub fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % sides
+    }
+
+    /// The same of what is counted in memory.
+    pub fn below(&mut self, n: usize) -> usize {
+        usize::try_from(self.roll(n as u64)).expect("a small number")
+    }
+
+    pub fn percent(&mut self, n: usize) -> bool {
+        self.below(100) < n
+    }
+
+    pub fn of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())].clone()
+    }
+}
+
 /// Closes a file for good. A process that a test beside this one starts in the same moment has it open, too, until its exec.
 pub fn close(file: std::fs::File) {
     let inode = |meta: std::fs::Metadata| (meta.dev(), meta.ino());

@@ -3,27 +3,6 @@
 use super::sight::{Found, is_ours, look};
 use super::{NAMES, Scene};
 
-/// The same numbers for the same seed (splitmix64).
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) % n as u64).expect("a small number")
-    }
-
-    pub fn percent(&mut self, n: usize) -> bool {
-        self.below(100) < n
-    }
-
-    pub fn of<T: Clone>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())].clone()
-    }
-}
-
 /// What somebody does.
 impl Scene {
     pub fn deeds(&mut self, count: usize) {

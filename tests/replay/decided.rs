@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::model::{Cut, Dice, Loss};
+use super::common::Dice;
+use super::model::{Cut, Loss};
 use super::record::{Key, Record};
 use super::{LOSSES, Scene, Size, assert_needed, common::Manifest, cuts, elsewhere, leave_each_out, rebuild, states, timeless};
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::common::Dice;
 use super::common::Manifest;
-use super::model::{Cut, Dice, Loss};
+use super::model::{Cut, Loss};
 use super::record::Record;
 use super::{LOSSES, Scene, Size, assert_needed, cuts, leave_each_out, rebuild, states, timeless};
 

@@ -25,8 +25,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{Manifest, World};
-use model::{Cut, Dice, Loss};
+use common::{Dice, Manifest, World};
+use model::{Cut, Loss};
 use record::{Key, Record};
 
 /// How large the session is: from 16 objects on one syncfs stands for many fsyncs.

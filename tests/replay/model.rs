@@ -8,20 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::common::Dice;
 use super::record::{Key, Object, Record, Renamed, Slot, Step, Sync};
-
-/// A small generator of numbers, the same for the same seed (SplitMix64).
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % sides
-    }
-}
 
 /// How much of what was not synced is there after the cut.
 #[derive(Debug, Clone, Copy)]

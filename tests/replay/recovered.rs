@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::model::{Cut, Dice, Loss};
+use super::common::Dice;
+use super::model::{Cut, Loss};
 use super::record::{Key, Record};
 use super::{LOSSES, Next, Scene, Size, Verb, assert_needed, cuts, dirty, elsewhere, excused, rebuild, thorough};
 

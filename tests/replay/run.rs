@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use super::common::Dice;
 use super::common::{self, Manifest, World};
-use super::model::{Cut, Dice, Loss};
+use super::model::{Cut, Loss};
 use super::record::{Key, Object, Record, Renamed, Step};
 use super::{LOSSES, Scene, assert_needed, cuts, leave_each_out, rebuild, states, timeless};
 

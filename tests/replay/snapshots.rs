@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::common::Dice;
 use super::common::{self, Manifest};
-use super::model::{Cut, Dice, Loss};
+use super::model::{Cut, Loss};
 use super::record::{Key, Record};
 use super::{LOSSES, Scene, Size, assert_needed, cuts, leave_each_out, rebuild, states, timeless};
 
