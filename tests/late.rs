@@ -620,48 +620,102 @@ fn what_is_made_in_a_folder_that_is_let_go_stays_and_is_named() {
 }
 
 /// A new folder comes off the tree again, as the commit fails later on; who works in it goes on where it lies then.
+#[cfg(feature = "crash-points")]
+struct TakenBack {
+    world: World,
+    id: String,
+    two: bool,
+    _elsewhere: tempfile::TempDir,
+}
+
+#[cfg(feature = "crash-points")]
+impl TakenBack {
+    fn new(two: bool) -> Self {
+        let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a folder of another file system");
+        let mut world = World::new();
+        if two {
+            world.set("RECANT_STORE", elsewhere.path().join("store"));
+        }
+        let id = world.begin();
+        world.recant(&format!("session mkdir {id} d")).ok();
+        world.stage_write(&id, "e", "new");
+        Self { world, id, two, _elsewhere: elsewhere }
+    }
+
+    fn commit(&self, steps: &str) -> Said {
+        self.world.call(["commit", &self.id]).env("RECANT_STEPS", steps).run()
+    }
+
+    /// The step that puts what comes after the folder.
+    fn fails_at(&self) -> usize {
+        let log = self.world.root().join("steps");
+        self.commit(&format!("log:{}", log.display())).ok();
+        let steps = std::fs::read_to_string(log).expect("a log");
+        1 + steps.lines().position(|step| step.contains("renameat2") && step.ends_with("/e")).expect("the second one is put")
+    }
+
+    /// The order to put something into the folder, where it lies beside the tree at step `n`.
+    fn put(&self, n: usize) -> String {
+        let (tree, store) = (self.world.path(""), self.world.store());
+        let spots = if self.two {
+            format!("{}/.recant-*/", tree.display())
+        } else {
+            format!("{}/sessions/*/held/objects/*/", store.display())
+        };
+        format!("run:{n}:ls -d {spots} 2>&- | xargs -I% touch %late")
+    }
+
+    /// The folder in which that is now; none where it was not there to be put in.
+    fn late(&self) -> Option<String> {
+        let find = [self.world.root().as_os_str(), "-name".as_ref(), "late".as_ref()];
+        let found = self.world.program("find", find).run().ok().stdout();
+        found.trim_end().strip_suffix("/late").map(String::from)
+    }
+}
+
 #[test]
 #[cfg(feature = "crash-points")]
 fn what_is_made_in_a_new_folder_that_an_undo_takes_back_stays_and_is_named() {
     if !Path::new("/dev/shm").is_dir() {
         return skip("two file systems: there is no /dev/shm");
     }
-    let scene = || {
-        let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a folder of another file system");
-        let mut world = World::new();
-        world.set("RECANT_STORE", elsewhere.path().join("store"));
-        let id = world.begin();
-        world.recant(&format!("session mkdir {id} d")).ok();
-        world.stage_write(&id, "e", "new");
-        (world, id, elsewhere)
-    };
-    let commit = |world: &World, id: &str, steps: String| world.call(["commit", id]).env("RECANT_STEPS", steps).run();
-    let (world, id, _elsewhere) = scene();
-    commit(&world, &id, format!("log:{}", world.root().join("steps").display())).ok();
-    let log = std::fs::read_to_string(world.root().join("steps")).expect("a log");
-    let fails =
-        1 + log.lines().position(|step| step.contains("renameat2") && step.ends_with("/e")).expect("the second one is put");
-    let mut seen = 0;
-    for n in fails + 1..fails + 60 {
-        let (world, id, _elsewhere) = scene();
-        let put = format!("ls -d {}/.recant-*/ 2>&- | xargs -I% touch %late", world.path("").display());
-        let said = commit(&world, &id, format!("fail:{fails}:5;run:{n}:{put}"));
-        let find = world.program("find", [world.root().as_os_str(), "-name".as_ref(), "late".as_ref()]).run().ok().stdout();
-        match find.trim_end().strip_suffix("/late") {
-            None if seen > 0 => break,
-            None => {}
-            Some(folder) => {
-                seen += 1;
-                assert!(
-                    said.status == 7 && said.stderr().contains(&format!("{folder}: a process that worked in a new folder")),
-                    "{said}"
-                );
-                // It is nobody's obstacle.
-                world.recant("recover").ok();
-                world.recant(&format!("commit {id}")).ok();
-                assert!(Path::new(folder).join("late").exists());
+    for two in [true, false] {
+        let fails = TakenBack::new(two).fails_at();
+        let mut seen = Vec::new();
+        for n in fails + 1..fails + 60 {
+            let scene = TakenBack::new(two);
+            let said = scene.commit(&format!("fail:{fails}:5;{}", scene.put(n)));
+            match scene.late() {
+                None if !seen.is_empty() => break,
+                None => {}
+                Some(folder) => {
+                    seen.push(n);
+                    let named = said.stderr().contains(&format!("{folder}: a process that worked in the folder"));
+                    assert!(said.status == 7 && named, "two: {two}, {folder}: {said}");
+                    // It is nobody's obstacle.
+                    scene.world.recant("recover").ok();
+                    scene.world.recant(&format!("session write {} f", scene.id)).ok();
+                    scene.world.recant(&format!("commit {}", scene.id)).ok();
+                    scene.world.recant("session prune --keep 0").ok();
+                    assert!(Path::new(&folder).join("late").exists());
+                }
             }
         }
+        let (n, mut killed) = (*seen.last().expect("some"), 0);
+        for m in n + 1..n + 100 {
+            let scene = TakenBack::new(two);
+            let said = scene.commit(&format!("fail:{fails}:5;{};kill:{m}", scene.put(n)));
+            if said.status != 137 {
+                break;
+            }
+            killed += 1;
+            let (recovered, log) = (scene.world.recant("recover"), scene.world.recant("log").ok());
+            let folder = scene.late().expect("it stays");
+            let said = [recovered.stdout(), recovered.stderr(), log.stdout()].concat();
+            let named = said.contains(&format!("{folder}: a process that worked in the folder"));
+            assert!([0, 4].contains(&recovered.status) && named, "two: {two}, {folder}, killed before step {m}: {said}");
+        }
+        println!("two: {two}: {} kept, {killed} killed", seen.len());
+        assert!(killed > 3);
     }
-    assert!(seen > 0);
 }

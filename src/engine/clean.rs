@@ -1,9 +1,14 @@
 //! What Prepare made and nothing needs: it goes, by an undo, or by a recovery that finds half of a journal. What is not where it was made,
 //! or is not empty any more, is named.
 
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::rc::Rc;
+
 use super::durable::{NEW_HEADER, sync_folder, sync_folder_of};
 use super::journal::{Draft, Journal};
-use super::reach::{Named, Reach};
+use super::reach::{Named, Reach, split};
 use super::report::Left;
 use super::rights::with_rights;
 use super::step::{FolderTime, Spot};
@@ -12,11 +17,11 @@ use super::{Error, facts, reserve};
 use crate::checkpoint::manifest;
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Sort, leads_nowhere};
+use crate::fs::dir::{Dir, Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
-use crate::session::store::{Session, Store};
+use crate::session::store::{Session, Store, part};
 use crate::tree::look;
 
 /// What is said of a name of recant's own that was not found where it was made.
@@ -56,11 +61,12 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
             }
             Err(error) => return Err(error).at("open the folder", &parent).map_err(Error::from),
         };
-        strays.extend(remove_made(fs, &Named { dir: dir.clone(), name: path.name() }, path)?);
+        remove_made(fs, None, &Named { dir: dir.clone(), name: path.name() }, spot)?;
         // D2: a temporary name that came back after a cut would be nobody's (folder: not caught here).
         sync_folder(fs, &mut roots, path, &dir)?;
     }
     draft.times.iter().try_for_each(|time| put_back_time(fs, &mut roots, time))?;
+    strays.extend(kept_of(&mut roots, None, &draft.made)?);
     Ok(strays)
 }
 
@@ -85,10 +91,8 @@ pub(super) fn clean(
         if let Some(path) = in_the_tree(spot) {
             in_tree = true;
             strays.extend(is_another(&named, spot, times)?.then(|| stray(path)));
-            strays.extend(remove_made(fs, &named, path)?);
-        } else {
-            fs.remove_all(named.at()).at("remove", named.at())?;
         }
+        remove_made(fs, Some(session), &named, spot)?;
         // D2: a temporary name that came back after a cut would be nobody's.
         let dir = named.dir.clone();
         sync_folder_of(fs, reach, spot, &dir)?;
@@ -107,27 +111,90 @@ pub(super) fn clean(
         reserve::drop_all(fs, session)?;
     }
     fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?;
+    strays.extend(kept_of(&mut reach.roots, Some(session), made)?);
     Ok(strays)
 }
 
-/// Takes away what was made beside its target. A folder goes while it is empty: a process that worked in it while it was on the tree has put
-/// there what is in it (D12). That stays, by a name that no operation uses, and is named.
-fn remove_made(fs: &Fs, named: &Named<'_>, path: &AbsPath) -> Result<Option<Left>, Error> {
+/// Takes away what Prepare made. A folder goes while it is empty: a process that worked in it while it was on the tree has put there what
+/// is in it (D12). That stays, by a name that no operation uses.
+fn remove_made(fs: &Fs, session: Option<&Session>, named: &Named<'_>, spot: &Spot) -> Result<(), Error> {
     let at = named.at();
-    let Some(stat) = at.stat().at("look at", path)?.filter(|stat| stat.sort == Sort::Folder) else {
-        with_rights(fs, [named, named], || fs.remove_all(at)).at("remove", path)?;
-        return Ok(None);
+    let was_on_the_tree = matches!(spot, Spot::Tree(_)) || spot.is_in(b"held/objects");
+    let folder = at.stat().at("look at", at)?.filter(|stat| stat.sort == Sort::Folder && was_on_the_tree);
+    let Some(folder) = folder else {
+        return Ok(with_rights(fs, [named, named], || fs.remove_all(at)).at("remove", at)?);
     };
     match with_rights(fs, [named, named], || fs.rmdir(at)) {
-        Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {}
-        done => return Ok(done.at("remove", path).map(|()| None)?),
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+        done => return Ok(done.at("remove", at)?),
     }
-    let kept = [path.name(), format!("-kept-{}", stat.ino).as_bytes()].concat();
-    let aside = Named { dir: named.dir.clone(), name: &kept };
-    with_rights(fs, [named, &aside], || fs.place(at, aside.at())).at("move", path)?;
-    let kept = path.parent().and_then(|folder| folder.join(&kept).ok()).unwrap_or_else(|| path.clone());
-    Ok(Some(Left { path: kept, why: "a process that worked in a new folder has put something into it; it stays here".into() }))
+    let dir = match (spot, session) {
+        (Spot::Session(_), Some(session)) => Rc::new(kept_folder(fs, session)?),
+        _ => named.dir.clone(),
+    };
+    let aside = Named { dir, name: &[named.name, KEPT, folder.ino.to_string().as_bytes()].concat() };
+    with_rights(fs, [named, &aside], || fs.place(at, aside.at())).at("move", at)?;
+    // D2: nothing else leads there (folder: not caught here: the model has nobody who works in a folder).
+    Ok(fs.sync_dir(&aside.dir).at("sync", aside.dir.path().display())?)
 }
+
+const KEPT: &[u8] = b"-kept-";
+const KEPT_FOLDER: &[u8] = b"displaced/kept";
+
+/// Where that stays in a session: with what force displaces, which no prune takes unasked.
+fn kept_folder(fs: &Fs, session: &Session) -> Result<Dir, Error> {
+    let (below, name) = split(KEPT_FOLDER);
+    let displaced = part(&session.dir, below)?;
+    let at = displaced.at(name);
+    match fs.mkdir(at, 0o700) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made.at("make the folder", at)?,
+    }
+    // D3 (folder: not caught here, as above).
+    fs.sync_dir(&displaced).at("sync", displaced.path().display())?;
+    Ok(at.open_dir().at("open the folder", at)?)
+}
+
+/// What has stayed of what Prepare made, now or after an earlier try that told nobody.
+fn kept_of(roots: &mut Roots, session: Option<&Session>, made: &[Spot]) -> Result<Vec<Left>, Error> {
+    let (mut listed, mut left) = (BTreeMap::new(), Vec::new());
+    for spot in made {
+        let (folder, name) = match (spot, session) {
+            (Spot::Tree(path), _) => (path.parent(), path.name()),
+            (Spot::Session(below), Some(session)) if spot.is_in(b"held/objects") => {
+                let path = session.dir.path().join("displaced/kept");
+                (AbsPath::parse(path.as_os_str().as_bytes()).ok(), split(below).1)
+            }
+            _ => continue,
+        };
+        let Some(folder) = folder else { continue };
+        if !listed.contains_key(&folder) {
+            let opened = match (spot, session) {
+                (Spot::Session(_), Some(session)) => session.dir.open_below(KEPT_FOLDER).map(Rc::new),
+                _ => roots.folder(&folder),
+            };
+            listed.insert(folder.clone(), kept_in(opened).at("list the folder", &folder)?);
+        }
+        let its = listed[&folder].iter().filter(|kept| kept.strip_prefix(name).is_some_and(|rest| rest.starts_with(KEPT)));
+        let paths = its.filter_map(|kept| folder.join(kept).ok());
+        left.extend(paths.map(|path| Left { path, why: FILLED.into() }));
+    }
+    Ok(left)
+}
+
+/// Names of what was kept; none in a folder that has gone, or may not be listed, as it was opened for the moment alone.
+fn kept_in(folder: io::Result<Rc<Dir>>) -> io::Result<Vec<Vec<u8>>> {
+    match folder.and_then(|folder| folder.names()) {
+        Err(error) if leads_nowhere(&error) || error.raw_os_error() == Some(libc::EACCES) => Ok(Vec::new()),
+        Err(error) => Err(error),
+        Ok(mut names) => {
+            names.retain(|name| name.windows(KEPT.len()).any(|part| part == KEPT));
+            Ok(names)
+        }
+    }
+}
+
+const FILLED: &str = "a process that worked in the folder has put something into it; it stays here";
 
 fn in_the_tree(spot: &Spot) -> Option<&AbsPath> {
     match spot {

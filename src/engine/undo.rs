@@ -109,12 +109,21 @@ fn undo_begun(
     sync_touched(fs, reach, journal, &[])?;
     let strays = if left.is_empty() {
         let strays = clean(fs, session, reach, &journal.made(), &times)?;
+        note_strays(fs, store, journal, &strays)?;
         Journal::remove(fs, store, session.id())?;
         strays
     } else {
         leave_remnant(fs, store, session, reach, journal, left.iter().map(|(turn, _)| *turn).collect(), times)?
     };
     Ok(Remains { left: left.into_iter().map(|(_, left)| left).collect(), strays })
+}
+
+/// I8: after a kill behind the journal's end there is no report, and nobody else names what stays.
+fn note_strays(fs: &Fs, store: &Store, journal: &Journal, strays: &[Left]) -> Result<(), Error> {
+    if strays.is_empty() {
+        return Ok(());
+    }
+    facts::note_report(fs, store, journal, strays.iter().map(|left| format!("{}: {}", left.path, left.why)).collect())
 }
 
 /// A journal of what could not be taken back, in place of the whole one.
