@@ -499,3 +499,21 @@ fn a_capability_opens_a_closed_folder_where_its_owner_cannot_work_above_it() {
     desk.world.program("setpriv", words.collect::<Vec<_>>()).cwd("/").run().ok();
     assert_eq!((desk.world.read("shut/f"), desk.mode("shut")), ("new".into(), 0o555));
 }
+
+/// chmod(2) clears the setgid bit of a folder whose group its owner is not in, and he could not set it again.
+#[test]
+fn a_closed_folder_that_would_lose_its_setgid_bit_is_refused() {
+    if !is_root() {
+        return common::skip("a folder of a group that its owner is not in needs root");
+    }
+    let Some(desk) = Desk::new(|world| {
+        world.write("shut/in", "old");
+    }) else {
+        return;
+    };
+    desk.shell(&format!("chgrp 0 {0} && chmod 2555 {0}", desk.world.path("shut").display()));
+    let id = desk.staged(&["write ID shut/in"]);
+    let refused = desk.recant(&format!("commit {id}")).with(1);
+    assert!(refused.stderr().contains("shut: opening it up for the work would take off its setgid bit"), "{refused}");
+    assert_eq!((desk.world.read("shut/in"), desk.mode("shut")), ("old".into(), 0o2555));
+}

@@ -13,6 +13,7 @@ use super::item::{Frame, Item, Opened};
 use super::job::{Rest, Verb, WantedTime};
 use super::journal::{Head, Journal};
 use super::plan::Plan;
+use super::rights::keeps_setgid;
 use super::step::{Act, FolderTime, RootRecord};
 use crate::checkpoint::limits::{Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
@@ -24,7 +25,7 @@ use crate::session::header::Header;
 use crate::session::run::boot_id;
 use crate::session::store::Session;
 use crate::tree::digest::Digest;
-use crate::tree::look;
+use crate::tree::look::{self, Seen};
 use crate::tree::state::{State, What, sort_word};
 
 impl Draft<'_> {
@@ -93,6 +94,13 @@ impl Draft<'_> {
                     .filter(|from| closed(from.state.meta.uid, from.state.meta.mode))
                     .map(|from| (item.path.clone(), from)),
             );
+        }
+        let loses = |folder: &Seen| !keeps_setgid(folder.state.meta.mode, folder.state.meta.gid);
+        let why = "opening it up for the work would take off its setgid bit, as you are not in its group; recant as root can";
+        let refused: Vec<_> =
+            all.iter().filter(|(_, folder)| loses(folder)).map(|(path, _)| (path.to_string(), why.into())).collect();
+        if !refused.is_empty() {
+            return Err(Error::Refused(refused));
         }
         for item in items.iter_mut().filter(|item| item.act != Act::Stay) {
             item.opened = all.contains_key(&item.path);

@@ -171,6 +171,11 @@ fn has(rights: CapabilitySet) -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(rights))
 }
 
+/// Whether a setgid bit outlasts chmod(2), which clears it where the caller is not in the group.
+pub(super) fn keeps_setgid(mode: u32, gid: u32) -> bool {
+    mode & 0o2000 == 0 || is_in_group(gid) || has(CapabilitySet::FSETID)
+}
+
 fn is_in_group(gid: u32) -> bool {
     let of_caller = |groups: Vec<rustix::process::Gid>| groups.iter().any(|group| group.as_raw() == gid);
     rustix::process::getegid().as_raw() == gid || rustix::process::getgroups().is_ok_and(of_caller)
@@ -203,7 +208,7 @@ pub(super) fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> std
     // A folder that gets another parent is written to, too: its `..`.
     for at in names.iter().map(|named| named.dir.at(b".")).chain(names.iter().map(|named| named.at())) {
         let closed = at.stat()?.filter(|stat| stat.sort == Sort::Folder && stat.uid == me && stat.mode & 0o700 != 0o700);
-        if let Some(stat) = closed {
+        if let Some(stat) = closed.filter(|stat| keeps_setgid(stat.mode, stat.gid)) {
             fs.set_mode(at, stat.mode | 0o700)?;
             opened.push((at, stat));
         }
