@@ -478,6 +478,14 @@ fn the_time_that_somebody_gives_the_folder_above_a_closed_one_stays() {
     // What goes from it now gives it a new one. That of before the commit was not the last.
     desk.recant(&format!("rollback {id}")).ok();
     assert!(time() > 1_300_000_000, "{}", time());
+    // Nor is it after one of several.
+    let id = desk.staged(&["write ID above/g", "write ID above/newer", "write ID above/newest"]);
+    desk.recant(&format!("commit {id}")).ok();
+    desk.shell(&format!("touch -d @1300000000 {}", desk.world.path("above").display()));
+    for part in [" above/newest", " above/newer", ""] {
+        desk.recant(&format!("rollback {id}{part}")).ok();
+        assert!(time() > 1_300_000_000, "{part}: {}", time());
+    }
 }
 
 #[test]

@@ -66,7 +66,6 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
         sync_folder(fs, &mut roots, path, &dir)?;
     }
     draft.times.iter().try_for_each(|time| put_back_time(fs, &mut roots, time))?;
-    strays.extend(kept_of(&mut roots, None, &draft.made)?);
     Ok(strays)
 }
 
@@ -111,7 +110,6 @@ pub(super) fn clean(
         reserve::drop_all(fs, session)?;
     }
     fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?;
-    strays.extend(kept_of(&mut reach.roots, Some(session), made)?);
     Ok(strays)
 }
 
@@ -155,23 +153,23 @@ fn kept_folder(fs: &Fs, session: &Session) -> Result<Dir, Error> {
     Ok(at.open_dir().at("open the folder", at)?)
 }
 
-/// What has stayed of what Prepare made, now or after an earlier try that told nobody.
-fn kept_of(roots: &mut Roots, session: Option<&Session>, made: &[Spot]) -> Result<Vec<Left>, Error> {
+/// The folders that have stayed of what Prepare made, now or after an earlier try that told nobody.
+pub(super) fn kept_of(reach: &mut Reach, session: &Session, made: &[Spot]) -> Result<Vec<Left>, Error> {
     let (mut listed, mut left) = (BTreeMap::new(), Vec::new());
     for spot in made {
-        let (folder, name) = match (spot, session) {
-            (Spot::Tree(path), _) => (path.parent(), path.name()),
-            (Spot::Session(below), Some(session)) if spot.is_in(b"held/objects") => {
+        let (folder, name) = match spot {
+            Spot::Tree(path) => (path.parent(), path.name()),
+            Spot::Session(below) if spot.is_in(b"held/objects") => {
                 let path = session.dir.path().join("displaced/kept");
                 (AbsPath::parse(path.as_os_str().as_bytes()).ok(), split(below).1)
             }
-            _ => continue,
+            Spot::Session(_) => continue,
         };
         let Some(folder) = folder else { continue };
         if !listed.contains_key(&folder) {
-            let opened = match (spot, session) {
-                (Spot::Session(_), Some(session)) => session.dir.open_below(KEPT_FOLDER).map(Rc::new),
-                _ => roots.folder(&folder),
+            let opened = match spot {
+                Spot::Session(_) => session.dir.open_below(KEPT_FOLDER).map(Rc::new),
+                Spot::Tree(_) => reach.roots.folder(&folder),
             };
             listed.insert(folder.clone(), kept_in(opened).at("list the folder", &folder)?);
         }
@@ -182,16 +180,20 @@ fn kept_of(roots: &mut Roots, session: Option<&Session>, made: &[Spot]) -> Resul
     Ok(left)
 }
 
-/// Names of what was kept; none in a folder that has gone, or may not be listed, as it was opened for the moment alone.
+/// Names of folders that were kept; none in a folder that has gone, or may not be listed, as it was opened for the moment alone.
 fn kept_in(folder: io::Result<Rc<Dir>>) -> io::Result<Vec<Vec<u8>>> {
-    match folder.and_then(|folder| folder.names()) {
-        Err(error) if leads_nowhere(&error) || error.raw_os_error() == Some(libc::EACCES) => Ok(Vec::new()),
-        Err(error) => Err(error),
-        Ok(mut names) => {
-            names.retain(|name| name.windows(KEPT.len()).any(|part| part == KEPT));
-            Ok(names)
+    let folder = match folder {
+        Err(error) if leads_nowhere(&error) || error.raw_os_error() == Some(libc::EACCES) => return Ok(Vec::new()),
+        folder => folder?,
+    };
+    let mut kept = Vec::new();
+    for name in folder.names()? {
+        let is_kept = name.windows(KEPT.len()).any(|part| part == KEPT);
+        if is_kept && folder.at(&name).stat()?.is_some_and(|stat| stat.sort == Sort::Folder) {
+            kept.push(name);
         }
     }
+    Ok(kept)
 }
 
 const FILLED: &str = "a process that worked in the folder has put something into it; it stays here";

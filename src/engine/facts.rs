@@ -72,10 +72,9 @@ pub(super) fn write_manifest(
         let path = time.path.clone();
         let noted = match known {
             _ if journal.head.verb.inward() => FolderTime { path, old: time.original, left, committed: left },
-            // Nothing came or went in it for good: another time than the known one is somebody's.
-            Some(known) if left == time.old => known,
-            Some(known) => FolderTime { left, ..known },
-            None => continue,
+            // A time that somebody has given it is his, from then on.
+            Some(known) if time.old.shows(known.left) => FolderTime { left, ..known },
+            Some(_) | None => continue,
         };
         times.insert(time.path.clone(), noted);
     }

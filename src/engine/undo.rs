@@ -1,7 +1,7 @@
 //! Undo: the steps of a journal taken back, last first. Where each object lies tells what was done; undoing twice is
 //! harmless. What somebody else has put or changed meanwhile is left alone and named (I8).
 
-use super::clean::clean;
+use super::clean::{clean, kept_of};
 use super::durable::sync_touched;
 use super::item::{Turn, number};
 use super::journal::{Draft, Head, Journal, made_for};
@@ -108,7 +108,9 @@ fn undo_begun(
     Former::new(fs, &checkpoint, journal.head.generation).put_back()?;
     sync_touched(fs, reach, journal, &[])?;
     let strays = if left.is_empty() {
-        let strays = clean(fs, session, reach, &journal.made(), &times)?;
+        let made = journal.made();
+        let mut strays = clean(fs, session, reach, &made, &times)?;
+        strays.extend(kept_of(reach, session, &made)?);
         note_strays(fs, store, journal, &strays)?;
         Journal::remove(fs, store, session.id())?;
         strays
@@ -141,7 +143,9 @@ fn leave_remnant(
     let (kept, undone): (Vec<usize>, Vec<usize>) = (0..journal.items.len()).partition(|i| stays(*i));
     let frame = journal.frame();
     let gone: Vec<Spot> = undone.iter().flat_map(|i| made_for(&frame, &journal.items[*i])).collect();
-    let strays = clean(fs, session, reach, &gone, &times)?;
+    let mut strays = clean(fs, session, reach, &gone, &times)?;
+    strays.extend(kept_of(reach, session, &gone)?);
+    note_strays(fs, store, journal, &strays)?;
     let opened = (0..journal.head.opened.len()).filter(|i| is_left(Turn::Open(number(*i))) || is_left(Turn::Close(number(*i))));
     let head =
         Head { remnant: true, times, opened: opened.map(|i| journal.head.opened[i].clone()).collect(), ..journal.head.clone() };
