@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
 use super::durable::{NEW_HEADER, sync_folder, sync_folder_of};
-use super::journal::{Draft, Journal};
+use super::journal::{Draft, Journal, made_for};
 use super::reach::{Named, Reach, split};
 use super::report::Left;
 use super::rights::with_rights;
@@ -17,7 +17,7 @@ use super::{Error, facts, reserve};
 use crate::checkpoint::manifest;
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, leads_nowhere};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
@@ -37,7 +37,7 @@ pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id:
     // One that a cut has left behind when its operation had ended lists what is in use now.
     let strays = match (draft, session) {
         (Some(draft), Some(session)) if session.header.generation < draft.generation => {
-            clean(fs, session, &mut Reach::new(&session.dir)?, &draft.made, &draft.times)?
+            clean(fs, session, &mut Reach::new(&session.dir)?, None, (&draft.made, &draft.times))?
         }
         (Some(draft), None) => clean_tree(fs, &draft)?,
         _ => Vec::new(),
@@ -61,7 +61,7 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
             }
             Err(error) => return Err(error).at("open the folder", &parent).map_err(Error::from),
         };
-        remove_made(fs, None, &Named { dir: dir.clone(), name: path.name() }, spot)?;
+        remove_made(fs, None, None, (&Named { dir: dir.clone(), name: path.name() }, spot))?;
         // D2: a temporary name that came back after a cut would be nobody's (folder: not caught here).
         sync_folder(fs, &mut roots, path, &dir)?;
     }
@@ -69,13 +69,14 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
     Ok(strays)
 }
 
-/// Removes what Prepare made. Gives the names whose folder is not where it was: whoever moved it has moved them along (I6).
+/// Removes what Prepare made, of which `journal` tells once something may have been put. Gives the names whose folder is not where it was:
+/// whoever moved it has moved them along (I6).
 pub(super) fn clean(
     fs: &Fs,
     session: &Session,
     reach: &mut Reach,
-    made: &[Spot],
-    times: &[FolderTime],
+    journal: Option<&Journal>,
+    (made, times): (&[Spot], &[FolderTime]),
 ) -> Result<Vec<Left>, Error> {
     let (mut in_tree, mut strays) = (false, Vec::new());
     for spot in made.iter().rev() {
@@ -91,7 +92,7 @@ pub(super) fn clean(
             in_tree = true;
             strays.extend(is_another(&named, spot, times)?.then(|| stray(path)));
         }
-        remove_made(fs, Some(session), &named, spot)?;
+        remove_made(fs, Some(session), journal, (&named, spot))?;
         // D2: a temporary name that came back after a cut would be nobody's.
         let dir = named.dir.clone();
         sync_folder_of(fs, reach, spot, &dir)?;
@@ -115,16 +116,30 @@ pub(super) fn clean(
 
 /// Takes away what Prepare made. A folder goes while it is empty: a process that worked in it while it was on the tree has put there what
 /// is in it (D12). That stays, by a name that no operation uses.
-fn remove_made(fs: &Fs, session: Option<&Session>, named: &Named<'_>, spot: &Spot) -> Result<(), Error> {
+fn remove_made(
+    fs: &Fs,
+    session: Option<&Session>,
+    journal: Option<&Journal>,
+    (named, spot): (&Named<'_>, &Spot),
+) -> Result<(), Error> {
     let at = named.at();
     let was_on_the_tree = matches!(spot, Spot::Tree(_)) || spot.is_in(b"held/objects");
     let folder = at.stat().at("look at", at)?.filter(|stat| stat.sort == Sort::Folder && was_on_the_tree);
     let Some(folder) = folder else {
         return Ok(with_rights(fs, [named, named], || fs.remove_all(at)).at("remove", at)?);
     };
-    match with_rights(fs, [named, named], || fs.rmdir(at)) {
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
-        done => return Ok(done.at("remove", at)?),
+    let remove = || match with_rights(fs, [named, named], || fs.rmdir(at)) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(false),
+        done => done.at("remove", at).map(|()| true),
+    };
+    if remove()? {
+        return Ok(());
+    }
+    if let Some(journal) = journal {
+        remove_names(fs, journal, at, spot)?;
+        if remove()? {
+            return Ok(());
+        }
     }
     let dir = match (spot, session) {
         (Spot::Session(_), Some(session)) => Rc::new(kept_folder(fs, session)?),
@@ -134,6 +149,32 @@ fn remove_made(fs: &Fs, session: Option<&Session>, named: &Named<'_>, spot: &Spo
     with_rights(fs, [named, &aside], || fs.place(at, aside.at())).at("move", at)?;
     // D2: nothing else leads there (folder: not caught here: the model has nobody who works in a folder).
     Ok(fs.sync_dir(&aside.dir).at("sync", aside.dir.path().display())?)
+}
+
+/// Names that a cut has brought back into a folder (F13): what they lead to, if no empty folder, is there by the name that an undo has given
+/// it, too.
+fn remove_names(fs: &Fs, journal: &Journal, at: Entry<'_>, spot: &Spot) -> Result<(), Error> {
+    let frame = journal.frame();
+    let Some(top) = journal.items.iter().find(|item| made_for(&frame, item).any(|made| made == *spot)) else { return Ok(()) };
+    let folder = at.open_dir().at("open the folder", at)?;
+    for item in journal.items.iter().rev().filter(|item| item.path != top.path) {
+        let Some((above, name)) = item.path.below(&top.path).map(split) else { continue };
+        let dir = match folder.open_below(above) {
+            Err(error) if leads_nowhere(&error) => continue,
+            dir => dir.at("open the folder of", &item.path)?,
+        };
+        let stale = dir.at(name);
+        let is_it = |stat: &Stat| item.to.as_ref().is_some_and(|to| to.print.identity == look::identity(stat));
+        match stale.stat().at("look at", stale)? {
+            Some(stat) if stat.sort == Sort::Folder => match fs.rmdir(stale) {
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+                done => done.at("remove", stale)?,
+            },
+            Some(stat) if is_it(&stat) => fs.unlink(stale).at("remove", stale)?,
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 const KEPT: &[u8] = b"-kept-";

@@ -177,7 +177,7 @@ pub(super) fn end(
     let in_displaced = |spot: &Spot| matches!(spot, Spot::Session(below) if below.starts_with(b"displaced/"));
     let made: Vec<Spot> =
         journal.items.iter().flat_map(|item| made_for(&frame, item)).filter(|spot| !in_displaced(spot)).collect();
-    strays.extend(clean(fs, session, &mut reach, &made, &journal.head.times)?);
+    strays.extend(clean(fs, session, &mut reach, Some(journal), (&made, &journal.head.times))?);
     strays.extend(kept_of(&mut reach, session, &made)?);
     note(fs, store, journal, how)?;
     Journal::remove(fs, store, session.id())?;

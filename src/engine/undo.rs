@@ -65,7 +65,7 @@ pub(super) fn take_back_prepared(
     draft: &Draft,
     why: Error,
 ) -> Error {
-    let cleaned = clean(fs, session, reach, &draft.made, &draft.times)
+    let cleaned = clean(fs, session, reach, None, (&draft.made, &draft.times))
         .and_then(|strays| Journal::remove(fs, store, session.id()).map(|()| strays));
     match cleaned {
         Ok(strays) => Error::Undone { why: Box::new(why), strays },
@@ -109,7 +109,7 @@ fn undo_begun(
     sync_touched(fs, reach, journal, &[])?;
     let strays = if left.is_empty() {
         let made = journal.made();
-        let mut strays = clean(fs, session, reach, &made, &times)?;
+        let mut strays = clean(fs, session, reach, Some(journal), (&made, &times))?;
         strays.extend(kept_of(reach, session, &made)?);
         note_strays(fs, store, journal, &strays)?;
         Journal::remove(fs, store, session.id())?;
@@ -143,7 +143,7 @@ fn leave_remnant(
     let (kept, undone): (Vec<usize>, Vec<usize>) = (0..journal.items.len()).partition(|i| stays(*i));
     let frame = journal.frame();
     let gone: Vec<Spot> = undone.iter().flat_map(|i| made_for(&frame, &journal.items[*i])).collect();
-    let mut strays = clean(fs, session, reach, &gone, &times)?;
+    let mut strays = clean(fs, session, reach, Some(journal), (&gone, &times))?;
     strays.extend(kept_of(reach, session, &gone)?);
     note_strays(fs, store, journal, &strays)?;
     let opened = (0..journal.head.opened.len()).filter(|i| is_left(Turn::Open(number(*i))) || is_left(Turn::Close(number(*i))));
