@@ -72,8 +72,8 @@ pub(super) fn write_manifest(
         let path = time.path.clone();
         let noted = match known {
             _ if journal.head.verb.inward() => FolderTime { path, old: time.original, left, committed: left },
-            // A time that somebody has given it is his, from then on.
-            Some(known) if time.old.shows(known.left) => FolderTime { left, ..known },
+            // A time that somebody has given it is his, from then on. (A recovery finds what was written already.)
+            Some(known) if time.old.shows(known.left) || known.left == left => FolderTime { left, ..known },
             Some(_) | None => continue,
         };
         times.insert(time.path.clone(), noted);
