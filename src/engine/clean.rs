@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::durable::{NEW_HEADER, sync_folder, sync_folder_of};
 use super::journal::{Draft, Journal, made_for};
-use super::reach::{Named, Reach, split};
+use super::reach::{Named, Reach, parent_of, split};
 use super::report::Left;
 use super::rights::with_rights;
 use super::step::{FolderTime, Spot};
@@ -18,7 +18,7 @@ use crate::checkpoint::manifest;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
-use crate::fs::path::AbsPath;
+use crate::fs::path::{AbsPath, Shown};
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
 use crate::session::store::{Session, Store, part};
@@ -61,7 +61,10 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
             }
             Err(error) => return Err(error).at("open the folder", &parent).map_err(Error::from),
         };
-        remove_made(fs, None, None, (&Named { dir: dir.clone(), name: path.name() }, spot))?;
+        let named = Named { dir: dir.clone(), name: path.name() };
+        if let Some(folder) = remove(fs, &named, spot)? {
+            strays.push(keep_in(fs, (dir.clone(), parent), &named, &folder)?);
+        }
         // D2: a temporary name that came back after a cut would be nobody's (folder: not caught here).
         sync_folder(fs, &mut roots, path, &dir)?;
     }
@@ -70,7 +73,7 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
 }
 
 /// Removes what Prepare made, of which `journal` tells once something may have been put. Gives the names whose folder is not where it was:
-/// whoever moved it has moved them along (I6).
+/// whoever moved it has moved them along (I6), and the folders that stay.
 pub(super) fn clean(
     fs: &Fs,
     session: &Session,
@@ -92,7 +95,14 @@ pub(super) fn clean(
             in_tree = true;
             strays.extend(is_another(&named, spot, times)?.then(|| stray(path)));
         }
-        remove_made(fs, Some(session), journal, (&named, spot))?;
+        let mut stays = remove(fs, &named, spot)?;
+        if let (Some(_), Some(journal)) = (stays, journal) {
+            remove_names(fs, journal, named.at(), spot)?;
+            stays = remove(fs, &named, spot)?;
+        }
+        if let Some(folder) = stays {
+            strays.push(keep(fs, session, &named, spot, &folder)?);
+        }
         // D2: a temporary name that came back after a cut would be nobody's.
         let dir = named.dir.clone();
         sync_folder_of(fs, reach, spot, &dir)?;
@@ -114,41 +124,37 @@ pub(super) fn clean(
     Ok(strays)
 }
 
-/// Takes away what Prepare made. A folder goes while it is empty: a process that worked in it while it was on the tree has put there what
-/// is in it (D12). That stays, by a name that no operation uses.
-fn remove_made(
-    fs: &Fs,
-    session: Option<&Session>,
-    journal: Option<&Journal>,
-    (named, spot): (&Named<'_>, &Spot),
-) -> Result<(), Error> {
+/// Takes away what Prepare made. A folder goes while it is empty: a process that worked in it while it was on the tree has put there what is
+/// in it (D12). Such a one is given, and is there still.
+fn remove(fs: &Fs, named: &Named<'_>, spot: &Spot) -> Result<Option<Stat>, Error> {
     let at = named.at();
     let was_on_the_tree = matches!(spot, Spot::Tree(_)) || spot.is_in(b"held/objects");
     let folder = at.stat().at("look at", at)?.filter(|stat| stat.sort == Sort::Folder && was_on_the_tree);
-    let Some(folder) = folder else {
-        return Ok(with_rights(fs, [named, named], || fs.remove_all(at)).at("remove", at)?);
+    let removed = match folder {
+        Some(_) => with_rights(fs, [named, named], || fs.rmdir(at)),
+        None => with_rights(fs, [named, named], || fs.remove_all(at)),
     };
-    let remove = || match with_rights(fs, [named, named], || fs.rmdir(at)) {
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(false),
-        done => done.at("remove", at).map(|()| true),
-    };
-    if remove()? {
-        return Ok(());
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && folder.is_some() => Ok(folder),
+        done => Ok(done.at("remove", at).map(|()| None)?),
     }
-    if let Some(journal) = journal {
-        remove_names(fs, journal, at, spot)?;
-        if remove()? {
-            return Ok(());
-        }
+}
+
+/// Puts aside a folder with something in it: beside where it was made, or in the session, by a name that no operation uses.
+fn keep(fs: &Fs, session: &Session, named: &Named<'_>, spot: &Spot, folder: &Stat) -> Result<Left, Error> {
+    match spot {
+        Spot::Tree(path) => keep_in(fs, (named.dir.clone(), parent_of(path).at("find the folder of", path)?), named, folder),
+        Spot::Session(_) => keep_in(fs, (Rc::new(kept_folder(fs, session)?), kept_path(session)?), named, folder),
     }
-    let dir = match (spot, session) {
-        (Spot::Session(_), Some(session)) => Rc::new(kept_folder(fs, session)?),
-        _ => named.dir.clone(),
-    };
-    let aside = Named { dir, name: &[named.name, KEPT, folder.ino.to_string().as_bytes()].concat() };
-    with_rights(fs, [named, &aside], || fs.place(at, aside.at())).at("move", at)?;
+}
+
+fn keep_in(fs: &Fs, (dir, path): (Rc<Dir>, AbsPath), named: &Named<'_>, folder: &Stat) -> Result<Left, Error> {
+    let name = [named.name, KEPT, folder.ino.to_string().as_bytes()].concat();
+    let aside = Named { dir, name: &name };
+    with_rights(fs, [named, &aside], || fs.place(named.at(), aside.at())).at("move", named.at())?;
     // D2: nothing else leads there (folder: not caught here: the model has nobody who works in a folder).
-    Ok(fs.sync_dir(&aside.dir).at("sync", aside.dir.path().display())?)
+    fs.sync_dir(&aside.dir).at("sync", aside.dir.path().display())?;
+    Ok(filled(&path, &name))
 }
 
 /// Names that a cut has brought back into a folder (F13): what they lead to, if no empty folder, is there by the name that an undo has given
@@ -194,19 +200,20 @@ fn kept_folder(fs: &Fs, session: &Session) -> Result<Dir, Error> {
     Ok(at.open_dir().at("open the folder", at)?)
 }
 
-/// The folders that have stayed of what Prepare made, now or after an earlier try that told nobody.
-pub(super) fn kept_of(reach: &mut Reach, session: &Session, made: &[Spot]) -> Result<Vec<Left>, Error> {
-    let (mut listed, mut left) = (BTreeMap::new(), Vec::new());
+fn kept_path(session: &Session) -> Result<AbsPath, Error> {
+    let path = session.dir.path().join("displaced/kept");
+    Ok(AbsPath::parse(path.as_os_str().as_bytes()).map_err(io::Error::other).at("name the folder", path.display())?)
+}
+
+/// Adds to `told` the folders that have stayed of what Prepare made after an earlier try that told nobody.
+pub(super) fn add_kept(reach: &mut Reach, session: &Session, made: &[Spot], told: &mut Vec<Left>) -> Result<(), Error> {
+    let mut listed = BTreeMap::new();
     for spot in made {
         let (folder, name) = match spot {
-            Spot::Tree(path) => (path.parent(), path.name()),
-            Spot::Session(below) if spot.is_in(b"held/objects") => {
-                let path = session.dir.path().join("displaced/kept");
-                (AbsPath::parse(path.as_os_str().as_bytes()).ok(), split(below).1)
-            }
+            Spot::Tree(path) => (parent_of(path).at("find the folder of", path)?, path.name()),
+            Spot::Session(below) if spot.is_in(b"held/objects") => (kept_path(session)?, split(below).1),
             Spot::Session(_) => continue,
         };
-        let Some(folder) = folder else { continue };
         if !listed.contains_key(&folder) {
             let opened = match spot {
                 Spot::Session(_) => session.dir.open_below(KEPT_FOLDER).map(Rc::new),
@@ -215,10 +222,10 @@ pub(super) fn kept_of(reach: &mut Reach, session: &Session, made: &[Spot]) -> Re
             listed.insert(folder.clone(), kept_in(opened).at("list the folder", &folder)?);
         }
         let its = listed[&folder].iter().filter(|kept| kept.strip_prefix(name).is_some_and(|rest| rest.starts_with(KEPT)));
-        let paths = its.filter_map(|kept| folder.join(kept).ok());
-        left.extend(paths.map(|path| Left { path, why: FILLED.into() }));
+        let kept: Vec<Left> = its.map(|kept| filled(&folder, kept)).filter(|kept| !told.contains(kept)).collect();
+        told.extend(kept);
     }
-    Ok(left)
+    Ok(())
 }
 
 /// Names of folders that were kept; none in a folder that has gone, or may not be listed, as it was opened for the moment alone.
@@ -235,6 +242,14 @@ fn kept_in(folder: io::Result<Rc<Dir>>) -> io::Result<Vec<Vec<u8>>> {
         }
     }
     Ok(kept)
+}
+
+fn filled(folder: &AbsPath, name: &[u8]) -> Left {
+    match folder.join(name) {
+        Ok(path) => Left { path, why: FILLED.into() },
+        // A path that is longer than a path can be.
+        Err(_) => Left { path: folder.clone(), why: format!("{}, in it: {FILLED}", Shown(name)) },
+    }
 }
 
 const FILLED: &str = "a process that worked in the folder has put something into it; it stays here";

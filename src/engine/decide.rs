@@ -5,7 +5,7 @@
 //! objects lie whether it was done (E1), so that a crash at any point is gone on from. What is kept lies under
 //! `displaced/<generation>/<n>`, with its manifest, as what any `--force` overwrites. Both seal a new generation (E4).
 
-use super::clean::{clean, kept_of};
+use super::clean::{add_kept, clean};
 use super::displaced::{displaced_below, make_folder, read_digest, write_displaced};
 use super::durable::{sync_touched, sync_whole};
 use super::item::{Item, Turn};
@@ -178,7 +178,7 @@ pub(super) fn end(
     let made: Vec<Spot> =
         journal.items.iter().flat_map(|item| made_for(&frame, item)).filter(|spot| !in_displaced(spot)).collect();
     strays.extend(clean(fs, session, &mut reach, Some(journal), (&made, &journal.head.times))?);
-    strays.extend(kept_of(&mut reach, session, &made)?);
+    add_kept(&mut reach, session, &made, strays)?;
     note(fs, store, journal, how)?;
     Journal::remove(fs, store, session.id())?;
     Ok(kept)

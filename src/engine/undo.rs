@@ -1,7 +1,7 @@
 //! Undo: the steps of a journal taken back, last first. Where each object lies tells what was done; undoing twice is
 //! harmless. What somebody else has put or changed meanwhile is left alone and named (I8).
 
-use super::clean::{clean, kept_of};
+use super::clean::{add_kept, clean};
 use super::durable::sync_touched;
 use super::item::{Turn, number};
 use super::journal::{Draft, Head, Journal, made_for};
@@ -110,7 +110,7 @@ fn undo_begun(
     let strays = if left.is_empty() {
         let made = journal.made();
         let mut strays = clean(fs, session, reach, Some(journal), (&made, &times))?;
-        strays.extend(kept_of(reach, session, &made)?);
+        add_kept(reach, session, &made, &mut strays)?;
         note_strays(fs, store, journal, &strays)?;
         Journal::remove(fs, store, session.id())?;
         strays
@@ -144,7 +144,7 @@ fn leave_remnant(
     let frame = journal.frame();
     let gone: Vec<Spot> = undone.iter().flat_map(|i| made_for(&frame, &journal.items[*i])).collect();
     let mut strays = clean(fs, session, reach, Some(journal), (&gone, &times))?;
-    strays.extend(kept_of(reach, session, &gone)?);
+    add_kept(reach, session, &gone, &mut strays)?;
     note_strays(fs, store, journal, &strays)?;
     let opened = (0..journal.head.opened.len()).filter(|i| is_left(Turn::Open(number(*i))) || is_left(Turn::Close(number(*i))));
     let head =
