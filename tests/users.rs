@@ -441,6 +441,59 @@ fn a_folder_that_its_owner_closes_after_a_kill_keeps_the_mode_that_he_gave_it() 
     }
 }
 
+/// Opened for the work it would be 0755: what the owner has given it is his.
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_folder_that_its_owner_opens_after_a_kill_is_not_taken_for_one_that_was_opened_for_the_work() {
+    for (how, mode) in [("finish", 0o700), ("force", 0o555)] {
+        let Some(desk) = Desk::new(|world| {
+            world.write("shut/edited", "old").chmod("shut", 0o555);
+        }) else {
+            return;
+        };
+        let id = desk.staged(&["write ID shut/edited"]);
+        desk.kill_before(&id, ("renameat2 ", "shut/edited"));
+        assert_eq!(desk.mode("shut"), 0o755, "killed while it is open");
+        desk.shell(&format!("chmod 700 {}", desk.world.path("shut").display()));
+        let recovered = desk.recant("recover").with(4);
+        assert_eq!(recovered.stdout().matches("tree/shut (somebody changed its mode or owner)").count(), 1, "{recovered}");
+        assert_eq!((desk.mode("shut"), desk.world.read("shut/edited").as_str()), (0o700, "old"), "{recovered}");
+        desk.recant(&format!("recover {id} --{how}")).ok();
+        assert_eq!((desk.mode("shut"), desk.world.read("shut/edited").as_str()), (mode, "old"), "--{how}");
+        desk.world.assert_tidy(how);
+    }
+}
+
+/// What goes back into a folder that its owner has closed is closed itself: both are opened for that, and closed again whatever fails.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_was_opened_for_one_step_is_closed_again_where_that_fails() {
+    let mut opened = 0;
+    for n in common::steps() {
+        let Some(desk) = Desk::new(|world| {
+            world.write("shut/sub/in", "old").chmod("shut/sub", 0o500).chmod("shut", 0o500);
+        }) else {
+            return;
+        };
+        let id = desk.staged(&["delete ID shut/sub -r"]);
+        desk.kill_before(&id, SEAL);
+        desk.shell(&format!("chmod 511 {}", desk.world.path("shut").display()));
+        desk.shell(&format!("find {} -path '*objects/*' -type d | xargs -r chmod 500", desk.world.store().display()));
+        let log = desk.world.root().join("recovery");
+        let steps = format!("log:{};fail:{n}:5", log.display());
+        let failed = desk.call("recover").env("RECANT_STEPS", steps).run();
+        let log = std::fs::read_to_string(&log).expect("a log of steps");
+        let Some(step) = log.lines().nth(n - 1) else {
+            assert!(opened > 3 && n > 10, "both are opened and closed: {log}");
+            return;
+        };
+        let is_shut = |step: &str| step.contains("fchmodat ") && ["tree/shut", "tree/shut/."].iter().any(|at| step.ends_with(at));
+        opened += usize::from(step.contains("fchmodat "));
+        let mode = desk.mode("shut");
+        assert!(mode == 0o511 || is_shut(step) && mode == 0o711, "before step {n}, {step}: {mode:o}: {failed}");
+    }
+}
+
 /// Whether something is in it cannot be told then; that it was closed since can.
 #[test]
 fn a_kept_folder_that_who_works_in_it_has_filled_and_closed_is_a_conflict() {

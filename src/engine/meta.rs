@@ -148,14 +148,9 @@ pub(super) fn open_again(fs: &Fs, reach: &mut Reach, journal: &Journal, begun: u
 /// What of an object's metadata is neither old nor new, nor what setting the one after the other leaves.
 pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<String> {
     let (old, new, now) = (&from.state.meta, &to.state.meta, &found.state.meta);
-    let (narrow, closed) = (old.mode & new.mode, [old.mode, new.mode].map(|mode| mode & 0o700));
-    let kept = [old.mode & (new.mode | 0o700), new.mode & (old.mode | 0o700)];
-    let interim = [old.mode, new.mode, narrow, kept[0], kept[1], closed[0], closed[1], narrow & 0o700];
-    // The owner may write for a moment; chown clears setuid and setgid.
-    let rights = |known: &u32| (now.mode ^ known) & 0o777 == 0 || (now.mode ^ (known | 0o200)) & 0o777 == 0;
-    let special = |known: &u32| now.mode & 0o7000 == known & 0o7000 || now.mode & 0o7000 == known & 0o1000;
-    let ours = interim.iter().any(rights) && [old.mode, new.mode, narrow].iter().any(special);
-    if !ours || (now.uid, now.gid) != (old.uid, old.gid) && (now.uid, now.gid) != (new.uid, new.gid) {
+    if !has_mode_of_ours(old, new, now.mode)
+        || (now.uid, now.gid) != (old.uid, old.gid) && (now.uid, now.gid) != (new.uid, new.gid)
+    {
         return Some("somebody changed its mode or owner".into());
     }
     let known = |name: &[u8], value: &[u8]| {
@@ -164,6 +159,28 @@ pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<Strin
     };
     let foreign = now.xattrs.iter().any(|(name, value)| !known(name, value));
     foreign.then(|| "somebody changed its extended attributes".into())
+}
+
+/// Whether a mode is one of those that `bring` sets, on the way there or back.
+fn has_mode_of_ours(old: &Meta, new: &Meta, now: u32) -> bool {
+    if [old.mode, new.mode].contains(&now) {
+        return true;
+    }
+    // By chmod(2) alone nothing lies in between; what loses setgid as the caller is not in its group has the other bits.
+    let owner = (old.uid, old.gid) != (new.uid, new.gid);
+    let narrowed = owner || [ACL, CAPABILITY].into_iter().any(|name| old.xattr(name) != new.xattr(name));
+    let narrow = old.mode & new.mode;
+    let mut interim = vec![old.mode, new.mode];
+    if narrowed {
+        let kept = [old.mode & (new.mode | 0o700), new.mode & (old.mode | 0o700)];
+        let closed = [old.mode, new.mode, narrow].map(|mode| mode & 0o700);
+        interim.extend([narrow].into_iter().chain(kept).chain(closed));
+    }
+    // The owner may write for a moment; chown clears setuid and setgid.
+    let writes = old.xattrs != new.xattrs;
+    let rights = |known: &u32| (now ^ known) & 0o777 == 0 || writes && (now ^ (known | 0o200)) & 0o777 == 0;
+    let special = |known: &u32| now & 0o7000 == known & 0o7000 || now & 0o7000 == known & 0o1000;
+    interim.iter().any(rights) && [old.mode, new.mode, narrow].iter().any(special)
 }
 
 #[cfg(all(test, feature = "crash-points"))]

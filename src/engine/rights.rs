@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 
 use rustix::fs::{Access, AtFlags};
 use rustix::thread::{CapabilitySet, capabilities};
@@ -14,7 +15,7 @@ use super::step::Act;
 use crate::checkpoint::manifest::Kept;
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dev, Dir, Sort, Stat, leads_nowhere, stat_of};
+use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
 
 impl Draft<'_> {
@@ -198,13 +199,27 @@ fn lacks(within: impl std::os::fd::AsFd, what: &str, need: u64) -> Result<Option
 
 /// A power cut may have taken back that a user's own folder was opened up for the work, and left what was done in it since; or somebody has
 /// closed it. So it is opened for what `act` moves and where, and gets back the mode that it had.
-pub(super) fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> std::io::Result<()>) -> std::io::Result<()> {
+pub(super) fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> io::Result<()>) -> io::Result<()> {
     let refused = match act() {
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => error,
         done => return done,
     };
-    let me = rustix::process::geteuid().as_raw();
     let mut opened = Vec::new();
+    let done = match open_up(fs, names, &mut opened) {
+        Ok(()) if opened.is_empty() => Err(refused),
+        Ok(()) => act(),
+        Err(error) => Err(error),
+    };
+    // What was moved has its other name now, and is closed before its folder is. Each is tried, and the first error said.
+    let closed = opened.into_iter().rev().map(|closed| close(fs, names, closed)).fold(Ok(()), io::Result::and);
+    done.and(closed)
+}
+
+/// A folder that was opened, and what it was like before.
+type Opened<'a> = (Entry<'a>, Stat);
+
+fn open_up<'a>(fs: &Fs, names: [&'a Named<'_>; 2], opened: &mut Vec<Opened<'a>>) -> io::Result<()> {
+    let me = rustix::process::geteuid().as_raw();
     // A folder that gets another parent is written to, too: its `..`.
     for at in names.iter().map(|named| named.dir.at(b".")).chain(names.iter().map(|named| named.at())) {
         let closed = at.stat()?.filter(|stat| stat.sort == Sort::Folder && stat.uid == me && stat.mode & 0o700 != 0o700);
@@ -213,18 +228,14 @@ pub(super) fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> std
             opened.push((at, stat));
         }
     }
-    if opened.is_empty() {
-        return Err(refused);
-    }
-    let done = act();
-    // What was moved has its other name now, and is closed before its folder is.
-    for (at, closed) in opened.into_iter().rev() {
-        for spot in [at, names[0].at(), names[1].at()] {
-            if spot.stat()?.is_some_and(|stat| stat.inode() == closed.inode()) {
-                fs.set_mode(spot, closed.mode)?;
-                break;
-            }
+    Ok(())
+}
+
+fn close(fs: &Fs, names: [&Named<'_>; 2], (at, closed): Opened<'_>) -> io::Result<()> {
+    for spot in [at, names[0].at(), names[1].at()] {
+        if spot.stat()?.is_some_and(|stat| stat.inode() == closed.inode()) {
+            return fs.set_mode(spot, closed.mode);
         }
     }
-    done
+    Ok(())
 }

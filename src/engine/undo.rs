@@ -117,7 +117,11 @@ fn undo_begun(
     } else {
         leave_remnant(fs, store, session, reach, journal, left.iter().map(|(turn, _)| *turn).collect(), times)?
     };
-    Ok(Remains { left: left.into_iter().map(|(_, left)| left).collect(), strays })
+    // A folder that was opened and is to be closed has two steps, and is named once.
+    let opened: Vec<Turn> = left.iter().map(|(turn, _)| *turn).filter(|turn| matches!(turn, Turn::Open(_))).collect();
+    let is_said = |turn: &Turn| matches!(turn, Turn::Close(i) if opened.contains(&Turn::Open(*i)));
+    let named = left.into_iter().filter(|(turn, _)| !is_said(turn)).map(|(_, left)| left).collect();
+    Ok(Remains { left: named, strays })
 }
 
 /// I8: after a kill behind the journal's end there is no report, and nobody else names what stays.
