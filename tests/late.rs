@@ -719,3 +719,46 @@ fn what_is_made_in_a_new_folder_that_an_undo_takes_back_stays_and_is_named() {
         assert!(killed > 3);
     }
 }
+
+/// Between two file systems what goes lies on its way beside the tree, where somebody may tidy up after a kill.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_somebody_removes_on_its_way_is_named_with_the_copy_of_the_session() {
+    if !Path::new("/dev/shm").is_dir() {
+        return skip("two file systems: there is no /dev/shm");
+    }
+    for how in ["force", "finish"] {
+        let mut removed = 0;
+        for n in common::steps() {
+            let elsewhere = tempfile::tempdir_in("/dev/shm").expect("a folder of another file system");
+            let mut world = World::new();
+            world.set("RECANT_STORE", elsewhere.path().join("store")).write("f", "the only one");
+            let id = world.begin();
+            world.recant(&format!("session delete {id} f")).ok();
+            let killed = world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+            if killed.status == 0 {
+                assert!(removed > 0, "it was on its way at some step");
+                break;
+            }
+            let on_its_way = world.leftovers().into_iter().find(|name| world.read(name) == "the only one");
+            let Some(name) = on_its_way.filter(|_| !world.exists("f")) else { continue };
+            world.remove(&name);
+            let what = format!("--{how}, killed before step {n}");
+            let recovered = world.recant("recover");
+            if recovered.status == 0 && recovered.stdout().contains("was done; it is settled now") {
+                continue;
+            }
+            removed += 1;
+            let recovered = recovered.with(4);
+            assert!(
+                recovered.stdout().contains("/tree/f (somebody removed it, at its path or on its way"),
+                "{what}: {recovered}"
+            );
+            let decided = world.recant(&format!("recover {id} --{how}"));
+            assert_eq!(decided.status, if how == "force" { 4 } else { 0 }, "{what}: {decided}");
+            let kept = world.recant(&format!("cat {id} f --displaced")).ok();
+            assert_eq!(kept.stdout(), "the only one", "{what}");
+            world.assert_tidy(&what);
+        }
+    }
+}

@@ -317,7 +317,10 @@ fn undo_remove(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Name
         // of the path apart from that is not ours to undo.
         let lies = spot.map(|spot| spot.at().stat().at("look at", out)).transpose()?.flatten().is_some();
         let lost = lies && !holds(target, step.from.as_deref())?;
-        return Ok(lost.then(|| format!("what was there before is not the object that was put into {out}")));
+        if lost {
+            return Ok(Some(format!("what was there before is not the object that was put into {out}")));
+        }
+        return copy_alone(reach, step, target);
     }
     let Some(spot) = spot else { return Ok(None) };
     let Some(target) = target else { return Ok(Some(NO_FOLDER.into())) };
@@ -335,6 +338,18 @@ fn undo_remove(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Name
         }
         other => Ok(other.at("put back", step.path).map(|()| None)?),
     }
+}
+
+/// Neither at its path nor where it came out, between two file systems: somebody has removed it in the one place or the other, and which one
+/// nothing tells. Of what was removed on its way, the session's copy is all that there is.
+fn copy_alone(reach: &mut Reach, step: &Step<'_>, target: Option<&Named<'_>>) -> Result<Option<String>, Error> {
+    let (true, Some(home_at)) = (step.at.copied, &step.at.home) else { return Ok(None) };
+    let at_path = target.map(|target| target.at().stat()).transpose().at("look at", step.path)?.flatten();
+    let Some(home) = open(reach.spot(home_at), "open the folder of", home_at)?.filter(|_| at_path.is_none()) else {
+        return Ok(None);
+    };
+    let copy = home.at().stat().at("look at", home_at)?;
+    Ok(copy.map(|_| "somebody removed it, at its path or on its way from there; the session has a copy".into()))
 }
 
 /// Whether two names are of one object, which is no folder.
