@@ -720,6 +720,56 @@ fn what_is_made_in_a_new_folder_that_an_undo_takes_back_stays_and_is_named() {
     }
 }
 
+/// So it is where something else has to stay on the tree, and a journal of that alone is left.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_is_made_in_a_new_folder_is_named_beside_what_cannot_be_taken_back() {
+    if !Path::new("/dev/shm").is_dir() {
+        return skip("two file systems: there is no /dev/shm");
+    }
+    for two in [true, false] {
+        let scene = || {
+            let scene = TakenBack::new(two);
+            scene.world.stage_write(&scene.id, "c", "new");
+            scene
+        };
+        let fails = scene().fails_at();
+        // Put before the folder, and taken back behind it: its content has to be there still.
+        let edit = |scene: &TakenBack| format!("run:{}:echo more >> {}", fails + 1, scene.world.path("c").display());
+        let (mut last, mut named) = (None, 0);
+        for n in fails + 2..fails + 60 {
+            let scene = scene();
+            let said = scene.commit(&format!("fail:{fails}:5;{};{}", edit(&scene), scene.put(n)));
+            let Some(folder) = scene.late() else { continue };
+            let both = [
+                format!("{folder}: a process that worked in the folder"),
+                format!("{}: somebody", scene.world.path("c").display()),
+            ];
+            assert!(
+                said.status == 7 && both.iter().all(|what| said.stderr().contains(what)),
+                "two: {two}, before step {n}: {said}"
+            );
+            (last, named) = (Some(n), named + 1);
+        }
+        let (n, mut killed) = (last.expect("it was there"), 0);
+        for m in n + 1..n + 100 {
+            let scene = scene();
+            let said = scene.commit(&format!("fail:{fails}:5;{};{};kill:{m}", edit(&scene), scene.put(n)));
+            if said.status != 137 {
+                break;
+            }
+            killed += 1;
+            let (recovered, log) = (scene.world.recant("recover"), scene.world.recant("log").ok());
+            let folder = scene.late().expect("it stays");
+            let told = [recovered.stdout(), recovered.stderr(), log.stdout()].concat();
+            let is_told = told.contains(&format!("{folder}: a process that worked in the folder"));
+            assert!(recovered.status == 4 && is_told, "two: {two}, {folder}, killed before step {m}: {recovered}{log}");
+        }
+        println!("two: {two}: {named} named, {killed} killed");
+        assert!(killed > 3);
+    }
+}
+
 /// Between two file systems what goes lies on its way beside the tree, where somebody may tidy up after a kill.
 #[test]
 #[cfg(feature = "crash-points")]
