@@ -1360,3 +1360,46 @@ fn until_old(world: &World, name: &str) {
         std::thread::yield_now();
     }
 }
+
+/// F13: after a cut a file system may show a file in a new folder again that an undo has taken out of it.
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_name_that_comes_back_into_a_new_folder_is_nobodys() {
+    let scene = || {
+        let world = World::new();
+        let id = world.begin();
+        world.recant(&format!("session mkdir {id} d")).ok();
+        world.stage_write(&id, "d/e", "the held one");
+        (world, id)
+    };
+    let commit = |(world, id): &(World, String), steps: &str| world.call(["commit", id]).env("RECANT_STEPS", steps).run();
+    let done = scene();
+    let log = done.0.root().join("steps");
+    commit(&done, &format!("log:{}", log.display())).ok();
+    let steps = std::fs::read_to_string(&log).expect("a log");
+    let seal = 1 + steps.lines().position(|step| step.contains("session.json.new")).expect("the seal");
+    let mut came_back = 0;
+    for n in common::steps() {
+        let scene = scene();
+        commit(&scene, &format!("kill:{seal}")).with(137);
+        let (world, id) = &scene;
+        let killed = world.call(["recover"]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let back = "set -- $(find held -type f -exec grep -l 'the held one' {} +); \
+                    for d in held/objects/*/; do test -d $d && test -n \"$1\" && ln $1 ${d}e && echo $d; done; true";
+        let session = world.store().join("sessions").join(id);
+        let brought_back = || world.program("sh", ["-c", back]).cwd(&session).run().ok().stdout();
+        let linked = if killed.status == 137 { brought_back() } else { String::new() };
+        came_back += usize::from(!linked.is_empty());
+        let what = format!("recovery killed before step {n}, {linked}: {killed}");
+        let recovered = world.recant("recover").ok();
+        assert!(!format!("{recovered}").contains("worked in the folder"), "{what}{recovered}");
+        world.recant(&format!("commit {id}")).ok();
+        assert_eq!(world.read("d/e"), "the held one", "{what}");
+        world.recant(&format!("rollback {id}")).ok();
+        world.assert_tidy(&what);
+        if killed.status == 0 {
+            assert!(came_back > 2, "{came_back}");
+            return;
+        }
+    }
+}
