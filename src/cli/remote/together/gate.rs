@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::Scope;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -51,77 +52,62 @@ impl Machines<'_> {
     /// Brings all machines to their gates, sends the session where it is missing, and gives the word: `go` where all are ready.
     pub fn at_gate(&self, session: Option<&Id>) -> Result<Vec<Row>, Problem> {
         let export = Export { call: self.call, session, stream: std::cell::OnceCell::new() };
-        let mut rows: Vec<Row> = self.targets.iter().map(|_| Row::default()).collect();
         let (tell, told) = channel();
+        let mut line = Line::of(self.targets.len());
         std::thread::scope(|scope| {
-            let start = |host: usize, sent: Option<io::BufReader<File>>| {
-                let (say, hear) = channel();
-                let (link, tell) = (self.ways.link(&self.targets[host], SshSays::Gathered), tell.clone());
-                let (gated, import) = (
-                    self.gated(host, sent.is_some()),
-                    self.request(host, ["session", "import", "--json"].map(OsString::from), true),
-                );
-                let came = self.ways.signals.came();
-                scope.spawn(move || match came.load(Ordering::SeqCst) {
-                    0 => one(host, &link, sent.map(|file| (import, file)), &gated, hear, &tell),
-                    signal => tell_one(&tell, Event::Ended(host, Finished::asked(&link.target.name, signal))),
-                });
-                say
-            };
-            let mut line = Line { next: 0, working: 0, says: Vec::new() };
             let mut said = Instant::now();
             loop {
-                let failed = rows.iter().any(|row| row.ended.as_ref().is_some_and(|ended| !ended.is_done()));
-                if failed {
-                    // Who is not ready yet reads it when it is; who was not asked yet never is.
-                    all(&line.says, b"stop\n");
-                    rows[line.next..].iter_mut().for_each(|row| row.passed_over = true);
-                    line.next = rows.len();
+                if line.has_failed() {
+                    line.stop();
                 }
-                while line.next < rows.len() && line.working < self.ways.forks {
-                    line.says.push(start(line.next, None));
-                    (line.next, line.working) = (line.next + 1, line.working + 1);
+                while let Some(host) = line.next(self.ways.forks) {
+                    line.says.push(self.start(scope, host, None, &tell));
                 }
-                let is_over = |row: &Row| row.passed_over || row.ended.is_some();
-                if rows.iter().all(is_over) {
-                    return Ok(rows);
+                if line.is_over() {
+                    return Ok(std::mem::take(&mut line.rows));
                 }
-                let undecided = rows.iter().any(|row| row.ready && row.ended.is_none() && !row.told_to_go);
-                if !failed && undecided && rows.iter().all(|row| row.ready || row.ended.is_some()) {
-                    for (say, row) in line.says.iter().zip(&mut rows).filter(|(_, row)| row.ended.is_none()) {
-                        row.told_to_go = say.send(b"go\n").is_ok();
-                    }
-                }
+                line.give_the_word();
                 // However much the others have to say: who waits hears of it.
                 if said.elapsed() >= patience() {
-                    let waiting = line.says.iter().zip(&rows).filter(|(_, row)| !row.told_to_go && row.ended.is_none());
-                    waiting.for_each(|(say, _)| tell_one(say, &b"wait\n"[..]));
+                    line.tell_who_waits();
                     said = Instant::now();
                 }
                 match told.recv_timeout(patience().saturating_sub(said.elapsed())) {
-                    Ok(Event::Sent(host)) => rows[host].sent = true,
-                    Ok(Event::Ready(host, AtGate { partial })) => {
+                    Ok(Event::Sent(host)) => line.rows[host].sent = true,
+                    Ok(Event::Ready(host, at_gate)) => {
                         self.call.out.detail(format_args!("{}: ready", self.targets[host].name));
-                        rows[host] = Row { ready: true, partial, ..std::mem::take(&mut rows[host]) };
-                        line.working -= 1;
+                        line.ready(host, at_gate);
                     }
-                    Ok(Event::Ended(host, ended)) if ended.lacks_session() && !rows[host].sent && session.is_some() => {
-                        match export.open() {
-                            Ok(file) => line.says[host] = start(host, Some(file)),
-                            Err(problem) => {
-                                all(&line.says, b"stop\n");
-                                return Err(problem);
-                            }
-                        }
+                    Ok(Event::Ended(host, ended)) if session.is_some() && line.lacks_session(host, &ended) => {
+                        // Without the session there is nothing to wait for.
+                        let file = export.open().inspect_err(|_| line.tell_all(b"stop\n"))?;
+                        line.says[host] = self.start(scope, host, Some(file), &tell);
                     }
-                    Ok(Event::Ended(host, ended)) => {
-                        line.working -= usize::from(!rows[host].ready);
-                        rows[host].ended = Some(ended);
-                    }
+                    Ok(Event::Ended(host, ended)) => line.ended(host, ended),
                     Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
                 }
             }
         })
+    }
+
+    /// Begins with one machine, in a thread of its own; gives the way to its gate.
+    fn start<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        host: usize,
+        sent: Option<io::BufReader<File>>,
+        tell: &Sender<Event>,
+    ) -> Sender<&'static [u8]> {
+        let (say, hear) = channel();
+        let (link, tell) = (self.ways.link(&self.targets[host], SshSays::Gathered), tell.clone());
+        let (gated, import) =
+            (self.gated(host, sent.is_some()), self.request(host, ["session", "import", "--json"].map(OsString::from), true));
+        let came = self.ways.signals.came();
+        scope.spawn(move || match came.load(Ordering::SeqCst) {
+            0 => one(host, &link, sent.map(|file| (import, file)), &gated, hear, &tell),
+            signal => tell_one(&tell, Event::Ended(host, Finished::asked(&link.target.name, signal))),
+        });
+        say
     }
 }
 
@@ -139,6 +125,7 @@ fn patience() -> Duration {
 
 /// The machines in their order: so many at once come to their gates.
 struct Line {
+    rows: Vec<Row>,
     /// The first that was not asked yet.
     next: usize,
     /// How many have been asked, and are neither ready nor at an end.
@@ -147,13 +134,73 @@ struct Line {
     says: Vec<Sender<&'static [u8]>>,
 }
 
+impl Line {
+    fn of(machines: usize) -> Self {
+        Self { rows: (0..machines).map(|_| Row::default()).collect(), next: 0, working: 0, says: Vec::new() }
+    }
+
+    /// The next one to be asked, if there is one and not too many are at work.
+    fn next(&mut self, at_once: usize) -> Option<usize> {
+        let is_next = self.next < self.rows.len() && self.working < at_once;
+        is_next.then(|| {
+            (self.next, self.working) = (self.next + 1, self.working + 1);
+            self.next - 1
+        })
+    }
+
+    fn has_failed(&self) -> bool {
+        self.rows.iter().any(|row| row.ended.as_ref().is_some_and(|ended| !ended.is_done()))
+    }
+
+    fn is_over(&self) -> bool {
+        self.rows.iter().all(|row| row.passed_over || row.ended.is_some())
+    }
+
+    /// Who is not ready yet reads it when it is; who was not asked yet never is.
+    fn stop(&mut self) {
+        self.tell_all(b"stop\n");
+        self.rows[self.next..].iter_mut().for_each(|row| row.passed_over = true);
+        self.next = self.rows.len();
+    }
+
+    /// `go` to all, once each of them is ready.
+    fn give_the_word(&mut self) {
+        let undecided = self.rows.iter().any(|row| row.ready && row.ended.is_none() && !row.told_to_go);
+        if undecided && !self.has_failed() && self.rows.iter().all(|row| row.ready || row.ended.is_some()) {
+            for (say, row) in self.says.iter().zip(&mut self.rows).filter(|(_, row)| row.ended.is_none()) {
+                row.told_to_go = say.send(b"go\n").is_ok();
+            }
+        }
+    }
+
+    fn tell_who_waits(&self) {
+        let waiting = self.says.iter().zip(&self.rows).filter(|(_, row)| !row.told_to_go && row.ended.is_none());
+        waiting.for_each(|(say, _)| tell_one(say, &b"wait\n"[..]));
+    }
+
+    fn tell_all(&self, words: &'static [u8]) {
+        self.says.iter().for_each(|say| tell_one(say, words));
+    }
+
+    fn ready(&mut self, host: usize, AtGate { partial }: AtGate) {
+        self.rows[host] = Row { ready: true, partial, ..std::mem::take(&mut self.rows[host]) };
+        self.working -= 1;
+    }
+
+    /// Whether it has ended as it has not got the session yet.
+    fn lacks_session(&self, host: usize, ended: &Finished) -> bool {
+        ended.lacks_session() && !self.rows[host].sent
+    }
+
+    fn ended(&mut self, host: usize, ended: Finished) {
+        self.working -= usize::from(!self.rows[host].ready);
+        self.rows[host].ended = Some(ended);
+    }
+}
+
 /// Who has ended hears nothing any more.
 fn tell_one<T>(say: &Sender<T>, words: T) {
     let _gone = say.send(words);
-}
-
-fn all(says: &[Sender<&'static [u8]>], words: &'static [u8]) {
-    says.iter().for_each(|say| tell_one(say, words));
 }
 
 /// The session as one stream, made once it is asked for.
