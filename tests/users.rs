@@ -245,6 +245,44 @@ fn a_closed_folder_with_an_acl_is_opened_up_for_the_work() {
     desk.round_trip(&desk.staged(&stagings), "with an ACL", |manifest| manifest);
 }
 
+/// His attributes need the right to write, which its ACL takes back.
+#[test]
+fn a_file_with_an_acl_that_may_not_be_written_gets_its_attributes() {
+    let mut able = true;
+    for change in ["-n user.a -v 2", "-x user.a", "-n user.b -v 2"] {
+        let make = |world: &World| {
+            world.write("f", "old").write("change", format!("chmod u+w f && setfattr {change} f && chmod u-w f"));
+            for command in ["setfattr -n user.a -v 1 f", "setfacl -m u:1:r f", "chmod 400 f"] {
+                able &= world.program("sh", ["-c", command]).cwd(world.tree()).run().status == 0;
+            }
+        };
+        let Some(desk) = Desk::new(make) else { return };
+        if !able {
+            return common::skip("attributes of a file with an ACL: none here");
+        }
+        desk.recant("run -- sh change").ok();
+        desk.round_trip("last", change, |manifest| manifest);
+        #[cfg(feature = "crash-points")]
+        for verb in ["redo", "rollback"] {
+            let before = desk.world.manifest();
+            for n in common::steps() {
+                let said = desk.call(&format!("{verb} last")).env("RECANT_STEPS", format!("kill:{n}")).run();
+                let what = format!("{change}: {verb} killed before step {n}");
+                if said.status == 0 {
+                    assert!(n > 5, "{what}: {said}");
+                    break;
+                }
+                desk.recant("recover").ok();
+                if desk.world.manifest() != before {
+                    break;
+                }
+                desk.world.assert_tidy(&what);
+            }
+            desk.recant(&format!("{verb} last")).ok();
+        }
+    }
+}
+
 #[cfg(feature = "crash-points")]
 #[test]
 fn what_its_owner_has_closed_before_a_recovery_by_force_is_kept() {

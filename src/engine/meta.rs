@@ -122,7 +122,9 @@ fn set_xattrs(fs: &Fs, on: On<'_>, have: &Meta, want: &Meta, owner: bool, masked
         }
     }
     let shaken = |name: &[u8]| name == ACL && (masked || have.mode != want.mode) || name == CAPABILITY && owner;
-    for (name, value) in &want.xattrs {
+    // The ACL comes last, as it takes back the right to write that the others need.
+    let (acl, others): (Vec<_>, Vec<_>) = want.xattrs.iter().partition(|(name, _)| **name == *ACL);
+    for (name, value) in others.into_iter().chain(acl) {
         if have.xattr(name) != Some(value) || shaken(name) {
             on.set_xattr(fs, name, value)?;
         }
