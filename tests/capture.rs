@@ -620,6 +620,9 @@ fn folders_that_come_and_go_beside_a_mount_stop_no_run_of_a_user() {
                     std::fs::create_dir(name).and_then(|()| std::os::unix::fs::chown(name, Some(USER), Some(USER))).unwrap();
                 }
                 names.iter().for_each(|name| std::fs::remove_dir(name).unwrap());
+                // Something else may take the place of each.
+                names.iter().for_each(|name| std::fs::write(name, "a file").unwrap());
+                names.iter().for_each(|name| std::fs::remove_file(name).unwrap());
             }
         });
         let run = |n: usize| {

@@ -29,7 +29,7 @@ use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
 use check::verify;
 use devices::{Devices, user_devices};
-use mounting::{Unbuilt, at_path, attach, attach_to, clone_at, clone_of};
+use mounting::{Unbuilt, at_path, attach, attach_to, clone_at, clone_of, folder_at};
 
 /// What /proc has that leads out of a run of root: made read-only there.
 const PROC_CLOSED: &[&str] = &["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr"];
@@ -159,7 +159,7 @@ fn overlay(laid: &Laid, layer: &Layer, target: &Target) -> Result<OwnedFd, IoErr
         if (a.dev, a.ino) == (b.dev, b.ino) { Ok(fd) } else { Err(Errno::STALE.into()) }
     };
     let lower = match &layer.file {
-        None => at_path(path),
+        None => folder_at(path),
         Some((empty, _)) => again(empty),
     };
     let lower = lower.at("open the folder to capture", path)?;

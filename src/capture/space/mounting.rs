@@ -10,6 +10,7 @@ use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags};
 
 use crate::capture::words::{Failed, Word};
 use crate::error::{At, IoError};
+use crate::fs::dir::{Sort, stat_of};
 use crate::fs::path::AbsPath;
 
 /// Why the namespace could not be built.
@@ -42,7 +43,16 @@ impl From<Unbuilt> for Word {
 
 /// Opens what is at `path` to mount on it; no link on the way is followed.
 pub(super) fn at_path(path: &AbsPath) -> io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    open_at(path, OFlags::empty())
+}
+
+/// The same of a folder: ENOTDIR where it has become something else.
+pub(super) fn folder_at(path: &AbsPath) -> io::Result<OwnedFd> {
+    open_at(path, OFlags::DIRECTORY)
+}
+
+fn open_at(path: &AbsPath, more: OFlags) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC | more;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     Ok(rustix::fs::openat2(CWD, path.as_path(), flags, Mode::empty(), resolve)?)
 }
@@ -61,9 +71,9 @@ pub(super) fn clone_at(path: &std::path::Path, recursive: bool) -> io::Result<Ow
     Ok(rustix::mount::open_tree(CWD, path, flags)?)
 }
 
-/// Puts a mount at `path`.
+/// Puts a mount at `path`: that of a folder on a folder, as move_mount(2) has EINVAL for anything else.
 pub(super) fn attach(mount: &OwnedFd, path: &AbsPath) -> io::Result<()> {
-    let target = at_path(path)?;
+    let target = if stat_of(mount)?.sort == Sort::Folder { folder_at(path)? } else { at_path(path)? };
     let both = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(rustix::mount::move_mount(mount, "", &target, "", both)?)
 }
