@@ -17,6 +17,7 @@ use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
+use crate::tree::state::Meta;
 
 impl Draft<'_> {
     /// The folders that are there now and in which names change.
@@ -74,9 +75,10 @@ impl Draft<'_> {
             let Some(from) = &item.from else { continue };
             let (meta, path) = (&from.state.meta, &item.path);
             if item.act == Act::SetMeta {
-                if meta.uid != me {
-                    refused.push((path.to_string(), format!("only its owner (user {}) may change its metadata", meta.uid)));
-                }
+                let foreign = || format!("only its owner (user {}) may change its metadata", meta.uid);
+                let lost = || item.to.as_ref().and_then(|to| lost_by_owner(meta, &to.state.meta));
+                let why = if meta.uid != me { Some(foreign()) } else { lost() };
+                refused.extend(why.map(|why| (path.to_string(), why)));
                 continue;
             }
             let Some((above, parent)) = path.parent().and_then(|above| folders.get_key_value(&above)) else { continue };
@@ -175,6 +177,18 @@ fn has(rights: CapabilitySet) -> bool {
 /// Whether a setgid bit outlasts chmod(2), which clears it where the caller is not in the group.
 pub(super) fn keeps_setgid(mode: u32, gid: u32) -> bool {
     mode & 0o2000 == 0 || is_in_group(gid) || has(CapabilitySet::FSETID)
+}
+
+/// What its owner could not set or give back, as he is not in a group (chown(2), chmod(2)).
+fn lost_by_owner(from: &Meta, to: &Meta) -> Option<String> {
+    if from.gid != to.gid && !has(CapabilitySet::CHOWN) {
+        let foreign = [from.gid, to.gid].into_iter().find(|gid| !is_in_group(*gid));
+        return foreign
+            .map(|gid| format!("it cannot be given to group {gid}, there or back, by who is not in it; recant as root can"));
+    }
+    let is_set = from.mode != to.mode || from.xattrs != to.xattrs;
+    let bare = [from, to].into_iter().find(|meta| is_set && !keeps_setgid(meta.mode, meta.gid))?;
+    Some(format!("its setgid bit would be lost, there or back, as you are not in group {}; recant as root can", bare.gid))
 }
 
 fn is_in_group(gid: u32) -> bool {
