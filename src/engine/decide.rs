@@ -14,6 +14,7 @@ use super::journal::{Journal, made_for};
 use super::prepare::Hands;
 use super::reach::{Named, Reach, open, parent_of};
 use super::report::Left;
+use super::rights::with_rights;
 use super::step::{Act, Spot, Step};
 use super::times::{restore_times, standing_times};
 use super::undo::{Whose, holds, is_one_file, undo_step, whose};
@@ -283,15 +284,15 @@ impl Deciding<'_> {
         }
         match (&self.step.from, found) {
             (None, _) if is_one_file(&target, &lies)? => self.fs.unlink(target.at()).at("remove", self.step.path)?,
-            (None, _) => self.fs.take(target.at(), lies.at()).at("move", self.step.path)?,
+            (None, _) => self.take(&target, &lies).at("move", self.step.path)?,
             (Some(_), _) if !recorded => return Ok(Some(why)),
-            (Some(_), None) => self.fs.place(lies.at(), target.at()).at("put back", self.step.path)?,
-            (Some(_), Some(_)) => match self.fs.exchange(lies.at(), target.at()) {
+            (Some(_), None) => self.place(&lies, &target).at("put back", self.step.path)?,
+            (Some(_), Some(_)) => match with_rights(self.fs, [&lies, &target], || self.fs.exchange(lies.at(), target.at())) {
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS | libc::EPERM)) => {
                     let found = found_beside(&spot)?;
                     let found = self.reach.spot(&found).at("open the folder of", &found)?;
-                    self.fs.take(target.at(), found.at()).at("move", self.step.path)?;
-                    self.fs.place(lies.at(), target.at()).at("put back", self.step.path)?;
+                    self.take(&target, &found).at("move", self.step.path)?;
+                    self.place(&lies, &target).at("put back", self.step.path)?;
                 }
                 swapped => swapped.at("put back", self.step.path)?,
             },
@@ -356,6 +357,14 @@ impl Deciding<'_> {
     fn is_back(&mut self) -> Result<bool, Error> {
         let target = open(self.reach.path(self.step.path), "open the folder of", self.step.path)?;
         target.map_or(Ok(false), |target| in_place::is_untouched(&target, self.step))
+    }
+
+    fn take(&self, from: &Named<'_>, to: &Named<'_>) -> std::io::Result<()> {
+        with_rights(self.fs, [from, to], || self.fs.take(from.at(), to.at()))
+    }
+
+    fn place(&self, from: &Named<'_>, to: &Named<'_>) -> std::io::Result<()> {
+        with_rights(self.fs, [from, to], || self.fs.place(from.at(), to.at()))
     }
 
     /// Where the recorded object lies after the step, or what was put if there was nothing before.
@@ -427,18 +436,18 @@ impl Deciding<'_> {
             // A copy of it from a try that was cut off; or Prepare's copy of what is back in its place.
             let same = |other: &Seen| other.state.likeness(&there.state) == Likeness::Same && !there.state.is_folder();
             if same(&seen) {
-                self.fs.remove_all(lies.at()).at("remove", spot)?;
+                with_rights(self.fs, [&lies, &lies], || self.fs.remove_all(lies.at())).at("remove", spot)?;
                 return Ok(());
             }
             let back = self.step.act != Act::WriteInPlace || self.is_back()?;
             if back && self.step.at.copied && self.step.from.as_deref().is_some_and(same) {
-                self.fs.remove_all(named.at()).at("remove", named.at())?;
+                with_rights(self.fs, [&named, &named], || self.fs.remove_all(named.at())).at("remove", named.at())?;
                 break;
             }
             free = below(format!("{n}.{k}"));
         }
         let named = self.reach.spot(&free).at("open the folder of", &free)?;
-        match self.fs.take(lies.at(), named.at()) {
+        match self.take(&lies, &named) {
             Err(error) if error.raw_os_error() == Some(libc::EXDEV) => {
                 self.copy_away(spot, &free, &below(format!("{n}.new")), &seen)
             }
@@ -450,7 +459,7 @@ impl Deciding<'_> {
     fn copy_away(&mut self, spot: &Spot, to: &Spot, temp: &Spot, seen: &Seen) -> Result<(), Error> {
         self.copy_whole(spot, to, temp, seen)?;
         let lies = self.reach.spot(spot).at("open the folder of", spot)?;
-        Ok(self.fs.remove_all(lies.at()).at("remove", spot)?)
+        Ok(with_rights(self.fs, [&lies, &lies], || self.fs.remove_all(lies.at())).at("remove", spot)?)
     }
 
     fn copy_whole(&mut self, spot: &Spot, to: &Spot, temp: &Spot, seen: &Seen) -> Result<(), Error> {
