@@ -228,14 +228,15 @@ pub(super) fn add_kept(reach: &mut Reach, session: &Session, made: &[Spot], told
     Ok(())
 }
 
-/// Names of folders that were kept; none in a folder that has gone, or may not be listed, as it was opened for the moment alone.
+/// Names of folders that were kept; none in a folder that has gone, or that may not be listed.
 fn kept_in(folder: io::Result<Rc<Dir>>) -> io::Result<Vec<Vec<u8>>> {
-    let folder = match folder {
+    let listed = folder.and_then(|folder| Ok((folder.names()?, folder)));
+    let (names, folder) = match listed {
         Err(error) if leads_nowhere(&error) || error.raw_os_error() == Some(libc::EACCES) => return Ok(Vec::new()),
-        folder => folder?,
+        listed => listed?,
     };
     let mut kept = Vec::new();
-    for name in folder.names()? {
+    for name in names {
         let is_kept = name.windows(KEPT.len()).any(|part| part == KEPT);
         if is_kept && folder.at(&name).stat()?.is_some_and(|stat| stat.sort == Sort::Folder) {
             kept.push(name);
