@@ -1403,3 +1403,31 @@ fn a_name_that_comes_back_into_a_new_folder_is_nobodys() {
         }
     }
 }
+
+/// Nothing but its time tells of what somebody has written to a file of which only the mode changes.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_is_written_after_a_kill_into_a_file_that_changes_by_metadata_alone_is_named() {
+    let mut left = 0;
+    for n in common::steps() {
+        let world = World::new();
+        world.write("f", "old\n").set_mtime("f", 1_500_000_000, 0);
+        let id = world.begin();
+        world.recant(&format!("session chmod {id} 600 f")).ok();
+        let killed = world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        if killed.status == 0 {
+            assert!(left > 0);
+            return;
+        }
+        world.write("f", "old\nmine\n");
+        let written = world.manifest().0[&b"f"[..]].mtime;
+        let recovered = world.recant("recover");
+        assert_eq!(world.manifest().0[&b"f"[..]].mtime, written, "killed before step {n}: {recovered}");
+        if recovered.status == 4 {
+            left += 1;
+            assert!(recovered.stdout().contains("tree/f (somebody has written to it, or set its time)"), "{recovered}");
+            world.recant(&format!("recover {id} --finish")).ok();
+            assert_eq!((world.read("f"), world.manifest().0[&b"f"[..]].mtime), ("old\nmine\n".into(), written), "{n}");
+        }
+    }
+}

@@ -616,3 +616,108 @@ fn a_closed_folder_that_would_lose_its_setgid_bit_is_refused() {
     assert!(refused.stderr().contains("shut: opening it up for the work would take off its setgid bit"), "{refused}");
     assert_eq!((desk.world.read("shut/in"), desk.mode("shut")), ("old".into(), 0o2555));
 }
+
+/// The same of what changes by metadata alone; and a group that he is not in takes nothing from him, there or back.
+#[test]
+fn what_an_owner_could_not_set_again_for_want_of_a_group_is_refused() {
+    if !is_root() {
+        return common::skip("a file of a group that its owner is not in needs root");
+    }
+    let Some(desk) = Desk::new(|world| {
+        world.write("set", "old").write("given", "old");
+    }) else {
+        return;
+    };
+    let (set, given) = (desk.world.path("set").display().to_string(), desk.world.path("given").display().to_string());
+    desk.recant(&format!("snapshot create {given}")).ok();
+    desk.shell(&format!("chgrp 0 {set} {given} && chmod 2755 {set}"));
+    let before = desk.world.manifest();
+    let id = desk.staged(&["chmod ID 0755 set"]);
+    let refused = desk.recant(&format!("commit {id}")).with(1);
+    assert!(refused.stderr().contains("set: its setgid bit would be lost, there or back"), "{refused}");
+    let refused = desk.recant(&format!("snapshot restore 0 --dir {given}")).with(1);
+    assert!(refused.stderr().contains("given: it cannot be given to group 0, there or back"), "{refused}");
+    before.assert_same(&desk.world.manifest(), "refused");
+}
+
+/// A folder gets another parent only where its owner may write to it.
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_closed_folder_that_somebody_puts_in_the_way_gives_way_by_force() {
+    let Some(desk) = Desk::new(|world| {
+        world.write("edited", "old").write("gone", "old");
+    }) else {
+        return;
+    };
+    let before = desk.world.manifest();
+    let id = desk.staged(&["write ID edited", "delete ID gone", "write ID made"]);
+    desk.kill_before(&id, SEAL);
+    let in_the_way =
+        "for f in edited gone made; do rm -f $f; mkdir $f; echo mine > $f/mine; chmod 555 $f; chown -R 65534:65534 $f; done";
+    desk.world.program("sh", ["-c", in_the_way]).cwd(desk.world.tree()).run().ok();
+    desk.recant("recover").with(4);
+    let forced = desk.recant(&format!("recover {id} --force")).ok();
+    let calm = |manifest: Manifest| manifest.without_folder_times();
+    calm(before).assert_same(&calm(desk.world.manifest()), "by force");
+    assert_eq!(forced.stdout().matches("kept      ").count(), 3, "{forced}");
+    desk.world.assert_tidy("by force");
+}
+
+/// Its copy in the session is closed as it was.
+#[test]
+#[cfg(feature = "crash-points")]
+fn the_copy_of_a_closed_folder_is_kept_where_its_folder_has_been_moved_away() {
+    let mut decided = 0;
+    for n in common::steps() {
+        let desk = Desk::apart(|world| {
+            world.write("d/shut/in", "old").chmod("d/shut", 0o555);
+        });
+        let Some(desk) = desk else { return };
+        let id = desk.staged(&["delete ID d/shut -r"]);
+        let killed = desk.call(&format!("commit {id}")).env("RECANT_STEPS", format!("kill:{n}")).run();
+        if killed.status == 0 {
+            assert!(decided > 5, "{decided}");
+            return;
+        }
+        desk.shell(&format!("mv {0} {0}away", desk.world.path("d").display()));
+        if desk.recant("recover").status != 4 || !desk.recant("status").stdout().contains("recover") {
+            continue;
+        }
+        decided += 1;
+        let how = if decided % 2 == 0 { "force" } else { "finish" };
+        let said = desk.recant(&format!("recover {id} --{how}"));
+        assert!([0, 4].contains(&said.status), "--{how}, killed before step {n}: {said}");
+        desk.recant("recover").ok();
+    }
+}
+
+/// What is kept in it cannot be listed.
+#[test]
+#[cfg(feature = "crash-points")]
+fn a_folder_that_may_not_be_listed_hinders_no_undo() {
+    for fault in ["kill", "fail"] {
+        let desk = Desk::apart(|world| {
+            world.write("shut/edited", "old").write("shut/gone", "old").chmod("shut", 0o311);
+        });
+        let Some(desk) = desk else { return };
+        let list = |command: &str| desk.shell(&format!("chmod {command} {}", desk.world.path("shut").display()));
+        let id = desk.staged(&["write ID shut/edited", "delete ID shut/gone", "write ID shut/made"]);
+        for n in common::steps() {
+            let steps = if fault == "kill" { format!("kill:{n}") } else { format!("fail:{n}:5") };
+            let said = desk.call(&format!("commit {id}")).env("RECANT_STEPS", steps).run();
+            if said.status == 0 {
+                assert!(n > 20, "{said}");
+                break;
+            }
+            assert!(fault == "kill" || !said.stderr().contains("the undo failed"), "before step {n}: {said}");
+            desk.recant("recover").ok();
+            list("755");
+            let is_done = desk.world.exists("shut/made");
+            list("311");
+            if is_done {
+                break;
+            }
+        }
+        desk.world.assert_tidy(fault);
+    }
+}

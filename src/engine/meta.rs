@@ -155,6 +155,10 @@ pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<Strin
     {
         return Some("somebody changed its mode or owner".into());
     }
+    // That of a folder tells of the names in it, too.
+    if !found.state.is_folder() && ![old.mtime, new.mtime].iter().any(|known| is_time(now.mtime, *known)) {
+        return Some("somebody has written to it, or set its time".into());
+    }
     let known = |name: &[u8], value: &[u8]| {
         let shaken = name == ACL && (old.xattr(name).is_some() || new.xattr(name).is_some());
         shaken || old.xattr(name) == Some(value) || new.xattr(name) == Some(value)
@@ -163,12 +167,17 @@ pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<Strin
     foreign.then(|| "somebody changed its extended attributes".into())
 }
 
+/// Whether a time is the one that was set, on a file system that may keep whole seconds alone.
+fn is_time(now: Time, set: Time) -> bool {
+    now == set || now.ns == 0 && now.s == set.s
+}
+
 /// Whether a mode is one of those that `bring` sets, on the way there or back.
 fn has_mode_of_ours(old: &Meta, new: &Meta, now: u32) -> bool {
     if [old.mode, new.mode].contains(&now) {
         return true;
     }
-    // By chmod(2) alone nothing lies in between; what loses setgid as the caller is not in its group has the other bits.
+    // By chmod(2) alone nothing lies in between.
     let owner = (old.uid, old.gid) != (new.uid, new.gid);
     let narrowed = owner || [ACL, CAPABILITY].into_iter().any(|name| old.xattr(name) != new.xattr(name));
     let narrow = old.mode & new.mode;
@@ -178,10 +187,10 @@ fn has_mode_of_ours(old: &Meta, new: &Meta, now: u32) -> bool {
         let closed = [old.mode, new.mode, narrow].map(|mode| mode & 0o700);
         interim.extend([narrow].into_iter().chain(kept).chain(closed));
     }
-    // The owner may write for a moment; chown clears setuid and setgid.
+    // The owner may write for a moment; chown clears setuid, and setgid where the group may execute.
     let writes = old.xattrs != new.xattrs;
     let rights = |known: &u32| (now ^ known) & 0o777 == 0 || writes && (now ^ (known | 0o200)) & 0o777 == 0;
-    let special = |known: &u32| now & 0o7000 == known & 0o7000 || now & 0o7000 == known & 0o1000;
+    let special = |known: &u32| now & 0o1000 == known & 0o1000 && now & 0o6000 & !known == 0;
     interim.iter().any(rights) && [old.mode, new.mode, narrow].iter().any(special)
 }
 
@@ -268,7 +277,7 @@ mod tests {
         let mut kinds = Vec::new();
         let capability = [1u32 | 0x0200_0000, 1, 0, 0, 0].map(u32::to_le_bytes).concat();
         for owner in [(1, 1), (2, 2), (1, 2)] {
-            for mode in [0o600, 0o604, 0o660, 0o4755, 0o400] {
+            for mode in [0o600, 0o604, 0o660, 0o4755, 0o6711, 0o400] {
                 for xattr in [
                     None,
                     Some((ACL, acl(mode, 0, (2, 7)))),
