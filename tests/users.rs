@@ -640,6 +640,26 @@ fn what_an_owner_could_not_set_again_for_want_of_a_group_is_refused() {
     before.assert_same(&desk.world.manifest(), "refused");
 }
 
+/// What was edited after the kill lies in a folder that is closed again by the first recovery.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_somebody_edits_in_a_closed_folder_gives_way_by_force() {
+    let Some(desk) = Desk::new(|world| {
+        world.write("shut/edited", "old").write("shut/gone", "old").chmod("shut", 0o555);
+    }) else {
+        return;
+    };
+    let before = desk.world.manifest();
+    let id = desk.staged(&["write ID shut/edited", "delete ID shut/gone", "write ID shut/made"]);
+    desk.kill_before(&id, SEAL);
+    desk.shell(&format!("cd {} && echo mine >> edited && echo mine >> made", desk.world.path("shut").display()));
+    desk.recant("recover").with(4);
+    assert_eq!(desk.mode("shut"), 0o555);
+    desk.recant(&format!("recover {id} --force")).ok();
+    before.without_folder_times().assert_same(&desk.world.manifest().without_folder_times(), "by force");
+    desk.world.assert_tidy("by force");
+}
+
 /// A folder gets another parent only where its owner may write to it.
 #[test]
 #[cfg(feature = "crash-points")]
