@@ -177,21 +177,34 @@ fn has_mode_of_ours(old: &Meta, new: &Meta, now: u32) -> bool {
     if [old.mode, new.mode].contains(&now) {
         return true;
     }
-    // By chmod(2) alone nothing lies in between.
-    let owner = (old.uid, old.gid) != (new.uid, new.gid);
-    let narrowed = owner || [ACL, CAPABILITY].into_iter().any(|name| old.xattr(name) != new.xattr(name));
-    let narrow = old.mode & new.mode;
-    let mut interim = vec![old.mode, new.mode];
-    if narrowed {
-        let kept = [old.mode & (new.mode | 0o700), new.mode & (old.mode | 0o700)];
-        let closed = [old.mode, new.mode, narrow].map(|mode| mode & 0o700);
-        interim.extend([narrow].into_iter().chain(kept).chain(closed));
-    }
+    let modes = interim_modes(old, new);
     // The owner may write for a moment; chown clears setuid, and setgid where the group may execute.
     let writes = old.xattrs != new.xattrs;
     let rights = |known: &u32| (now ^ known) & 0o777 == 0 || writes && (now ^ (known | 0o200)) & 0o777 == 0;
     let special = |known: &u32| now & 0o1000 == known & 0o1000 && now & 0o6000 & !known == 0;
-    interim.iter().any(rights) && [old.mode, new.mode, narrow].iter().any(special)
+    modes.iter().any(rights) && modes.iter().any(special)
+}
+
+/// The modes that `narrow` leaves between two, wherever it was cut off and begun anew. By chmod(2) alone nothing lies in between.
+fn interim_modes(old: &Meta, new: &Meta) -> Vec<u32> {
+    let mut modes = vec![old.mode, new.mode];
+    let owner = (old.uid, old.gid) != (new.uid, new.gid);
+    if !owner && [ACL, CAPABILITY].into_iter().all(|name| old.xattr(name) == new.xattr(name)) {
+        return modes;
+    }
+    let hidden = if owner && [old, new].iter().any(|meta| meta.xattr(ACL).is_some()) { 0o077 } else { 0 };
+    let kept = [old.mode, new.mode].into_iter().flat_map(|want| [want | 0o700, if owner { want } else { want | 0o700 }]);
+    let kept: Vec<u32> = kept.flat_map(|want| [want, want & !hidden]).collect();
+    let mut next = 0;
+    while let Some(mode) = modes.get(next).copied() {
+        for narrow in kept.iter().map(|kept| mode & kept) {
+            if !modes.contains(&narrow) {
+                modes.push(narrow);
+            }
+        }
+        next += 1;
+    }
+    modes
 }
 
 #[cfg(all(test, feature = "crash-points"))]
