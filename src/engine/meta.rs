@@ -155,10 +155,6 @@ pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<Strin
     {
         return Some("somebody changed its mode or owner".into());
     }
-    // That of a folder tells of the names in it, too.
-    if !found.state.is_folder() && ![old.mtime, new.mtime].iter().any(|known| is_time(now.mtime, *known)) {
-        return Some("somebody has written to it, or set its time".into());
-    }
     let known = |name: &[u8], value: &[u8]| {
         let shaken = name == ACL && (old.xattr(name).is_some() || new.xattr(name).is_some());
         shaken || old.xattr(name) == Some(value) || new.xattr(name) == Some(value)
@@ -167,9 +163,12 @@ pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<Strin
     foreign.then(|| "somebody changed its extended attributes".into())
 }
 
-/// Whether a time is the one that was set, on a file system that may keep whole seconds alone.
-fn is_time(now: Time, set: Time) -> bool {
-    now == set || now.ns == 0 && now.s == set.s
+/// Whether a time is neither old nor new: somebody has written to it, where the operation writes nothing. That of a folder tells of the names
+/// in it, too. A file system may keep whole seconds alone.
+pub(super) fn has_foreign_time(from: &Seen, to: &Seen, found: &Seen) -> bool {
+    let now = found.state.meta.mtime;
+    let is_it = |set: Time| now == set || now.ns == 0 && now.s == set.s;
+    !found.state.is_folder() && ![from, to].iter().any(|seen| is_it(seen.state.meta.mtime))
 }
 
 /// Whether a mode is one of those that `bring` sets, on the way there or back.
