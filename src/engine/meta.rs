@@ -66,7 +66,7 @@ impl On<'_> {
     }
 }
 
-const ACL: &[u8] = b"system.posix_acl_access";
+pub(super) const ACL: &[u8] = b"system.posix_acl_access";
 const CAPABILITY: &[u8] = b"security.capability";
 
 /// Brings the object at `at` from the metadata `have` to `want`, setting only what differs. Nobody but the owner may do more on the way
@@ -156,19 +156,30 @@ pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<Strin
         return Some("somebody changed its mode or owner".into());
     }
     let known = |name: &[u8], value: &[u8]| {
-        let shaken = name == ACL && (old.xattr(name).is_some() || new.xattr(name).is_some());
-        shaken || old.xattr(name) == Some(value) || new.xattr(name) == Some(value)
+        let ours = [old, new].map(|meta| meta.xattr(name));
+        let shaken = || name == ACL && ours.iter().flatten().any(|acl| named_in(acl) == named_in(value));
+        ours.contains(&Some(value)) || shaken()
     };
     let foreign = now.xattrs.iter().any(|(name, value)| !known(name, value));
     foreign.then(|| "somebody changed its extended attributes".into())
 }
 
-/// Whether a time is neither old nor new: somebody has written to it, where the operation writes nothing. That of a folder tells of the names
-/// in it, too. A file system may keep whole seconds alone.
+/// Whether a file's time is neither old nor new: somebody has written to it, where the operation writes nothing, and it is his. A file system
+/// may keep whole seconds alone, and no more of them than 32 bits hold.
 pub(super) fn has_foreign_time(from: &Seen, to: &Seen, found: &Seen) -> bool {
     let now = found.state.meta.mtime;
-    let is_it = |set: Time| now == set || now.ns == 0 && now.s == set.s;
-    !found.state.is_folder() && ![from, to].iter().any(|seen| is_it(seen.state.meta.mtime))
+    let held = |s: i64| { now.s } == s || { now.s } == s.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+    let is_it = |set: Time| now == set || now.ns == 0 && held(set.s);
+    found.state.is_file() && ![from, to].iter().any(|seen| is_it(seen.state.meta.mtime))
+}
+
+/// What of an ACL chmod(2) does not change: the entries with names, and the group's where there is a mask. acl(5), `struct
+/// posix_acl_xattr_entry` of the kernel.
+fn named_in(acl: &[u8]) -> Vec<&[u8]> {
+    let tag = |entry: &[u8]| entry.first().copied().unwrap_or_default();
+    let entries = || acl.get(4..).unwrap_or_default().chunks(8);
+    let has_mask = entries().any(|entry| tag(entry) == 0x10);
+    entries().filter(|entry| matches!(tag(entry), 0x02 | 0x08) || has_mask && tag(entry) == 0x04).collect()
 }
 
 /// Whether a mode is one of those that `bring` sets, on the way there or back.

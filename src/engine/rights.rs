@@ -10,6 +10,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use super::Error;
 use super::draft::Draft;
 use super::item::{Frame, Item};
+use super::meta::ACL;
 use super::reach::{Named, parent_of};
 use super::step::Act;
 use crate::checkpoint::manifest::Kept;
@@ -186,7 +187,9 @@ fn lost_by_owner(from: &Meta, to: &Meta) -> Option<String> {
         return foreign
             .map(|gid| format!("it cannot be given to group {gid}, there or back, by who is not in it; recant as root can"));
     }
-    let is_set = from.mode != to.mode || from.xattrs != to.xattrs;
+    let differs = |name: &[u8]| from.xattr(name) != to.xattr(name);
+    let is_closed = [from, to].iter().any(|meta| meta.mode & 0o200 == 0);
+    let is_set = from.mode != to.mode || differs(ACL) || is_closed && from.xattrs != to.xattrs;
     let bare = [from, to].into_iter().find(|meta| is_set && !keeps_setgid(meta.mode, meta.gid))?;
     Some(format!("its setgid bit would be lost, there or back, as you are not in group {}; recant as root can", bare.gid))
 }

@@ -428,12 +428,11 @@ fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<Stri
     if let Some(why) = meta::foreign_meta(from, to, &found) {
         return Ok(Some(why));
     }
-    if meta::has_foreign_time(from, to, &found) {
-        return Ok(Some("somebody has written to it, or set its time".into()));
-    }
     let (old, now) = (&from.state.meta, &found.state.meta);
     if !found.state.is_folder() {
-        meta::bring(fs, target.at(), found.state.sort(), now, old).at("set the metadata of", step.path)?;
+        let mtime = if meta::has_foreign_time(from, to, &found) { now.mtime } else { old.mtime };
+        let back = Meta { mtime, ..old.clone() };
+        meta::bring(fs, target.at(), found.state.sort(), now, &back).at("set the metadata of", step.path)?;
         return Ok(None);
     }
     // Names that came and went have changed its time, also where none can be set.
