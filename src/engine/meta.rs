@@ -165,11 +165,12 @@ pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<Strin
 }
 
 /// Whether a file's time is neither old nor new: somebody has written to it, where the operation writes nothing, and it is his. A file system
-/// may keep whole seconds alone, and no more of them than 32 bits hold.
+/// may keep fewer digits than nine behind the second (ext3 none, NTFS seven), and no more seconds than 32 bits hold.
 pub(super) fn has_foreign_time(from: &Seen, to: &Seen, found: &Seen) -> bool {
     let now = found.state.meta.mtime;
-    let held = |s: i64| { now.s } == s || { now.s } == s.clamp(i64::from(i32::MIN), i64::from(i32::MAX));
-    let is_it = |set: Time| now == set || now.ns == 0 && held(set.s);
+    let cut_to = |set: Time, ns: u32| Time { ns: set.ns - set.ns % ns, ..set };
+    let clamped = |set: Time| Time { s: set.s.clamp(i64::from(i32::MIN), i64::from(i32::MAX)), ns: 0 };
+    let is_it = |set: Time| now == clamped(set) || (0..=9).any(|digits| now == cut_to(set, 10u32.pow(digits)));
     found.state.is_file() && ![from, to].iter().any(|seen| is_it(seen.state.meta.mtime))
 }
 
@@ -329,6 +330,27 @@ mod tests {
     fn bring_to(fs: &Fs, top: &Path, want: &Meta) -> io::Result<()> {
         let dir = Dir::open(top).expect("the folder");
         bring(fs, dir.at(b"f"), Sort::File, &seen(top).state.meta, want)
+    }
+
+    /// As a file system keeps it: with fewer digits, or at the end of 32 bits; and as somebody sets it.
+    #[test]
+    fn a_time_that_a_file_system_cut_is_the_one_that_was_set() {
+        let folder = tempfile::tempdir().expect("a folder");
+        make(&Fs::default(), folder.path());
+        let file = seen(folder.path());
+        let at = |s: i64, ns: u32| {
+            let meta = Meta { mtime: Time { s, ns }, ..file.state.meta.clone() };
+            Seen { state: State { meta, ..file.state.clone() }, ..file.clone() }
+        };
+        let (from, to) = (at(5, 123_456_789), at(4_000_000_000, 987_654_321));
+        let last = i64::from(i32::MAX);
+        let cut = [(5, 123_456_789), (5, 123_456_700), (5, 0), (4_000_000_000, 987_654_000), (last, 0)];
+        for (s, ns) in cut {
+            assert!(!has_foreign_time(&from, &to, &at(s, ns)), "{s}.{ns:09}");
+        }
+        for (s, ns) in [(5, 123_456_788), (5, 987_654_321), (6, 0), (last, 1), (4_000_000_001, 0)] {
+            assert!(has_foreign_time(&from, &to, &at(s, ns)), "{s}.{ns:09}");
+        }
     }
 
     #[test]
