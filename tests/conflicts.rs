@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use common::{World, close};
+use insta::assert_snapshot;
 
 /// What somebody else does to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -758,7 +759,7 @@ fn force_is_named_only_where_it_goes_on_and_what_it_overwrote_is_found() {
         for more in ["", " --force"] {
             let said = world.recant(&format!("{verb} {id}{more}")).with(3);
             assert!(
-                said.stderr().contains("look with recant diff") && !said.stderr().contains("--force"),
+                said.stderr().contains("--conflicts shows both sides") && !said.stderr().contains("--force"),
                 "{name}{more}: {said}"
             );
         }
@@ -1011,4 +1012,139 @@ fn a_forced_commit_of_what_was_staged_several_times_leaves_the_session_readable(
     world.recant(&format!("show {id}")).ok();
     world.recant(&format!("rollback {id}")).ok();
     assert_eq!((&*world.read("f"), &*world.read("calm")), ("theirs", "old"));
+}
+
+#[test]
+fn diff_conflicts_shows_what_is_held_against_what_is_on_the_tree_now() {
+    let world = World::new();
+    world.write("f", "a\nb\nc\n").write("mode", "x").symlink("here", "link").write("gone", "1\n").write("becomes", "1\n");
+    world.write("folder/in", "1\n").write("calm", "1\n");
+    let id = world.begin();
+    world.stage_write(&id, "f", "a\nB\nc\n").stage_write(&id, "gone", "held\n").stage_write(&id, "becomes", "held\n");
+    world.stage_write(&id, "calm", "2\n");
+    world.call(["session", "chmod", &id, "0600", "mode"]).run().ok();
+    world.call(["session", "symlink", &id, "there", "link"]).run().ok();
+    world.call(["session", "delete", "-r", &id, "folder"]).run().ok();
+    assert_snapshot!(world.call(["diff", &id, "--conflicts"]).run(), @r"
+    status 0
+    --- stderr
+    recant: session <id1>: no conflicts
+    ");
+    world.write("f", "a\nb\nc\nd\n").remove("gone").remove("becomes").mkdir("becomes").write("folder/new", "theirs\n");
+    world.remove("link").symlink("elsewhere", "link").chmod("mode", 0o755);
+    let refused = world.call(["commit", &id]).run().with(3);
+    assert!(refused.masked_err().contains("recant diff <id1~> --conflicts shows both sides"), "{refused}");
+    assert_snapshot!(world.call(["diff", &id, "--conflicts"]).run(), @r"
+    status 0
+    --- stdout
+    # /world/tree/becomes: conflict: expected a file, found a folder (move it away)
+    # /world/tree/becomes: on the tree now: folder, mode 0755
+    diff --git a/world/tree/becomes b/world/tree/becomes
+    new file mode 100644
+    --- /dev/null	(on the tree now)
+    +++ b/world/tree/becomes	(held in <id1~>)
+    @@ -0,0 +1 @@
+    +held
+    # /world/tree/f: conflict: expected a file of 6 bytes, found a file of 8 bytes
+    diff --git a/world/tree/f b/world/tree/f
+    --- a/world/tree/f	(on the tree now)
+    +++ b/world/tree/f	(held in <id1~>)
+    @@ -1,4 +1,3 @@
+     a
+    -b
+    +B
+     c
+    -d
+    # /world/tree/folder/new: conflict: expected nothing, found something in a folder that is to go
+    diff --git a/world/tree/folder/new b/world/tree/folder/new
+    deleted file mode 100644
+    --- a/world/tree/folder/new	(on the tree now)
+    +++ /dev/null	(held in <id1~>)
+    @@ -1 +0,0 @@
+    -theirs
+    # /world/tree/gone: conflict: expected a file, found nothing
+    diff --git a/world/tree/gone b/world/tree/gone
+    new file mode 100644
+    --- /dev/null	(on the tree now)
+    +++ b/world/tree/gone	(held in <id1~>)
+    @@ -0,0 +1 @@
+    +held
+    # /world/tree/link: conflict: expected a symlink to here, found a symlink to elsewhere
+    diff --git a/world/tree/link b/world/tree/link
+    --- a/world/tree/link	(on the tree now)
+    +++ b/world/tree/link	(held in <id1~>)
+    @@ -1 +1 @@
+    -elsewhere
+    \ No newline at end of file
+    +there
+    \ No newline at end of file
+    # /world/tree/mode: conflict: expected a file with mode 0644, found a file with mode 0755
+    # /world/tree/mode: mode 0755 -> 0600
+    diff --git a/world/tree/mode b/world/tree/mode
+    old mode 100755
+    new mode 100644
+    --- stderr
+    recant: 6 conflicts for commit: - is on the tree now, + is held
+    ");
+    assert_snapshot!(world.call(["diff", &id, "--conflicts", "--stat", "f", "folder", "mode"]).run(), @"
+    status 0
+    --- stdout
+     /world/tree/f          | 3 +--
+     /world/tree/folder/new | 1 -
+     /world/tree/mode       | conflict: expected a file with mode 0644, found a file with mode 0755; mode 0755 -> 0600
+     3 files changed, 1 insertion(+), 3 deletions(-)
+    --- stderr
+    recant: 3 conflicts for commit: - is on the tree now, + is held
+    ");
+    assert_eq!(
+        world.call(["diff", &id, "--conflicts", "--name-only", "folder/new"]).run().ok().masked_out(),
+        "/world/tree/folder/new\n"
+    );
+    world.call(["diff", &id, "--conflicts", "nowhere"]).run().with(1);
+    // What it says is what the commit says, path for path.
+    let told = world.call(["diff", &id, "--conflicts", "--json"]).run().ok().json();
+    let said = world.call(["commit", &id, "--json"]).run().with(3).json_err();
+    let paths = |rows: &serde_json::Value| rows.as_array().unwrap().iter().map(|row| row["path"].clone()).collect::<Vec<_>>();
+    assert_eq!(paths(&told["conflicts"]), paths(&said["paths"]));
+    // The patch leads from what is there now to what is held.
+    let patch = world.call(["diff", &id, "--conflicts", "f"]).run().ok().out;
+    world.program("git", ["apply", "-p1"]).cwd("/").stdin(patch).run().ok();
+    assert_eq!(world.read("f"), "a\nB\nc\n");
+}
+
+#[test]
+fn diff_conflicts_of_what_is_committed_shows_what_a_rollback_would_put_back() {
+    let world = World::new();
+    world.write("f", "one\ntwo\n").write("g", "1\n").write("out", "1\n").write("closed", "1\n");
+    let id = world.begin();
+    world.stage_write(&id, "f", "one\n2\n").stage_write(&id, "g", "2\n").stage_write(&id, "out", "2\n");
+    world.call(["commit", &id, "f", "g"]).run().ok();
+    world.write("f", "one\n2\nmine\n").write("out", "theirs\n");
+    assert!(world.call(["rollback", &id]).run().with(3).stderr().contains("--conflicts shows both sides"));
+    assert_snapshot!(world.call(["diff", &id, "--conflicts"]).run(), @"
+    status 0
+    --- stdout
+    # /world/tree/f: conflict: expected a file of 6 bytes, found a file of 11 bytes
+    diff --git a/world/tree/f b/world/tree/f
+    --- a/world/tree/f	(on the tree now)
+    +++ b/world/tree/f	(before the commit of <id1~>)
+    @@ -1,3 +1,2 @@
+     one
+    -2
+    -mine
+    +two
+    # /world/tree/out: conflict: expected a file of 2 bytes, found a file of 7 bytes
+    diff --git a/world/tree/out b/world/tree/out
+    --- a/world/tree/out	(on the tree now)
+    +++ b/world/tree/out	(held in <id1~>)
+    @@ -1 +1 @@
+    -theirs
+    +2
+    --- stderr
+    recant: 1 conflict for commit: - is on the tree now, + is held
+    recant: 1 conflict for rollback: - is on the tree now, + would be put back
+    ");
+    let told = world.call(["diff", &id, "--conflicts", "--json"]).run().ok().json();
+    let verbs: Vec<_> = told["conflicts"].as_array().unwrap().iter().map(|row| row["verb"].clone()).collect();
+    assert_eq!(verbs, ["rollback", "commit"]);
 }

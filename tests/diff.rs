@@ -221,7 +221,7 @@ fn a_file_that_changed_since_is_a_conflict_and_no_old_side_is_invented() {
     world.stage_write(&id, "edited", "new\n").stage_write(&id, "gone", "new\n").stage_write(&id, "appeared", "new\n");
     world.call(["session", "delete", &id, "deleted"]).run().ok();
     world.write("edited", "somebody else's\n").remove("gone").write("appeared", "somebody else's\n").write("deleted", "other\n");
-    assert_snapshot!(world.call(["diff", &id]).run().ok().masked_out(), @r#"
+    assert_snapshot!(world.call(["diff", &id]).run().ok().masked_out(), @"
     # /world/tree/appeared: changed since: conflict
     diff --git a/world/tree/appeared b/world/tree/appeared
     new file mode 100644
@@ -233,11 +233,9 @@ fn a_file_that_changed_since_is_a_conflict_and_no_old_side_is_invented() {
     # /world/tree/deleted: changed since: conflict
     # /world/tree/edited: modified, not shown
     # /world/tree/edited: changed since: conflict
-    # /world/tree/edited: recant cat <id1~> /world/tree/edited shows what is held
     # /world/tree/gone: modified, not shown
     # /world/tree/gone: changed since: conflict
-    # /world/tree/gone: recant cat <id1~> /world/tree/gone shows what is held
-    "#);
+    ");
     let rows = world.call(["diff", &id, "--json"]).run().ok().json();
     assert!(rows["changes"].as_array().unwrap().iter().all(|change| change["conflict"] == true), "{rows}");
     assert_eq!(world.call(["cat", &id, "edited"]).run().ok().stdout(), "new\n");
@@ -266,13 +264,14 @@ fn once_committed_the_old_side_comes_from_the_checkpoint() {
     assert_eq!(world.call(["cat", &id, "f", "--before"]).run().ok().stdout(), "old\n");
     assert_eq!(world.call(["cat", &id, "f"]).run().ok().stdout(), "new\n");
     world.write("f", "edited since\n");
-    assert_snapshot!(world.call(["diff", &id, "f"]).run(), @r#"
+    assert_snapshot!(world.call(["diff", &id, "f"]).run(), @"
     status 0
     --- stdout
     # /world/tree/f: modified, not shown
     # /world/tree/f: changed on the tree since it was committed
-    # /world/tree/f: recant cat <id1~> /world/tree/f --before shows what was there
-    "#);
+    --- stderr
+    recant: 1 path changed since: recant diff <id1~> --conflicts shows both sides
+    ");
     assert_eq!(world.call(["cat", &id, "f", "--before"]).run().ok().stdout(), "old\n");
     let said = world.call(["rollback", &id, "--force"]).run().ok();
     let told = format!("what was overwritten is kept: recant cat {} {} --displaced\n", &id[16..], world.path("f").display());

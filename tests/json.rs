@@ -138,6 +138,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     assert_eq!((&error["kind"], error["paths"].as_array().map(Vec::len)), (&"conflict".into(), Some(2)));
     shapes.check("error", &error);
     shapes.check("diff", &run("diff named --stat").ok().json());
+    shapes.check("diff --conflicts", &run("diff named --conflicts --stat").ok().json());
     shapes.check("commit", &run("rollback named --force").json());
     shapes.check("commit", &run("redo named").json());
     shapes.check("commit", &run("rollback named").json());

@@ -124,7 +124,7 @@ impl Subject<'_> {
     fn remedy(self, forcible: bool) -> String {
         let force = if forcible { "; --force goes on and keeps what it finds" } else { "" };
         match self {
-            Subject::Session(_, id) => format!("look with recant diff {}{force}", id.tail()),
+            Subject::Session(_, id) => format!("recant diff {} --conflicts shows both sides{force}", id.tail()),
             Subject::Restore(_) => format!("try again when nobody writes there{force}"),
         }
     }

@@ -178,6 +178,32 @@ impl<'s> Sources<'s> {
         }
     }
 
+    /// What the tree holds at `path` now, whatever the session says of it; content is not read. A path that leads nowhere holds nothing.
+    pub fn now(&mut self, path: &AbsPath) -> std::io::Result<Object> {
+        match self.folder(path) {
+            Ok(folder) => Ok(look::look(folder.at(path.name()))?.map(|seen| seen.state)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The content of the file that the tree holds at `path` now.
+    pub fn content_now(&mut self, path: &AbsPath) -> Content {
+        let opened = self.folder(path).and_then(|folder| folder.at(path.name()).open_file());
+        opened.map_or_else(|error| Content::Gone(format!("it cannot be read: {}", crate::error::reason(&error))), Content::File)
+    }
+
+    /// What a rollback of a change that is in puts back; what the change itself tells, where the checkpoint has no line for it.
+    pub fn kept(&mut self, change: &Change) -> Result<Object, Problem> {
+        let original = self.originals.at(self.session, &change.path)?;
+        Ok(original.filter(|original| original.n == change.n).map_or(&change.before.object, |original| &original.state).clone())
+    }
+
+    /// The content that a commit, or of a change that is in a rollback, would put on the tree.
+    pub fn held(&mut self, change: &Change, side: Side) -> Result<Content, Problem> {
+        if side.is_in() { self.original(change) } else { self.after(change, side, &OnTree::Changed) }
+    }
+
     /// What a `--force` overwrote at `path` last, and the content of a file.
     pub fn displaced(&self, path: &AbsPath) -> Result<Option<(Object, Content)>, Problem> {
         let folder = part(&self.session.dir, b"displaced")?;

@@ -259,10 +259,24 @@ impl<'s> Draft<'s> {
             return Err(Error::Refused(std::mem::take(&mut self.refused)));
         }
         if !self.conflicts.is_empty() {
-            self.conflicts.sort_by(|a, b| a.path.cmp(&b.path));
-            self.conflicts.dedup_by(|a, b| a.path == b.path);
-            return Err(Error::Conflicts(std::mem::take(&mut self.conflicts)));
+            return Err(Error::Conflicts(each_once(std::mem::take(&mut self.conflicts))));
         }
         Ok(())
     }
+
+    /// The conflicts, whatever else stands against the job.
+    pub fn into_conflicts(self) -> Vec<Conflict> {
+        let mut conflicts = each_once(self.conflicts);
+        // What is refused or damaged was not sorted in, so that a folder that goes took it for somebody else's.
+        let other: HashSet<&str> = self.refused.iter().chain(&self.damaged).map(|(path, _)| &**path).collect();
+        conflicts.retain(|conflict| !other.contains(&*conflict.path.to_string()));
+        conflicts
+    }
+}
+
+/// In path order, of several at a path the first.
+fn each_once(mut conflicts: Vec<Conflict>) -> Vec<Conflict> {
+    conflicts.sort_by(|a, b| a.path.cmp(&b.path));
+    conflicts.dedup_by(|a, b| a.path == b.path);
+    conflicts
 }

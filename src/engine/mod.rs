@@ -323,6 +323,12 @@ pub fn carry_out(
     }
 }
 
+/// The conflicts that carrying a job out would meet now, in path order, each path once; refusals and damage beside them are not
+/// told. Needs no lock and changes nothing.
+pub fn conflicts(session: &Session, job: Job) -> Result<Vec<Conflict>, Error> {
+    Plan::conflicts(session, job, &Unwatched)
+}
+
 /// A rollback that came to nothing, or left something in, has freed the reserve.
 fn keep_reserve_again(fs: &Fs, session: &Session, effect: Effect<'_>, tried: &mut Result<Report, Error>) {
     let freed = match tried {

@@ -1,8 +1,9 @@
 //! Plan: looking at everything and changing nothing. All conflicts, refusals and damage are found here, not the first
 //! alone; what comes out is the journal to be.
 
+use super::conflict::Conflict;
 use super::draft::Draft;
-use super::job::{Job, Roads};
+use super::job::{Job, Rest, Roads};
 use super::journal::Journal;
 use super::look::look_at_all;
 use super::reach::Reach;
@@ -27,27 +28,17 @@ impl Plan {
     /// Errors: every conflict ([`Error::Conflicts`]), everything that could not be done ([`Error::Refused`]), all content that
     /// is not what it was ([`Error::Damaged`]); in the reverse order of these where there are several kinds.
     pub fn look(session: &Session, job: Job, roads: &Roads, progress: &dyn Progress) -> Result<Self, Error> {
-        let mut job = job.knowing(&roads.raised);
-        session.check_folders()?;
-        let mut draft = Draft::new(session, job.verb, job.sides.clone(), roads)?;
-        let mut reach = Reach::new(&session.dir)?;
-        look_at_all(session, &mut job, &mut reach, progress, &mut |looked| {
-            draft.sort_out(looked);
-            Ok(())
-        })?;
-        draft.reach = reach;
-        let mut rest = job.moves.rest()?;
-        draft.left.append(&mut rest.left);
-        draft.notes.append(&mut rest.notes);
-        draft.check_shared_metadata(job.on_conflict);
-        draft.check_metadata_of_names()?;
-        draft.check_written_into()?;
-        draft.check_folders_that_go()?;
-        draft.check_folders_that_come();
-        draft.check_what_goes_along();
-        draft.check_what_is_closed();
+        let limits = job.limits;
+        let (mut draft, rest) = drafted(session, job, roads, progress)?;
         draft.fail_if_any()?;
-        draft.build(job.limits.as_ref(), rest)
+        draft.build(limits.as_ref(), rest)
+    }
+
+    /// Every conflict that the job would meet, in path order, each path once. Unlike [`Plan::look`] it finds them also where
+    /// something else stands against the job: refusals and damage are not told here. Changes nothing.
+    pub fn conflicts(session: &Session, job: Job, progress: &dyn Progress) -> Result<Vec<Conflict>, Error> {
+        let (draft, _) = drafted(session, job, &Roads::default(), progress)?;
+        Ok(draft.into_conflicts())
     }
 
     /// Whether there is nothing to do and nothing to write down. The times of folders go with what is in them.
@@ -70,6 +61,30 @@ impl Plan {
         let told = Told { left: self.left, notes: self.notes, kept_bytes: self.kept_bytes };
         told.report(self.journal)
     }
+}
+
+/// All that looking tells, before it is decided whether the job can be done.
+fn drafted<'s>(session: &'s Session, job: Job, roads: &Roads, progress: &dyn Progress) -> Result<(Draft<'s>, Rest), Error> {
+    let mut job = job.knowing(&roads.raised);
+    session.check_folders()?;
+    let mut draft = Draft::new(session, job.verb, job.sides.clone(), roads)?;
+    let mut reach = Reach::new(&session.dir)?;
+    look_at_all(session, &mut job, &mut reach, progress, &mut |looked| {
+        draft.sort_out(looked);
+        Ok(())
+    })?;
+    draft.reach = reach;
+    let mut rest = job.moves.rest()?;
+    draft.left.append(&mut rest.left);
+    draft.notes.append(&mut rest.notes);
+    draft.check_shared_metadata(job.on_conflict);
+    draft.check_metadata_of_names()?;
+    draft.check_written_into()?;
+    draft.check_folders_that_go()?;
+    draft.check_folders_that_come();
+    draft.check_what_goes_along();
+    draft.check_what_is_closed();
+    Ok((draft, rest))
 }
 
 /// What is to be said of an operation beside its paths.

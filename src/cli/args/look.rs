@@ -10,6 +10,7 @@ use clap::Args;
   recant diff
   recant diff k3fa src --stat
   recant diff last --name-only
+  recant diff k3fa --conflicts           what stands against commit or rollback
   recant diff last > /tmp/last.patch && patch -p1 -d / < /tmp/last.patch")]
 pub struct Diff {
     /// Id, its last part, a unique prefix, a name, or 'last'; else the last session
@@ -17,6 +18,9 @@ pub struct Diff {
     /// Only these paths, and what lies under them
     #[arg(value_hint = clap::ValueHint::AnyPath)]
     pub paths: Vec<PathBuf>,
+    /// Only what commit or rollback would stop at: '-' is on the tree now, '+' is what it would put there
+    #[arg(long)]
+    pub conflicts: bool,
     /// How much of it is shown
     #[command(flatten)]
     pub much: Much,

@@ -3,6 +3,7 @@
 //! What a patch cannot say (folders, owners, FIFOs, conflicts) stands in lines that start with `#`, between the patches:
 //! programs that read patches skip them there.
 
+mod conflicts;
 pub mod patch;
 pub mod stat;
 pub mod view;
@@ -76,7 +77,8 @@ pub fn diff(call: &Call, args: &args::Diff) -> Result<Ended, Problem> {
     if header.status() == Status::Discarded {
         return Err(Problem::refused(format!("session {} is discarded: what it held is gone", header.id)));
     }
-    call.believed(store, &session, diff_of(call, args, store, &session))
+    let shown = if args.conflicts { conflicts::diff(call, args, store, &session) } else { diff_of(call, args, store, &session) };
+    call.believed(store, &session, shown)
 }
 
 fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Problem> {
@@ -181,7 +183,7 @@ fn print(
     renames: &Renames,
     sources: &mut Sources,
 ) -> Result<Ended, Problem> {
-    let mut times = 0;
+    let (mut times, mut conflicts) = (0, 0);
     for i in wanted {
         let change = &changes[*i];
         if change.sort() == Sort::Times && !args.much.all {
@@ -194,12 +196,22 @@ fn print(
         let mut view = View::of(change, sides[*i], sources, true)?;
         view.remarks.extend(renames.from(changes, *i).map(|from| format!("renamed from {from}")));
         view.remarks.extend(renames.to(changes, *i).map(|to| format!("renamed to {to}")));
+        conflicts += u64::from(view.conflict);
         patch::print(call, &view);
     }
     if times > 0 {
         call.out.note(times_folded(times));
     }
+    say_conflicts(call, conflicts, sources.tail());
     Ok(Ended::Done)
+}
+
+/// Where to see what changed on the tree since.
+fn say_conflicts(call: &Call, conflicts: u64, session: &str) {
+    if conflicts > 0 {
+        let paths = text::count(conflicts, "path");
+        call.out.note(format_args!("{paths} changed since: recant diff {session} --conflicts shows both sides"));
+    }
 }
 
 /// What is said of changes that are not listed.

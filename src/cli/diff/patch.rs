@@ -29,14 +29,14 @@ pub fn print(call: &Call, view: &View) {
         (None, None) => {}
         // As git does it: a link that becomes a file is removed and made anew.
         (Some(_), Some(_)) if link(&view.old) != link(&view.new) => {
-            print_one(call, view.path, &view.old, &Half::Absent);
-            print_one(call, view.path, &Half::Absent, &view.new);
+            print_one(call, view, &view.old, &Half::Absent);
+            print_one(call, view, &Half::Absent, &view.new);
         }
-        _ => print_one(call, view.path, &view.old, &view.new),
+        _ => print_one(call, view, &view.old, &view.new),
     }
 }
 
-fn print_one(call: &Call, path: &AbsPath, old: &Half, new: &Half) {
+fn print_one(call: &Call, view: &View, old: &Half, new: &Half) {
     let same_mode = old.mode() == new.mode();
     // Only metadata differs: no content was read.
     let same = old.bytes().is_none() && new.bytes().is_none()
@@ -44,7 +44,7 @@ fn print_one(call: &Call, path: &AbsPath, old: &Half, new: &Half) {
     if same && same_mode {
         return;
     }
-    let (a, b) = (quoted(b"a/", path), quoted(b"b/", path));
+    let (a, b) = (quoted(b"a/", view.path), quoted(b"b/", view.path));
     let bold = Style::new().bold();
     let head = |bytes: &[&[u8]]| call.out.bytes(&painted(call, bold, &bytes.concat()));
     head(&[b"diff --git ", &a, b" ", &b]);
@@ -70,10 +70,16 @@ fn print_one(call: &Call, path: &AbsPath, old: &Half, new: &Half) {
         call.out.bytes(&[b"Binary files ", &*from, b" and ", &*to, b" differ\n"].concat());
         return;
     }
-    // A name with a blank in it ends with a tab, so that nothing after it can be taken for a part of it.
-    let tab = |name: &[u8]| if name.contains(&b' ') { &b"\t"[..] } else { b"" };
-    head(&[b"--- ", &from, tab(&from)]);
-    head(&[b"+++ ", &to, tab(&to)]);
+    // A name with a blank in it ends with a tab, so that nothing after it can be taken for a part of it. What stands behind one,
+    // git-apply(1) and patch(1) read over.
+    let end = |name: &[u8], label: Option<&String>| match label {
+        Some(label) => format!("\t({label})"),
+        None if name.contains(&b' ') => "\t".into(),
+        None => String::new(),
+    };
+    let labels = view.labels.as_ref();
+    head(&[b"--- ", &from, end(&from, labels.map(|labels| &labels.0)).as_bytes()]);
+    head(&[b"+++ ", &to, end(&to, labels.map(|labels| &labels.1)).as_bytes()]);
     hunks(call, was, is);
 }
 

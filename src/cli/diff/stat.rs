@@ -25,18 +25,21 @@ pub struct Row<'c> {
 
 /// Prints a line a change, and the totals.
 pub fn print(call: &Call, args: &args::Diff, listed: &[(&Change, Side)], sources: &mut Sources) -> Result<Ended, Problem> {
-    let (mut rows, mut times) = (Vec::new(), 0);
+    let (mut rows, mut times, mut conflicts) = (Vec::new(), 0, 0);
     for (change, side) in listed {
         if change.sort() == Sort::Times && !args.much.all {
             times += 1;
             continue;
         }
-        rows.push(row(&View::of(change, *side, sources, true)?));
+        let view = View::of(change, *side, sources, true)?;
+        conflicts += u64::from(view.conflict);
+        rows.push(row(&view));
     }
     table(call, &rows);
     if times > 0 {
         call.out.note(super::times_folded(times));
     }
+    super::say_conflicts(call, conflicts, sources.tail());
     Ok(Ended::Done)
 }
 

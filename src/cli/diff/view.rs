@@ -78,6 +78,8 @@ pub struct View<'c> {
     pub conflict: bool,
     /// What a patch does not say, without the path.
     pub remarks: Vec<String>,
+    /// What the two sides are, where that is not before and after a change: it stands behind their names in the patch.
+    pub labels: Option<(String, String)>,
 }
 
 impl<'c> View<'c> {
@@ -92,6 +94,7 @@ impl<'c> View<'c> {
             whole: true,
             conflict,
             remarks: remarks(change),
+            labels: None,
         };
         if change.marks.foreign {
             view.remark("changed by others while the command ran: conflict");
@@ -106,9 +109,6 @@ impl<'c> View<'c> {
         }
         if !view.whole {
             view.remarks.insert(0, format!("{}, not shown", sort_text(change.sort())));
-            if on_tree == OnTree::Changed {
-                view.remarks.extend(how_to_see(change, side, sources.tail()));
-            }
         }
         Ok(view)
     }
@@ -122,6 +122,7 @@ impl<'c> View<'c> {
             whole: true,
             conflict: false,
             remarks: remarks(change),
+            labels: None,
         };
         for (half, content) in [(&mut view.old, old), (&mut view.new, new)] {
             if let (Half::Blob { bytes, .. }, Some(content)) = (half, content) {
@@ -134,6 +135,44 @@ impl<'c> View<'c> {
             view.remark(&format!("{old} -> {new}: too large to show (limit {})", text::bytes(TEXT_LIMIT)));
         }
         view
+    }
+
+    /// Two objects that meet at a path, `before` and `after` of a change that is made for it: what `labels` call them, and why they
+    /// conflict. Their contents are read by `old` and `new`.
+    pub fn of_two<'s>(
+        change: &'c Change,
+        labels: (&str, &str),
+        why: &str,
+        sources: &mut Sources<'s>,
+        old: impl FnOnce(&mut Sources<'s>) -> Result<Content, Problem>,
+        new: impl FnOnce(&mut Sources<'s>) -> Result<Content, Problem>,
+    ) -> Result<Self, Problem> {
+        let (now, wanted) = (&change.before.object, &change.after);
+        let mut view = Self {
+            path: &change.path,
+            old: half(now),
+            new: half(wanted),
+            whole: true,
+            conflict: true,
+            remarks: vec![why.into()],
+            labels: Some((labels.0.into(), labels.1.into())),
+        };
+        match (now, wanted) {
+            (Some(now), Some(wanted)) if now.sort() == wanted.sort() => view.remarks.extend(remarks(change)),
+            _ => {
+                for (object, label) in [(now, labels.0), (wanted, labels.1)] {
+                    let odd = object.as_ref().filter(|state| half(object) == Half::Absent && !is_link(state));
+                    view.remarks.extend(odd.map(|state| format!("{label}: {}", described(state))));
+                }
+            }
+        }
+        if !change.in_place() {
+            view.fill(sources, old, new)?;
+        }
+        if !view.whole {
+            view.remark("the content is not shown");
+        }
+        Ok(view)
     }
 
     fn fill<'s>(
@@ -209,14 +248,6 @@ fn half(object: &Object) -> Half {
 }
 
 /// What a patch cannot say of a change.
-/// How to see the side that the tree has not changed: the file that the session, or its checkpoint, holds.
-fn how_to_see(change: &Change, side: Side, session: &str) -> Option<String> {
-    let (object, option, what) =
-        if side.is_in() { (&change.before.object, " --before", "what was there") } else { (&change.after, "", "what is held") };
-    let is_file = object.as_ref().is_some_and(|state| matches!(state.what, What::File { .. }));
-    is_file.then(|| format!("recant cat {session} {}{option} shows {what}", change.path))
-}
-
 fn remarks(change: &Change) -> Vec<String> {
     let mut remarks = Vec::new();
     let (before, after) = (&change.before.object, &change.after);

@@ -1,0 +1,234 @@
+//! `diff --conflicts`: what a commit or a rollback would meet, path by path: what is on the tree now against what it would put there.
+//!
+//! Which paths conflict the engine tells ([`engine::conflicts`]), so that it is what the verb itself would say.
+
+use std::rc::Rc;
+
+use serde::Serialize;
+
+use super::super::problem::Problem;
+use super::super::sides::{Content, Sources};
+use super::super::{Call, Ended, args, place, text};
+use super::view::View;
+use super::{Lines, Names, not_in_session, patch, stat};
+use crate::checkpoint::limits::{Limits, OnLimit};
+use crate::commit::{self, Aside, Request};
+use crate::engine;
+use crate::engine::conflict::{self, Conflict};
+use crate::engine::job::{OnConflict, Verb};
+use crate::error::At;
+use crate::fs::path::AbsPath;
+use crate::session::change::{Before, Change, Changes, Marks};
+use crate::session::id::Id;
+use crate::session::sides::Side;
+use crate::session::store::{Session, Store};
+use crate::tree::state::{Object, State};
+
+/// `{"schema":1,"session":…,"conflicts":[…]}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    session: &'a Id,
+    conflicts: &'a [Row<'a>],
+}
+
+/// A conflict in JSON.
+#[derive(Serialize)]
+struct Row<'a> {
+    path: &'a AbsPath,
+    /// Which verb meets it: `commit` of what is out, `rollback` of what is in.
+    verb: &'static str,
+    expected: &'a str,
+    found: &'a str,
+    by: Option<&'a str>,
+    forcible: bool,
+    now: &'a Object,
+    wanted: &'a Object,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<Lines>,
+}
+
+/// A conflict, and the change that meets it; none where the path is not the session's, but lies in a folder that it removes.
+struct Clash<'c> {
+    conflict: Conflict,
+    verb: Verb,
+    change: Option<(&'c Change, Side)>,
+    /// What is on the tree now.
+    now: Object,
+    /// What the verb would put there.
+    wanted: Object,
+    /// From the one to the other, as it is shown.
+    shown: Change,
+}
+
+/// Shows the conflicts of a session.
+pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> Result<Ended, Problem> {
+    let changes = session.changes()?;
+    let sides = session.sides(changes.list.len())?;
+    let mut sources = Sources::of(session)?;
+    let mut clashes = Vec::new();
+    for (verb, conflict) in asked_for(session, &changes, args, conflicts(store, session)?)? {
+        clashes.push(Clash::of(verb, conflict, &changes, &sides, &mut sources)?);
+    }
+    if args.much.name_only {
+        return Ok(names(call, session.id(), &clashes));
+    }
+    let views = clashes.iter().map(|clash| clash.view(session.id(), &mut sources));
+    if !call.out.is_text() {
+        let views = if args.much.stat { Some(views.collect::<Result<Vec<_>, _>>()?) } else { None };
+        let lines = |i: usize| views.as_ref().map(|views| Lines::of(&views[i]));
+        let rows: Vec<Row<'_>> = clashes.iter().enumerate().map(|(i, clash)| clash.row(lines(i))).collect();
+        call.out.list(&Whole { session: session.id(), conflicts: &rows }, || &rows);
+        return Ok(Ended::Done);
+    }
+    call.out.page(call.config.pager.value.as_deref());
+    if args.much.stat && !clashes.is_empty() {
+        let views = views.collect::<Result<Vec<_>, _>>()?;
+        stat::table(call, &views.iter().map(stat::row).collect::<Vec<_>>());
+    } else {
+        for view in views {
+            patch::print(call, &view?);
+        }
+    }
+    say_how_many(call, session.id(), &clashes);
+    Ok(Ended::Done)
+}
+
+/// What a commit of all that is out, and a rollback of all that is in, would meet; in path order.
+fn conflicts(store: &Store, session: &Session) -> Result<Vec<(Verb, Conflict)>, Problem> {
+    let counts = session.header.counts;
+    let mut found = Vec::new();
+    if counts.inside < counts.changes {
+        let request = Request {
+            paths: &[],
+            on_conflict: OnConflict::Stop,
+            limits: Limits { max_files: u64::MAX, max_size: u64::MAX, on_limit: OnLimit::Full },
+            denied: Rc::new(|_| false),
+            aside: &Aside::default(),
+            accept_unsynced: true,
+        };
+        let met = engine::conflicts(session, commit::commit(session, &request)?)?;
+        found.extend(met.into_iter().map(|conflict| (Verb::Commit, conflict)));
+    }
+    if counts.inside > 0 {
+        let met = engine::conflicts(session, crate::rollback::rollback(session, &[], OnConflict::Stop)?)?;
+        found.extend(met.into_iter().map(|conflict| (Verb::Rollback, conflict)));
+    }
+    found.sort_by(|(_, a), (_, b)| a.path.cmp(&b.path));
+    let (verbs, mut conflicts): (Vec<Verb>, Vec<Conflict>) = found.into_iter().unzip();
+    conflict::attribute(store, session.id(), &mut conflicts);
+    Ok(verbs.into_iter().zip(conflicts).collect())
+}
+
+/// Those at and below the paths that are named; all without any.
+fn asked_for(
+    session: &Session,
+    changes: &Changes,
+    args: &args::Diff,
+    mut found: Vec<(Verb, Conflict)>,
+) -> Result<Vec<(Verb, Conflict)>, Problem> {
+    if args.paths.is_empty() {
+        return Ok(found);
+    }
+    let paths = args.paths.iter().map(|path| place::named(path, changes)).collect::<Result<Vec<_>, _>>()?;
+    let is_known =
+        |path: &AbsPath| !changes.under(path).is_empty() || found.iter().any(|(_, conflict)| conflict.path.is_under(path));
+    if let Some(unknown) = paths.iter().find(|path| !is_known(path)) {
+        return Err(not_in_session(session.id(), changes, unknown));
+    }
+    found.retain(|(_, conflict)| paths.iter().any(|path| conflict.path.is_under(path)));
+    Ok(found)
+}
+
+impl<'c> Clash<'c> {
+    fn of(
+        verb: Verb,
+        conflict: Conflict,
+        changes: &'c Changes,
+        sides: &[Side],
+        sources: &mut Sources<'_>,
+    ) -> Result<Self, Problem> {
+        let at = changes.list.binary_search_by(|change| change.path.cmp(&conflict.path)).ok();
+        let change = at.map(|i| (&changes.list[i], sides[i]));
+        let now = sources.now(&conflict.path).at("look at", &conflict.path)?;
+        let wanted = match (change, verb) {
+            (None, _) => None,
+            (Some((change, _)), Verb::Rollback) => sources.kept(change)?,
+            (Some((change, _)), _) => change.after.clone(),
+        };
+        let shown = Change {
+            n: 0,
+            path: conflict.path.clone(),
+            before: Before { object: now.clone(), print: None },
+            after: put(change.map(|(change, _)| change), &now, &wanted),
+            marks: Marks { same_content: change.is_some_and(|(change, _)| change.in_place()), ..Marks::default() },
+            extra: Default::default(),
+        };
+        Ok(Self { conflict, verb, change, now, wanted, shown })
+    }
+
+    /// Ready to be shown, its contents read.
+    fn view(&self, id: &Id, sources: &mut Sources<'_>) -> Result<View<'_>, Problem> {
+        let wanted = match self.verb {
+            Verb::Rollback => format!("before the commit of {}", id.tail()),
+            _ => format!("held in {}", id.tail()),
+        };
+        let why = self.conflict.why();
+        View::of_two(
+            &self.shown,
+            (NOW, &wanted),
+            &why,
+            sources,
+            |sources| Ok(sources.content_now(&self.conflict.path)),
+            |sources| match self.change {
+                Some((change, _)) if change.in_place() => Ok(Content::Gone("only its metadata is held, no content".into())),
+                Some((change, side)) => sources.held(change, side),
+                None => Ok(Content::Gone(String::new())),
+            },
+        )
+    }
+
+    fn row(&self, lines: Option<Lines>) -> Row<'_> {
+        let Conflict { path, expected, found, by, forcible, .. } = &self.conflict;
+        let (now, wanted) = (&self.now, &self.wanted);
+        Row { path, verb: self.verb.word(), expected, found, by: by.as_deref(), forcible: *forcible, now, wanted, lines }
+    }
+}
+
+const NOW: &str = "on the tree now";
+
+/// What would be there afterwards: a change of metadata leaves the content that it finds.
+fn put(change: Option<&Change>, now: &Object, wanted: &Object) -> Object {
+    match (now, wanted) {
+        (Some(now), Some(wanted)) if change.is_some_and(Change::in_place) && now.sort() == wanted.sort() => {
+            Some(State { what: now.what.clone(), meta: wanted.meta.clone() })
+        }
+        _ => wanted.clone(),
+    }
+}
+
+fn names(call: &Call, id: &Id, clashes: &[Clash<'_>]) -> Ended {
+    let paths: Vec<&AbsPath> = clashes.iter().map(|clash| &clash.conflict.path).collect();
+    if call.out.is_text() {
+        call.out.page(call.config.pager.value.as_deref());
+        paths.iter().for_each(|path| call.out.line(path));
+        say_how_many(call, id, clashes);
+    } else {
+        let lines = paths.iter().map(|path| Names { paths: vec![path] });
+        call.out.list(&Names { paths: paths.clone() }, || lines);
+    }
+    Ended::Done
+}
+
+fn say_how_many(call: &Call, id: &Id, clashes: &[Clash<'_>]) {
+    if clashes.is_empty() {
+        call.out.note(format_args!("session {id}: no conflicts"));
+        return;
+    }
+    let of = |verb: Verb| clashes.iter().filter(|clash| clash.verb == verb).count() as u64;
+    for (verb, what) in [(Verb::Commit, "is held"), (Verb::Rollback, "would be put back")] {
+        if of(verb) > 0 {
+            let conflicts = text::count(of(verb), "conflict");
+            call.out.note(format_args!("{conflicts} for {}: - is {NOW}, + {what}", verb.word()));
+        }
+    }
+}
