@@ -201,6 +201,13 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap").ok().json());
     shapes.check("snapshot prune", &run("snapshot prune snap --keep 1 --dry-run").ok().json());
     shapes.check("snapshot prune", &run("snapshot prune snap --keep 1").ok().json());
+    let (before, after) = ("1".repeat(40), "2".repeat(40));
+    world.write("snap/.git/HEAD", "ref: refs/heads/main\n").write("snap/.git/refs/heads/main", before);
+    shapes.check("snapshot create", &run("snapshot create snap").ok().json());
+    shapes.check("snapshot show", &run("snapshot show last --dir snap").ok().json());
+    run("snapshot create snap --with-vcs").ok();
+    world.write("snap/.git/refs/heads/main", after);
+    shapes.check("snapshot restore", &run("snapshot restore last --dir snap --with-vcs").ok().json());
 
     if common::can_run() {
         let said = world.call(["run", "--json", "--", "sh", "-c", "echo x > made; exit 3"]).run().with(3);

@@ -93,11 +93,11 @@ fn prune(world: &World, words: &str) -> u64 {
 fn a_folder_comes_back_exactly_and_a_rollback_takes_that_back() {
     let world = awkward();
     let before = world.manifest();
-    assert_eq!(number(&world, "-m first"), "0");
+    assert_eq!(number(&world, "-m first --with-vcs"), "0");
     before.assert_same(&world.manifest(), "taking a snapshot changes nothing");
     upset(&world);
     let after = world.manifest();
-    let said = restore(&world, "0").ok();
+    let said = restore(&world, "0 --with-vcs").ok();
     before.assert_same(&world.manifest(), "restored");
     let blocks = |path: &str| world.path(path).metadata().unwrap().blocks();
     assert!(blocks("holes") < 2000, "holes are kept: {}", blocks("holes"));
@@ -108,7 +108,7 @@ fn a_folder_comes_back_exactly_and_a_rollback_takes_that_back() {
         blocks("no-data")
     );
     assert!(said.stderr().contains("to take it back: recant rollback "), "{said}");
-    restore(&world, "last").ok();
+    restore(&world, "last --with-vcs").ok();
     before.assert_same(&world.manifest(), "restored twice");
     world.recant("rollback last").ok();
     after.assert_same(&world.manifest(), "the restore taken back");
@@ -132,11 +132,11 @@ fn any_snapshot_of_a_chain_comes_back_also_when_others_are_pruned() {
             6 => world.write("many/30", "back").remove("large"),
             _ => world.write("large", vec![7; 300_000]),
         };
-        assert_eq!(number(&world, ""), round.to_string());
+        assert_eq!(number(&world, "--with-vcs"), round.to_string());
         states.push(world.manifest());
     }
     let check = |n: usize| {
-        restore(&world, &n.to_string()).ok();
+        restore(&world, &format!("{n} --with-vcs")).ok();
         states[n].assert_same(&world.manifest(), &format!("snapshot {n}"));
     };
     [3, 0, 7, 5, 1, 6, 2, 4].into_iter().for_each(check);

@@ -43,6 +43,7 @@ mod show;
 mod sides;
 mod snapshot;
 mod snapshot_diff;
+mod snapshot_heads;
 mod snapshot_prune;
 mod snapshot_restore;
 mod snapshot_run;

@@ -22,7 +22,7 @@ use crate::snapshot::create::{Asked, How, Made, create as take};
 use crate::snapshot::manifest::{Counts, Entry, Merged};
 use crate::snapshot::place;
 use crate::snapshot::prune::{self, Conditions, Which};
-use crate::snapshot::rules::{Rules, Source, meant};
+use crate::snapshot::rules::{Rules, Source, Vcs, meant};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
 use crate::snapshot::{Error, HEAL};
 use crate::tree::time;
@@ -46,6 +46,7 @@ struct Created<'a> {
     unread: Vec<Left>,
     left: Vec<Left>,
     pruned: Vec<u64>,
+    repositories: Vec<AbsPath>,
     damaged: &'a [String],
     unfitted: &'a [String],
 }
@@ -127,6 +128,8 @@ struct RulesRow<'a> {
     presets: &'a [String],
     gitignore: bool,
     files: Vec<AbsPath>,
+    vcs: Vcs,
+    repositories: Vec<AbsPath>,
 }
 
 /// Takes a snapshot.
@@ -154,7 +157,8 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         exclude: args.exclude.iter().map(|glob| meant(&folder, glob)).collect(),
         presets: args.preset.clone(),
         gitignore: args.gitignore,
-        files: Vec::new(),
+        vcs: Some(if args.with_vcs { Vcs::Kept } else { Vcs::Left }),
+        ..Rules::default()
     };
     let asked = Asked {
         message: args.message.clone(),
@@ -254,6 +258,7 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
     let unread = unread.collect::<Result<Vec<_>, Error>>()?;
     let left = made.left.iter().map(|(path, why)| Ok(Left { path: full(path)?, why: why.text().into() }));
     let left = left.collect::<Result<Vec<_>, Error>>()?;
+    let repositories = made.repositories.iter().map(full).collect::<Result<Vec<_>, Error>>()?;
     for Left { path, why } in &unread {
         call.out.warn(format_args!("{path}: not in the snapshot: {why}"));
     }
@@ -272,7 +277,8 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
             How::New => {
                 let Counts { files, added, modified, deleted, stored, .. } = counts;
                 let (files, stored) = (text::count(files, "file"), text::bytes(stored));
-                call.out.note(format_args!("{folder}: {files}, +{added} ~{modified} -{deleted}; {stored} stored"));
+                let without = without(made);
+                call.out.note(format_args!("{folder}: {files}, +{added} ~{modified} -{deleted}; {stored} stored{without}"));
             }
             How::Unchanged => {
                 call.out.note(format_args!("{folder}: nothing has changed since snapshot {n}{}", unkept(args, made.how)));
@@ -295,11 +301,22 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
             unread,
             left,
             pruned,
+            repositories,
             damaged: &made.damaged,
             unfitted: &made.unfitted,
         });
     }
     Ok(ended)
+}
+
+/// What was left out of version control, behind what was stored.
+fn without(made: &Made) -> String {
+    let Some(first) = made.repositories.first().map(AbsPath::to_string) else { return String::new() };
+    let more = match made.repositories.len() {
+        1 => String::new(),
+        all => format!(" and {} more", all - 1),
+    };
+    format!("; without {}{more}", first.trim_start_matches('/'))
 }
 
 /// What of earlier snapshots is damaged. This one is whole.
@@ -418,7 +435,14 @@ pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
         let files =
             rules.files.iter().map(|file| full(&file.folder.join(file.name.as_bytes()).unwrap_or_else(|_| compare::root())));
         let files = files.collect::<Result<_, _>>()?;
-        let rules = RulesRow { exclude: &rules.exclude, presets: &rules.presets, gitignore: rules.gitignore, files };
+        let rules = RulesRow {
+            exclude: &rules.exclude,
+            presets: &rules.presets,
+            gitignore: rules.gitignore,
+            files,
+            vcs: rules.vcs.unwrap_or(Vcs::Kept),
+            repositories: rules.repositories.iter().map(full).collect::<Result<_, _>>()?,
+        };
         let paths = args.all.then_some(paths);
         call.out.document(&Shown { folder: &series.folder, snapshot: Row::new(&summary), rules, unread, paths });
     }
@@ -451,6 +475,13 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
             let folder = crate::snapshot::whole(&head.folder, &file.folder).unwrap_or_else(|_| file.folder.clone());
             row("  file", &format!("{folder}/{}", file.name));
         }
+    }
+    match rules.vcs {
+        Some(Vcs::Left) => {
+            let found = rules.repositories.iter().map(|path| crate::snapshot::whole(&head.folder, path));
+            found.filter_map(Result::ok).for_each(|path| row("without", &path.to_string()));
+        }
+        Some(Vcs::Kept) | None => row("with", ".git, .hg, .svn and .jj, where there are any"),
     }
     unread.iter().for_each(|Left { path, why }| row("not in it", &format!("{path}: {why}")));
     paths.iter().for_each(|path| out.line(path));

@@ -58,8 +58,10 @@ pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
     let m = args.other.as_deref().map(meant).transpose()?;
     let paths = inner(&series.folder, &args.paths)?;
     let mut compared = match m {
-        Some(m) => compare::between(&series, n, Some(m), &paths)?,
-        None => compare::with_tree(&store.path, &series, n, Terms { paths: &paths, ..Terms::default() })?,
+        Some(m) => compare::between(&series, n, Some(m), &paths, args.with_vcs)?,
+        None => {
+            compare::with_tree(&store.path, &series, n, Terms { paths: &paths, with_vcs: args.with_vcs, ..Terms::default() })?
+        }
     };
     known(&series, &paths, &compared)?;
     if !paths.is_empty() {

@@ -11,6 +11,7 @@ use super::fold::{Line, fold};
 use super::problem::Problem;
 use super::snapshot::{Left, dir, inner, of_key, series};
 use super::snapshot_diff::known;
+use super::snapshot_heads::{self, Moved};
 use super::{Call, Ended, apply, text};
 use crate::engine::report::Report;
 use crate::error::Kind;
@@ -21,6 +22,7 @@ use crate::session::prune::drop_checkpoint;
 use crate::session::store::{Locked, Session, Store};
 use crate::snapshot::HEAL;
 use crate::snapshot::compare::{self, Compared, Digests, Terms};
+use crate::snapshot::manifest;
 use crate::snapshot::restore;
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
@@ -35,6 +37,7 @@ struct Whole<'a> {
     backup: bool,
     paths: &'a [Row],
     left: &'a [Left],
+    heads: &'a [Moved],
 }
 
 /// A path, and what is done there.
@@ -59,22 +62,29 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let paths = inner(&series.folder, &args.paths)?;
     crate::fs::roots::open_many();
     let digests = if args.safe { Digests::All } else { Digests::Small };
-    let mut compared = compare::with_tree(&store.path, &series, n, Terms { whole: true, paths: &paths, digests })?;
+    if args.with_vcs {
+        refuse_without_vcs(&series, n)?;
+    }
+    let terms = Terms { whole: true, paths: &paths, digests, with_vcs: args.with_vcs };
+    let mut compared = compare::with_tree(&store.path, &series, n, terms)?;
     known(&series, &paths, &compared)?;
     narrow(args, &series, n, &paths, &mut compared)?;
     let rows = rows(&series, &compared)?;
     let left = left(&series, &compared)?;
+    say_repositories(call, &series, n, &paths, &compared)?;
+    let heads = if args.with_vcs { snapshot_heads::moved(&series, &compared)? } else { Vec::new() };
+    snapshot_heads::say(call, &heads);
     if compared.differences.is_empty() {
-        say(call, args, &series, n, None, &rows, &left);
+        say(call, args, &series, n, None, (&rows, &left, &heads));
         return Ok(ended(&left));
     }
     if args.dry_run {
         let report = would(call, store, &series, n, &compared)?;
         let left = and_of(left, &report);
-        say(call, args, &series, n, None, &rows, &left);
+        say(call, args, &series, n, None, (&rows, &left, &heads));
         return Ok(ended(&left));
     }
-    ask(call, args, &rows)?;
+    ask(call, args, &rows, &heads)?;
     let command = command(&series, n);
     let mut writing_out = None;
     let fill = |session: &mut Locked| restore::fill(&call.fs, &series, &compared, session).map(|writing| writing_out = writing);
@@ -103,8 +113,18 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     if !args.no_backup {
         say_shared(call, &series, &compared)?;
     }
-    say(call, args, &series, n, Some(&id), &rows, &left);
+    say(call, args, &series, n, Some(&id), (&rows, &left, &heads));
     Ok(ended(&left))
+}
+
+/// What the snapshot left out it cannot give back.
+fn refuse_without_vcs(series: &Series, n: u64) -> Result<(), Problem> {
+    if !manifest::rules(&series.dir, n)?.leaves_vcs() {
+        return Ok(());
+    }
+    let why =
+        format!("snapshot {n} of {} has none of version control's directories: it was taken without --with-vcs", series.folder);
+    Err(Problem::refused(why).path(&series.folder).remedy("restore without --with-vcs: they stay as they are"))
 }
 
 /// What is reached by a link now is not the folder that the snapshots are of; and one that has no folder above it has no place.
@@ -134,6 +154,20 @@ fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Problem> {
             _ => {}
         }
     }
+    Ok(())
+}
+
+/// What the snapshot has of version control, and what a restore leaves as it is all the same.
+fn say_repositories(call: &Call, series: &Series, n: u64, paths: &[AbsPath], compared: &Compared) -> Result<(), Problem> {
+    let asked = |path: &&AbsPath| paths.is_empty() || paths.iter().any(|asked| path.is_under(asked));
+    let mut stay = compared.repositories.iter().filter(asked);
+    let Some(first) = stay.next() else { return Ok(()) };
+    let more = match stay.count() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let first = whole(&series.folder, first)?;
+    call.out.note(format_args!("{first}{more}: snapshot {n} has it, too; left as it is without --with-vcs"));
     Ok(())
 }
 
@@ -247,20 +281,30 @@ fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> {
 }
 
 /// On a terminal what goes is listed and asked for.
-fn ask(call: &Call, args: &SnapshotRestore, rows: &[Row]) -> Result<(), Problem> {
+fn ask(call: &Call, args: &SnapshotRestore, rows: &[Row], heads: &[Moved]) -> Result<(), Problem> {
     let removed: Vec<&AbsPath> = rows.iter().filter(|row| row.done == "removed").map(|row| &row.path).collect();
-    if args.force || call.yes || removed.is_empty() || !call.can_ask {
+    if args.force || call.yes || removed.is_empty() && heads.is_empty() || !call.can_ask {
         return Ok(());
     }
     removed.iter().for_each(|path| call.out.say(format_args!("removed   {path}")));
-    call.confirm(&format!("Remove {}, created since?", text::count(removed.len() as u64, "path")))
+    match removed.len() {
+        0 => call.confirm("Move HEAD?"),
+        n => call.confirm(&format!("Remove {}, created since?", text::count(n as u64, "path"))),
+    }
 }
 
-fn say(call: &Call, args: &SnapshotRestore, series: &Series, n: u64, session: Option<&Id>, rows: &[Row], left: &[Left]) {
+fn say(
+    call: &Call,
+    args: &SnapshotRestore,
+    series: &Series,
+    n: u64,
+    session: Option<&Id>,
+    (rows, left, heads): (&[Row], &[Left], &[Moved]),
+) {
     let (out, folder, dry_run) = (&call.out, &series.folder, args.dry_run);
     if !out.is_text() {
         let backup = session.is_some() && !args.no_backup;
-        out.document(&Whole { folder, n, dry_run, session, backup, paths: rows, left });
+        out.document(&Whole { folder, n, dry_run, session, backup, paths: rows, left, heads });
         return;
     }
     for line in fold(rows.iter().map(|row| &row.path), |i| args.all || rows[i].done == "removed") {

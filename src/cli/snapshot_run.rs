@@ -28,7 +28,7 @@ use crate::snapshot::compare;
 use crate::snapshot::create::{Asked, Made, create};
 use crate::snapshot::manifest;
 use crate::snapshot::place;
-use crate::snapshot::rules::Source;
+use crate::snapshot::rules::{Rules, Source, Vcs};
 use crate::snapshot::series::Series;
 
 /// A folder, and its snapshot from before.
@@ -139,7 +139,7 @@ fn network(args: &Run) -> Network {
 
 /// What was there before is in a snapshot, whatever became of the rest.
 fn with_way_back(problem: Problem, watched: &[Watched]) -> Problem {
-    let ways = watched.iter().map(|one| format!("recant snapshot restore {} --dir {}", one.before, one.series.folder));
+    let ways = watched.iter().map(|one| format!("recant snapshot restore {} --with-vcs --dir {}", one.before, one.series.folder));
     let state = "the command has run on the real tree; no session was made of what it changed".to_owned();
     Problem { state: Some(state), remedy: Some(ways.collect::<Vec<_>>().join("; ")), ..problem }
 }
@@ -169,7 +169,9 @@ fn begin(call: &Call, args: &Run) -> Result<Begun, Problem> {
     for folder in folders {
         let series = Series::create(&call.fs, &store, &folder)?;
         let limit = Some(call.config.snapshot_max_files.value);
-        let before = take(call, &store, &series, ("before", Source::default()), limit, &args.command);
+        // The command itself may commit: nothing of version control is left out.
+        let rules = Source::Found(Rules { vcs: Some(Vcs::Kept), ..Rules::default() });
+        let before = take(call, &store, &series, ("before", rules), limit, &args.command);
         let made = before.map_err(|problem| with_limit(problem, limit))?;
         say_unread(call, &series.folder, &made)?;
         watched.push(Watched { series, before: made.n });
@@ -245,7 +247,7 @@ fn collect(call: &Call, store: &Store, watched: &[Watched], args: &Run) -> Resul
         // Whatever the command made of it is to be recorded: no limit.
         let after = || take(call, store, series, ("after", Source::Kept(rules)), None, &args.command);
         let after = is_there.then(after).transpose()?.map(|made| made.n);
-        let mut compared = compare::between(series, *before, after, &[])?;
+        let mut compared = compare::between(series, *before, after, &[], true)?;
         // A file that was written in place left its folder's time, which a rollback will not.
         compared.only_times_that_change();
         left |= !compared.left.is_empty();

@@ -1,13 +1,13 @@
 //! What differs between a snapshot and the tree, or between two snapshots.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::Hash;
 
 use super::content::Kept;
 use super::index::{Index, Known};
 use super::manifest::{self, At, Entry, Merged, Unread};
 use super::names::{self, Names};
-use super::rules::Source;
+use super::rules::{Rules, Source, Vcs, is_vcs, vcs_above};
 use super::series::Series;
 use super::walk::{Ahead, Met, Object, Why};
 use super::{Error, of_ours, whole};
@@ -92,7 +92,17 @@ pub struct Compared {
     pub kept: Vec<(AbsPath, &'static str)>,
     /// Which of the asked paths either side has.
     pub found: Vec<bool>,
+    /// Version control's own that both sides have, and that is not compared.
+    pub repositories: Vec<AbsPath>,
 }
+
+/// Why a repository's own stays, and is not compared.
+const VCS_STAYS: &str = "it is version control's own, and stays as it is without --with-vcs";
+/// Why what was there of version control's own does not come back, where the snapshot has it, and where it has not.
+const VCS_KEPT: &str = "it is gone, and does not come back without --with-vcs";
+const VCS_LEFT: &str = "it is gone, and the snapshot does not have it: it was taken without --with-vcs";
+/// Why a working tree stays.
+const VCS_NEW: &str = "it became a repository since the snapshot, and stays as it is";
 
 /// What is asked of a comparison.
 #[derive(Debug, Clone, Copy, Default)]
@@ -103,6 +113,8 @@ pub struct Terms<'a> {
     pub paths: &'a [AbsPath],
     /// Of which files that differ the digest is taken, also where it is not needed to tell that.
     pub digests: Digests,
+    /// Version control's own is compared like anything else, where the snapshot has it.
+    pub with_vcs: bool,
 }
 
 /// Of which files that differ a digest is wanted.
@@ -123,6 +135,9 @@ const SMALL: u64 = 128 << 10;
 /// Compares snapshot `n` with the tree, by the rules of the snapshot. `store` is recant's own folder.
 pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> Result<Compared, Error> {
     let rules = manifest::rules(&series.dir, n)?;
+    let leaves_vcs = rules.leaves_vcs() || !terms.with_vcs;
+    let rules = Rules { vcs: Some(if leaves_vcs { Vcs::Left } else { Vcs::Kept }), ..rules };
+    let repositories: BTreeSet<AbsPath> = rules.repositories.iter().cloned().collect();
     // First of all: it takes longer than the reading of what was there, beside which it runs.
     let mut walk = Ahead::new(&series.folder, store, &Source::Kept(rules))?;
     let mut then = Merged::open(&series.dir, n)?;
@@ -140,6 +155,9 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
         equal: BTreeMap::new(),
         names_then: Names::default(),
         names_now: Names::default(),
+        leaves_vcs,
+        repositories,
+        came: Vec::new(),
     };
     let (mut line, mut met) = (then.next_unread()?, walk.next()?);
     loop {
@@ -197,6 +215,11 @@ struct Comparing<'a> {
     names_then: Names<AbsPath>,
     /// Names on the tree, by the inode that they have.
     names_now: Names<(Dev, u64)>,
+    leaves_vcs: bool,
+    /// Version control's own that was there when the snapshot was taken, that it left out, and that was not met yet.
+    repositories: BTreeSet<AbsPath>,
+    /// The folders that became repositories since.
+    came: Vec<AbsPath>,
 }
 
 impl Comparing<'_> {
@@ -254,6 +277,10 @@ impl Comparing<'_> {
             self.leave_all(path, &format!("not in the snapshot: {why}"), true);
             return Ok(());
         }
+        if self.leaves_vcs && path.depth() > 0 && is_vcs(path.name()) {
+            self.leave_vcs(path, there.is_some(), here.is_some());
+            return Ok(());
+        }
         let object = match here {
             None => None,
             Some(Met::Object(object)) => Some(object),
@@ -289,6 +316,52 @@ impl Comparing<'_> {
         }
         self.done.left.extend(left.into_iter().map(|path| (path, why.to_owned())));
         self.unread = Some(path);
+    }
+
+    /// Passes by version control's own. A folder that the snapshot does not know as a repository became one since, but for the top one.
+    fn leave_vcs(&mut self, path: AbsPath, is_kept: bool, is_there: bool) {
+        let was_there = self.repositories.remove(&path);
+        if !is_there {
+            self.leave_all(path, VCS_KEPT, true);
+            return;
+        }
+        self.done.kept.push((path.clone(), Why::Vcs.text()));
+        if is_kept {
+            self.done.repositories.push(path.clone());
+        }
+        if !was_there
+            && !is_kept
+            && let Some(folder) = path.parent()
+        {
+            // That is why the folder has another time.
+            self.done.touched.retain(|d| d.path != folder);
+            self.came.extend((folder.depth() > 0).then_some(folder));
+        }
+        self.leave_all(path, VCS_STAYS, false);
+    }
+
+    /// A repository that came into being since stays whole, with its working tree.
+    fn leave_came(&mut self) {
+        for folder in std::mem::take(&mut self.came) {
+            let stays = |path: &AbsPath| path.is_under(&folder);
+            self.done.differences.retain(|d| !stays(&d.path));
+            self.done.times.retain(|times| !stays(&times.path));
+            self.done.touched.retain(|d| !stays(&d.path) && Some(&d.path) != folder.parent().as_ref());
+            self.equal.retain(|path, _| !stays(path));
+            self.done.left.retain(|(path, _)| !stays(path));
+            self.done.kept.push((folder.clone(), VCS_NEW));
+            self.leave_all(folder, VCS_NEW, true);
+        }
+    }
+
+    /// What of version control was there, was left out, and is gone.
+    fn leave_gone(&mut self) {
+        for path in std::mem::take(&mut self.repositories) {
+            let is_known = self.done.left.iter().any(|(left, _)| path.is_under(left));
+            if !is_known {
+                self.leave_all(path, VCS_LEFT, true);
+            }
+        }
     }
 
     fn look(&mut self, path: AbsPath, there: Option<Entry>, object: &Object) -> Result<(), Error> {
@@ -395,6 +468,8 @@ impl Comparing<'_> {
     }
 
     fn finish(mut self) -> Result<Compared, Error> {
+        self.leave_came();
+        self.leave_gone();
         self.done.regroup(&self.names_then, &self.names_now, self.equal);
         Ok(self.done)
     }
@@ -412,8 +487,8 @@ fn same(a: &State, b: &State) -> bool {
 }
 
 /// Compares snapshot `n` with snapshot `m` of the same series, or with nothing: the folder is not there any more. The times are those of
-/// all folders that both have.
-pub fn between(series: &Series, n: u64, m: Option<u64>, paths: &[AbsPath]) -> Result<Compared, Error> {
+/// all folders that both have. Version control's own counts `with_vcs` alone.
+pub fn between(series: &Series, n: u64, m: Option<u64>, paths: &[AbsPath], with_vcs: bool) -> Result<Compared, Error> {
     let (rules_then, rules_now) = (manifest::rules(&series.dir, n)?, manifest::rules(&series.dir, m.unwrap_or(n))?);
     let mut then = Merged::open(&series.dir, n)?;
     let mut now = m.map(|m| Merged::open(&series.dir, m)).transpose()?;
@@ -443,6 +518,12 @@ pub fn between(series: &Series, n: u64, m: Option<u64>, paths: &[AbsPath]) -> Re
         if unread.as_ref().is_some_and(|unread| path.is_under(unread)) {
             continue;
         }
+        if !with_vcs && let Some(top) = vcs_above(&path) {
+            done.left
+                .extend(paths.iter().filter(|asked| asked.is_under(&top)).map(|asked| (asked.clone(), VCS_STAYS.to_owned())));
+            unread = Some(top);
+            continue;
+        }
         if let Some(why) = [&there, &here].into_iter().flatten().find_map(|entry| entry.unread.clone()) {
             done.left.push((path.clone(), format!("not in both snapshots: {why}")));
             unread = Some(path);
@@ -468,7 +549,7 @@ pub fn between(series: &Series, n: u64, m: Option<u64>, paths: &[AbsPath]) -> Re
         }
     }
     done.regroup(&names_then, &names_now, equal);
-    if rules_then != rules_now {
+    if !rules_then.same_as(&rules_now, with_vcs) {
         done.left.push((root(), "the two snapshots left out by different rules: some of this may be that".into()));
     }
     Ok(done)

@@ -11,7 +11,7 @@ use super::digesting::Digesting;
 use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, At, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
 use super::place;
-use super::rules::{Rules, Source};
+use super::rules::{Rules, Source, vcs_above};
 use super::series::{Broken, Locked, Looking, Series, Summary};
 use super::sound::Fault;
 use super::walk::{Ahead, Met, Object, Told, Why};
@@ -64,6 +64,8 @@ pub struct Made {
     pub unread: Vec<(AbsPath, String)>,
     /// What was left out, but for what rules say.
     pub left: Vec<(AbsPath, Why)>,
+    /// Version control's own that was left out.
+    pub repositories: Vec<AbsPath>,
     /// What of earlier snapshots is damaged; this one needs none of it.
     pub damaged: Vec<String>,
     /// Globs that nothing fitted.
@@ -94,6 +96,7 @@ pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: 
             counts,
             unread: Vec::new(),
             left: Vec::new(),
+            repositories: Vec::new(),
             damaged: Vec::new(),
             unfitted: Vec::new(),
             unindexed: None,
@@ -190,6 +193,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
         changed: last.is_none(),
         unread: Vec::new(),
         left: Vec::new(),
+        leaves_vcs: asked.rules.rules().leaves_vcs(),
         buffer: Vec::new(),
     };
     let mut walk = Ahead::new(&series.folder, store, &asked.rules)?;
@@ -216,7 +220,8 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
     // Rules that cannot be read are no reason to take none.
     let has_rules = |last: &Summary| manifest::rules(&series.dir, last.head.n).is_ok_and(|had| had == rules);
     let same = last.filter(|last| asked.if_changed && !asked.names_another(&last.head) && has_rules(last));
-    Ok(Made { unfitted, ..taking.finish(fs, &head, &rules, same)? })
+    let made = taking.finish(fs, &head, &rules, same)?;
+    Ok(Made { unfitted, repositories: rules.repositories, ..made })
 }
 
 fn nothing_there(series: &Series) -> Error {
@@ -249,6 +254,7 @@ struct Taking<'a> {
     changed: bool,
     unread: Vec<(AbsPath, String)>,
     left: Vec<(AbsPath, Why)>,
+    leaves_vcs: bool,
     buffer: Vec<u8>,
 }
 
@@ -310,6 +316,7 @@ impl Taking<'_> {
                 self.counts.excluded += 1;
                 Ok(())
             }
+            Met::Left { why: Why::Vcs, .. } => Ok(()),
             Met::Left { path, why } => {
                 self.left.push((path.clone(), why));
                 self.not_read(path, why.text().to_owned())
@@ -328,7 +335,9 @@ impl Taking<'_> {
                 && let Some(known) = self.old.take()?
             {
                 self.changed = true;
-                self.counts.deleted += u64::from(!known.is_folder);
+                // An earlier one may have kept what this one's rule leaves out, which nobody has deleted.
+                let is_left_out = self.leaves_vcs && vcs_above(&known.path).is_some();
+                self.counts.deleted += u64::from(!known.is_folder && !is_left_out);
             }
             if self.own.next.as_ref().is_some_and(|(there, _)| *there == next) {
                 self.own.take()?;
@@ -464,6 +473,7 @@ impl Taking<'_> {
                 counts: last.tail.counts,
                 unread,
                 left,
+                repositories: Vec::new(),
                 damaged,
                 unfitted: Vec::new(),
                 unindexed,
@@ -492,7 +502,8 @@ impl Taking<'_> {
         // It is made. Without an index the next one reads all (N5).
         let unindexed = self.making.put(fs, dir, n, digest).err().map(|error| error.to_string());
         let damaged = damaged(self.keeping);
-        Ok(Made { n, how: How::New, counts, unread, left, damaged, unfitted: Vec::new(), unindexed })
+        let (repositories, unfitted) = (Vec::new(), Vec::new());
+        Ok(Made { n, how: How::New, counts, unread, left, repositories, damaged, unfitted, unindexed })
     }
 }
 

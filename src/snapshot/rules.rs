@@ -28,6 +28,38 @@ pub struct Rules {
     /// The files that were found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<IgnoreFile>,
+    /// What became of version control's own directories; `None` in snapshots of a time that had no such rule and kept them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vcs: Option<Vcs>,
+    /// Version control's own that was found and left out, the snapshot's folder being `/`: by this a restore tells a repository that
+    /// came since from one that was there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repositories: Vec<AbsPath>,
+}
+
+/// What becomes of version control's own directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Vcs {
+    /// They are left out.
+    Left,
+    /// They are kept like any other: `--with-vcs`, and every `run --in`, whose command may have committed.
+    Kept,
+}
+
+/// The names of what belongs to version control itself. A `.git` that is a file leads a worktree or a submodule to its repository: without
+/// it the working tree belongs to none, so that it counts as well.
+const VCS: [&[u8]; 4] = [b".git", b".hg", b".svn", b".jj"];
+
+/// Whether a name is one of version control's own, be it a directory, a file or a link.
+pub fn is_vcs(name: &[u8]) -> bool {
+    VCS.contains(&name)
+}
+
+/// The topmost part of a path of a snapshot that is version control's own; the snapshot's folder itself, `/`, never is.
+pub fn vcs_above(path: &AbsPath) -> Option<AbsPath> {
+    let own = std::iter::successors(Some(path.clone()), AbsPath::parent).filter(|at| at.depth() > 0 && is_vcs(at.name()));
+    own.last()
 }
 
 /// A file of rules.
@@ -134,9 +166,24 @@ impl Rules {
         found
     }
 
-    /// Whether nothing is left out.
+    /// Whether nothing is left out, version control's own aside.
     pub fn is_empty(&self) -> bool {
         self.exclude.is_empty() && self.presets.is_empty() && self.files.is_empty()
+    }
+
+    /// Whether version control's own is left out of a snapshot that is taken by these rules.
+    pub fn leaves_vcs(&self) -> bool {
+        self.vcs == Some(Vcs::Left)
+    }
+
+    /// Whether these and others leave out the same, whatever they found. Version control's own counts where it `counts`.
+    pub fn same_as(&self, other: &Self, counts: bool) -> bool {
+        let plain = |rules: &Self| Self {
+            vcs: rules.vcs.filter(|_| counts && rules.leaves_vcs()),
+            repositories: Vec::new(),
+            ..rules.clone()
+        };
+        plain(self) == plain(other)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Source};
+use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Source, is_vcs};
 use super::whole;
 use super::{Error, of_ours};
 use crate::error::{At as _, reason};
@@ -58,6 +58,8 @@ impl Object {
 pub enum Why {
     /// A rule says so.
     Rules,
+    /// It is version control's own.
+    Vcs,
     /// Another file system is mounted there.
     Mount,
     /// It is recant's own store.
@@ -69,6 +71,7 @@ impl Why {
     pub fn text(self) -> &'static str {
         match self {
             Why::Rules => "left out by the rules of the snapshot",
+            Why::Vcs => "it is version control's own",
             Why::Mount => "another file system is mounted there",
             Why::Store => "it is recant's own store",
         }
@@ -100,6 +103,9 @@ pub struct Walk<'a> {
     stack: Vec<Frame>,
     matcher: Option<Rc<Matcher>>,
     files: Files,
+    leaves_vcs: bool,
+    /// Version control's own that was left out.
+    repositories: Vec<AbsPath>,
 }
 
 /// So many folders on the way down stay open.
@@ -126,6 +132,8 @@ impl<'a> Walk<'a> {
             stack: Vec::new(),
             matcher: source.rules().top()?,
             files,
+            leaves_vcs: source.rules().leaves_vcs(),
+            repositories: Vec::new(),
         };
         let Some(parent) = top.parent() else {
             return Err(Error::TooBroad { path: top.to_string(), why: "the root folder is too broad".into() });
@@ -182,7 +190,12 @@ impl<'a> Walk<'a> {
             if is_folder && self.is_store(&path) {
                 return Ok(Some(Met::Left { path, why: Why::Store }));
             }
-            if matcher.as_ref().is_some_and(|matcher| matcher.leaves_out(&path, is_folder)) {
+            let is_left_out = matcher.as_ref().is_some_and(|matcher| matcher.leaves_out(&path, is_folder));
+            if self.leaves_vcs && is_vcs(&name) {
+                self.repositories.push(path.clone());
+                return Ok(Some(Met::Left { path, why: Why::Vcs }));
+            }
+            if is_left_out {
                 return Ok(Some(Met::Left { path, why: Why::Rules }));
             }
             let object = Object { path, dir, stat, name };
@@ -213,7 +226,7 @@ impl<'a> Walk<'a> {
         let unfitted = self.matcher.as_ref().map_or_else(Vec::new, |matcher| matcher.unfitted());
         let rules = source.rules().clone();
         let rules = match self.files {
-            Files::Found { read, .. } => Rules { files: read, ..rules },
+            Files::Found { read, .. } => Rules { files: read, repositories: self.repositories, ..rules },
             Files::Kept(_) => rules,
         };
         Told { rules, unfitted }

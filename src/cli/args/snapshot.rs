@@ -56,8 +56,9 @@ impl Of {
 Without DIR it is the project that you are in: upwards to the nearest folder with
 .git, .hg, Cargo.toml, pyproject.toml, package.json, go.mod, Makefile, pom.xml or
 Gemfile, below the home folder; else the working folder. All that is in it is in
-the snapshot but what --exclude, --gitignore, --preset and .recantignore files say;
-these rules are kept, and a restore touches nothing that they leave out.")]
+the snapshot but what --exclude, --gitignore, --preset and .recantignore files say,
+and version control's own: what is named .git, .hg, .svn or .jj. These rules are kept,
+and a restore touches nothing that they leave out.")]
 pub struct SnapshotCreate {
     /// Of which
     #[command(flatten)]
@@ -89,6 +90,9 @@ pub struct SnapshotCreate {
     /// Leave out a ready-made list; dev: what builds and tools make anew, and .env*
     #[arg(long, value_name = "NAME", value_parser = ["dev"], hide_possible_values = true)]
     pub preset: Vec<String>,
+    /// Keep .git, .hg, .svn and .jj, too
+    #[arg(long)]
+    pub with_vcs: bool,
     /// Refuse a folder of more files and folders; else snapshot.max_files
     #[arg(long, value_name = "N", value_parser = number::<u64>, conflicts_with = "all")]
     pub max_files: Option<u64>,
@@ -148,6 +152,9 @@ pub struct SnapshotDiff {
     /// Of this folder or file; else of the project that you are in
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
+    /// Compare .git, .hg, .svn and .jj, too, where the snapshot has them
+    #[arg(long)]
+    pub with_vcs: bool,
     /// How much of it is shown
     #[command(flatten)]
     pub much: Much,
@@ -179,8 +186,9 @@ pub struct SnapshotVerify {
   recant snapshot restore 3 --safe       not what somebody has edited since
 
 The folder is made exactly as it was: what was created since is removed, what was
-deleted comes back. What the snapshot's own rules left out is not touched. It is a
-committed session: recant rollback takes it back.")]
+deleted comes back. What the snapshot's own rules left out is not touched. .git, .hg,
+.svn and .jj stay as they are without --with-vcs, and a repository that was made since
+stays whole. A restore is a committed session: recant rollback takes it back.")]
 pub struct SnapshotRestore {
     /// A number, a label, or 'last': the newest that no run --in took
     #[arg(value_name = "N")]
@@ -206,6 +214,9 @@ pub struct SnapshotRestore {
     /// Restore only what is as a later snapshot has it; name what somebody has edited since
     #[arg(long)]
     pub safe: bool,
+    /// Restore .git, .hg, .svn and .jj, too, where the snapshot has them
+    #[arg(long)]
+    pub with_vcs: bool,
     /// List every path, also in crowded folders
     #[arg(long)]
     pub all: bool,

@@ -1,0 +1,158 @@
+//! What a restore of version control's own does to the HEAD of a repository: from which commit to which, and how many that leaves behind.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use serde::Serialize;
+
+use super::Call;
+use super::problem::Problem;
+use crate::error::At as _;
+use crate::fs::dir::Dir;
+use crate::fs::path::AbsPath;
+use crate::snapshot::compare::Compared;
+use crate::snapshot::content::{Content, Kept};
+use crate::snapshot::manifest::Entry;
+use crate::snapshot::series::Series;
+use crate::snapshot::{Error, whole};
+use crate::tree::state::State;
+
+/// A HEAD that is at another commit afterwards.
+#[derive(Serialize)]
+pub struct Moved {
+    /// The folder of the working tree.
+    folder: AbsPath,
+    /// The commit now.
+    from: String,
+    /// The commit in the snapshot; missing where the snapshot has none, or no such repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<String>,
+    /// How many commits `to` does not lead to; missing where git could not count them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commits: Option<u64>,
+    /// Why they could not be counted.
+    #[serde(skip)]
+    uncounted: Option<String>,
+}
+
+/// No file of git's that names commits has more bytes.
+const MOST: u64 = 64 << 20;
+
+/// The HEADs that a restore of these differences moves, where they are at a commit now. Only what is named `.git` and is a directory is
+/// looked at; where refs are kept in another form than files, nothing is told.
+pub fn moved(series: &Series, compared: &Compared) -> Result<Vec<Moved>, Problem> {
+    let repositories: BTreeSet<AbsPath> = compared.differences.iter().filter_map(|d| repository_of(&d.path)).collect();
+    let mut kept = Kept::of(&series.dir, &series.folder);
+    let mut moved = Vec::new();
+    for git in repositories {
+        let from = commit_of(&git, |path| on_tree(series, path))?;
+        let to = commit_of(&git, |path| in_snapshot(series, compared, &mut kept, path))?;
+        let Some(from) = from.filter(|from| to.as_ref() != Some(from)) else { continue };
+        let folder = whole(&series.folder, &git.parent().unwrap_or_else(|| git.clone()))?;
+        let counted = count(&folder, &from, to.as_deref());
+        let (commits, uncounted) = counted.map_or_else(|why| (None, Some(why)), |commits| (Some(commits), None));
+        moved.push(Moved { folder, from, to, commits, uncounted });
+    }
+    Ok(moved)
+}
+
+/// Says it of each.
+pub fn say(call: &Call, moved: &[Moved]) {
+    let short = |commit: &str| commit.chars().take(10).collect::<String>();
+    for Moved { folder, from, to, commits, uncounted } in moved {
+        let to = to.as_ref().map_or_else(|| "no commit".to_owned(), |to| short(to));
+        let by = match (commits, uncounted) {
+            (Some(0), _) => "; that leads to all commits of now".to_owned(),
+            (Some(1), _) => ": back by 1 commit".to_owned(),
+            (Some(n), _) => format!(": back by {n} commits"),
+            (None, why) => format!("; by how many commits cannot be told: {}", why.as_deref().unwrap_or("git does not say")),
+        };
+        call.out.warn(format_args!("{folder}: HEAD goes from {} to {to}{by}", short(from)));
+    }
+}
+
+/// The repository whose HEAD a path can have a part in: HEAD itself, or where the commits of branches stand.
+fn repository_of(path: &AbsPath) -> Option<AbsPath> {
+    let git = std::iter::successors(Some(path.clone()), AbsPath::parent).find(|at| at.depth() > 0 && at.name() == b".git")?;
+    let below = path.below(&git)?;
+    (below == b"HEAD" || below == b"packed-refs" || below.starts_with(b"refs/")).then_some(git)
+}
+
+/// The commit that HEAD is at, read as gitrepository-layout(5) has it: HEAD, the ref that it names, packed-refs.
+fn commit_of(
+    git: &AbsPath,
+    mut read: impl FnMut(&AbsPath) -> Result<Option<Vec<u8>>, Problem>,
+) -> Result<Option<String>, Problem> {
+    let mut text = |name: &str| match name.split('/').try_fold(git.clone(), |at, part| at.join(part.as_bytes())) {
+        Ok(path) => Ok(read(&path)?.and_then(|bytes| String::from_utf8(bytes).ok())),
+        Err(_) => Ok::<_, Problem>(None),
+    };
+    let Some(head) = text("HEAD")? else { return Ok(None) };
+    let Some(name) = head.trim_end().strip_prefix("ref: ").filter(|name| name.starts_with("refs/")) else {
+        return Ok(hash(&head));
+    };
+    if let Some(commit) = text(name)?.as_deref().and_then(hash) {
+        return Ok(Some(commit));
+    }
+    let packed = text("packed-refs")?.unwrap_or_default();
+    Ok(packed.lines().find_map(|line| line.split_once(' ').filter(|(_, of)| *of == name).and_then(|(commit, _)| hash(commit))))
+}
+
+/// A hash in hexadecimal, SHA-1 or SHA-256: only that is given to git.
+fn hash(text: &str) -> Option<String> {
+    let text = text.trim_end();
+    let is_hash = matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_hexdigit());
+    is_hash.then(|| text.to_owned())
+}
+
+fn on_tree(series: &Series, path: &AbsPath) -> Result<Option<Vec<u8>>, Problem> {
+    let path = whole(&series.folder, path)?;
+    let parent = path.parent().unwrap_or_else(|| path.clone());
+    // What cannot be read tells nothing; the restore itself names it.
+    let file = Dir::open(parent.as_path()).and_then(|dir| dir.at(path.name()).open_file());
+    file.map_or(Ok(None), |file| content(&file, &path).map(Some))
+}
+
+/// What the snapshot has at a path: what differs, else what is there.
+fn in_snapshot(series: &Series, compared: &Compared, kept: &mut Kept<'_>, path: &AbsPath) -> Result<Option<Vec<u8>>, Problem> {
+    let Ok(at) = compared.differences.binary_search_by(|d| d.path.cmp(path)) else { return on_tree(series, path) };
+    let d = &compared.differences[at];
+    if !d.then.as_ref().is_some_and(State::is_file) {
+        return Ok(None);
+    }
+    let entry = Entry { path: path.clone(), state: d.then.clone(), at: d.at, link: None, unread: None };
+    Ok(Some(match kept.content(&entry)? {
+        Content::Small(bytes) => bytes,
+        Content::Large(file) => content(&file, &whole(&series.folder, path)?)?,
+    }))
+}
+
+fn content(file: &std::fs::File, path: &AbsPath) -> Result<Vec<u8>, Problem> {
+    let mut bytes = Vec::new();
+    file.take(MOST).read_to_end(&mut bytes).at("read", path).map_err(Error::from)?;
+    Ok(bytes)
+}
+
+/// How many commits `from` leads to and `to` does not, by git where it is there; else why that cannot be told. Nothing of the repository is
+/// changed, none of its hooks run, and nothing is fetched: gitglossary(7), "partial clone"; git(1), GIT_OPTIONAL_LOCKS. A repository of
+/// another user git refuses by itself (git-config(1), safe.directory), which stands.
+fn count(folder: &AbsPath, from: &str, to: Option<&str>) -> Result<u64, String> {
+    let mut git = Command::new("git");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
+        git.env_remove(name);
+    }
+    git.envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", ""), ("LC_ALL", "C")]);
+    if let Some(above) = folder.parent() {
+        git.env("GIT_CEILING_DIRECTORIES", above.as_path());
+    }
+    git.arg("-C").arg(folder.as_path()).args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]);
+    git.args(["rev-list", "--count", from]).args(to.map(|to| format!("^{to}"))).arg("--").stdin(Stdio::null());
+    let said = git.output().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => "git is not here".to_owned(),
+        _ => crate::error::reason(&error),
+    })?;
+    let text = String::from_utf8_lossy(if said.status.success() { &said.stdout } else { &said.stderr }).into_owned();
+    let line = text.lines().next().unwrap_or_default();
+    line.trim().parse().map_err(|_| super::list::shown(line))
+}

@@ -1,0 +1,234 @@
+//! Real repositories of git, with recant beside them.
+
+mod common;
+
+use std::path::Path;
+
+use common::{Said, World};
+
+/// Whether there is a git to try it with; says what is skipped.
+fn has_git() -> bool {
+    let has_it = World::new().program("git", ["--version"]).command().output().is_ok();
+    if !has_it {
+        common::skip("git makes the repositories");
+    }
+    has_it
+}
+
+/// Runs git in a folder of the tree; gives what it printed.
+fn git(world: &World, folder: &str, words: &str) -> String {
+    let said = world.program("git", words.split(' ')).cwd(world.path(folder)).run().ok();
+    said.stdout().trim_end().to_owned()
+}
+
+fn with_git(files: &[(&str, &str)]) -> World {
+    let mut world = World::new();
+    world.set("GIT_CONFIG_NOSYSTEM", "1");
+    for who in ["AUTHOR", "COMMITTER"] {
+        world.set(&format!("GIT_{who}_NAME"), "Ann").set(&format!("GIT_{who}_EMAIL"), "ann@example.org");
+    }
+    repository(&world, "", files);
+    world
+}
+
+fn repository(world: &World, folder: &str, files: &[(&str, &str)]) {
+    world.mkdir(folder);
+    git(world, folder, "init -q -b main .");
+    for (name, text) in files {
+        world.write(Path::new(folder).join(name), text);
+    }
+    git(world, folder, "add -A");
+    git(world, folder, "commit -q -m first");
+}
+
+/// A commit of one more file.
+fn commit(world: &World, folder: &str, name: &str) -> String {
+    world.write(Path::new(folder).join(name), name);
+    git(world, folder, "add -A");
+    git(world, folder, &format!("commit -q -m {name}"));
+    git(world, folder, "rev-parse HEAD")
+}
+
+fn create(world: &World, words: &str) -> Said {
+    world.recant(&format!("snapshot create {words}")).ok()
+}
+
+fn restore(world: &World, words: &str) -> Said {
+    world.recant(&format!("snapshot restore {words}"))
+}
+
+#[test]
+fn a_restore_leaves_commits_and_reflog_alone() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1")]);
+    let said = create(&world, "--preset dev");
+    assert!(said.stderr().contains("; without .git"), "{said}");
+    world.recant("snapshot show last").ok();
+    world.write("f", "2");
+    let head = commit(&world, "", "more");
+    let reflog = git(&world, "", "reflog");
+    restore(&world, "last").ok();
+    assert_eq!((world.read("f"), world.exists("more")), ("1".into(), false));
+    assert_eq!((git(&world, "", "rev-parse HEAD"), git(&world, "", "reflog")), (head, reflog));
+    git(&world, "", "fsck --strict");
+    let show = world.recant("snapshot show last").ok();
+    assert!(show.stdout().contains("without") && show.stdout().contains("/tree/.git"), "{show}");
+    let refused = restore(&world, "last --with-vcs").with(1);
+    assert!(refused.stderr().contains("taken without --with-vcs"), "{refused}");
+    // What was named is said to stay.
+    assert!(restore(&world, "last .git/HEAD").with(4).stdout().contains("version control's own"));
+}
+
+#[test]
+fn a_snapshot_of_before_the_rule_that_kept_git_leaves_it_alone_too() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1")]);
+    create(&world, "--with-vcs");
+    as_of_before_the_rule(&world);
+    let then = world.manifest();
+    world.write("f", "2");
+    let head = commit(&world, "", "more");
+    let said = restore(&world, "0").ok();
+    assert!(said.stderr().contains(".git: snapshot 0 has it, too"), "{said}");
+    assert_eq!((git(&world, "", "rev-parse HEAD"), world.read("f")), (head, "1".into()));
+    let diff = world.recant("snapshot diff 0 --name-only").ok();
+    assert_eq!(diff.stdout(), "", "{diff}");
+    assert!(world.recant("snapshot diff 0 --name-only --with-vcs").ok().stdout().contains(".git/refs/heads/main"));
+    let said = restore(&world, "0 --with-vcs").ok();
+    assert!(said.stderr().contains("back by 1 commit"), "{said}");
+    then.assert_same(&world.manifest(), "all of it");
+    // One that keeps less takes nothing of it for deleted; one that keeps more rests on what is there.
+    let less = world.recant("snapshot create --json").ok().json();
+    assert_eq!(less["counts"]["deleted"], 0, "{less}");
+    commit(&world, "", "again");
+    create(&world, "--with-vcs");
+    let again = world.manifest();
+    commit(&world, "", "once-more");
+    restore(&world, "2 --with-vcs").ok();
+    again.assert_same(&world.manifest(), "after one with another rule");
+    restore(&world, "0 --with-vcs").ok();
+    then.assert_same(&world.manifest(), "the older one");
+    restore(&world, "1").ok();
+    then.assert_same(&world.manifest(), "which the one without it leaves so");
+    world.recant("snapshot verify").ok();
+}
+
+/// Takes the rule out of the manifest of snapshot 0, and its digest anew.
+fn as_of_before_the_rule(world: &World) {
+    let series =
+        std::fs::read_dir(world.store().join("snapshots")).expect("a folder").next().expect("a series").expect("a name").path();
+    let text = String::from_utf8(world.bytes(series.join("0.jsonl")))
+        .expect("text")
+        .replace(",\"vcs\":\"kept\"", "")
+        .replace("\"vcs\":\"kept\"", "");
+    assert!(!text.contains("vcs"), "{text}");
+    let (body, end) = text.trim_end().rsplit_once('\n').expect("lines");
+    let body = format!("{body}\n");
+    let mut tail: serde_json::Value = serde_json::from_str(end).expect("the tail");
+    let digest = world.program("sha256sum", [""; 0]).stdin(&body).run().ok().stdout();
+    tail["end"]["digest"] = digest.split(' ').next().expect("a digest").into();
+    world.write(series.join("0.jsonl"), format!("{body}{tail}\n")).remove(series.join("index"));
+}
+
+#[test]
+fn a_repository_that_came_since_stays_whole_and_is_named() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1"), ("plain/inner", "1")]);
+    repository(&world, "known", &[("g", "1")]);
+    create(&world, "");
+    repository(&world, "new/deep", &[("h", "1")]);
+    repository(&world, "plain", &[("more", "1")]);
+    world
+        .write("f", "2")
+        .write("plain/inner", "2")
+        .write("known/g", "2")
+        .write("new/loose", "x")
+        .write("new/deep/untracked", "x");
+    let (plain, deep) = (common::manifest(&world.path("plain")), common::manifest(&world.path("new/deep")));
+    let said = restore(&world, "0").with(4);
+    plain.assert_same(&common::manifest(&world.path("plain")), "a folder that became a repository");
+    deep.assert_same(&common::manifest(&world.path("new/deep")), "a new one");
+    assert_eq!((world.read("f"), world.read("known/g"), world.exists("new/loose")), ("1".into(), "1".into(), false));
+    for folder in ["plain", "new/deep"] {
+        assert!(said.stdout().contains(&format!("/{folder}: it became a repository since")), "{said}");
+    }
+    assert!(said.stdout().contains("/new: the folder stays, as "), "{said}");
+    // Named by hand as well.
+    let said = restore(&world, "0 plain/inner").with(4);
+    assert!(said.stdout().contains("/plain/inner: it became a repository since"), "{said}");
+    // What is gone is named.
+    world.remove("known");
+    let said = restore(&world, "0").with(4);
+    assert!(said.stdout().contains("/known/.git: it is gone, and the snapshot does not have it"), "{said}");
+    assert_eq!(world.read("known/g"), "1");
+}
+
+#[test]
+fn a_file_that_leads_to_a_repository_is_version_control_s_own_as_well() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1")]);
+    create(&world, "");
+    git(&world, "", "worktree add -q wt");
+    world.write("wt/mine", "x");
+    let said = restore(&world, "0").with(4);
+    assert!(said.stdout().contains("/wt: it became a repository since"), "{said}");
+    assert_eq!((world.read("wt/mine"), git(&world, "wt", "status --short")), ("x".into(), "?? mine".into()));
+}
+
+#[test]
+fn a_restore_that_moves_head_says_by_how_many_commits_and_asks() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1")]);
+    create(&world, "--with-vcs");
+    let first = git(&world, "", "rev-parse HEAD");
+    for name in ["a", "b", "c"] {
+        commit(&world, "", name);
+    }
+    let head = git(&world, "", "rev-parse HEAD");
+    git(&world, "", "pack-refs --all");
+    let said = restore(&world, "0 --with-vcs --dry-run").ok();
+    assert!(said.stderr().contains(&format!("HEAD goes from {} to {}: back by 3 commits", &head[..10], &first[..10])), "{said}");
+    // Where there is no git, that it moves is said.
+    let bare = world.call(["snapshot", "restore", "0", "--with-vcs", "--dry-run"]).env("PATH", "/nowhere").run().ok();
+    assert!(bare.stderr().contains("cannot be told: git is not here"), "{bare}");
+    if world.program("script", ["-V"]).command().output().is_ok() {
+        let command = format!("{} snapshot restore 0 --with-vcs", env!("CARGO_BIN_EXE_recant"));
+        let said = world.program("script", ["-qec", &command, "/dev/null"]).stdin("n\n").run().with(1);
+        assert!(said.stdout().contains("back by 3 commits") && said.stdout().contains("[y/N]"), "{said}");
+        assert_eq!(git(&world, "", "rev-parse HEAD"), head);
+    }
+    restore(&world, "0 --with-vcs").ok();
+    assert_eq!((git(&world, "", "rev-parse HEAD"), git(&world, "", "status --short")), (first, String::new()));
+    world.recant("rollback last").ok();
+    assert_eq!(git(&world, "", "rev-parse HEAD"), head);
+    git(&world, "", "fsck --strict");
+}
+
+#[test]
+fn a_run_on_the_real_tree_keeps_what_its_command_committed() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1")]);
+    let head = git(&world, "", "rev-parse HEAD");
+    let script = "echo 2 > f && git commit -q -am second";
+    let said = world.call(["run", "--in", ".", "--", "sh", "-c", script]).run();
+    if said.status == 125 {
+        return common::skip("run --in cannot be had here");
+    }
+    said.ok();
+    assert_ne!(git(&world, "", "rev-parse HEAD"), head);
+    world.recant("rollback last").ok();
+    assert_eq!((git(&world, "", "rev-parse HEAD"), git(&world, "", "status --short")), (head, String::new()));
+    git(&world, "", "fsck --strict");
+}
