@@ -791,11 +791,23 @@ fn on_a_terminal_what_a_restore_removes_is_listed_and_asked_for() {
     for no in ["n\n", "\n"] {
         let (status, said) = answered(no, "");
         assert_eq!(status, Some(1), "{said}");
-        assert!(said.contains("removed") && said.contains("tree/new"), "{said}");
-        assert!(said.contains("Remove 1 path, created since?"), "{said}");
+        assert!(said.contains("would remove") && said.contains("tree/new"), "{said}");
+        assert!(said.contains("would overwrite  ") && said.contains("tree/f"), "{said}");
+        assert!(!said.contains("removed") && !said.contains("replaced"), "nothing is done yet: {said}");
+        assert!(said.contains("Remove 1 path, created since, and overwrite 1 path, changed since?"), "{said}");
         before.assert_same(&world.manifest(), "after No");
     }
-    // What removes nothing asks nothing.
+    // Twenty of them are enough to decide.
+    for i in 0..30 {
+        world.write(format!("many-{i:02}"), "x");
+    }
+    let (status, said) = answered("n\n", "");
+    assert_eq!((status, said.matches("would ").count()), (Some(1), 20), "{said}");
+    assert!(said.contains("… and 12 more") && said.contains("Remove 31 paths"), "{said}");
+    for i in 0..30 {
+        world.remove(format!("many-{i:02}"));
+    }
+    // What changes nothing asks nothing.
     let (status, said) = answered("", "--keep-new --dry-run");
     assert_eq!((status, said.contains('?')), (Some(0), false), "{said}");
     let (status, said) = answered("y\n", "");

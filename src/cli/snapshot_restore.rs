@@ -280,17 +280,31 @@ fn left(series: &Series, compared: &Compared) -> Result<Vec<Left>, Problem> {
     compared.left.iter().map(row).collect()
 }
 
-/// On a terminal what goes is listed and asked for.
+/// So many paths are listed before a question.
+const LISTED: usize = 20;
+
+/// On a terminal what goes and what is overwritten is listed and asked for.
 fn ask(call: &Call, args: &SnapshotRestore, rows: &[Row], heads: &[Moved]) -> Result<(), Problem> {
-    let removed: Vec<&AbsPath> = rows.iter().filter(|row| row.done == "removed").map(|row| &row.path).collect();
-    if args.force || call.yes || removed.is_empty() && heads.is_empty() || !call.can_ask {
+    let of = |done: &'static str| rows.iter().filter(move |row| row.done == done);
+    let (removed, overwritten) = (of("removed").count(), of("replaced").count());
+    if args.force || call.yes || !call.can_ask || removed + overwritten == 0 && heads.is_empty() {
         return Ok(());
     }
-    removed.iter().for_each(|path| call.out.say(format_args!("removed   {path}")));
-    match removed.len() {
-        0 => call.confirm("Move HEAD?"),
-        n => call.confirm(&format!("Remove {}, created since?", text::count(n as u64, "path"))),
+    // Half of the lines at least are for either, where there are so many.
+    let first = removed.min(LISTED - overwritten.min(LISTED / 2));
+    of("removed").take(first).for_each(|row| call.out.say(format_args!("would remove     {}", row.path)));
+    of("replaced").take(LISTED - first).for_each(|row| call.out.say(format_args!("would overwrite  {}", row.path)));
+    if removed + overwritten > LISTED {
+        call.out.say(format_args!("… and {} more: --dry-run --all lists them", removed + overwritten - LISTED));
     }
+    let count = |n: usize| text::count(n as u64, "path");
+    let asked = match (removed, overwritten) {
+        (0, 0) => "Move HEAD?".to_owned(),
+        (0, n) => format!("Overwrite {}, changed since?", count(n)),
+        (n, 0) => format!("Remove {}, created since?", count(n)),
+        (n, m) => format!("Remove {}, created since, and overwrite {}, changed since?", count(n), count(m)),
+    };
+    call.confirm(&asked)
 }
 
 fn say(
