@@ -1,8 +1,10 @@
 //! What every room's errors have in common: a [`Kind`], which decides the exit status, and [`At`], which gives an I/O
 //! error the path and the act that it belongs to. A leaf: it knows no room's errors.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io;
+use std::sync::OnceLock;
 
 /// Why a verb ended without having done all that it was asked. `main.rs` maps it to the exit status (docs/ARCHITECTURE.md, Command line).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,6 +77,34 @@ pub fn reason(error: &io::Error) -> String {
     }
 }
 
+/// Options that a command in a message repeats: [`set_call`].
+static CALL: OnceLock<String> = OnceLock::new();
+
+/// Sets, once a process, the options that every command in a message repeats (`--store DIR`, `-H HOST`): without them it would do its
+/// work in another store, or on another machine. `options` are words for a shell; a later call changes nothing.
+pub fn set_call(options: String) {
+    CALL.get_or_init(|| options);
+}
+
+/// A recant command for a message: `diff k3fa` gives `recant diff k3fa`, with the options of [`set_call`] before the verb.
+pub fn command(words: impl Display) -> String {
+    match CALL.get().filter(|options| !options.is_empty()) {
+        Some(options) => format!("recant {options} {words}"),
+        None => format!("recant {words}"),
+    }
+}
+
+/// `word` as a shell reads it back: as it is where nothing in it means anything to a shell, else in quotes. What is no UTF-8, or controls a
+/// terminal, is in bash's, zsh's and ksh's `$'…'`.
+pub fn shell_word(word: &[u8]) -> Cow<'_, str> {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_./:@%+=,-".contains(b);
+    match std::str::from_utf8(word) {
+        Ok(text) if !word.is_empty() && word.iter().all(plain) => Cow::Borrowed(text),
+        Ok(text) if !text.contains(char::is_control) => Cow::Owned(format!("'{}'", text.replace('\'', r"'\''"))),
+        _ => Cow::Owned(format!("$'{}'", word.escape_ascii())),
+    }
+}
+
 /// Gives an error the path and the act that it belongs to.
 pub trait At<T> {
     /// `act` is an infinitive ("read the folder"), `path` what it was done to.
@@ -84,5 +114,19 @@ pub trait At<T> {
 impl<T, E: Into<io::Error>> At<T> for Result<T, E> {
     fn at(self, act: &'static str, path: impl Display) -> Result<T, IoError> {
         self.map_err(|source| IoError { path: path.to_string(), act, source: source.into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_a_word_back_as_it_was() {
+        for word in [&b"/srv/a-b_c"[..], b"a b", b"it's", b"$(id)", b"", b"\xff\n", b"~/x", b"a\\b'\x01", "s\u{e4}".as_bytes()] {
+            let text = format!("printf %s {}", shell_word(word));
+            let read = std::process::Command::new("bash").args(["-c", &text]).output().expect("bash");
+            assert_eq!(read.stdout, word, "{text}");
+        }
     }
 }

@@ -19,7 +19,7 @@ use crate::engine::Effect;
 use crate::engine::conflict::Conflict;
 use crate::engine::job::{Job, OnConflict, Verb};
 use crate::engine::report::{Done, Report, Row};
-use crate::error::{Failure, Kind};
+use crate::error::{Failure, Kind, command};
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::header::Status;
@@ -124,7 +124,9 @@ impl Subject<'_> {
     fn remedy(self, forcible: bool) -> String {
         let force = if forcible { "; --force goes on and keeps what it finds" } else { "" };
         match self {
-            Subject::Session(_, id) => format!("recant diff {} --conflicts shows both sides{force}", id.tail()),
+            Subject::Session(_, id) => {
+                format!("{} shows both sides{force}", command(format_args!("diff {} --conflicts", id.tail())))
+            }
             Subject::Restore(_) => format!("try again when nobody writes there{force}"),
         }
     }
@@ -470,7 +472,7 @@ fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
         verb => out.note(format_args!("session {id}: {paths} {would}{}, {left} left", verb.past())),
     }
     if report.verb == Verb::Commit && !dry_run && done > 0 {
-        let back = format!("recant rollback {}", id.tail());
+        let back = command(format_args!("rollback {}", id.tail()));
         match report.kept {
             0 => out.note(format_args!("{back} takes it back")),
             kept => out.note(format_args!("{} stay in the store for a rollback: {back}", text::bytes(kept))),

@@ -152,24 +152,32 @@ pub struct Near {
     color: Vec<u8>,
     terminals: Vec<u8>,
     relayed: bool,
+    /// The options by which it reaches this machine.
+    reached: String,
 }
 
 impl Near {
     fn of(request: &Request, carrier: Carrier) -> Self {
-        Self { color: request.color.clone(), terminals: request.terminals.clone(), relayed: carrier == Carrier::Relay }
+        Self {
+            color: request.color.clone(),
+            terminals: request.terminals.clone(),
+            relayed: carrier == Carrier::Relay,
+            reached: request.reached.clone().unwrap_or_default(),
+        }
     }
 
     fn word(&self) -> String {
         let digits = |list: &[u8]| list.iter().map(u8::to_string).collect::<String>();
-        format!("{}:{}:{}", digits(&self.color), digits(&self.terminals), if self.relayed { "relayed" } else { "" })
+        let relayed = if self.relayed { "relayed" } else { "" };
+        format!("{}:{}:{relayed}:{}", digits(&self.color), digits(&self.terminals), self.reached)
     }
 
     /// Reads what [`Near::word`] wrote.
     pub fn read(word: &str) -> Self {
         let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).map(|digit| digit - b'0').collect();
-        let mut parts = word.split(':');
+        let mut parts = word.splitn(4, ':');
         let mut part = || parts.next().unwrap_or_default();
-        Self { color: digits(part()), terminals: digits(part()), relayed: part() == "relayed" }
+        Self { color: digits(part()), terminals: digits(part()), relayed: part() == "relayed", reached: part().into() }
     }
 
     /// Tells the relay how many changes the verb was about, as the last thing that it says.
@@ -177,6 +185,11 @@ impl Near {
         if self.relayed {
             let _gone = std::io::stderr().write_all(&[far::FACTS, changes.to_string().as_bytes(), b"\n"].concat());
         }
+    }
+
+    /// The options by which the near side reaches this machine: `-H web1`. Empty where it did not say.
+    pub fn reached(&self) -> &str {
+        &self.reached
     }
 
     /// Whether colour is wanted there.

@@ -57,13 +57,14 @@ mod watcher;
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
 use crate::config::{Color, Config, From as Origin};
 use crate::engine::recover::Recovered;
-use crate::error::Kind;
+use crate::error::{Kind, shell_word};
 use crate::fs::Fs;
 use crate::fs::lock::{Hold, Lock};
 use crate::fs::path::AbsPath;
@@ -111,6 +112,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         return far::far(args);
     }
     let near = global.far.as_deref().map(Near::read);
+    crate::error::set_call(call_options(near.as_ref(), global.store.as_deref()));
     let form = if global.jsonl {
         Form::JsonLines
     } else if global.json {
@@ -164,6 +166,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         near.tell(changes);
     }
     ended
+}
+
+/// The options that commands in messages repeat, as a shell reads them.
+fn call_options(near: Option<&Near>, store: Option<&Path>) -> String {
+    let reached = near.map(Near::reached).filter(|options| !options.is_empty()).map(str::to_owned);
+    let store = store.map(|store| format!("--store {}", shell_word(store.as_os_str().as_bytes())));
+    [reached, store].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 /// Whether a verb that ended well may have changed something.

@@ -18,7 +18,7 @@ use crate::capture::inside::inside;
 use crate::capture::layout::{Pass, Request, Route};
 use crate::capture::plan::{Plan, working_folder};
 use crate::capture::run::Event;
-use crate::error::{At, Kind};
+use crate::error::{At, Kind, command};
 use crate::fs::dir::Time;
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
@@ -437,8 +437,7 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
         }
     } else {
         note(format!("{} held in session {id}{}", summary(held), told(exit)));
-        let tail = id.tail();
-        note(format!("recant diff {tail}    recant commit {tail}    recant discard {tail}"));
+        note(ways(&id));
         ("pending", ended)
     };
     if is_text && held.changes > 0 {
@@ -461,9 +460,13 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
 
 /// What stood against the commit of what a run has changed.
 fn still_held(problem: Problem, id: &Id) -> Problem {
-    let tail = id.tail();
-    let remedy = || format!("what it changed is held: recant diff {tail}    recant commit {tail}    recant discard {tail}");
+    let remedy = || format!("what it changed is held: {}", ways(id));
     Problem { remedy: problem.remedy.or_else(|| Some(remedy())), ..problem }
+}
+
+/// What can be done next with what a run has left.
+fn ways(id: &Id) -> String {
+    ["diff", "commit", "discard"].map(|verb| command(format_args!("{verb} {}", id.tail()))).join("    ")
 }
 
 /// As a shell has it.

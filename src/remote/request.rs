@@ -37,6 +37,9 @@ pub struct Request {
     /// The store there, as the near side's settings have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
+    /// The options by which the near side reaches this machine, for commands in messages: `-H web1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reached: Option<String>,
 }
 
 /// Bytes: as text where they are UTF-8, else as `{"b64": "…"}`.
@@ -168,6 +171,7 @@ mod tests {
             env,
             silence: Some(60),
             store: Some("/s".into()),
+            reached: Some("-H web1".into()),
         }
     }
 

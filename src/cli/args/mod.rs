@@ -93,7 +93,7 @@ pub struct Global {
     #[arg(long, global = true, value_name = "N", value_parser = number::<std::num::NonZeroUsize>)]
     pub forks: Option<std::num::NonZeroUsize>,
     /// The far side's own: what the near side's descriptors are
-    #[arg(long, global = true, hide = true, value_name = "COLOR:TERMINALS")]
+    #[arg(long, global = true, hide = true, value_name = "COLOR:TERMINALS:RELAYED:OPTIONS")]
     pub far: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::cli::args::{Cli, Global, SessionVerb, Verb};
 use crate::cli::problem::Problem;
 use crate::cli::{Call, far};
-use crate::error::At;
+use crate::error::{At, shell_word};
 use crate::fs::signals;
 use crate::remote::PROTOCOL;
 use crate::remote::host::Target;
@@ -44,6 +44,7 @@ pub fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> R
         env: env.map(|(name, value)| (Word::from(&*name), Word::from(&*value))).collect(),
         silence: call.config.timeout.value,
         store: target.store.clone(),
+        reached: Some(format!("-H {}", shell_word(target.name.as_bytes()))),
     }
 }
 
