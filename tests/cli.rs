@@ -111,6 +111,29 @@ fn a_misuse_is_told_in_three_lines_and_2() {
 }
 
 #[test]
+fn an_option_that_run_does_not_know_is_a_misuse_and_no_command() {
+    let world = World::new();
+    assert_snapshot!(world.recant("run --comit -- true"), @r#"
+    status 2
+    --- stderr
+    recant: unexpected argument '--comit' found
+            a similar argument exists: '--commit'
+            usage: recant run --commit <COMMAND>...
+    "#);
+    assert_snapshot!(world.recant("run -q -x true"), @r#"
+    status 2
+    --- stderr
+    recant: unexpected argument '-x' found
+            recant run --help shows what it takes
+    "#);
+    // From the command's first word on they are the command's, whatever they are called.
+    assert_eq!(world.recant("run echo -x --comit -- --commit").ok().stdout(), "-x --comit -- --commit\n");
+    assert_eq!(world.recant("run -q -- echo -q").ok().err, b"");
+    let said = world.recant("run -- --comit").with(127);
+    assert!(said.stderr().contains("--comit: command not found"), "{said}");
+}
+
+#[test]
 fn options_of_all_verbs_stand_before_or_after_the_verb() {
     let world = World::new();
     let store = world.root().join("other");

@@ -65,8 +65,8 @@ pub struct Run {
     /// Give the command no network but a loopback of its own, and no abstract sockets; with --in as a user, no TCP
     #[arg(long)]
     pub no_network: bool,
-    /// The command and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    /// The command and its arguments; '--' comes before a command whose name begins with '-'
+    #[arg(required = true, trailing_var_arg = true, value_hint = clap::ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 
