@@ -431,20 +431,103 @@ fn what_a_later_run_could_not_see_and_took_away_is_a_conflict() {
 }
 
 #[test]
-fn a_run_goes_on_in_no_session_that_was_on_the_tree_or_was_staged_by_hand() {
+fn a_session_that_is_named_is_begun_by_its_first_run_and_gone_on_in_by_the_others() {
+    each(|desk| {
+        let said = desk.held("--session work", "echo 1 > one").run().ok();
+        let id = desk.id();
+        assert!(said.stderr().starts_with(&format!("recant: new session {}, named work\n", &id[16..])), "{said}");
+        let said = desk.held("--session work", "cat one; echo 2 > two").run().ok();
+        let goes_on = format!("recant: going on in session {}, named work: 1 change so far\n", &id[16..]);
+        assert!(said.stdout() == "1\n" && said.stderr().starts_with(&goes_on), "{said}");
+        // By its id, and as the newest, it is the same session; `shell` names it likewise.
+        desk.held(&format!("--session {}", &id[16..]), "cat two; echo 3 > three").run().ok();
+        desk.held("--session last", "cat three; echo 4 > four").run().ok();
+        let shell = |words: &[&str]| desk.call([&["shell"], words].concat()).env("SHELL", "/bin/sh").stdin("cat four\n").run();
+        assert_eq!(shell(&["--session", "work"]).ok().stdout(), "4\n");
+        assert_eq!(shell(&["work"]).ok().stdout(), "4\n");
+        assert_eq!((desk.id(), desk.paths(&id)), (id, ["four", "one", "three", "two"].map(Into::into).to_vec()));
+        // One that was begun for nothing is gone again, and quiet runs say nothing of which it is.
+        let said = desk.held("--session nothing -q", "true").run().ok();
+        assert!(said.err.is_empty() && desk.ids().len() == 1, "{said}");
+        // A shell in a new one says so before it begins.
+        let said = shell(&["--session", "other"]).with(1);
+        assert!(said.stderr().contains("named other\nrecant: a shell with every file change held"), "{said}");
+    });
+}
+
+#[test]
+fn of_runs_that_name_a_session_at_once_one_begins_it_and_the_others_are_told_that_it_is_running() {
+    each(|desk| {
+        let waiting = desk.start("--session work", "echo 1 > one; echo ready; read go");
+        for words in ["run --session work -- echo started", "shell work", "shell --session work"] {
+            let said = desk.recant(words).with(125);
+            assert!(said.out.is_empty() && said.stderr().lines().count() == 3, "{said}");
+            assert!(said.stderr().contains(": a command is running in it\n"), "{said}");
+        }
+        waiting.go();
+        desk.held("--session work", "cat one").run().ok();
+        let calls: Vec<_> = (0..6)
+            .map(|n| desk.held("--session many -q", &format!("echo {n} > {n}; sleep 0.3")).command())
+            .map(|mut command| command.stderr(Stdio::null()).spawn().unwrap())
+            .collect();
+        let good = calls.into_iter().filter_map(|mut call| call.wait().unwrap().success().then_some(())).count();
+        assert!(good >= 1 && desk.ids().len() == 2, "{good}: {:?}", desk.ids());
+        assert_eq!(desk.paths("many").len(), good);
+    });
+}
+
+#[test]
+fn a_session_that_no_run_can_go_on_in_is_refused_with_the_reason_and_what_to_do() {
     each(|desk| {
         desk.made("echo one > one; echo two > two");
-        desk.run("echo 1 > one; echo 2 > two").ok();
+        let refused = |key: &str, why: &str| {
+            for words in [format!("run --session {key} -- echo started"), format!("shell {key}")] {
+                let said = desk.recant(&words).with(125);
+                // Nothing else is said: no banner before it.
+                assert!(said.out.is_empty() && said.stderr().lines().count() == 3, "{said}");
+                assert!(said.stderr().contains(why) && said.stderr().contains("the command was not started"), "{said}");
+            }
+        };
+        desk.held("--session work", "echo 1 > one; echo 2 > two").run().ok();
         let id = desk.id();
         desk.recant(&format!("commit {id} one")).ok();
-        let said = desk.held(&format!("--session {id}"), "echo started").run().with(125);
-        assert!(said.stderr().contains("partial") && said.stdout().is_empty(), "{said}");
+        refused(&id, "it is partial");
+        refused("work", "recant commit");
         desk.recant(&format!("commit {id}")).ok();
-        desk.held(&format!("--session {id}"), "echo started").run().with(125);
-        let staged = desk.recant("session new").ok().id();
-        let said = desk.held(&format!("--session {staged}"), "echo started").run().with(125);
-        assert!(said.stderr().contains("by hand"), "{said}");
-        assert_eq!(desk.status(&id), "committed");
+        refused(&id, "it is committed");
+        refused(&id[16..], "--session NAME");
+        desk.recant(&format!("rollback {id}")).ok();
+        refused(&id, "it is rolled back");
+        desk.run("echo 3 > three").ok();
+        let dropped = desk.ids().pop().unwrap();
+        desk.recant(&format!("discard -y {dropped}")).ok();
+        refused(&dropped, "it is discarded");
+        let staged = desk.recant("session new -n staged").ok().id();
+        refused(&staged, "it was staged by hand");
+        refused("staged", "it was staged by hand");
+        assert_eq!(desk.status(&id), "rolled_back");
+        // What can be no name gets no session.
+        for (name, why) in [("1a", "it does not start with a letter"), ("a/b", "letters, digits"), ("", "letter")] {
+            let said = desk.call(["run", "--session", name, "--", "echo", "started"]).run().with(125);
+            assert!(said.out.is_empty() && said.stderr().contains(why), "{said}");
+            assert!(
+                said.stderr().ends_with("a name begins with a letter; letters, digits, '.', '_' and '-' follow, 64 at most\n")
+            );
+        }
+    });
+}
+
+#[test]
+fn an_imported_session_is_not_gone_on_in() {
+    each(|desk| {
+        desk.run("echo 1 > one").ok();
+        let id = desk.id();
+        let stream = desk.recant(&format!("session export {id}")).ok().out;
+        let other = desk.world.root().join("other");
+        let other = ["--store", other.to_str().unwrap()];
+        desk.call([&other[..], &["session", "import"]].concat()).stdin(stream).run().ok();
+        let said = desk.call([&other[..], &["run", "--session", &id, "--", "echo", "started"]].concat()).run().with(125);
+        assert!(said.out.is_empty() && said.stderr().contains("it was imported\n"), "{said}");
     });
 }
 

@@ -23,6 +23,7 @@ mod doctor;
 mod far;
 mod fold;
 mod gate;
+mod go_on;
 mod hints;
 mod list;
 mod log;

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::args;
+use super::go_on::{self, Aim, Begun};
 use super::out::Out;
 use super::problem::Problem;
-use super::{Call, Ended, apply, collect, hints, place, text};
+use super::{Call, Ended, apply, hints, place, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::error::Error;
 use crate::capture::hold::{Held, hold, start_of};
@@ -20,14 +21,14 @@ use crate::capture::plan::{Plan, working_folder};
 use crate::capture::run::Event;
 use crate::error::{At, Kind, command};
 use crate::fs::dir::Time;
-use crate::fs::interrupt::{self, Asked};
+use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Changes, Sort};
-use crate::session::header::{Origin, Status};
+use crate::session::header::Origin;
 use crate::session::id::Id;
 use crate::session::prune;
 use crate::session::run::{Coverage, Ending, How};
-use crate::session::store::{Locked, Session, Store};
+use crate::session::store::{Session, Store};
 
 /// `{"schema":1,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
 #[derive(Serialize)]
@@ -70,7 +71,18 @@ pub fn run(call: &Call, args: &args::Run) -> Result<Ended, Problem> {
         call.out.note(format_args!("this runs inside the run of session {id} already, which holds its changes"));
         return exec(&args.command);
     }
-    outcome(call, attempt(call, args, Prompt::Own))
+    let aim = match &args.session {
+        Some(key) => Aim::Named(key),
+        None => Aim::New(args.name.as_deref()),
+    };
+    outcome(call, attempt(call, &Asked { args, aim, prompt: Prompt::Own }))
+}
+
+/// A run that was asked for.
+struct Asked<'a> {
+    args: &'a args::Run,
+    aim: Aim<'a>,
+    prompt: Prompt,
 }
 
 /// Whose prompt the command has, where it is a shell.
@@ -104,25 +116,23 @@ pub fn not_started(out: &Out, mut problem: Problem) -> Ended {
     })
 }
 
-fn attempt(call: &Call, args: &args::Run, prompt: Prompt) -> Result<Ended, NotHeld> {
+fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
+    let args = asked.args;
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
     // After a recovery, which changes the tree; before all else, so that the clock of files ticks while there is work to do.
     let since = crate::fs::exact_now();
-    let noting = interrupt::note(Asked::Stops);
-    let mut session = match &args.session {
-        Some(key) => pending(call, &store, key)?,
-        None => {
-            store.begin(&call.fs, Origin::Captured, args.name.as_deref(), Some(start_of(&args.command))).map_err(Problem::from)?
-        }
-    };
-    let fresh = args.session.is_none();
+    let noting = interrupt::note(interrupt::Asked::Stops);
+    let mut begun = go_on::begin(call, &store, asked.aim, &start_of(&args.command))?;
+    if asked.prompt == Prompt::Session {
+        call.out.note("a shell with every file change held; 'exit' ends it");
+    }
     let mut id_file = None;
-    let held = match start(call, &store, &mut session, args, prompt, since, &mut id_file) {
+    let held = match start(call, &store, &mut begun, asked, since, &mut id_file) {
         Ok(held) => held,
         Err(not_held) => {
-            if fresh && !not_held.ran {
-                store.remove_session(&call.fs, session).map_err(Problem::from)?;
+            if begun.fresh && !not_held.ran {
+                store.remove_session(&call.fs, begun.session).map_err(Problem::from)?;
                 call.clear_away(&store);
             }
             if let Some(file) = &mut id_file {
@@ -132,14 +142,14 @@ fn attempt(call: &Call, args: &args::Run, prompt: Prompt) -> Result<Ended, NotHe
         }
     };
     drop(noting);
-    Ok(finish(call, &store, session, &held, args, id_file)?)
+    Ok(finish(call, &store, begun, &held, args, id_file)?)
 }
 
 /// From here on the command has run.
 fn finish(
     call: &Call,
     store: &Store,
-    session: Locked,
+    begun: Begun,
     held: &Held,
     args: &args::Run,
     id_file: Option<IdFile>,
@@ -151,7 +161,7 @@ fn finish(
         call.out.note(format_args!("the command failed; this works bare and is refused in a run: {first}"));
         rest.iter().for_each(|reason| call.out.note(format_args!("likewise: {reason}")));
     }
-    let (result, ended) = end(call, store, session, held, args)?;
+    let (result, ended) = end(call, store, begun, held, args)?;
     if let Some(mut file) = id_file {
         file.result(result)?;
     }
@@ -161,12 +171,12 @@ fn finish(
 fn start(
     call: &Call,
     store: &Store,
-    session: &mut Locked,
-    args: &args::Run,
-    prompt: Prompt,
+    begun: &mut Begun,
+    asked: &Asked<'_>,
     since: Time,
     id_file: &mut Option<IdFile>,
 ) -> Result<Held, NotHeld> {
+    let (args, fresh, session) = (asked.args, begun.fresh, &mut begun.session);
     let plan = plan(call, store, session, args, since)?;
     for warning in plan.warnings() {
         call.out.warn(warning);
@@ -175,11 +185,11 @@ fn start(
         *id_file = Some(IdFile::make(call, path, session.id())?);
     }
     let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
-    let (argv, env) = match (prompt, args.command.first()) {
+    let (argv, env) = match (asked.prompt, args.command.first()) {
         (Prompt::Session, Some(shell)) => hints::prompt(shell, session.id()),
         _ => (args.command.clone(), Vec::new()),
     };
-    if args.session.is_some() {
+    if !fresh {
         hints::changed_below(call, session)?;
     }
     let network = network(args);
@@ -189,7 +199,7 @@ fn start(
     let mut hear = |event| match event {
         Event::SettingUp => {
             call.clear_away(store);
-            if args.session.is_none() {
+            if fresh {
                 hints::pending(call, store, &id, &cwd);
             }
         }
@@ -243,12 +253,16 @@ impl From<Ran> for NotHeld {
 /// The user's shell in a session.
 pub fn shell(call: &Call, args: &args::Shell) -> Result<Ended, Problem> {
     let shell = std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into());
-    let run_args = args::Run { session: args.id.clone(), ..nothing(vec![shell]) };
+    let run_args = nothing(vec![shell]);
     if inside().is_some() {
         return run(call, &run_args);
     }
-    call.out.note("a shell with every file change held; 'exit' ends it");
-    outcome(call, attempt(call, &run_args, Prompt::Session))
+    let aim = match (&args.id, &args.session) {
+        (Some(key), _) => Aim::There(key),
+        (None, Some(key)) => Aim::Named(key),
+        (None, None) => Aim::New(None),
+    };
+    outcome(call, attempt(call, &Asked { args: &run_args, aim, prompt: Prompt::Session }))
 }
 
 /// A run with no options.
@@ -367,29 +381,9 @@ fn usual_passes() -> impl Iterator<Item = Pass> {
     all.filter(|(path, _)| path.is_absolute() && path.exists()).map(|(path, why)| Pass { path, why: why.into() })
 }
 
-/// A session to go on in: pending, and from a run.
-fn pending(call: &Call, store: &Store, key: &str) -> Result<Locked, Problem> {
-    let id = call.find(store, Some(key))?;
-    let mut locked = store.lock_session(&call.fs, &id)?;
-    super::recover::refuse_interrupted(store, &id)?;
-    if locked.header.uncollected {
-        collect::collect(call, store, &mut locked)?;
-    }
-    let status = locked.header.status();
-    let in_memory = locked.run()?.is_some_and(|run| run.in_memory);
-    if locked.header.origin == Origin::Captured && status == Status::Pending && !in_memory {
-        return Ok(locked);
-    }
-    let why = match locked.header.origin {
-        Origin::Captured if in_memory => "its run lay in memory, as the store's file system can hold none".to_owned(),
-        Origin::Staged => "it was staged by hand".to_owned(),
-        Origin::Captured => format!("it is {}", status.word().replace('_', " ")),
-    };
-    Err(Problem::refused(format!("cannot go on in session {id}: {why}; only a pending one that came from a run can be")))
-}
-
 /// What becomes of the session, and what is said of it.
-fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args::Run) -> Result<(&'static str, Ended), Problem> {
+fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) -> Result<(&'static str, Ended), Problem> {
+    let Begun { mut session, fresh } = begun;
     let exit = status_of(held.exit);
     // One that had written too much and ended well before anybody saw it gets the status of one that was ended for it: what was
     // asked for with success is not done.
@@ -413,7 +407,7 @@ fn end(call: &Call, store: &Store, mut session: Locked, held: &Held, args: &args
     }
     let mut gone = false;
     let (result, ended) = if held.changes == 0 {
-        if args.session.is_none() {
+        if fresh {
             store.remove_session(&call.fs, session)?;
             gone = true;
         }

@@ -13,7 +13,7 @@ use super::OnLimit;
   recant run -- make install
   recant run --commit -- ./migrate.sh    committed if it exits with 0
   recant run -n upgrade npm install      '--' may be left out
-  recant run --session upgrade -- npm test
+  recant run --session work -- npm test  a session for many commands
   recant run --scratch target --max-size 2G -- cargo build
   recant run --in ~/src/app -- make      nothing is held: between two snapshots
 
@@ -23,11 +23,11 @@ folder, /tmp, /var/tmp and capture.also is held; everything else is read-only
 for the command. recant doctor shows it. recant exits as the command does; with
 --in, with 4 where that ended with 0 and what it did to some path is not known.")]
 pub struct Run {
-    /// A name to call the session by
+    /// A name for the session, which is always a new one
     #[arg(short, long, conflicts_with = "session")]
     pub name: Option<String>,
-    /// Go on in a pending session that came from a run
-    #[arg(long, value_name = "ID")]
+    /// Go on in the pending session of that name; where there is none, begin one. An id means the session that has it
+    #[arg(long, value_name = "NAME")]
     pub session: Option<String>,
     /// Run on the real tree, writing to DIR, --pass and /tmp alone; what changes in DIR is a committed session. The store has to lie elsewhere
     #[arg(long = "in", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
@@ -74,10 +74,14 @@ pub struct Run {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant shell
+  recant shell --session work            begins that session, or goes on in it
   recant shell k3fa                      goes on in a pending session of a run")]
 pub struct Shell {
     /// A pending session that came from a run; else a new one
     pub id: Option<String>,
+    /// Go on in the pending session of that name; where there is none, begin one
+    #[arg(long, value_name = "NAME", conflicts_with = "id")]
+    pub session: Option<String>,
 }
 
 /// `doctor`.

@@ -1,0 +1,153 @@
+//! The session that a command's changes go to: a new one, or a pending one in which the command goes on.
+
+use super::collect;
+use super::problem::Problem;
+use super::{Call, text};
+use crate::error::Kind;
+use crate::session::Error;
+use crate::session::header::{Header, Origin, Status};
+use crate::session::id::{self, Id};
+use crate::session::store::{Locked, Store};
+
+/// How the session is named.
+#[derive(Debug, Clone, Copy)]
+pub enum Aim<'a> {
+    /// A new one, with this name or none.
+    New(Option<&'a str>),
+    /// `--session`: one that is there, or a new one with this name.
+    Named(&'a str),
+    /// One that has to be there.
+    There(&'a str),
+}
+
+/// The session of a run.
+pub struct Begun {
+    /// It, locked.
+    pub session: Locked,
+    /// It was begun for this run, and goes where the run leaves nothing in it.
+    pub fresh: bool,
+}
+
+/// Begins a session or takes up a pending one. `command` is what listings show of a new one. Which of both it is, is said where the
+/// name left it open.
+///
+/// Errors: what cannot be gone on in, with the reason; what can be no session's name.
+pub fn begin(call: &Call, store: &Store, aim: Aim<'_>, command: &str) -> Result<Begun, Problem> {
+    match aim {
+        Aim::New(name) => Ok(new(call, store, name, command)?),
+        Aim::There(key) => take_up(call, store, &call.find(store, Some(key))?),
+        Aim::Named(key) => named(call, store, key, command),
+    }
+}
+
+fn new(call: &Call, store: &Store, name: Option<&str>, command: &str) -> Result<Begun, Error> {
+    let session = store.begin(&call.fs, Origin::Captured, name, Some(command.into()))?;
+    Ok(Begun { session, fresh: true })
+}
+
+fn named(call: &Call, store: &Store, key: &str, command: &str) -> Result<Begun, Problem> {
+    if let Some(found) = find(call, store, key)? {
+        return take_up_found(call, store, key, &found);
+    }
+    match new(call, store, Some(key), command) {
+        Ok(begun) => {
+            call.out.note(format_args!("new session {}, named {key}", begun.session.id().tail()));
+            Ok(begun)
+        }
+        // Another run with the same words took it since this one looked.
+        Err(error @ Error::NameTaken { .. }) => match find(call, store, key)? {
+            Some(found) => take_up_found(call, store, key, &found),
+            None => Err(error.into()),
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+struct Found {
+    id: Id,
+    by_name: bool,
+}
+
+fn take_up_found(call: &Call, store: &Store, key: &str, found: &Found) -> Result<Begun, Problem> {
+    let begun = take_up(call, store, &found.id)?;
+    if found.by_name {
+        let held = text::count(begun.session.header.counts.changes, "change");
+        call.out.note(format_args!("going on in session {}, named {key}: {held} so far", found.id.tail()));
+    }
+    Ok(begun)
+}
+
+/// The session that `key` means; `None` where a new one is to have that name. A session that is committed, rolled back or discarded is not
+/// meant by its name, which a new one may take over.
+///
+/// Errors: `key` means nothing, and can be no name.
+fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Found>, Problem> {
+    if key == "last" {
+        return Ok(Some(Found { id: call.find(store, Some(key))?, by_name: false }));
+    }
+    let (headers, _) = store.headers()?;
+    let is_id = |header: &&Header| header.id.as_str() == key || header.id.tail() == key;
+    let keeps_name = |header: &&Header| matches!(header.status(), Status::Capturing | Status::Pending | Status::Partial);
+    let named = || headers.iter().rev().filter(|header| header.name.as_deref() == Some(key));
+    if !headers.iter().any(|header| is_id(&header)) && named().next().is_some() {
+        return Ok(named().find(keeps_name).map(|header| Found { id: header.id.clone(), by_name: true }));
+    }
+    match store.find(key) {
+        Ok(id) => Ok(Some(Found { id, by_name: false })),
+        Err(Error::Unknown { .. } | Error::BadKey { .. }) => match id::check_name(key) {
+            Ok(()) => Ok(None),
+            Err(why) => Err(no_name(key, why)),
+        },
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn no_name(key: &str, why: &str) -> Problem {
+    let message = format!("no session {key:?}, and a new one cannot have that name: {why}");
+    let rule = "a name begins with a letter; letters, digits, '.', '_' and '-' follow, 64 at most";
+    Problem { state: None, ..Problem::new(Kind::Usage, message) }.remedy(rule)
+}
+
+/// Locks a session that is there, for a command that goes on in it.
+fn take_up(call: &Call, store: &Store, id: &Id) -> Result<Begun, Problem> {
+    let mut session = store.lock_session(&call.fs, id).map_err(|error| match error {
+        Error::Busy { .. } if store.session(id).is_ok_and(|session| session.header.uncollected) => is_running(id),
+        error => error.into(),
+    })?;
+    super::recover::refuse_interrupted(store, id)?;
+    if session.header.uncollected {
+        collect::collect(call, store, &mut session)?;
+    }
+    let in_memory = session.run()?.is_some_and(|run| run.in_memory);
+    match refusal(&session.header, in_memory) {
+        None => Ok(Begun { session, fresh: false }),
+        Some((why, remedy)) => Err(Problem::refused(format!("cannot go on in session {id}: {why}")).remedy(remedy)),
+    }
+}
+
+fn is_running(id: &Id) -> Problem {
+    let message = format!("cannot go on in session {id}: a command is running in it");
+    Problem { state: Some("nothing was changed".into()), ..Problem::new(Kind::Busy, message) }
+        .remedy("let that end first, or name another session")
+}
+
+/// Why no command can go on in a session, and what to do instead.
+fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, String)> {
+    let tail = header.id.tail();
+    let another = || "name another session: --session NAME begins it".to_owned();
+    let first = || format!("recant commit {tail} makes it real first; or {}", another());
+    match header.status() {
+        Status::Pending if header.imported.is_some() => Some(("it was imported", first())),
+        Status::Pending if header.origin == Origin::Staged => Some(("it was staged by hand", first())),
+        Status::Pending if in_memory => Some(("its run lay in memory, as the store's file system can hold none", first())),
+        Status::Pending => None,
+        Status::Partial => {
+            let whole = format!("recant commit {tail} or recant rollback {tail} first; or {}", another());
+            Some(("it is partial: some of it is on the tree", whole))
+        }
+        Status::Committed => Some(("it is committed", another())),
+        Status::RolledBack => Some(("it is rolled back", another())),
+        Status::Discarded => Some(("it is discarded", another())),
+        Status::Capturing => Some(("a command is running in it", another())),
+    }
+}
