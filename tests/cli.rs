@@ -107,7 +107,7 @@ fn a_misuse_is_told_in_three_lines_and_2() {
             recant session prune --help shows what it takes
     "#);
     let error = world.recant("dif --json").with(2).json_err();
-    assert_eq!((&error["kind"], &error["schema"]), (&"usage".into(), &1.into()));
+    assert_eq!((&error["kind"], &error["schema"]), (&"usage".into(), &2.into()));
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn what_takes_longer_than_a_moment_shows_how_far_it_is_on_a_terminal_alone() {
     };
     let quick = scene();
     let said = on_a_terminal(&format!("commit {quick}"), &format!("log:{}", steps.display()));
-    assert!(said.contains("6 paths committed"), "{said:?}");
+    assert!(said.contains("6 changes committed"), "{said:?}");
     let steps = std::fs::read_to_string(steps).unwrap();
     let place = steps.lines().position(|line| line.contains("NOREPLACE") && line.contains("/tree/f2")).unwrap() + 1;
     world.call(["rollback", &quick]).run().ok();
@@ -382,7 +382,7 @@ fn every_verb_that_succeeds_prints_one_document_in_json() {
     for round in 0..2 {
         for words in &words {
             let said = world.recant(&format!("{words} --json")).ok();
-            assert_eq!(said.json()["schema"], 1, "{words}");
+            assert_eq!(said.json()["schema"], 2, "{words}");
             assert_eq!(said.stdout().lines().count(), 1, "{words}, round {round}: {said}");
         }
         if round == 0 {
@@ -440,7 +440,7 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     let squeezed = |text: &str| {
         text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join("\n")
     };
-    assert_snapshot!(squeezed(world.recant("config").ok().masked_out()), @r#"
+    assert_snapshot!(squeezed(world.recant("config").ok().masked_out()), @"
     store.path /world/store environment ($RECANT_STORE)
     store.warn_size 5.0 GiB default
     capture.also none default
@@ -460,9 +460,10 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     remote.ssh ssh default
     remote.forks 10 default
     remote.timeout 1m default
+    output.paths 20 default
     color auto default
     pager more environment ($PAGER)
-    "#);
+    ");
     world.unset("RECANT_STORE").unset("PAGER").set("NO_COLOR", "1");
     let rows = world.recant("config --jsonl").ok().json_lines();
     let row = |key: &str| rows.iter().find(|row| row["key"] == key).unwrap().clone();
@@ -509,7 +510,7 @@ fn settings_that_are_wrong_stop_every_verb_but_help() {
     assert_snapshot!(world.recant("list --json"), @r#"
     status 1
     --- stderr
-    {"schema":1,"kind":"refused","message":"/world/config/recant/config.toml: line 1: string values must be quoted, expected literal string","path":"/world/config/recant/config.toml","state":"nothing was changed","remedy":null}
+    {"schema":2,"kind":"refused","message":"/world/config/recant/config.toml: line 1: string values must be quoted, expected literal string","path":"/world/config/recant/config.toml","state":"nothing was changed","remedy":null}
     "#);
     for words in ["--help", "completions bash", "man"] {
         world.recant(words).ok();
@@ -624,7 +625,7 @@ fn errors_in_json_are_one_object_on_standard_error() {
         let said = world.call([args, &["--json"]].concat()).run();
         let error = said.json_err();
         assert!(said.out.is_empty(), "{said}");
-        assert_eq!((&error["schema"], &error["kind"]), (&1.into(), &kind.into()), "{said}");
+        assert_eq!((&error["schema"], &error["kind"]), (&2.into(), &kind.into()), "{said}");
         assert!(error["message"].is_string() && error.get("state").is_some() && error.get("remedy").is_some(), "{said}");
     }
 }

@@ -261,8 +261,9 @@ fn what_was_edited_and_taken_back_by_force_is_left_out_of_the_redo_by_name() {
     let dry = world.call(["redo", &id, "--dry-run", "--json"]).run().with(4).json();
     before.assert_same(&world.manifest(), "a dry run");
     let said = world.call(["redo", &id, "--json"]).run().with(4).json();
-    assert_eq!(dry["left"], said["left"]);
-    let left: Vec<&str> = said["left"].as_array().expect("a list").iter().map(|row| row["path"].as_str().expect("one")).collect();
+    assert_eq!(dry["skipped"], said["skipped"]);
+    let left: Vec<&str> =
+        said["skipped"].as_array().expect("a list").iter().map(|row| row["path"].as_str().expect("one")).collect();
     let want = ["created", "modified"].map(|name| world.path(name).display().to_string());
     assert_eq!(left, want);
     assert_eq!(world.status(&id), "partial");
@@ -530,8 +531,9 @@ fn a_foreign_file_keeps_the_folder_that_commit_made_and_the_next_rollback_ends_i
     world.write("new/deep/foreign", "theirs");
     let dry = world.call(["rollback", &id, "--dry-run", "--json"]).run().with(4).json();
     let said = world.call(["rollback", &id, "--json"]).run().with(4).json();
-    assert_eq!((&dry["left"], &dry["paths"]), (&said["left"], &said["paths"]));
-    let left: Vec<&str> = said["left"].as_array().expect("a list").iter().map(|row| row["path"].as_str().expect("one")).collect();
+    assert_eq!((&dry["skipped"], &dry["paths"]), (&said["skipped"], &said["paths"]));
+    let left: Vec<&str> =
+        said["skipped"].as_array().expect("a list").iter().map(|row| row["path"].as_str().expect("one")).collect();
     assert_eq!(left.len(), 2, "{left:?}");
     assert!(said.to_string().contains("new/deep/foreign"), "{said}");
     assert_eq!(world.status(&id), "partial");
@@ -571,7 +573,7 @@ fn a_dry_run_says_what_is_done_then_and_changes_nothing() {
         tree.assert_same(&world.manifest(), &format!("a dry run of {verb}"));
         store.assert_same(&common::manifest(&world.store()), &format!("the store after a dry run of {verb}"));
         let said = world.call([verb, &id, "--json"]).run().ok().json();
-        for field in ["paths", "left", "notes", "kept_bytes", "status", "generation"] {
+        for field in ["paths", "skipped", "notes", "kept_bytes", "status", "generation"] {
             assert_eq!(dry[field], said[field], "{verb}: {field}");
         }
         assert_eq!((&dry["dry_run"], &said["dry_run"]), (&true.into(), &false.into()));
@@ -781,7 +783,10 @@ fn force_is_named_only_where_it_goes_on_and_what_it_overwrote_is_found() {
         run.cwd(world.path("project")).run().ok();
         world.write("cache/new", "theirs");
         let said = world.recant("commit last").with(4);
-        assert!(said.stderr().contains("0 paths committed, 1 left") && !said.stderr().contains("rollback"), "{said}");
+        assert!(
+            said.stderr().contains("0 of 1 change committed, 1 still held, 1 skipped") && !said.stderr().contains("rollback"),
+            "{said}"
+        );
     }
 }
 
@@ -921,7 +926,7 @@ fn a_folder_that_somebody_changed_goes_by_no_force_while_something_of_theirs_is_
     committed(&world, &id);
     world.write("new/theirs", "theirs").chmod("new", 0o711);
     let said = world.recant(&format!("rollback {id} --force")).with(4);
-    assert!(said.stdout().contains("the folder is kept, as something else is in it"), "{said}");
+    assert!(said.stdout().contains("the directory is kept, as something else is in it"), "{said}");
     assert_eq!((world.read("new/theirs"), is_there(&world, "new/in")), ("theirs".into(), false));
 }
 
@@ -952,14 +957,14 @@ fn content_that_somebody_took_away_himself_is_left_out_by_name_and_never_made_em
     world.recant(&format!("rollback {id}")).ok();
     assert_eq!(world.status(&id), "rolled_back");
     let said = world.recant(&format!("redo {id}")).with(4);
-    assert!(said.stdout().contains("/made: what was committed here is lost"), "{said}");
+    assert!(said.stdout().contains("made: what was committed here is lost"), "{said}");
     assert_eq!((world.read("calm"), is_there(&world, "made"), mode(&world, "meta")), ("new".into(), false, 0o600));
 
     world.recant(&format!("rollback {id}")).ok();
     world.remove("deleted");
     world.recant(&format!("redo {id}")).with(4);
     let said = world.recant(&format!("rollback {id}")).with(4);
-    assert!(said.stdout().contains("/deleted: not taken back: it was not there any more"), "{said}");
+    assert!(said.stdout().contains("deleted: not taken back: it was not there any more"), "{said}");
     assert_eq!((world.read("calm"), is_there(&world, "deleted"), mode(&world, "meta")), ("old".into(), false, 0o644));
 }
 

@@ -258,7 +258,7 @@ fn what_taking_back_leaves_out_is_named_and_so_is_what_force_had_overwritten() {
     assert_eq!(rows(&said)[0], row("a", 1, "taken back"), "{said}");
     let told = &said.json_lines()[0];
     assert!(told["why"].as_str().unwrap().ends_with(", 1 left out"), "{told}");
-    assert!(told["back"]["left"][0]["path"].as_str().unwrap().ends_with("/edited"), "{told}");
+    assert!(told["back"]["skipped"][0]["path"].as_str().unwrap().ends_with("/edited"), "{told}");
     assert!(told["report"]["displaced"][0].as_str().unwrap().ends_with("/edited"), "{told}");
     // It is where it is said to be.
     let path = told["report"]["displaced"][0].as_str().unwrap();

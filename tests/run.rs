@@ -1904,11 +1904,12 @@ fn a_conflict_where_it_is_of_no_weight_is_left_out_and_stops_nothing_else() {
         let said = desk.recant(&format!("commit {id} --strict --json")).with(3);
         assert!(said.against().len() >= 2, "{said}");
         let dry = desk.recant(&format!("commit {id} --dry-run --json")).with(4).json();
-        let left: Vec<&str> = dry["left"].as_array().unwrap().iter().map(|left| left["path"].as_str().unwrap()).collect();
+        let left: Vec<&str> =
+            dry["skipped"].as_array().unwrap().iter().map(|skipped| skipped["path"].as_str().unwrap()).collect();
         let names = ["cache/d", "cache/d/d", "cache/new", "cache/sub"].map(|name| tree.join(name).display().to_string());
         assert_eq!(left, names, "{dry}");
         let said = desk.recant(&format!("commit {id}")).with(4);
-        assert!(said.stdout().contains("left") && said.stdout().contains("conflict: expected nothing"), "{said}");
+        assert!(said.stdout().contains("skipped") && said.stdout().contains("conflict: expected nothing"), "{said}");
         let read = |name: &str| desk.world.read(name);
         assert_eq!((read("a"), read("cache/fine"), read("cache/new")), ("b\n".into(), "ok\n".into(), "theirs\n".into()));
         assert!(!desk.world.exists("cache/sub/s") && desk.world.exists("cache/sub/theirs"));

@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::args;
 use super::awaited::{self, Awaited};
 use super::bar::Bar;
-use super::fold::{Line, fold};
 use super::gate::AtGate;
 use super::problem::{Against, Barrier, Problem};
 use super::{Call, Ended, collect, meant, place, recover, text};
@@ -27,7 +26,7 @@ use crate::session::id::Id;
 use crate::session::store::{Locked, Store};
 use crate::snapshot::restore;
 
-/// `{"schema":1,"session":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"left":[…],"notes":[…],"kept_bytes":n,"displaced":[…]}`.
+/// `{"schema":2,"session":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"skipped":[…],"notes":[…],"kept_bytes":n,"displaced":[…]}`.
 #[derive(Serialize)]
 struct Document<'a> {
     session: &'a Id,
@@ -35,8 +34,8 @@ struct Document<'a> {
     dry_run: bool,
     status: &'static str,
     generation: u64,
-    paths: &'a [Row],
-    left: Vec<Left<'a>>,
+    paths: Vec<PathRow<'a>>,
+    skipped: Vec<Skipped<'a>>,
     notes: &'a [String],
     kept_bytes: u64,
     /// Where something was overwritten that is kept.
@@ -46,8 +45,23 @@ struct Document<'a> {
     confirm: Option<&'a Awaited>,
 }
 
+/// A path, what became of it, and what kind of object it holds now, or held where nothing is now.
 #[derive(Serialize)]
-struct Left<'a> {
+struct PathRow<'a> {
+    path: &'a AbsPath,
+    done: &'static str,
+    kind: &'static str,
+}
+
+impl<'a> PathRow<'a> {
+    fn of(verb: Verb, row: &'a Row) -> Self {
+        Self { path: &row.path, done: word(verb, row.done), kind: row.kind }
+    }
+}
+
+/// A path that was left out.
+#[derive(Serialize)]
+struct Skipped<'a> {
     path: &'a AbsPath,
     why: &'a str,
 }
@@ -70,7 +84,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// Of one that was done, crowded places folded.
+    /// Of one that was done.
     pub fn done() -> Self {
         Self { dry_run: false, all: false }
     }
@@ -426,8 +440,8 @@ pub fn say(call: &Call, id: &Id, report: &Report, said: Said, awaited: Option<&A
             dry_run: said.dry_run,
             status: report.status.word(),
             generation: report.generation,
-            paths: &report.rows,
-            left: report.left.iter().map(|(path, why)| Left { path, why }).collect(),
+            paths: report.rows.iter().map(|row| PathRow::of(report.verb, row)).collect(),
+            skipped: report.left.iter().map(|(path, why)| Skipped { path, why }).collect(),
             notes: &report.notes,
             kept_bytes: report.kept,
             displaced: if said.dry_run { &[] } else { &report.displaced },
@@ -437,67 +451,91 @@ pub fn say(call: &Call, id: &Id, report: &Report, said: Said, awaited: Option<&A
 }
 
 fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
-    let (out, dry_run) = (&call.out, said.dry_run);
-    for line in lines(report, said.all) {
-        match line {
-            Line::Row(i) => out.line(format_args!("{:<9} {}", word(report.verb, &report.rows[i]), report.rows[i].path)),
-            Line::Folded(top, n) => out.line(format_args!("{:<9} {top}: {n} paths (--all lists them)", "below")),
-        }
-    }
-    for (path, why) in &report.left {
-        out.line(format_args!("{:<9} {path}: {why}", "left"));
-    }
+    let (out, dry_run, tail) = (&call.out, said.dry_run, id.tail());
+    let whole = whole_list(report.verb, tail, dry_run);
+    let row = |row: &Row| format!("{:<9} {}", word(report.verb, row.done), out.shown(&row.path));
+    out.listing(report.rows.iter().map(row), said.all, &whole);
+    say_skipped(call, report.left.iter().map(|(path, why)| (path, &**why)), said.all, &whole);
     for note in &report.notes {
         out.warn(note);
     }
-    let (done, left) = (report.rows.len() as u64, report.left.len());
+    let (done, skipped) = (report.rows.len() as u64, report.left.len() as u64);
     if let [path, rest @ ..] = &report.displaced[..]
         && !dry_run
     {
         let others =
             if rest.is_empty() { String::new() } else { format!(" (and {})", text::count(rest.len() as u64, "other path")) };
-        out.note(format_args!("what was overwritten is kept: recant cat {} {path} --displaced{others}", id.tail()));
+        let cat = command(format_args!("cat {tail} {} --displaced", out.shown(path)));
+        out.note(format_args!("what was overwritten is kept: {cat}{others}"));
     }
-    if done == 0 && left == 0 {
-        out.note(format_args!("session {id}: nothing to {}", report.verb.infinitive()));
+    if done == 0 && skipped == 0 {
+        out.note(format_args!("session {tail}: nothing to {}", report.verb.infinitive()));
         return;
     }
-    let would = if dry_run { "would be " } else { "" };
-    let paths = text::count(done, "path");
-    match report.verb {
-        Verb::Rollback => {
-            let taken = if dry_run { "would be taken back" } else { "taken back" };
-            out.note(format_args!("session {id}: {done} {taken}, {left} left"));
-        }
-        verb => out.note(format_args!("session {id}: {paths} {would}{}, {left} left", verb.past())),
-    }
+    out.note(format_args!("session {tail}: {}", summary(report, dry_run)));
     if report.verb == Verb::Commit && !dry_run && done > 0 {
-        let back = command(format_args!("rollback {}", id.tail()));
+        let back = command(format_args!("rollback {tail}"));
         match report.kept {
-            0 => out.note(format_args!("{back} takes it back")),
-            kept => out.note(format_args!("{} stay in the store for a rollback: {back}", text::bytes(kept))),
+            0 => out.note(format_args!("to take it back: {back}")),
+            kept => out.note(format_args!("to take it back: {back} ({} kept for it)", text::bytes(kept))),
         }
     }
     if report.status == Status::Partial && !dry_run {
-        out.note(format_args!("session {id} is partial now: recant show {} lists what is in and what is out", id.tail()));
+        out.note(format_args!("{} lists what is committed and what is not", command(format_args!("show {tail}"))));
     }
 }
 
-/// The rows, crowded places folded; what a commit takes off the tree is always listed.
-fn lines(report: &Report, all: bool) -> Vec<Line> {
-    let must_show = |i: usize| all || report.verb != Verb::Rollback && report.rows[i].done == Done::Removed;
-    fold(report.rows.iter().map(|row| &row.path), must_show)
+/// The command that lists all of a report: where it was done, the session itself.
+fn whole_list(verb: Verb, tail: &str, dry_run: bool) -> String {
+    if dry_run {
+        command(format_args!("{} {tail} --dry-run --all", verb.word()))
+    } else {
+        command(format_args!("show {tail} --all"))
+    }
 }
 
-fn word(verb: Verb, row: &Row) -> &'static str {
-    match (verb, row.done) {
-        (Verb::Rollback, Done::Made) => "again",
+/// The paths that were left out, each with the reason.
+pub fn say_skipped<'a>(call: &Call, rows: impl ExactSizeIterator<Item = (&'a AbsPath, &'a str)>, all: bool, whole: &str) {
+    let row = |(path, why)| format!("{:<9} {}: {why}", "skipped", call.out.shown(path));
+    call.out.first_of(rows.map(row), all, whole);
+}
+
+/// How many of the session's changes are where they were to go, and how many are not: `26 of 71 changes committed, 45 still held`.
+fn summary(report: &Report, dry_run: bool) -> String {
+    let (done, all, inside) = (report.rows.len() as u64, report.counts.changes, report.counts.inside);
+    let (stay, where_they_are) = match report.verb {
+        Verb::Commit => (all - inside, "still held"),
+        Verb::Redo => (all - inside, "not on the tree"),
+        Verb::Rollback => (inside, "still on the tree"),
+    };
+    let would = if dry_run { "would be " } else { "" };
+    let past = report.verb.past();
+    let mut text = match stay {
+        0 => format!("{} {would}{past}", text::count(done, "change")),
+        stay => format!(
+            "{} of {} {would}{past}, {} {where_they_are}",
+            text::grouped(done),
+            text::count(all, "change"),
+            text::grouped(stay)
+        ),
+    };
+    if !report.left.is_empty() {
+        text.push_str(&format!(", {} skipped", text::grouped(report.left.len() as u64)));
+    }
+    text
+}
+
+/// What became of a path: one set of words for what makes changes real, one for what takes them back.
+pub fn word(verb: Verb, done: Done) -> &'static str {
+    match (verb, done) {
+        (Verb::Rollback, Done::Made) => "recreated",
         (Verb::Rollback, Done::Replaced) => "restored",
+        (Verb::Rollback, Done::Removed) => "removed",
         (_, Done::Made) => "created",
         (_, Done::Replaced) => "modified",
-        (_, Done::Removed) => "removed",
+        (_, Done::Removed) => "deleted",
         (_, Done::Metadata) => "metadata",
-        (_, Done::AlreadySo) => "already",
+        (_, Done::AlreadySo) => "unchanged",
     }
 }
 

@@ -56,7 +56,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// `{"schema":1,"checkpoints":[…],"damaged":[…]}`.
+/// `{"schema":2,"checkpoints":[…],"damaged":[…]}`.
 #[derive(Serialize)]
 struct List<'a> {
     checkpoints: &'a [Row<'a>],
@@ -117,7 +117,7 @@ struct OriginalRow {
     uncovered: Option<Cow<'static, str>>,
 }
 
-/// `{"schema":1,"session":…,"status":…,"checkpoint":…,"bytes":n,"originals":[…]}`.
+/// `{"schema":2,"session":…,"status":…,"checkpoint":…,"bytes":n,"originals":[…]}`.
 #[derive(Serialize)]
 struct Shown<'a, R: Serialize> {
     session: &'a Id,
@@ -237,7 +237,7 @@ fn print_originals(call: &Call, id: &Id, rows: &[TextRow]) {
     }
 }
 
-/// `{"schema":1,"checkpoints":[…]}`.
+/// `{"schema":2,"checkpoints":[…]}`.
 #[derive(Serialize)]
 struct Verified<'a> {
     checkpoints: &'a [VerifiedRow],

@@ -11,7 +11,7 @@ use super::text::{self, Side};
 use super::{Call, Ended};
 use crate::config::{From, Remote, Set};
 
-/// `{"schema":1,"file":…,"found":…,"settings":[…]}`.
+/// `{"schema":2,"file":…,"found":…,"settings":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     file: Option<Value>,
@@ -54,6 +54,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         plain("remote.ssh", &config.ssh, |words| json!(words)),
         plain("remote.forks", &config.forks, |n| json!(n)),
         row("remote.timeout", config.timeout.from, json!(config.timeout.value), age(config.timeout.value.map(Into::into))),
+        plain("output.paths", &config.output_paths, |n| json!(n)),
         color(call),
         pager(call),
     ];

@@ -14,7 +14,7 @@ use crate::session::id::Id;
 use crate::session::log;
 use crate::session::store::{Locked, Store};
 
-/// `{"schema":1,"session":…,"confirmed":true}`.
+/// `{"schema":2,"session":…,"confirmed":true}`.
 #[derive(Serialize)]
 struct Confirmed<'a> {
     session: &'a Id,

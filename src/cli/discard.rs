@@ -15,7 +15,7 @@ use crate::session::log;
 use crate::session::prune;
 use crate::session::store::Store;
 
-/// `{"schema":1,"session":…,"changes":n,"bytes":n}`.
+/// `{"schema":2,"session":…,"changes":n,"bytes":n}`.
 #[derive(Serialize)]
 struct Discarded<'a> {
     session: &'a Id,

@@ -8,7 +8,7 @@ use crate::capture::probe::{self, Finding};
 use crate::error::Kind;
 use crate::session::run::Coverage;
 
-/// `{"schema":1,"run":{…},"findings":[…],"coverage":[…]}`.
+/// `{"schema":2,"run":{…},"findings":[…],"coverage":[…]}`.
 #[derive(Serialize)]
 struct Document<'a> {
     run: Works<'a>,

@@ -10,6 +10,7 @@ use clap::Parser;
 
 use super::args::{self, Cli, SessionVerb, Verb};
 use super::problem::Problem;
+use super::shown::Names;
 use super::{Effects, Ended, effects};
 use crate::error::Kind;
 use crate::remote::far::{self, Cut, Input};
@@ -132,7 +133,7 @@ fn unstarted(error: &std::io::Error) -> Problem {
 
 /// Said where ssh hands it on as it is.
 fn refused(problem: &Problem) -> Ended {
-    let _gone = writeln!(std::io::stderr(), "{}", problem.text(false));
+    let _gone = writeln!(std::io::stderr(), "{}", problem.text(false, &Names::from_afar(), usize::MAX));
     Ended::With(problem.kind)
 }
 

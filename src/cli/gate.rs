@@ -12,7 +12,7 @@ use crate::fs::interrupt;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 
-/// `{"schema":1,"gate":"ready","session":…,"changes":n,"status":…}`.
+/// `{"schema":2,"gate":"ready","session":…,"changes":n,"status":…}`.
 #[derive(Serialize)]
 struct Ready<'a> {
     gate: &'static str,

@@ -87,7 +87,7 @@ fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Found>, Problem>
     }
     let (headers, _) = store.headers()?;
     let is_id = |header: &&Header| header.id.as_str() == key || header.id.tail() == key;
-    let keeps_name = |header: &&Header| matches!(header.status(), Status::Capturing | Status::Pending | Status::Partial);
+    let keeps_name = |header: &&Header| matches!(header.status(), Status::Running | Status::Pending | Status::Partial);
     let named = || headers.iter().rev().filter(|header| header.name.as_deref() == Some(key));
     if !headers.iter().any(|header| is_id(&header)) && named().next().is_some() {
         return Ok(named().find(keeps_name).map(|header| Found { id: header.id.clone(), by_name: true }));
@@ -148,6 +148,6 @@ fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, String)> {
         Status::Committed => Some(("it is committed", another())),
         Status::RolledBack => Some(("it is rolled back", another())),
         Status::Discarded => Some(("it is discarded", another())),
-        Status::Capturing => Some(("a command is running in it", another())),
+        Status::Running => Some(("a command is running in it", another())),
     }
 }

@@ -100,7 +100,7 @@ pub fn shown(name: &str) -> String {
     crate::fs::path::Shown(name.as_bytes()).to_string()
 }
 
-/// `{"schema":1,"sessions":[…],"damaged":[…]}`.
+/// `{"schema":2,"sessions":[…],"damaged":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     sessions: &'a [SessionRow<'a>],

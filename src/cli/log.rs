@@ -11,7 +11,7 @@ use crate::error::Kind;
 use crate::fs::path::is_unfit;
 use crate::session::log::{self, Entry};
 
-/// `{"schema":1,"entries":[…],"unreadable":n}`.
+/// `{"schema":2,"entries":[…],"unreadable":n}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     entries: &'a [&'a Entry],

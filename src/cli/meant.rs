@@ -49,7 +49,7 @@ pub fn refuse_another(what: &What, session: &Session) -> Result<(), Problem> {
         )))
 }
 
-/// `{"schema":1,"session":…,"verb":…,"dry_run":true,"missing":true}`.
+/// `{"schema":2,"session":…,"verb":…,"dry_run":true,"missing":true}`.
 #[derive(Serialize)]
 struct Missing<'a> {
     session: &'a str,

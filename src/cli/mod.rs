@@ -41,6 +41,7 @@ mod remote;
 mod renames;
 mod run;
 mod show;
+mod shown;
 mod sides;
 mod snapshot;
 mod snapshot_diff;
@@ -123,7 +124,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     };
     let early = |color| {
         let out = Out::new(form, color, global.quiet, global.verbose);
-        near.as_ref().map_or_else(|| Out::new(form, color, global.quiet, global.verbose), |near| out.for_near(near))
+        if let Some(near) = &near { out.for_near(near) } else { out }
     };
     let (config, place) = match place::settings() {
         Ok(found) => found,
@@ -148,9 +149,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     };
     let call = Call {
         fs: Fs::new(),
-        config,
         place,
-        out: early(color),
+        out: early(color).most(config.output_paths.value),
+        config,
         yes: global.yes,
         can_ask: near.as_ref().map_or_else(|| std::io::stdin().is_terminal() && std::io::stderr().is_terminal(), Near::can_ask),
         store: OnceCell::new(),

@@ -16,7 +16,7 @@ use crate::moving::{self, Arrived, Mapping, With};
 use crate::session::id::Id;
 use crate::session::store::Store;
 
-/// `{"schema":1,"session":…,"changes":n,"new":…}`.
+/// `{"schema":2,"session":…,"changes":n,"new":…}`.
 #[derive(Serialize)]
 struct Imported<'a> {
     session: &'a Id,

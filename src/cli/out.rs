@@ -13,9 +13,12 @@ use serde::{Serialize, Serializer};
 
 use super::far::Near;
 use super::problem::Problem;
+use super::shown::{Names, cut};
+use super::text;
 use crate::config::Color;
 use crate::error::At;
 use crate::fs::interrupt;
+use crate::fs::path::AbsPath;
 use crate::tree::json;
 
 /// How results are written.
@@ -37,6 +40,8 @@ pub struct Out {
     pub changes: Cell<Option<u64>>,
     quiet: bool,
     verbose: bool,
+    names: Names,
+    most: usize,
     color: bool,
     color_err: bool,
     sink: RefCell<Box<dyn Write>>,
@@ -45,6 +50,12 @@ pub struct Out {
     closed: Cell<bool>,
     failed: RefCell<Option<io::Error>>,
 }
+
+/// What `output.paths` is before the settings are read, and without a word there.
+const DEFAULT_MOST: usize = crate::config::OUTPUT_PATHS;
+
+/// The version of all JSON that is printed: docs/json.md.
+const SCHEMA: u32 = 2;
 
 /// A JSON document: whatever it holds, and the version of its shape.
 #[derive(Serialize)]
@@ -67,6 +78,8 @@ impl Out {
             changes: Cell::new(None),
             quiet,
             verbose,
+            names: Names::here(),
+            most: DEFAULT_MOST,
             color: wanted(anstream::AutoStream::choice(&io::stdout())),
             color_err: wanted(anstream::AutoStream::choice(&io::stderr())),
             sink: RefCell::new(Box::new(BufWriter::new(io::stdout()))),
@@ -79,7 +92,12 @@ impl Out {
 
     /// For somebody at another machine, who wants colour where `near` says.
     pub fn for_near(self, near: &Near) -> Self {
-        Self { color: near.colors(1), color_err: near.colors(2), ..self }
+        Self { color: near.colors(1), color_err: near.colors(2), names: Names::from_afar(), ..self }
+    }
+
+    /// With listings of at most `most` lines: `output.paths`.
+    pub fn most(self, most: usize) -> Self {
+        Self { most, ..self }
     }
 
     /// On which of standard output and standard error colour is wanted.
@@ -126,6 +144,38 @@ impl Out {
         self.bytes(format!("{text}\n").as_bytes());
     }
 
+    /// A path as it reads for people: [`Names::show`].
+    pub fn shown(&self, path: &AbsPath) -> String {
+        self.names.show(path)
+    }
+
+    /// A directory in a sentence: [`Names::place`].
+    pub fn place(&self, path: &AbsPath) -> String {
+        self.names.place(path)
+    }
+
+    /// How many lines of a listing are printed: with `-v`, or where `all` was asked for, every one.
+    pub fn limit(&self, all: bool) -> usize {
+        if all || self.verbose { usize::MAX } else { self.most }
+    }
+
+    /// The lines of a result of which the first are enough for a reader: `output.paths` of them, and how many more there are, with the
+    /// command that lists them. Nothing with `-q`.
+    pub fn listing(&self, lines: impl ExactSizeIterator<Item = String>, all: bool, whole: &str) {
+        if !self.quiet {
+            self.first_of(lines, all, whole);
+        }
+    }
+
+    /// The same for what must not be missed: with `-q`, too.
+    pub fn first_of(&self, lines: impl ExactSizeIterator<Item = String>, all: bool, whole: &str) {
+        let (shown, more) = cut(lines.len(), self.limit(all));
+        lines.take(shown).for_each(|line| self.line(line));
+        if more > 0 {
+            self.line(format_args!("… and {} more: {whole}", text::grouped(more as u64)));
+        }
+    }
+
     /// A line of the result in a style, where colour is wanted.
     pub fn styled(&self, style: Style, text: impl Display) {
         self.line(self.paint(style, text));
@@ -157,7 +207,7 @@ impl Out {
 
     /// The result as one JSON document on a line, which is never in memory as a whole.
     pub fn document(&self, body: &impl Serialize) {
-        json::write_line(Sink(self), &Document { schema: 1, body });
+        json::write_line(Sink(self), &Document { schema: SCHEMA, body });
     }
 
     /// What was printed so far goes out now: somebody waits for it.
@@ -209,7 +259,7 @@ impl Out {
     /// What went wrong, in at most three lines or as one JSON object.
     pub fn problem(&self, problem: &Problem) {
         match self.form {
-            Form::Text => self.say(problem.text(self.color_err)),
+            Form::Text => self.say(problem.text(self.color_err, &self.names, self.limit(false))),
             _ => {
                 interrupt::reporting();
                 drop(io::stderr().write_all(&json_line(problem)));
@@ -293,5 +343,5 @@ impl Write for Sink<'_> {
 }
 
 fn json_line(body: &impl Serialize) -> Vec<u8> {
-    json::line(&Document { schema: 1, body })
+    json::line(&Document { schema: SCHEMA, body })
 }

@@ -3,6 +3,8 @@
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
+use super::shown::{Names, cut};
+use super::text::grouped;
 use crate::error::{Failure, IoError, Kind};
 use crate::fs::TooLarge;
 use crate::fs::path::AbsPath;
@@ -127,12 +129,17 @@ impl Problem {
     }
 
     /// For standard error, without the last newline.
-    pub fn text(&self, color: bool) -> String {
+    /// The first `most` of the paths that stand against it are named, as they read for people; of the rest, how many they are.
+    pub fn text(&self, color: bool, names: &Names, most: usize) -> String {
         let style = if color { Style::new().bold().fg_color(Some(AnsiColor::Red.into())) } else { Style::new() };
         let mut text = String::new();
-        for Against { path, why } in &self.paths {
-            text.push_str(&one_line(&format!("{path}: {why}")));
+        let (shown, more) = cut(self.paths.len(), most);
+        for Against { path, why } in &self.paths[..shown] {
+            text.push_str(&one_line(&format!("{}: {why}", names.show_text(path))));
             text.push('\n');
+        }
+        if more > 0 {
+            text.push_str(&format!("… and {} more: -v names them all\n", grouped(more as u64)));
         }
         text.push_str(&format!("{style}recant:{style:#} {}", one_line(&self.message)));
         for line in [&self.state, &self.remedy].into_iter().flatten() {

@@ -20,7 +20,7 @@ use crate::session::prune::{self, Which};
 use crate::session::remains::Remains;
 use crate::session::store::{Locked, Store};
 
-/// `{"schema":1,"dry_run":…,"pruned":[…],"skipped":[…],"lost":[…],"bytes":n}`.
+/// `{"schema":2,"dry_run":…,"pruned":[…],"skipped":[…],"lost":[…],"bytes":n}`.
 #[derive(Serialize)]
 struct Whole {
     dry_run: bool,
@@ -68,7 +68,7 @@ pub fn is_awaited(header: &Header) -> bool {
 
 /// Whether nothing needs a session: no rollback, no commit that may still come, nobody whose work `--force` overwrote.
 pub fn is_unneeded(store: &Store, header: &Header) -> Result<bool, Problem> {
-    let free = !prune::is_needed(header) && !is_awaited(header) && header.status() != Status::Capturing;
+    let free = !prune::is_needed(header) && !is_awaited(header) && header.status() != Status::Running;
     Ok(free && !keeps_overwritten(store, header)?)
 }
 
@@ -102,7 +102,7 @@ pub fn checkpoints(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
     let remove = |call: &Call, _: &Store, mut session: Locked| prune::drop_checkpoint(&call.fs, &mut session);
     // With it goes what `--force` overwrote.
     let may = |store: &Store, header: &Header| {
-        let free = !prune::is_needed(header) && header.status() != Status::Capturing;
+        let free = !prune::is_needed(header) && header.status() != Status::Running;
         Ok(header.sizes.checkpoint > 0 && free && !keeps_overwritten(store, header)?)
     };
     let size = |header: &Header| header.sizes.checkpoint.saturating_add(header.sizes.displaced);

@@ -30,7 +30,7 @@ use crate::session::prune;
 use crate::session::run::{Coverage, Ending, How};
 use crate::session::store::{Session, Store};
 
-/// `{"schema":1,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
+/// `{"schema":2,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
 #[derive(Serialize)]
 pub struct RunDocument<'a> {
     /// `null` where the session is gone: it held nothing.

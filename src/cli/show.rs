@@ -57,7 +57,7 @@ impl<'a> ChangeRow<'a> {
     }
 }
 
-/// `{"schema":1,"session":{…},"run":{…},"folder_times":n,"changes":[…]}`.
+/// `{"schema":2,"session":{…},"run":{…},"folder_times":n,"changes":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a, R: Serialize> {
     session: SessionRow<'a>,

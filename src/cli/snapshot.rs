@@ -36,7 +36,7 @@ pub struct Left {
     pub why: String,
 }
 
-/// `{"schema":1,"folder":…,"n":…,"result":"created|unchanged|once","counts":{…},"unread":[…],"left":[…],"pruned":[…]}`.
+/// `{"schema":2,"folder":…,"n":…,"result":"created|unchanged|once","counts":{…},"unread":[…],"left":[…],"pruned":[…]}`.
 #[derive(Serialize)]
 struct Created<'a> {
     folder: &'a AbsPath,
@@ -82,7 +82,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// `{"schema":1,"folder":…,"snapshots":[…],"damaged":[…]}`.
+/// `{"schema":2,"folder":…,"snapshots":[…],"damaged":[…]}`.
 #[derive(Serialize)]
 struct Listed<'a> {
     folder: &'a AbsPath,
@@ -96,7 +96,7 @@ struct Damaged<'a> {
     why: &'a str,
 }
 
-/// `{"schema":1,"folders":[…],"damaged":[…]}`.
+/// `{"schema":2,"folders":[…],"damaged":[…]}`.
 #[derive(Serialize)]
 struct Folders<'a> {
     folders: &'a [FolderRow],
@@ -111,7 +111,7 @@ struct FolderRow {
     bytes: u64,
 }
 
-/// `{"schema":1,"folder":…,"snapshot":{…},"rules":{…},"unread":[…],"paths":[…]}`.
+/// `{"schema":2,"folder":…,"snapshot":{…},"rules":{…},"unread":[…],"paths":[…]}`.
 #[derive(Serialize)]
 struct Shown<'a> {
     folder: &'a AbsPath,

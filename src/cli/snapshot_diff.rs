@@ -21,7 +21,7 @@ use crate::snapshot::series::Series;
 use crate::snapshot::whole;
 use crate::tree::state::{Object, State, What};
 
-/// `{"schema":1,"folder":…,"n":…,"m":…,"changes":[…],"left":[…]}`.
+/// `{"schema":2,"folder":…,"n":…,"m":…,"changes":[…],"left":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     folder: &'a AbsPath,
@@ -44,7 +44,7 @@ pub struct Row<'a> {
     deletions: Option<usize>,
 }
 
-/// `{"schema":1,"paths":[…]}`.
+/// `{"schema":2,"paths":[…]}`.
 #[derive(Serialize)]
 struct Names<'a> {
     paths: Vec<&'a AbsPath>,

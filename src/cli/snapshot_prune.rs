@@ -12,7 +12,7 @@ use crate::snapshot::Error;
 use crate::snapshot::prune::{self, Conditions, Pruned, Which};
 use crate::snapshot::series::Series;
 
-/// `{"schema":1,"folder":…,"dry_run":…,"pruned":[n…],"bytes":n,"kept":…}`.
+/// `{"schema":2,"folder":…,"dry_run":…,"pruned":[n…],"bytes":n,"kept":…}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     folder: &'a AbsPath,

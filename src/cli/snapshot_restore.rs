@@ -7,14 +7,13 @@ use serde::Serialize;
 use super::apply::Restoring;
 use super::args::SnapshotRestore;
 use super::begun::{filled, take_away};
-use super::fold::{Line, fold};
 use super::problem::Problem;
 use super::snapshot::{Left, dir, inner, of_key, series};
 use super::snapshot_diff::known;
 use super::snapshot_heads::{self, Moved};
 use super::{Call, Ended, apply, text};
 use crate::engine::report::Report;
-use crate::error::Kind;
+use crate::error::{Kind, command};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::id::Id;
 use crate::session::log;
@@ -27,7 +26,7 @@ use crate::snapshot::restore;
 use crate::snapshot::series::Series;
 use crate::snapshot::whole;
 
-/// `{"schema":1,"folder":…,"n":…,"dry_run":…,"session":…,"backup":…,"paths":[{"path":…,"done":…}],"left":[…]}`.
+/// `{"schema":2,"folder":…,"n":…,"dry_run":…,"session":…,"backup":…,"paths":[{"path":…,"done":…}],"skipped":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     folder: &'a AbsPath,
@@ -36,7 +35,7 @@ struct Whole<'a> {
     session: Option<&'a Id>,
     backup: bool,
     paths: &'a [Row],
-    left: &'a [Left],
+    skipped: &'a [Left],
     heads: &'a [Moved],
 }
 
@@ -85,10 +84,10 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         return Ok(ended(&left));
     }
     ask(call, args, &rows, &heads)?;
-    let command = command(&series, n);
+    let recorded = recorded(&series, n);
     let mut writing_out = None;
     let fill = |session: &mut Locked| restore::fill(&call.fs, &series, &compared, session).map(|writing| writing_out = writing);
-    let mut session = filled(call, store, None, command, fill)?;
+    let mut session = filled(call, store, None, recorded, fill)?;
     let id = session.id().clone();
     let done = apply::commit_restore(call, store, &mut session, &Restoring { n, folder: &series.folder }, args.force);
     drop(writing_out);
@@ -186,14 +185,14 @@ fn say_shared(call: &Call, series: &Series, compared: &Compared) -> Result<(), P
     Ok(())
 }
 
-fn command(series: &Series, n: u64) -> String {
+fn recorded(series: &Series, n: u64) -> String {
     format!("snapshot restore {n} {}", series.folder)
 }
 
 /// What the engine would do, or what stands against it: asked as by a restore, of a session that holds no content and goes again.
 fn would(call: &Call, store: &Store, series: &Series, n: u64, compared: &Compared) -> Result<Report, Problem> {
     let fill = |session: &mut Locked| restore::fill_to_ask(&call.fs, series, compared, session);
-    let mut session = filled(call, store, None, command(series, n), fill)?;
+    let mut session = filled(call, store, None, recorded(series, n), fill)?;
     let done = apply::would_restore(call, store, &mut session, &Restoring { n, folder: &series.folder });
     take_away(call, store, session);
     let (report, _) = done.map_err(|mut problem| {
@@ -259,10 +258,10 @@ fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], co
 fn rows(series: &Series, compared: &Compared) -> Result<Vec<Row>, Problem> {
     let row = |d: &compare::Difference| {
         let done = match (&d.now, &d.then) {
-            (None, _) => "made",
+            (None, _) => "recreated",
             (_, None) => "removed",
             _ if d.is_metadata() => "metadata",
-            _ => "replaced",
+            _ => "restored",
         };
         Ok(Row { path: whole(&series.folder, &d.path)?, done })
     };
@@ -286,14 +285,16 @@ const LISTED: usize = 20;
 /// On a terminal what goes and what is overwritten is listed and asked for.
 fn ask(call: &Call, args: &SnapshotRestore, rows: &[Row], heads: &[Moved]) -> Result<(), Problem> {
     let of = |done: &'static str| rows.iter().filter(move |row| row.done == done);
-    let (removed, overwritten) = (of("removed").count(), of("replaced").count());
+    let (removed, overwritten) = (of("removed").count(), of("restored").count());
     if args.force || call.yes || !call.can_ask || removed + overwritten == 0 && heads.is_empty() {
         return Ok(());
     }
     // Half of the lines at least are for either, where there are so many.
     let first = removed.min(LISTED - overwritten.min(LISTED / 2));
-    of("removed").take(first).for_each(|row| call.out.say(format_args!("would remove     {}", row.path)));
-    of("replaced").take(LISTED - first).for_each(|row| call.out.say(format_args!("would overwrite  {}", row.path)));
+    of("removed").take(first).for_each(|row| call.out.say(format_args!("would remove     {}", call.out.shown(&row.path))));
+    of("restored")
+        .take(LISTED - first)
+        .for_each(|row| call.out.say(format_args!("would overwrite  {}", call.out.shown(&row.path))));
     if removed + overwritten > LISTED {
         call.out.say(format_args!("… and {} more: --dry-run --all lists them", removed + overwritten - LISTED));
     }
@@ -318,27 +319,29 @@ fn say(
     let (out, folder, dry_run) = (&call.out, &series.folder, args.dry_run);
     if !out.is_text() {
         let backup = session.is_some() && !args.no_backup;
-        out.document(&Whole { folder, n, dry_run, session, backup, paths: rows, left, heads });
+        out.document(&Whole { folder, n, dry_run, session, backup, paths: rows, skipped: left, heads });
         return;
     }
-    for line in fold(rows.iter().map(|row| &row.path), |i| args.all || rows[i].done == "removed") {
-        match line {
-            Line::Row(i) => out.line(format_args!("{:<9} {}", rows[i].done, rows[i].path)),
-            Line::Folded(top, n) => out.line(format_args!("{:<9} {top}: {n} paths (--all lists them)", "below")),
-        }
-    }
-    left.iter().for_each(|Left { path, why }| out.line(format_args!("{:<9} {path}: {why}", "left")));
-    let (count, left) = (text::count(rows.len() as u64, "path"), left.len());
+    let whole = match session {
+        Some(id) => command(format_args!("show {} --all", id.tail())),
+        None => command(format_args!("snapshot restore {n} --dir {folder} --dry-run --all")),
+    };
+    out.listing(rows.iter().map(|row| format!("{:<9} {}", row.done, out.shown(&row.path))), args.all, &whole);
+    apply::say_skipped(call, left.iter().map(|Left { path, why }| (path, &**why)), args.all, &whole);
+    let count = text::count(rows.len() as u64, "path");
+    let (skipped, folder) = (
+        if left.is_empty() { String::new() } else { format!(", {} skipped", text::grouped(left.len() as u64)) },
+        out.place(folder),
+    );
     if rows.is_empty() {
-        let but = if left > 0 { "but for what is left " } else { "" };
-        out.note(format_args!("{folder}: {but}it is as snapshot {n} has it; {left} left"));
+        out.note(format_args!("{folder} is as snapshot {n} has it{skipped}"));
         return;
     }
     let would = if dry_run { "would be " } else { "" };
-    out.note(format_args!("{folder}: {count} {would}restored to snapshot {n}, {left} left"));
+    out.note(format_args!("{folder}: {count} {would}restored to snapshot {n}{skipped}"));
     match session {
         Some(_) if args.no_backup => out.note("no backup was kept: this cannot be taken back"),
-        Some(id) => out.note(format_args!("to take it back: recant rollback {}", id.tail())),
+        Some(id) => out.note(format_args!("to take it back: {}", command(format_args!("rollback {}", id.tail())))),
         None => {}
     }
 }

@@ -13,7 +13,7 @@ use crate::error::Kind;
 use crate::fs::path::AbsPath;
 use crate::snapshot::verify::{Verdict, Verifying, doubt};
 
-/// `{"schema":1,"folder":…,"snapshots":[…]}`.
+/// `{"schema":2,"folder":…,"snapshots":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     folder: &'a AbsPath,

@@ -17,14 +17,14 @@ use crate::session::header::Origin;
 use crate::session::id::Id;
 use crate::session::stage::{Desk, Write};
 
-/// `{"schema":1,"id":…,"name":…}`.
+/// `{"schema":2,"id":…,"name":…}`.
 #[derive(Serialize)]
 struct Begun<'a> {
     id: &'a Id,
     name: Option<&'a str>,
 }
 
-/// `{"schema":1,"session":…,"path":…,"change":…}`.
+/// `{"schema":2,"session":…,"path":…,"change":…}`.
 #[derive(Serialize)]
 struct Staged<'a> {
     session: &'a Id,

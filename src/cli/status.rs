@@ -16,7 +16,7 @@ use crate::session::store::Store;
 use crate::snapshot::prune::used;
 use crate::snapshot::series::{Broken, Series};
 
-/// `{"schema":1,"store":{…},"sessions":{…},"snapshots":{…},"interrupted":[…],"damaged":[…],"prunable":{…}}`.
+/// `{"schema":2,"store":{…},"sessions":{…},"snapshots":{…},"interrupted":[…],"damaged":[…],"prunable":{…}}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     store: StoreRow<'a>,
@@ -41,7 +41,7 @@ struct StoreRow<'a> {
 /// How many sessions have each status.
 #[derive(Default, Serialize)]
 struct Counts {
-    capturing: usize,
+    running: usize,
     pending: usize,
     committed: usize,
     partial: usize,
@@ -88,8 +88,8 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     let mut counts = Counts::default();
     for header in &headers {
         match header.status() {
-            Status::Capturing if store.is_some_and(|store| is_ended_elsewhere(store, header)) => counts.pending += 1,
-            Status::Capturing => counts.capturing += 1,
+            Status::Running if store.is_some_and(|store| is_ended_elsewhere(store, header)) => counts.pending += 1,
+            Status::Running => counts.running += 1,
             Status::Pending => counts.pending += 1,
             Status::Committed => counts.committed += 1,
             Status::Partial => counts.partial += 1,
@@ -158,7 +158,7 @@ fn is_ended_elsewhere(store: &Store, header: &Header) -> bool {
 fn prunable(store: &Store, headers: &[Header]) -> Result<Prunable, Problem> {
     let mut sum = Prunable::default();
     for header in headers {
-        if header.status() == Status::Capturing {
+        if header.status() == Status::Running {
             continue;
         }
         if prune::is_needed(header) {
@@ -185,7 +185,7 @@ fn print(
     let size = if store.exists { held } else { "not there yet; the first session makes it".into() };
     call.out.line(format_args!("store        {} ({size})", store.path));
     let counts = [
-        (counts.capturing, "capturing"),
+        (counts.running, "running"),
         (counts.pending, "pending"),
         (counts.committed, "committed"),
         (counts.partial, "partial"),

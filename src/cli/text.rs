@@ -34,9 +34,22 @@ pub fn time(time: Time, seconds: bool) -> String {
     }
 }
 
-/// `1 change`, `2 changes`.
+/// `1 change`, `2,309 changes`.
 pub fn count(n: u64, word: &str) -> String {
-    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
+    if n == 1 { format!("1 {word}") } else { format!("{} {word}s", grouped(n)) }
+}
+
+/// A number with a comma at each thousand: `2,289`.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// How a column stands.
@@ -99,6 +112,13 @@ mod tests {
             (u64::MAX, "16384 PiB"),
         ] {
             assert_eq!(bytes(n), want, "{n}");
+        }
+    }
+
+    #[test]
+    fn a_number_has_a_comma_at_each_thousand() {
+        for (n, want) in [(0, "0"), (999, "999"), (1000, "1,000"), (2_289, "2,289"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(n), want);
         }
     }
 

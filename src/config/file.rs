@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::glob::{MINOR, glob};
 use super::keys::check_keys;
 use super::units::{age, silence, size};
-use super::{Color, Config, Error, OnLimit, Remote, Set};
+use super::{Color, Config, Error, OUTPUT_PATHS, OnLimit, Remote, Set};
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -20,6 +20,7 @@ struct File {
     retention: RetentionTable,
     snapshot: SnapshotTable,
     remote: RemoteTable,
+    output: OutputTable,
     remotes: BTreeMap<String, Remote>,
     color: Option<Color>,
     pager: Option<String>,
@@ -69,6 +70,12 @@ struct SnapshotTable {
     keep: Option<usize>,
     max_size: Option<Amount>,
     max_files: Option<u64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct OutputTable {
+    paths: Option<usize>,
 }
 
 #[derive(Deserialize, Default)]
@@ -164,6 +171,7 @@ impl Config {
             forks: Set::of(file.remote.forks, 10),
             timeout: Set::of(timeout.map_err(|why| value("remote.timeout", why))?, Some(60)),
             remotes: file.remotes,
+            output_paths: Set::of(file.output.paths, OUTPUT_PATHS),
             color: Set::of(file.color, Color::Auto),
             pager: Set::of(file.pager.map(Some), None),
         })

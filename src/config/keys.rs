@@ -3,7 +3,7 @@
 use super::Error;
 
 /// Every key that the file may have. NAME is any word.
-const KEYS: [&str; 26] = [
+const KEYS: [&str; 27] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -28,6 +28,7 @@ const KEYS: [&str; 26] = [
     "remotes.NAME.port",
     "remotes.NAME.store",
     "remotes.NAME.sudo",
+    "output.paths",
     "color",
     "pager",
 ];

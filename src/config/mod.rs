@@ -185,6 +185,9 @@ pub struct Remote {
     pub sudo: bool,
 }
 
+/// `output.paths` where the file has none.
+pub const OUTPUT_PATHS: usize = 20;
+
 /// All settings in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -233,6 +236,8 @@ pub struct Config {
     pub timeout: Set<Option<u32>>,
     /// `remotes`: machines by name.
     pub remotes: BTreeMap<String, Remote>,
+    /// `output.paths`: so many lines of a listing are printed.
+    pub output_paths: Set<usize>,
     /// `color`.
     pub color: Set<Color>,
     /// `pager`: a shell command; empty for none.

@@ -23,7 +23,7 @@ pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
     let pruned = session.header.checkpoint == Checkpoint::Pruned && session.header.counts.inside > 0;
     let (why, remedy) = match (session.header.status(), verb) {
         (Status::Discarded, _) => ("it is discarded: what it held is gone", None),
-        (Status::Capturing, _) => ("its run has not ended", None),
+        (Status::Running, _) => ("its run has not ended", None),
         (Status::Pending, Verb::Redo) if never => {
             ("it was never committed, so there is nothing to redo", Some(format!("recant commit {id}")))
         }

@@ -118,8 +118,10 @@ impl<'s> Draft<'s> {
                 stays.insert(i);
                 let shown: Vec<String> = foreign.iter().take(3).map(ToString::to_string).collect();
                 let more = if foreign.len() > 3 { format!(" and {} more", foreign.len() - 3) } else { String::new() };
-                self.left
-                    .push((path.clone(), format!("the folder is kept, as something else is in it: {}{more}", shown.join(", "))));
+                self.left.push((
+                    path.clone(),
+                    format!("the directory is kept, as something else is in it: {}{more}", shown.join(", ")),
+                ));
             } else {
                 let conflicts =
                     foreign.iter().map(|child| Conflict::said(child, "nothing", "something in a folder that is to go"));

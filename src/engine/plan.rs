@@ -107,6 +107,7 @@ impl Told {
             left: self.left,
             notes: self.notes,
             kept: self.kept_bytes,
+            counts: head.header.counts,
             status: head.header.status(),
             generation: head.header.generation,
         }

@@ -1,17 +1,14 @@
 //! What was done, a row a path.
 
-use serde::Serialize;
-
 use super::item::Item;
 use super::job::Verb;
 use super::step::Act;
 use crate::fs::path::AbsPath;
-use crate::session::header::Status;
+use crate::session::header::{Counts, Status};
 use crate::tree::state::sort_word;
 
 /// What became of a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
     /// Something was put where nothing was.
     Made,
@@ -26,7 +23,7 @@ pub enum Done {
 }
 
 /// One path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// The path.
     pub path: AbsPath,
@@ -62,6 +59,8 @@ pub struct Report {
     pub displaced: Vec<AbsPath>,
     /// Bytes that the checkpoint keeps for a rollback now.
     pub kept: u64,
+    /// How many changes the session has, and how many of them are on the tree now, or would be.
+    pub counts: Counts,
     /// Where the session stands now, or would stand.
     pub status: Status,
     /// The session's generation.

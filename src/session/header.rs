@@ -132,7 +132,7 @@ pub struct Header {
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// A run is under way, or its changes are still to be collected.
-    Capturing,
+    Running,
     /// All out, none was ever in.
     Pending,
     /// All in.
@@ -149,7 +149,7 @@ impl Status {
     /// The word in text and JSON.
     pub fn word(self) -> &'static str {
         match self {
-            Status::Capturing => "capturing",
+            Status::Running => "running",
             Status::Pending => "pending",
             Status::Committed => "committed",
             Status::Partial => "partial",
@@ -193,7 +193,7 @@ impl Header {
         if self.discarded.is_some() {
             Status::Discarded
         } else if self.uncollected {
-            Status::Capturing
+            Status::Running
         } else if inside == 0 {
             if ever_in == 0 { Status::Pending } else { Status::RolledBack }
         } else if inside == changes {

@@ -97,7 +97,7 @@ pub fn refuse_discard(header: &Header) -> Result<(), Error> {
     if !matches!(status, Status::Pending | Status::RolledBack) && !is_final {
         let (why, remedy) = match status {
             Status::Discarded => ("it is discarded already".into(), None),
-            Status::Capturing => ("a run of it is under way".into(), None),
+            Status::Running => ("a run of it is under way".into(), None),
             _ => {
                 let remedy =
                     format!("recant rollback {id} first; or recant checkpoint prune {id} gives up its rollback", id = header.id);

@@ -153,6 +153,8 @@ Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
   host = '10.0.0.7'            user, port likewise; what is left out is ssh's
   store = '/srv/recant'        the store there
   sudo = true                  run by sudo -n there
+  [output]
+  paths = 20                   lines of a listing; -v or --all lists everything
 At the top, before the first table:
   color = 'auto'               auto, always, never
   pager = 'less'               '' for none; else $PAGER";

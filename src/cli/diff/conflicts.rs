@@ -24,7 +24,7 @@ use crate::session::sides::Side;
 use crate::session::store::{Session, Store};
 use crate::tree::state::{Object, State};
 
-/// `{"schema":1,"session":…,"conflicts":[…]}`.
+/// `{"schema":2,"session":…,"conflicts":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     session: &'a Id,

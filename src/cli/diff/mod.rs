@@ -57,14 +57,14 @@ impl Lines {
     }
 }
 
-/// `{"schema":1,"session":{…},"changes":[…]}`.
+/// `{"schema":2,"session":{…},"changes":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a, R: Serialize> {
     session: SessionRow<'a>,
     changes: R,
 }
 
-/// `{"schema":1,"paths":[…]}`.
+/// `{"schema":2,"paths":[…]}`.
 #[derive(Serialize)]
 struct Names<'a> {
     paths: Vec<&'a AbsPath>,

@@ -47,7 +47,7 @@ impl Far<'_> {
     }
 }
 
-/// `{"schema":1,"host":…,"near":{…},"far":{…}}`.
+/// `{"schema":2,"host":…,"near":{…},"far":{…}}`.
 #[derive(Serialize)]
 struct Doctor<'a> {
     host: &'a str,

@@ -231,7 +231,7 @@ struct Row {
     result: String,
 }
 
-/// `{"schema":1,"host":…,"exit":…,…}`.
+/// `{"schema":2,"host":…,"exit":…,…}`.
 #[derive(Serialize)]
 struct Document<'a> {
     host: &'a str,

@@ -113,7 +113,7 @@ impl Undoing<'_> {
         };
         let ended = settled(&self.link, request);
         let none = |rows: &Value| rows.as_array().is_some_and(Vec::is_empty);
-        let nothing = |report: &Value| none(&report["paths"]) && none(&report["left"]);
+        let nothing = |report: &Value| none(&report["paths"]) && none(&report["skipped"]);
         match &ended.status {
             // It was never done there.
             Ok(0 | 4) if self.was_lost && nothing(&ended.json()) => Fate::Failed,

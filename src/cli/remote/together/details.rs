@@ -22,13 +22,13 @@ impl Machines<'_> {
             let say = |line: String| self.call.out.say(format_args!("{}: {line}", target.name));
             match &row.result {
                 Some(Fate::Done) => {
-                    named(&report["left"], shown).chain(notes(&report)).for_each(say);
+                    named(&report["skipped"], shown).chain(notes(&report)).for_each(say);
                     if !self.call.out.is_quiet() {
                         self.displaced(target, &report).into_iter().chain(waits(&report)).for_each(say);
                     }
                 }
                 Some(Fate::TakenBack(back)) => {
-                    named(&back["left"], shown).chain(notes(back)).for_each(say);
+                    named(&back["skipped"], shown).chain(notes(back)).for_each(say);
                     // What a commit had overwritten lies on the tree again.
                     if self.act.verb == job::Verb::Rollback {
                         self.displaced(target, &report).into_iter().for_each(say);

@@ -37,7 +37,7 @@ impl Machines<'_> {
     }
 }
 
-/// `{"schema":1,"host":…,"exit":n,"session":…,"result":…,"why":…,"report":{…},"back":{…}}`, a line a host.
+/// `{"schema":2,"host":…,"exit":n,"session":…,"result":…,"why":…,"report":{…},"back":{…}}`, a line a host.
 #[derive(Serialize)]
 struct Told<'a> {
     host: &'a str,
@@ -89,7 +89,7 @@ fn told(row: &Row, verb: job::Verb) -> (u8, &'static str, String) {
 
 /// How many paths were not done, where there are some.
 fn left_out(report: &Value) -> String {
-    match report["left"].as_array().map_or(0, Vec::len) {
+    match report["skipped"].as_array().map_or(0, Vec::len) {
         0 => String::new(),
         left => format!(", {left} left out"),
     }

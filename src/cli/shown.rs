@@ -1,0 +1,115 @@
+//! How paths read for people: relative to the working directory where they lie below it, from `~` where they lie below the
+//! home directory, else absolute. JSON and patches keep absolute paths.
+
+use std::path::Path;
+
+use crate::fs::path::{AbsPath, Shown};
+
+/// The directories that printed paths start from.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    cwd: Option<AbsPath>,
+    home: Option<AbsPath>,
+}
+
+impl Names {
+    /// Those of this process. A directory that cannot be found out is left out: paths below it are printed absolute.
+    pub fn here() -> Self {
+        Self::of(std::env::current_dir().ok().as_deref(), dirs::home_dir().as_deref())
+    }
+
+    /// Those of a call from another machine: its reader has no working directory here.
+    pub fn from_afar() -> Self {
+        Self::of(None, dirs::home_dir().as_deref())
+    }
+
+    /// Sessions record paths without links, so the home directory is resolved too. `/` is no help to a reader, and left out.
+    fn of(cwd: Option<&Path>, home: Option<&Path>) -> Self {
+        let real = |dir: Option<&Path>| {
+            let real = dir?.canonicalize().ok()?;
+            AbsPath::parse(real.as_os_str().as_encoded_bytes()).ok().filter(|path| path.depth() > 0)
+        };
+        Self { cwd: real(cwd), home: real(home) }
+    }
+
+    /// `path` as it is printed, with odd bytes quoted as in a message. A name that a shell would read otherwise (`~x`, `-x`) begins with `./`.
+    pub fn show(&self, path: &AbsPath) -> String {
+        let below = |top: &Option<AbsPath>| top.as_ref().and_then(|top| path.below(top));
+        let text = |bytes: &[&[u8]]| Shown(&bytes.concat()).to_string();
+        match (below(&self.cwd), below(&self.home)) {
+            (Some([]), _) => ".".into(),
+            (Some(rest @ [b'~' | b'-', ..]), _) => text(&[b"./", rest]),
+            (Some(rest), _) => text(&[rest]),
+            (None, Some([])) => "~".into(),
+            (None, Some(rest)) => text(&[b"~/", rest]),
+            (None, None) => path.to_string(),
+        }
+    }
+
+    /// A directory in a sentence, which `.` would not name: from `~`, else absolute.
+    pub fn place(&self, path: &AbsPath) -> String {
+        Self { cwd: None, home: self.home.clone() }.show(path)
+    }
+
+    /// [`Names::show`] for a path that is text already; any other text stays as it is.
+    pub fn show_text(&self, text: &str) -> String {
+        AbsPath::parse(text).map_or_else(|_| text.to_owned(), |path| self.show(&path))
+    }
+}
+
+/// `text` in at most `width` characters: what is too much goes from the middle, and more of the end stays, where a path's name is.
+#[cfg_attr(not(test), expect(dead_code, reason = "the listings that use it come next"))]
+pub fn shortened(text: &str, width: usize) -> String {
+    let count = text.chars().count();
+    if count <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    let (head, tail) = (kept / 3, kept - kept / 3);
+    text.chars().take(head).chain(['…']).chain(text.chars().skip(count - tail)).collect()
+}
+
+/// How many of `count` lines are printed, and how many are not. A single one that is too many takes no more room than the line that
+/// would stand for it.
+pub fn cut(count: usize, limit: usize) -> (usize, usize) {
+    if count <= limit.saturating_add(1) { (count, 0) } else { (limit, count - limit) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> AbsPath {
+        AbsPath::parse(text).unwrap()
+    }
+
+    #[test]
+    fn paths_start_where_the_reader_is() {
+        let names = Names { cwd: Some(path("/home/u/p")), home: Some(path("/home/u")) };
+        for (given, shown) in [
+            ("/home/u/p/src/a", "src/a"),
+            ("/home/u/p", "."),
+            ("/home/u/p/~a", "./~a"),
+            ("/home/u/p/-rf", "./-rf"),
+            ("/home/u/p/a\nb", r#""a\nb""#),
+            ("/home/u/pp", "~/pp"),
+            ("/home/u", "~"),
+            ("/home/us", "/home/us"),
+            ("/etc/passwd", "/etc/passwd"),
+        ] {
+            assert_eq!(names.show(&path(given)), shown);
+        }
+        assert_eq!((names.place(&path("/home/u/p")), names.place(&path("/srv"))), ("~/p".into(), "/srv".into()));
+        assert_eq!(names.show_text("a (2 more)"), "a (2 more)");
+        assert_eq!(names.show_text("/home/u/p/a"), "a");
+    }
+
+    #[test]
+    fn a_long_text_loses_its_middle() {
+        for (text, width, want) in
+            [("abcdef", 6, "abcdef"), ("abcdefg", 6, "a…defg"), ("äöüß", 3, "…üß"), ("ab", 1, "…"), ("ab", 0, "…")]
+        {
+            assert_eq!(shortened(text, width), want, "{text} in {width}");
+        }
+    }
+}
