@@ -65,6 +65,7 @@ fn every_verb_has_help_with_examples() {
         // Nothing is told by --help that -h leaves out: what people see first is all there is.
         assert_eq!(said.stdout(), world.recant(&format!("{verb} -h")).ok().stdout(), "{verb}");
     }
+    assert!(world.recant("run --help").ok().stdout().contains("With --json the document is the last line of\nstderr"));
     let whole = world.recant("--help").ok().stdout();
     assert!(["Examples:", "Exit status:", "commit", "session"].iter().all(|word| whole.contains(word)), "{whole}");
     assert!(world.recant("--version").ok().stdout().starts_with("recant "));

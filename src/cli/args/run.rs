@@ -21,7 +21,10 @@ Run by root, all that is written is held, but what is the kernel's. Run by
 another user, what is written in the home folder, the project of the working
 folder, /tmp, /var/tmp and capture.also is held; everything else is read-only
 for the command. recant doctor shows it. recant exits as the command does; with
---in, with 4 where that ended with 0 and what it did to some path is not known.")]
+--in, with 4 where that ended with 0 and what it did to some path is not known.
+
+stdout is the command's alone. With --json the document is the last line of
+stderr; --id-file FILE has the session's id while the command still runs.")]
 pub struct Run {
     /// A name for the session, which is always a new one
     #[arg(short, long, conflicts_with = "session")]
