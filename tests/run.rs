@@ -48,8 +48,7 @@ fn what_a_failed_command_changed_stays_pending_and_its_status_is_shown() {
     each(|desk| {
         let said = desk.run("echo half > half; exit 3").with(3);
         let id = desk.id();
-        assert!(said.stderr().contains("the command exited with 3"), "{said}");
-        assert!(said.stderr().contains(&id), "{said}");
+        assert!(said.stderr().contains(&format!("held in session {} (the command exited with 3)", &id[16..])), "{said}");
         assert_eq!(desk.status(&id), "pending");
         assert!(!desk.world.exists("half"));
         let tail = &id[16..];
@@ -1752,26 +1751,63 @@ fn a_store_in_a_place_that_is_private_in_a_run_is_refused_with_what_to_do() {
     });
 }
 
+/// Whether a run has said that it does not see a pending session.
+fn hints_at_pending(said: &common::Said) -> bool {
+    said.stderr().contains(" is pending, not seen by this run: recant run --session ")
+}
+
 #[test]
 fn a_run_says_that_it_does_not_see_what_a_pending_session_here_holds() {
     each(|desk| {
         desk.made("mkdir elsewhere; mkdir elsewhere/.git");
-        let hint = |said: &common::Said| said.stderr().contains("is pending here: this run does not see what it holds");
+        let elsewhere = |script: &str| desk.held("", script).cwd(desk.world.tree().join("elsewhere")).run().ok();
         let said = desk.run("echo a > a").ok();
-        assert!(!hint(&said), "{said}");
+        assert!(!hints_at_pending(&said), "{said}");
         let id = desk.id();
+        assert!(!hints_at_pending(&desk.held("--session last", "cat a").run().ok()));
+        assert!(!hints_at_pending(&desk.held("-q", "true").run().ok()), "what is not said is not said for the last time");
         let said = desk.run("cat a").with(1);
-        assert!(hint(&said) && said.stderr().contains(&format!("--session {}", &id[16..])), "{said}");
-        assert!(!hint(&desk.held("--session last", "cat a").run().ok()));
-        // Another project's is none of this one's business; a session that is committed is seen.
-        let said = desk.held("", "true").cwd(desk.world.tree().join("elsewhere")).run().ok();
-        assert!(hint(&said), "its folder lies in the one that the session is of: {said}");
+        assert!(hints_at_pending(&said) && said.stderr().contains(&format!(" run --session {}\n", &id[16..])), "{said}");
+        assert!(!hints_at_pending(&desk.run("cat a").with(1)), "once is enough");
         desk.recant(&format!("commit {id}")).ok();
-        assert!(!hint(&desk.run("cat a").ok()));
-        desk.held("", "echo b > b").cwd(desk.world.tree().join("elsewhere")).run().ok();
+        // A session that is committed is seen; another project's is none of this one's business.
+        assert!(!hints_at_pending(&desk.run("cat a").ok()));
+        desk.run("echo b > b").ok();
+        let said = elsewhere("true");
+        assert!(hints_at_pending(&said), "its folder lies in the one that the session is of: {said}");
+        elsewhere("echo c > c");
         let other = desk.world.root().join("other");
         desk.bare(desk.world.root(), "mkdir other");
-        assert!(!hint(&desk.held("", "true").cwd(&other).run().ok()));
+        assert!(!hints_at_pending(&desk.held("", "true").cwd(&other).run().ok()));
+    });
+}
+
+#[test]
+fn a_loop_of_commands_is_told_once_of_what_is_pending() {
+    each(|desk| {
+        let binary = desk.binary.to_str().unwrap();
+        // Every second one changes something, in a session of its own.
+        let command = "if [ $(($0 % 2)) = 0 ]; then echo > $0; fi";
+        let script = format!("n=0; while [ $n -lt 40 ]; do {binary} run -- sh -c '{command}' $n || exit; n=$((n+1)); done");
+        let in_a_loop = || desk.give(desk.world.program("sh", ["-c", &script])).run().ok();
+        let told = |said: &common::Said| said.stderr().matches(" is pending, not seen by this run: ").count();
+        let said = in_a_loop();
+        assert_eq!((told(&said), desk.ids().len()), (1, 20), "{said}");
+        assert!(said.stderr().lines().all(|line| line.chars().count() <= 80), "{said}");
+        assert_eq!(told(&in_a_loop()), 0, "what was begun by somebody who had been told is no news");
+    });
+}
+
+#[test]
+fn what_is_held_is_said_in_lines_of_80_characters() {
+    each(|desk| {
+        desk.made("for n in $(seq 1200); do echo $n > m$n; echo $n > d$n; done; echo > t");
+        let said =
+            desk.run("for n in $(seq 1200); do echo new > c$n; echo new > m$n; rm d$n; done; chmod 600 t; exit 143").with(143);
+        assert!(said.stderr().contains(" changes held in session "), "{said}");
+        assert!(said.stderr().lines().all(|line| line.chars().count() <= 80), "{said}");
+        let said = desk.held("-q", "echo new > new").run().ok();
+        assert!(said.err.is_empty(), "{said}");
     });
 }
 

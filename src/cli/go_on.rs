@@ -3,7 +3,7 @@
 use super::collect;
 use super::problem::Problem;
 use super::{Call, text};
-use crate::error::Kind;
+use crate::error::{Kind, command};
 use crate::session::Error;
 use crate::session::header::{Header, Origin, Status};
 use crate::session::id::{self, Id};
@@ -26,6 +26,8 @@ pub struct Begun {
     pub session: Locked,
     /// It was begun for this run, and goes where the run leaves nothing in it.
     pub fresh: bool,
+    /// Whoever began it was told of pending sessions here, which its commands do not see.
+    pub told: bool,
 }
 
 /// Begins a session or takes up a pending one. `command` is what listings show of a new one. Which of both it is, is said where the
@@ -42,7 +44,7 @@ pub fn begin(call: &Call, store: &Store, aim: Aim<'_>, command: &str) -> Result<
 
 fn new(call: &Call, store: &Store, name: Option<&str>, command: &str) -> Result<Begun, Error> {
     let session = store.begin(&call.fs, Origin::Captured, name, Some(command.into()))?;
-    Ok(Begun { session, fresh: true })
+    Ok(Begun { session, fresh: true, told: false })
 }
 
 fn named(call: &Call, store: &Store, key: &str, command: &str) -> Result<Begun, Problem> {
@@ -120,7 +122,7 @@ fn take_up(call: &Call, store: &Store, id: &Id) -> Result<Begun, Problem> {
     }
     let in_memory = session.run()?.is_some_and(|run| run.in_memory);
     match refusal(&session.header, in_memory) {
-        None => Ok(Begun { session, fresh: false }),
+        None => Ok(Begun { session, fresh: false, told: false }),
         Some((why, remedy)) => Err(Problem::refused(format!("cannot go on in session {id}: {why}")).remedy(remedy)),
     }
 }
@@ -135,14 +137,15 @@ fn is_running(id: &Id) -> Problem {
 fn refusal(header: &Header, in_memory: bool) -> Option<(&'static str, String)> {
     let tail = header.id.tail();
     let another = || "name another session: --session NAME begins it".to_owned();
-    let first = || format!("recant commit {tail} makes it real first; or {}", another());
+    let first = || format!("{} makes it real first; or {}", command(format_args!("commit {tail}")), another());
     match header.status() {
         Status::Pending if header.imported.is_some() => Some(("it was imported", first())),
         Status::Pending if header.origin == Origin::Staged => Some(("it was staged by hand", first())),
         Status::Pending if in_memory => Some(("its run lay in memory, as the store's file system can hold none", first())),
         Status::Pending => None,
         Status::Partial => {
-            let whole = format!("recant commit {tail} or recant rollback {tail} first; or {}", another());
+            let [commit, rollback] = ["commit", "rollback"].map(|verb| command(format_args!("{verb} {tail}")));
+            let whole = format!("{commit} or {rollback} first; or {}", another());
             Some(("it is partial: some of it is on the tree", whole))
         }
         Status::Committed => Some(("it is committed", another())),

@@ -9,6 +9,7 @@ use crate::capture::command::Network;
 use crate::capture::hold::Held;
 use crate::capture::places::project_of;
 use crate::cli::problem::Problem;
+use crate::error::command;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
@@ -19,26 +20,39 @@ use crate::session::store::{Session, Store};
 /// So many of the newest sessions are looked at for a pending one: a run must not cost what a listing of thousands does.
 const NEWEST: usize = 8;
 
-/// Says of the newest pending session of a run from this project that this run does not see what it holds. What can't be read
-/// is no news here: the listings name it.
-pub fn pending(call: &Call, store: &Store, own: &Id, cwd: &AbsPath) {
+/// Says once of the newest pending session of a run from this project that this run does not see what it holds. What can't be read
+/// is no news here: the listings name it. Whether there is one of which somebody was told, now or before.
+pub fn pending(call: &Call, store: &Store, own: &Id, cwd: &AbsPath) -> bool {
+    if call.out.is_quiet() {
+        return false;
+    }
     let names = store.sessions().names().unwrap_or_default();
     let mut ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
     // Ids begin with their time.
     ids.sort_by(|a, b| b.as_str().cmp(a.as_str()));
     let project = project_of(cwd);
     let here = |folder: &AbsPath| folder.is_under(&project) || project.is_under(&project_of(folder));
-    let pending = ids.iter().filter(|id| *id != own).take(NEWEST).find(|id| {
-        let Ok(session) = store.session(id) else { return false };
+    let pending = ids.iter().filter(|id| *id != own).take(NEWEST).find_map(|id| {
+        let session = store.session(id).ok()?;
         let header = &session.header;
         let is_pending = header.status() == Status::Pending && header.origin == Origin::Captured && header.counts.changes > 0;
-        is_pending && session.run().is_ok_and(|run| run.is_some_and(|run| here(&run.cwd)))
+        let is_here = is_pending && session.run().is_ok_and(|run| run.is_some_and(|run| here(&run.cwd)));
+        is_here.then_some(session)
     });
-    if let Some(id) = pending {
-        let tail = id.tail();
-        call.out.note(format_args!(
-            "session {id} is pending here: this run does not see what it holds; one with --session {tail} goes on in it"
-        ));
+    let Some(session) = pending else { return false };
+    if !session.was_told().is_ok_and(|told| told) {
+        let tail = session.id().tail();
+        let goes_on = command(format_args!("run --session {tail}"));
+        call.out.note(format_args!("session {tail} is pending, not seen by this run: {goes_on}"));
+        remember(call, &session);
+    }
+    true
+}
+
+/// Remembers that whoever runs commands here was told of pending sessions, so that this one is not told of, too.
+pub fn remember(call: &Call, session: &Session) {
+    if let Err(error) = session.note_told(&call.fs) {
+        call.out.detail(format_args!("{error}; so the next run tells of the pending session again"));
     }
 }
 

@@ -176,7 +176,8 @@ fn start(
     since: Time,
     id_file: &mut Option<IdFile>,
 ) -> Result<Held, NotHeld> {
-    let (args, fresh, session) = (asked.args, begun.fresh, &mut begun.session);
+    let Begun { session, fresh, told } = begun;
+    let (args, fresh) = (asked.args, *fresh);
     let plan = plan(call, store, session, args, since)?;
     for warning in plan.warnings() {
         call.out.warn(warning);
@@ -200,7 +201,7 @@ fn start(
         Event::SettingUp => {
             call.clear_away(store);
             if fresh {
-                hints::pending(call, store, &id, &cwd);
+                *told |= hints::pending(call, store, &id, &cwd);
             }
         }
         Event::Lingering(names) => {
@@ -383,7 +384,7 @@ fn usual_passes() -> impl Iterator<Item = Pass> {
 
 /// What becomes of the session, and what is said of it.
 fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) -> Result<(&'static str, Ended), Problem> {
-    let Begun { mut session, fresh } = begun;
+    let Begun { mut session, fresh, told } = begun;
     let exit = status_of(held.exit);
     // One that had written too much and ended well before anybody saw it gets the status of one that was ended for it: what was
     // asked for with success is not done.
@@ -411,11 +412,11 @@ fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) 
             store.remove_session(&call.fs, session)?;
             gone = true;
         }
-        note(format!("no file change{}", told(exit)));
+        note(format!("no file change{}", exited(exit)));
         ("nothing", ended)
     } else if args.discard {
         prune::discard(&call.fs, &mut session)?;
-        note(format!("{} dropped{}", text::count(held.changes, "change"), told(exit)));
+        note(format!("{} dropped{}", text::count(held.changes, "change"), exited(exit)));
         ("discarded", ended)
     } else if args.commit && exit == 0 && held.too_much.is_none() {
         match apply::commit_run(call, store, &mut session, args) {
@@ -430,8 +431,10 @@ fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) 
             }
         }
     } else {
-        note(format!("{} held in session {id}{}", summary(held), told(exit)));
-        note(ways(&id));
+        say_held(&note, held, &id, exit);
+        if told {
+            hints::remember(call, &session);
+        }
         ("pending", ended)
     };
     if is_text && held.changes > 0 {
@@ -458,6 +461,19 @@ fn still_held(problem: Problem, id: &Id) -> Problem {
     Problem { remedy: problem.remedy.or_else(|| Some(remedy())), ..problem }
 }
 
+/// That it is held, and what to do next: in lines of at most 80 characters.
+fn say_held(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
+    let (count, sorts) = (text::count(held.changes, "change"), sorts(held));
+    let place = format!("held in session {}{}", id.tail(), exited(exit));
+    if count.len() + sorts.len() + place.len() <= 68 {
+        note(format!("{count} ({sorts}) {place}"));
+    } else {
+        note(format!("{count} {place}"));
+        note(sorts);
+    }
+    note(ways(id));
+}
+
 /// What can be done next with what a run has left.
 fn ways(id: &Id) -> String {
     ["diff", "commit", "discard"].map(|verb| command(format_args!("{verb} {}", id.tail()))).join("    ")
@@ -471,21 +487,20 @@ pub fn status_of(exit: Exit) -> u8 {
     }
 }
 
-fn told(exit: u8) -> String {
+fn exited(exit: u8) -> String {
     if exit == 0 { String::new() } else { format!(" (the command exited with {exit})") }
 }
 
 /// "3 created, 1 modified".
-fn summary(held: &Held) -> String {
+fn sorts(held: &Held) -> String {
     let word = |sort: &Sort| match sort {
         Sort::Created => "created",
         Sort::Modified => "modified",
         Sort::Deleted => "deleted",
-        Sort::Metadata => "with other metadata",
-        Sort::Times => "with another time alone",
+        Sort::Metadata => "metadata",
+        Sort::Times => "times",
     };
-    let parts: Vec<String> = held.sorts.iter().map(|(sort, count)| format!("{count} {}", word(sort))).collect();
-    format!("{} ({})", text::count(held.changes, "change"), parts.join(", "))
+    held.sorts.iter().map(|(sort, count)| format!("{count} {}", word(sort))).collect::<Vec<_>>().join(", ")
 }
 
 /// `--id-file`: where a script finds the session.

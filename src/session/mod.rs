@@ -23,6 +23,7 @@ pub mod run;
 pub mod sides;
 pub mod stage;
 pub mod store;
+mod told;
 
 use crate::error::{Failure, IoError, Kind};
 

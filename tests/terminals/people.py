@@ -112,14 +112,12 @@ def a_window_that_is_closed():
 
 
 def ctrl_c_before_the_command_is_there():
-    os.system(f"{recant} run -- sh -c 'echo x > pending' 2> /dev/null")
-    t = Terminal(recant, "run", "--commit", "--", "sh", "-c", "sleep 2; echo x > too-late")
-    t.read(rb"pending")
+    t = Terminal(recant, "run", "--session", "early", "--commit", "--", "sh", "-c", "sleep 2; echo x > too-late")
+    t.read(rb"named early")
     # It is not started; or it is there by then, and is ended as bare.
     t.type("\x03"); how = t.read(rb"SIGINT asked for an end.*not started|exited with 130")
     t.end(125 if b"asked" in how[0] else 130)
     assert not os.path.exists("too-late")
-    os.system(f"{recant} discard last -y > /dev/null 2>&1")
 
 
 def a_pid_namespace_that_the_terminal_s_session_is_not_in():
