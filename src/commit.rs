@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::checkpoint::limits::{Large, Limits, OnLimit, Tally};
 use crate::checkpoint::manifest;
+use crate::config;
 use crate::engine::Error;
 use crate::engine::choose::{Choice, Chosen, Rules, choose, may_begin};
 use crate::engine::held::Held;
@@ -260,7 +261,7 @@ fn apply_limits(
     }
     let say = |l: &Large| {
         let what = "deleted and NOT kept: a rollback will not bring them back";
-        format!("{}: {} files, {} bytes {what}", l.path, l.files, l.size)
+        format!("{}: {} files, {} {what}", l.path, l.files, config::bytes(l.size))
     };
     limited.notes.extend(large.iter().map(say));
     limited.partial = large.into_iter().map(|large| large.path).collect();
@@ -268,6 +269,10 @@ fn apply_limits(
 }
 
 fn over(large: &Large, limits: &Limits) -> String {
-    let limit = format!("checkpoint.max_files {}, checkpoint.max_size {}", limits.max_files, limits.max_size);
-    format!("deleting {} files of {} bytes is over the limit ({limit}); --on-limit full keeps them all", large.files, large.size)
+    let limit = format!("checkpoint.max_files {}, checkpoint.max_size {}", limits.max_files, config::bytes(limits.max_size));
+    format!(
+        "deleting {} files of {} is over the limit ({limit}); --on-limit full keeps them all",
+        large.files,
+        config::bytes(large.size)
+    )
 }

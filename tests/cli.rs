@@ -504,7 +504,7 @@ fn settings_that_are_wrong_stop_every_verb_but_help() {
     assert_snapshot!(world.recant("list"), @r#"
     status 1
     --- stderr
-    recant: /world/config/recant/config.toml: checkpoint.max_size: "much" is no size: a number and K, M or G, as in 50M
+    recant: /world/config/recant/config.toml: checkpoint.max_size: "much" is no size: a number of bytes, or with K, M or G, as in 50M or 50MiB
             nothing was changed
     "#);
     world.config("store = \n");
@@ -512,6 +512,13 @@ fn settings_that_are_wrong_stop_every_verb_but_help() {
     status 1
     --- stderr
     {"schema":2,"kind":"refused","message":"/world/config/recant/config.toml: line 1: string values must be quoted, expected literal string","path":"/world/config/recant/config.toml","state":"nothing was changed","remedy":null}
+    "#);
+    world.config("color = 'auto'\n[checkpoint]\nmax_files = 'many'\n");
+    assert_snapshot!(world.recant("list"), @r#"
+    status 1
+    --- stderr
+    recant: /world/config/recant/config.toml: line 3: checkpoint.max_files: a whole number is wanted, not 'many'
+            nothing was changed
     "#);
     for words in ["--help", "completions bash", "man"] {
         world.recant(words).ok();

@@ -22,7 +22,7 @@ fn all_is_kept_and_its_size_said_where_nothing_else_is_asked_for() {
     let (world, id) = scene();
     let before = world.manifest();
     let said = world.call(["commit", &id]).run().ok();
-    assert!(said.stderr().contains("big: 3 files, 11 bytes deleted, kept in full"), "{said}");
+    assert!(said.stderr().contains("big: 3 files, 11 B deleted, kept in full"), "{said}");
     world.call(["rollback", &id]).run().ok();
     before.assert_same(&world.manifest(), "after a rollback");
 }
@@ -31,7 +31,7 @@ fn all_is_kept_and_its_size_said_where_nothing_else_is_asked_for() {
 fn a_partial_checkpoint_is_said_at_commit_in_show_and_at_rollback() {
     let (world, id) = scene();
     let said = world.call(["commit", &id, "--on-limit", "partial"]).run().with(4);
-    assert!(said.stderr().contains("big: 3 files, 11 bytes deleted and NOT kept"), "{said}");
+    assert!(said.stderr().contains("big: 3 files, 11 B deleted and NOT kept"), "{said}");
     assert!(!world.exists("big") && !world.exists("small"));
     let shown = world.call(["checkpoint", "show", &id]).run().ok();
     assert_eq!(shown.stdout().matches("left out of the checkpoint").count(), 3, "{shown}");

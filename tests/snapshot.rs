@@ -754,7 +754,7 @@ fn rules_that_cannot_be_read_whole_stop_a_snapshot() {
     let world = World::new();
     world.write("f", "1").write(".recantignore", "x\n".repeat((1 << 19) + 1));
     let said = world.recant("snapshot create").with(1);
-    assert!(said.stderr().contains(".recantignore: it has more than 1048576 bytes"), "{said}");
+    assert!(said.stderr().contains(".recantignore: it has more than 1.0 MiB"), "{said}");
     world.write(".recantignore", "x\n".repeat(1 << 19));
     number(&world, "");
     if rustix::process::geteuid().is_root() {

@@ -6,23 +6,9 @@ use chrono::{DateTime, Local, Utc};
 
 use crate::fs::dir::Time;
 
-/// `512 B`, `4.0 KiB`, `12 MiB`: two digits at least, binary units.
+/// `512 B`, `4.0 KiB`, `12 MiB`: [`crate::config::bytes`].
 pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let mut tenths = u128::from(bytes) * 10;
-    for unit in UNITS {
-        tenths = (tenths + 512) / 1024;
-        if tenths < 100 {
-            return format!("{}.{} {unit}", tenths / 10, tenths % 10);
-        }
-        if tenths < 10_240 || unit == "PiB" {
-            return format!("{} {unit}", tenths / 10);
-        }
-    }
-    String::new()
+    crate::config::bytes(bytes)
 }
 
 /// Local time to the minute, or to the second.

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::glob::{MINOR, glob};
 use super::keys::check_keys;
 use super::units::{age, silence, size};
+use super::wrong;
 use super::{Color, Config, Error, OUTPUT_PATHS, OnLimit, Remote, Set};
 
 #[derive(Deserialize, Default)]
@@ -88,7 +89,7 @@ struct RemoteTable {
 
 /// A command: its words, or text that is cut at blanks.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a command: text, or a list of words")]
 enum Words {
     Text(String),
     List(Vec<String>),
@@ -96,7 +97,7 @@ enum Words {
 
 /// A size: a number of bytes, or text with a unit.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a size: a number of bytes, or '50M'")]
 enum Amount {
     Bytes(u64),
     Text(String),
@@ -106,11 +107,7 @@ impl Config {
     /// Reads the text of the file `path`.
     pub(super) fn from_text(text: &str, path: &Path, home: Option<&Path>) -> Result<Self, Error> {
         let shown = path.display().to_string();
-        let form = |error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
-            let why = format!("line {line}: {}", error.message().lines().next().unwrap_or("it is no TOML"));
-            Error::Form { path: shown.clone(), why }
-        };
+        let form = |error: toml::de::Error| Error::Form { path: shown.clone(), why: wrong::explain(text, &error) };
         let table: toml::Table = text.parse().map_err(form)?;
         check_keys(&table, "", &shown)?;
         let file: File = toml::from_str(text).map_err(form)?;

@@ -5,6 +5,7 @@ mod file;
 mod glob;
 mod keys;
 mod units;
+mod wrong;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +17,7 @@ use crate::error::{At, Failure, IoError, Kind};
 
 pub use glob::path_glob;
 pub use keys::edits;
-pub use units::{age, size};
+pub use units::{age, bytes, size};
 
 /// What is wrong with the settings.
 #[derive(Debug, thiserror::Error)]
@@ -275,12 +276,21 @@ mod tests {
 
     #[test]
     fn sizes_are_binary_and_ages_have_a_unit() {
-        for (text, want) in
-            [("0", Some(0)), ("500", Some(500)), ("1K", Some(1024)), ("50M", Some(50 << 20)), ("1.5g", Some(3 << 29))]
-        {
+        for (text, want) in [
+            ("0", Some(0)),
+            ("500", Some(500)),
+            ("1K", Some(1024)),
+            ("50M", Some(50 << 20)),
+            ("1.5g", Some(3 << 29)),
+            ("20MiB", Some(20 << 20)),
+            ("20KiB", Some(20 << 10)),
+            ("1.5GiB", Some(3 << 29)),
+        ] {
             assert_eq!(size(text).ok(), want, "{text}");
         }
-        for text in ["", "K", "-1", "+1", "1.5", "1T", "5 M", "1e3", "99999999999G", "1.1234567M", "1.M.M"] {
+        for text in
+            ["", "K", "-1", "+1", "1.5", "1T", "5 M", "1e3", "99999999999G", "1.1234567M", "1.M.M", "5iB", "5TiB", "5MB", "MiB"]
+        {
             assert!(size(text).is_err(), "{text}");
         }
         for (text, want) in [("90s", 90), ("15m", 900), ("12h", 43_200), ("30d", 2_592_000), ("8w", 4_838_400), ("0d", 0)] {
@@ -349,6 +359,34 @@ mod tests {
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(&format!("{key:?}")) && error.contains(&format!("{near:?}")), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_kind_is_told_by_line_key_and_what_is_wanted_in_words_for_people() {
+        for (text, why) in [
+            ("[checkpoint]\nmax_files = 'x'", "line 2: checkpoint.max_files: a whole number is wanted, not 'x'"),
+            ("[checkpoint]\nmax_files = -1", "line 2: checkpoint.max_files: a whole number is wanted, not -1"),
+            ("[snapshot]\nkeep = 1.5", "line 2: snapshot.keep: a whole number is wanted, not 1.5"),
+            ("\nretention.keep = 'x'", "line 2: retention.keep: a whole number is wanted, not 'x'"),
+            ("[remotes.web]\nport = 70000", "line 2: remotes.web.port: a whole number up to 65535 is wanted, not 70000"),
+            ("[remotes.web]\nsudo = 'yes'", "line 2: remotes.web.sudo: true or false is wanted, not 'yes'"),
+            ("[remotes]\nweb = 3", "line 2: remotes.web: a table is wanted, not 3"),
+            ("store = 3", "line 1: store: a table is wanted, not 3"),
+            ("pager = 3", "line 1: pager: text in quotes is wanted, not 3"),
+            ("[store]\npath = 3", "line 2: store.path: a path in quotes is wanted, not 3"),
+            ("[capture]\nalso = '/srv'", "line 2: capture.also: a list, as in ['a', 'b'], is wanted, not '/srv'"),
+            ("[capture]\nalso = ['/srv',\n 7]", "line 3: capture.also: a path in quotes is wanted, not 7"),
+            ("[checkpoint]\nmax_size = true", "line 2: checkpoint.max_size: a size, as in '50M' or 4096, is wanted, not true"),
+            ("[remote]\nssh = 7", "line 2: remote.ssh: a command, as in 'ssh -v' or ['ssh', '-v'], is wanted, not 7"),
+            (
+                "[checkpoint]\n\non_limit = 'some'",
+                "line 3: checkpoint.on_limit: one of 'full', 'partial', 'refuse' is wanted, not 'some'",
+            ),
+            ("color = 3", "line 1: color: text in quotes is wanted, not 3"),
+            ("[checkpoint]\nmax_files = [\n1]", "line 2: checkpoint.max_files: a whole number is wanted, not ["),
+        ] {
+            assert_eq!(read(text).unwrap_err(), format!("/c.toml: {why}"), "{text}");
         }
     }
 

@@ -1,13 +1,14 @@
 //! Sizes and times, with their units.
 
-/// Bytes from `500`, `50M`, `1.5G`: binary units K, M, G.
+/// Bytes from `500`, `50M`, `50MiB`, `1.5G`. K, M and G are 1024, 1024² and 1024³ bytes, with `iB` behind them or not.
 pub fn size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is no size: a number and K, M or G, as in 50M");
-    let (number, shift) = match text.char_indices().next_back() {
-        Some((at, 'K' | 'k')) => (&text[..at], 10),
-        Some((at, 'M' | 'm')) => (&text[..at], 20),
-        Some((at, 'G' | 'g')) => (&text[..at], 30),
-        _ => (text, 0),
+    let wrong = || format!("{text:?} is no size: a number of bytes, or with K, M or G, as in 50M or 50MiB");
+    let plain = text.strip_suffix("iB").filter(|plain| plain.ends_with(['K', 'M', 'G'])).unwrap_or(text);
+    let (number, shift) = match plain.char_indices().next_back() {
+        Some((at, 'K' | 'k')) => (&plain[..at], 10),
+        Some((at, 'M' | 'm')) => (&plain[..at], 20),
+        Some((at, 'G' | 'g')) => (&plain[..at], 30),
+        _ => (plain, 0),
     };
     let (whole, part) = number.split_once('.').unwrap_or((number, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -44,4 +45,23 @@ pub fn silence(text: &str) -> Result<Option<u32>, String> {
     let seconds = age(text)?;
     let known = u32::try_from(seconds).ok().filter(|seconds| *seconds <= 3600);
     Ok(Some(known.ok_or_else(|| format!("{text:?}: an hour is the most; 0s means for ever"))?).filter(|seconds| *seconds > 0))
+}
+
+/// `512 B`, `4.0 KiB`, `12 MiB`: two digits at least, binary units.
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut tenths = u128::from(bytes) * 10;
+    for unit in UNITS {
+        tenths = (tenths + 512) / 1024;
+        if tenths < 100 {
+            return format!("{}.{} {unit}", tenths / 10, tenths % 10);
+        }
+        if tenths < 10_240 || unit == "PiB" {
+            return format!("{} {unit}", tenths / 10);
+        }
+    }
+    String::new()
 }

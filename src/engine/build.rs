@@ -17,6 +17,7 @@ use super::rights::keeps_setgid;
 use super::step::{Act, FolderTime, RootRecord};
 use crate::checkpoint::limits::{Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
+use crate::config;
 use crate::error::At;
 use crate::fs::dir::{Inode, Sort, Stat};
 use crate::fs::path::AbsPath;
@@ -399,7 +400,9 @@ fn kept_in_full(items: &[Item], limits: Option<&Limits>) -> Vec<String> {
     }
     let large = tally.over().into_iter();
     large
-        .map(|large| format!("{}: {} files, {} bytes deleted, kept in full for a rollback", large.path, large.files, large.size))
+        .map(|large| {
+            format!("{}: {} files, {} deleted, kept in full for a rollback", large.path, large.files, config::bytes(large.size))
+        })
         .collect()
 }
 

@@ -59,12 +59,17 @@ fn describe(object: Option<&State>, difference: Difference) -> String {
         Difference::Mode => format!("a {word} with mode {:04o}", state.meta.mode),
         Difference::Owner => format!("a {word} of {}:{}", state.meta.uid, state.meta.gid),
         Difference::Content => match &state.what {
-            crate::tree::state::What::File { size, .. } => format!("a {word} of {size} bytes"),
+            crate::tree::state::What::File { size, .. } => format!("a {word} of {}", exact(*size)),
             crate::tree::state::What::Symlink { target } => format!("a symlink to {}", crate::fs::path::Shown(target)),
             _ => format!("a {word}"),
         },
         _ => format!("a {word}"),
     }
+}
+
+/// A size that another one is compared with: to the byte.
+fn exact(size: u64) -> String {
+    if size < 1024 { format!("{size} bytes") } else { format!("{} ({size} bytes)", crate::config::bytes(size)) }
 }
 
 impl Conflict {

@@ -10,6 +10,7 @@
 use std::time::{Duration, Instant};
 
 use super::Error;
+use crate::config;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Entry;
@@ -69,7 +70,7 @@ pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
     let needed = needed(session)?;
     let low = Free::of(session)?.is_low(needed);
     if is_btrfs(session)? {
-        let why = format!("{needed} bytes are needed there for a rollback, and fewer are free");
+        let why = format!("a rollback needs {} there, and less is free", config::bytes(needed));
         return if low { Err(Error::NoRoom(vec![(session.dir.path().display().to_string(), why)])) } else { Ok(()) };
     }
     drop_all(fs, session)?;

@@ -14,6 +14,7 @@ use super::meta::ACL;
 use super::reach::{Named, parent_of};
 use super::step::Act;
 use crate::checkpoint::manifest::Kept;
+use crate::config;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, leads_nowhere, stat_of};
@@ -211,7 +212,7 @@ struct InPlace {
 fn lacks(within: impl std::os::fd::AsFd, what: &str, need: u64) -> Result<Option<String>, Error> {
     let vfs = rustix::fs::fstatvfs(within).at("ask for the free room of", what)?;
     let free = vfs.f_bavail.saturating_mul(vfs.f_frsize);
-    Ok((need > free).then(|| format!("{need} bytes are needed there, and {free} are free")))
+    Ok((need > free).then(|| format!("{} are needed there, and {} are free", config::bytes(need), config::bytes(free))))
 }
 
 /// A power cut may have taken back that a user's own folder was opened up for the work, and left what was done in it since; or somebody has

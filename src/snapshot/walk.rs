@@ -432,7 +432,7 @@ fn ignore_file(folder: &AbsPath, dir: &Dir, name: &str) -> Result<Option<IgnoreF
     let mut bytes = Vec::new();
     at.open_file().and_then(|file| file.take(RULES_MAX + 1).read_to_end(&mut bytes)).at("read the rules in", at)?;
     if bytes.len() as u64 > RULES_MAX {
-        let why = format!("it has more than {RULES_MAX} bytes, too many for rules of what is left out");
+        let why = format!("it has more than {}, too much for rules of what is left out", crate::config::bytes(RULES_MAX));
         return Err(Error::Refused { path: at.to_string(), why, remedy: None });
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -155,6 +155,7 @@ Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
   sudo = true                  run by sudo -n there
   [output]
   paths = 20                   lines of a listing; -v or --all lists everything
+Sizes are bytes, or a number and K, M or G (KiB, MiB, GiB: 1024-based).
 At the top, before the first table:
   color = 'auto'               auto, always, never
   pager = 'less'               '' for none; else $PAGER";

@@ -56,7 +56,7 @@ pub struct Run {
     /// Drop what is written at PATH when the command has ended
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub scratch: Vec<PathBuf>,
-    /// End the command once it has written more than SIZE, a number and K, M or G: exit status 137, nothing is committed
+    /// End the command once it has written more than SIZE, as in 2G: exit status 137, nothing is committed
     #[arg(long, value_name = "SIZE", value_parser = crate::config::size)]
     pub max_size: Option<u64>,
     /// With --commit: a conflict in a place of commit.minor stops the commit, like any other

@@ -242,7 +242,7 @@ pub struct Prune {
     /// All but the newest N
     #[arg(long, value_name = "N", value_parser = super::number::<usize>, conflicts_with = "ids")]
     pub keep: Option<usize>,
-    /// The oldest, until the rest take no more than this: a number and K, M or G
+    /// The oldest, until the rest take no more than this, as in 500M or 2GiB
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "ids")]
     pub max_size: Option<u64>,
     /// Say what would go, and change nothing

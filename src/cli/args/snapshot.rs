@@ -242,7 +242,7 @@ pub struct SnapshotPrune {
     /// What was taken longer ago: a number and s, m, h, d or w
     #[arg(long, value_name = "AGE", value_parser = age)]
     pub older_than: Option<i64>,
-    /// The oldest, until the rest take no more than this: a number and K, M or G
+    /// The oldest, until the rest take no more than this, as in 500M or 2GiB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_size: Option<u64>,
     /// This one, a damaged one too

@@ -1,0 +1,60 @@
+//! What is wrong with the settings' text, in words for people.
+
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+/// What is wanted, by serde's and toml's words for it.
+const WANTED: [(&str, &str); 9] = [
+    ("u16", "a whole number up to 65535"),
+    ("a string", "text in quotes"),
+    ("string or table", "text in quotes"),
+    ("path string", "a path in quotes"),
+    ("a sequence", "a list, as in ['a', 'b'],"),
+    ("a boolean", "true or false"),
+    ("a map", "a table"),
+    ("a size: a number of bytes, or '50M'", "a size, as in '50M' or 4096,"),
+    ("a command: text, or a list of words", "a command, as in 'ssh -v' or ['ssh', '-v'],"),
+];
+
+/// The line, the key and what is wanted there: `line 2: checkpoint.max_files: a whole number is wanted, not 'x'`. Where `text` is no
+/// TOML: the line, and what the parser says.
+pub fn explain(text: &str, error: &toml::de::Error) -> String {
+    let span = error.span().unwrap_or_default();
+    let line = text.get(..span.start).map_or(1, |before| before.matches('\n').count() + 1);
+    let message = error.message().lines().next().unwrap_or("it is no TOML");
+    let table = DeTable::parse(text).ok();
+    let key = table.and_then(|table| key_at(table.get_ref(), &span));
+    match key.zip(wanted(message)) {
+        Some((key, wanted)) => {
+            let found = text.get(span).unwrap_or_default().lines().next().unwrap_or_default();
+            let found: String = found.chars().take(40).collect();
+            format!("line {line}: {key}: {wanted} is wanted, not {found}")
+        }
+        None => format!("line {line}: {message}"),
+    }
+}
+
+/// The key of the value that lies at `span`: `checkpoint.max_files`, of a list's item that of the list.
+fn key_at(table: &DeTable<'_>, span: &Range<usize>) -> Option<String> {
+    table.iter().find_map(|(name, value)| {
+        let below = match value.get_ref() {
+            DeValue::Table(below) => key_at(below, span).map(|below| format!("{}.{below}", name.get_ref())),
+            _ => None,
+        };
+        let is_here = || value.span().start <= span.start && span.end <= value.span().end;
+        below.or_else(|| is_here().then(|| name.get_ref().to_string()))
+    })
+}
+
+/// What serde's message says was expected.
+fn wanted(message: &str) -> Option<String> {
+    let expected = message.split_once("expected ").map(|(_, words)| words).or_else(|| message.strip_prefix("wanted "))?;
+    if let Some(words) = expected.strip_prefix("one of ") {
+        return Some(format!("one of {}", words.replace('`', "'")));
+    }
+    let number = ["u8", "u32", "u64", "usize", "i64"].contains(&expected).then_some("a whole number");
+    let table = expected.starts_with("struct ").then_some("a table");
+    let known = || WANTED.iter().find(|(theirs, _)| *theirs == expected).map(|(_, ours)| *ours);
+    number.or(table).or_else(known).map(str::to_owned)
+}
