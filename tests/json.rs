@@ -87,7 +87,11 @@ fn every_document_has_the_shape_that_the_page_says() {
     let mut shapes = Shapes::read();
     let world = World::new();
     world.write("f", "old\n").write("gone", "x\n").symlink("f", "link").write(name(b"odd-\xff"), "x").write("bin", b"\0");
-    let run = |words: &str| world.call(words.split_whitespace().chain(["--json"])).run();
+    let run = |words: &str| {
+        let said = world.call(words.split_whitespace().chain(["--json"])).run();
+        said.stderr().lines().for_each(|line| drop(json(line)));
+        said
+    };
 
     shapes.check("status", &run("status").ok().json());
     shapes.check("list", &run("list").ok().json());
@@ -125,7 +129,9 @@ fn every_document_has_the_shape_that_the_page_says() {
         shapes.check("diff", &diff);
     }
     shapes.check("diff --name-only", &run("diff named --name-only").ok().json());
-    shapes.check("show", &run("show").ok().json());
+    let shown = run("show").ok();
+    shapes.check("show", &shown.json());
+    shapes.check("said", &last_line(&shown.stderr()));
     shapes.check("commit", &run("commit named --dry-run").ok().json());
     shapes.check("commit", &run("commit named f").ok().json());
     shapes.check("list", &run("list").ok().json());
@@ -243,7 +249,61 @@ fn every_document_has_the_shape_that_the_page_says() {
 }
 
 fn last_line(text: &str) -> Value {
-    serde_json::from_str(text.lines().last().expect("a line")).expect("a line of JSON")
+    json(text.lines().last().expect("a line"))
+}
+
+/// A line of standard error, which is an object with a schema.
+#[track_caller]
+fn json(line: &str) -> Value {
+    let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("no JSON ({error}): {line}"));
+    assert!(value["schema"].is_number(), "{line}");
+    value
+}
+
+#[test]
+fn with_json_standard_error_has_json_objects_alone_notes_warnings_and_questions_too() {
+    let mut shapes = Shapes::read();
+    let world = World::new();
+    let id = world.edited("f");
+    for (words, status, told) in [
+        ("diff last --json", 0, Some("note")),
+        ("diff last --jsonl -v", 0, Some("note")),
+        ("diff last --json -q", 0, None),
+        ("session --json", 2, Some("kind")),
+        ("frob --jsonl", 2, Some("kind")),
+        ("show nothing --json", 1, Some("kind")),
+        ("commit last --json", 0, Some("note")),
+        ("config --json", 0, None),
+        ("log --json -v", 0, None),
+    ] {
+        let said = world.recant(words).with(status);
+        let lines: Vec<Value> = said.stderr().lines().map(json).collect();
+        lines.iter().for_each(|line| shapes.check(if line["kind"].is_string() { "error" } else { "said" }, line));
+        assert!(told.is_none_or(|key| lines.iter().any(|line| line[key].is_string())), "{words}: {said}");
+    }
+    // What is asked on a terminal: with its echo, each line is an object or the answer.
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return common::skip("script makes the terminal");
+    }
+    world.call(["rollback", &id]).run().ok();
+    let id = world.edited("g");
+    let asked = |answer: &str| {
+        let command = format!("{} discard {id} --json", env!("CARGO_BIN_EXE_recant"));
+        let call = world.program("script", ["-qec", &command, "/dev/null"]).stdin(answer).run();
+        let lines: Vec<String> = call.stdout().lines().map(|line| line.trim().to_owned()).collect();
+        lines.into_iter().filter(|line| !line.is_empty() && line != answer.trim()).map(|line| json(&line)).collect::<Vec<_>>()
+    };
+    let lines = asked("n\n");
+    assert!(lines[0]["question"].is_string() && lines[1]["kind"] == "refused", "{lines:?}");
+    shapes.check("said", &lines[0]);
+    if common::can_run() {
+        let said = world.call(["run", "--json", "--", "sh", "-c", "echo hers >&2; echo x > made"]).run().ok().stderr();
+        assert_eq!(
+            said.lines().filter(|line| serde_json::from_str::<Value>(line).is_err()).collect::<Vec<_>>(),
+            ["hers"],
+            "{said}"
+        );
+    }
 }
 
 #[test]

@@ -21,12 +21,17 @@ pub fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
         out.rich(&error.render().ansi());
         return finish(&out, Ok(Ended::Done), Effects::None);
     }
-    if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand {
-        drop(error.print());
-        return Ended::With(Kind::Usage);
-    }
     let words = || args.iter().skip(1).take_while(|arg| *arg != "--");
     let form = if words().any(|arg| arg == "--json" || arg == "--jsonl") { Form::Json } else { Form::Text };
+    if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand {
+        if form == Form::Text {
+            drop(error.print());
+        } else {
+            let problem = Problem::new(Kind::Usage, "a verb is missing").remedy(where_it_is_told(args));
+            Out::new(form, Color::Auto, false, false).problem(&problem);
+        }
+        return Ended::With(Kind::Usage);
+    }
     let text = error.render().to_string();
     let mut parts = text.split("\n\n").map(str::trim);
     let message = parts.next().unwrap_or_default().trim_start_matches("error: ");

@@ -58,7 +58,7 @@ mod watcher;
 
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -508,7 +508,7 @@ impl Call {
             return Ok(());
         }
         let mut answer = String::new();
-        drop(write!(std::io::stderr(), "{question} [y/N] "));
+        self.out.ask(question);
         // What cannot be asked or read is no yes.
         drop(std::io::stdin().read_line(&mut answer));
         match answer.trim() {

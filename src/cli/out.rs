@@ -46,7 +46,7 @@ pub struct Out {
     color_err: bool,
     sink: RefCell<Box<dyn Write>>,
     pager: RefCell<Option<Child>>,
-    later: RefCell<Vec<String>>,
+    later: RefCell<Vec<u8>>,
     closed: Cell<bool>,
     failed: RefCell<Option<io::Error>>,
 }
@@ -63,6 +63,20 @@ struct Document<'a, T> {
     schema: u32,
     #[serde(flatten)]
     body: &'a T,
+}
+
+/// What is said about a result, as one JSON object on a line of standard error.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Told {
+    Note(String),
+    Warning(String),
+    Question(String),
+}
+
+/// A note as JSON: what comes from elsewhere, line by line, as a message of ssh's does.
+pub fn note_line(text: &str) -> Vec<u8> {
+    json_line(&Told::Note(text.to_owned()))
 }
 
 impl Out {
@@ -117,8 +131,7 @@ impl Out {
     /// The same for what it says; behind a pager, when that has ended.
     pub fn pass_message(&self, bytes: &[u8]) -> io::Result<()> {
         if self.pager.borrow().is_some() {
-            let text = String::from_utf8_lossy(bytes);
-            self.later.borrow_mut().push(text.trim_end_matches('\n').to_owned());
+            self.later.borrow_mut().extend_from_slice(bytes);
             return Ok(());
         }
         io::stderr().write_all(bytes)
@@ -224,10 +237,10 @@ impl Out {
         }
     }
 
-    /// Something about the result, for people; nothing with `-q`.
+    /// Something about the result; nothing with `-q`. With JSON an object: `{"schema":…,"note":"…"}`.
     pub fn note(&self, text: impl Display) {
         if !self.quiet {
-            self.say(format_args!("recant: {text}"));
+            self.tell(Told::Note, text);
         }
     }
 
@@ -238,33 +251,51 @@ impl Out {
         }
     }
 
-    /// Something that must not be missed, `-q` or not.
+    /// Something that must not be missed, `-q` or not. With JSON an object: `{"schema":…,"warning":"…"}`.
     pub fn warn(&self, text: impl Display) {
-        self.say(format_args!("recant: {text}"));
+        self.tell(Told::Warning, text);
     }
 
-    /// A line to standard error as it is: after what was printed before it, and after a pager that has the terminal.
+    /// A line to standard error without recant's name before it. With JSON it is a note.
     pub fn say(&self, text: impl Display) {
-        if self.pager.borrow().is_some() {
-            self.later.borrow_mut().push(text.to_string());
-            return;
+        if self.is_text() { self.message(format!("{text}\n").as_bytes()) } else { self.tell(Told::Note, text) }
+    }
+
+    /// A question, which the answer follows on its line. With JSON an object: `{"schema":…,"question":"…"}`.
+    pub fn ask(&self, question: &str) {
+        if self.is_text() {
+            self.message(format!("{question} [y/N] ").as_bytes());
+        } else {
+            self.message(&json_line(&Told::Question(question.to_owned())));
         }
-        interrupt::reporting();
-        let flushed = self.sink.borrow_mut().flush();
-        self.note_failure(flushed);
-        // What goes wrong with standard error can be told nowhere.
-        drop(writeln!(io::stderr(), "{text}"));
     }
 
     /// What went wrong, in at most three lines or as one JSON object.
     pub fn problem(&self, problem: &Problem) {
         match self.form {
             Form::Text => self.say(problem.text(self.color_err, &self.names, self.limit(false))),
-            _ => {
-                interrupt::reporting();
-                drop(io::stderr().write_all(&json_line(problem)));
-            }
+            Form::Json | Form::JsonLines => self.message(&json_line(problem)),
         }
+    }
+
+    fn tell(&self, kind: fn(String) -> Told, text: impl Display) {
+        if self.is_text() {
+            self.message(format!("recant: {text}\n").as_bytes());
+        } else {
+            self.message(&json_line(&kind(text.to_string())));
+        }
+    }
+
+    /// To standard error: after what was printed before it, and after a pager that has the terminal.
+    fn message(&self, bytes: &[u8]) {
+        if self.pager.borrow().is_some() {
+            self.later.borrow_mut().extend_from_slice(bytes);
+            return;
+        }
+        interrupt::reporting();
+        self.flush();
+        // What goes wrong with standard error can be told nowhere.
+        drop(io::stderr().write_all(bytes));
     }
 
     /// Results go to standard error from here on: standard output is a command's.
@@ -303,7 +334,10 @@ impl Out {
         if let Some(mut pager) = self.pager.borrow_mut().take() {
             drop(pager.wait());
         }
-        self.later.take().into_iter().for_each(|line| self.say(line));
+        let later = self.later.take();
+        if !later.is_empty() {
+            self.message(&later);
+        }
         match self.failed.borrow_mut().take() {
             Some(error) => Err(error).at("write", "standard output").map_err(Problem::from),
             None => Ok(()),

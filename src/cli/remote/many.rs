@@ -285,12 +285,13 @@ impl Shower<'_> {
         };
         let (mut errors, mut messages) = (Vec::new(), Vec::new());
         for line in lines(&answer.errors) {
-            match serde_json::from_str::<Value>(&line)
-                .ok()
-                .filter(|value| value["kind"].is_string() || value["schema"].is_number())
-            {
-                Some(value) => errors.push(value),
-                None => messages.push(line),
+            let value = serde_json::from_str::<Value>(&line).unwrap_or_default();
+            if let Some(told) = ["note", "warning"].iter().find_map(|kind| value[kind].as_str()) {
+                messages.push(told.to_owned());
+            } else if value["kind"].is_string() || value["schema"].is_number() {
+                errors.push(value);
+            } else {
+                messages.push(line);
             }
         }
         errors.extend(answer.ended.err().map(|error| json!(Problem::from(error))));

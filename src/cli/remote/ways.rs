@@ -5,6 +5,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use crate::cli::args::{Cli, Global, SessionVerb, Verb};
+use crate::cli::out::note_line;
 use crate::cli::problem::Problem;
 use crate::cli::{Call, far};
 use crate::error::{At, shell_word};
@@ -69,7 +70,7 @@ impl Ways {
         let install = if global.no_install { Install::Never } else { Install::Allowed };
         let timeout = call.config.timeout.value.map(|seconds| Duration::from_secs(seconds.into()));
         Ok(Self {
-            ssh: Ssh { words, shielding: signals::kept_from, showing: show },
+            ssh: Ssh { words, shielding: signals::kept_from, showing: if call.out.is_text() { show } else { show_as_notes } },
             install,
             timeout,
             forks: global.forks.map_or(call.config.forks.value, usize::from).max(1),
@@ -86,4 +87,10 @@ impl Ways {
 /// What nobody reads any more is lost.
 fn show(bytes: &[u8]) {
     drop(std::io::stderr().write_all(bytes));
+}
+
+/// What ssh itself says, where standard error is JSON alone.
+fn show_as_notes(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).for_each(|line| show(&note_line(line)));
 }
