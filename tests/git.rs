@@ -232,3 +232,37 @@ fn a_run_on_the_real_tree_keeps_what_its_command_committed() {
     assert_eq!((git(&world, "", "rev-parse HEAD"), git(&world, "", "status --short")), (head, String::new()));
     git(&world, "", "fsck --strict");
 }
+
+#[test]
+fn a_run_asks_git_for_no_lock_that_it_can_do_without_unless_somebody_says_otherwise() {
+    let print = ["--", "sh", "-c", "printf %s \"$GIT_OPTIONAL_LOCKS\""];
+    for options in [&["run"][..], &["run", "--in", "."]] {
+        let world = World::new();
+        let words = || options.iter().copied().chain(print);
+        let said = world.call(words()).run();
+        if said.status == 125 {
+            common::skip(&format!("{options:?} cannot be had here"));
+            continue;
+        }
+        assert_eq!(said.ok().stdout(), "0");
+        assert_eq!(world.call(words()).env("GIT_OPTIONAL_LOCKS", "1").run().ok().stdout(), "1");
+        assert_eq!(world.call(words()).env("GIT_OPTIONAL_LOCKS", "").run().ok().stdout(), "");
+    }
+}
+
+/// Gives a file another stat than the index has of it, and the content that it had.
+fn touch(world: &World, name: &str) {
+    world.set_mtime(name, 1_000_000_000, 0);
+}
+
+#[test]
+fn git_status_in_a_run_leaves_no_session() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    let world = with_git(&[("f", "1")]);
+    touch(&world, "f");
+    let said = world.recant("run -- git status --short").ok();
+    assert!(said.stderr().contains("no file change"), "{said}");
+    assert_eq!(world.recant("list --json").ok().json()["sessions"].as_array().map(Vec::len), Some(0));
+}

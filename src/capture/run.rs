@@ -167,9 +167,15 @@ fn to_c(word: OsString) -> Result<CString, Error> {
     CString::new(word.into_vec()).map_err(|_| Error::Nul)
 }
 
-/// recant's own variables, those of `set` replaced.
+/// What a command has where recant has it not. `git status` and `git diff` rewrite the index to remember what they have seen, unless this
+/// is 0 (git(1)): looking at a repository would be a change of it.
+const DEFAULTS: [(&str, &str); 1] = [("GIT_OPTIONAL_LOCKS", "0")];
+
+/// recant's own variables and the defaults that it does not have, those of `set` replaced.
 fn environment(set: &[(OsString, OsString)]) -> Result<Vec<CString>, Error> {
-    let kept = std::env::vars_os().filter(|(name, _)| !set.iter().any(|(new, _)| new == name));
+    let defaults = DEFAULTS.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let unset = defaults.into_iter().filter(|(name, _)| std::env::var_os(name).is_none());
+    let kept = std::env::vars_os().chain(unset).filter(|(name, _)| !set.iter().any(|(new, _)| new == name));
     kept.chain(set.iter().cloned())
         .map(|(mut name, value)| {
             name.push("=");
