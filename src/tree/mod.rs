@@ -2,6 +2,7 @@
 //! folder. Reads only.
 
 pub mod digest;
+pub mod git_index;
 pub mod json;
 pub mod look;
 pub mod state;
