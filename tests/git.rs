@@ -1,10 +1,13 @@
 //! Real repositories of git, with recant beside them.
 
 mod common;
+#[path = "common/desk.rs"]
+mod desk;
 
 use std::path::Path;
 
 use common::{Said, World};
+use desk::{Desk, each};
 
 /// Whether there is a git to try it with; says what is skipped.
 fn has_git() -> bool {
@@ -250,19 +253,189 @@ fn a_run_asks_git_for_no_lock_that_it_can_do_without_unless_somebody_says_otherw
     }
 }
 
-/// Gives a file another stat than the index has of it, and the content that it had.
-fn touch(world: &World, name: &str) {
-    world.set_mtime(name, 1_000_000_000, 0);
+/// A repository of the desk's user, old enough that a run takes no digest of what is in it.
+fn desk_with_git(desk: &Desk) {
+    let script = "git init -q -b main . && git config user.name Ann && git config user.email ann@example.org
+                  echo 1 > f; echo 1 > g; git add -A; git commit -q -m first";
+    desk.made_before(script, ".git/index");
+}
+
+/// A file looks changed to git without being so, and git writes down that it is not.
+fn refresh(desk: &Desk) {
+    let before = desk.world.bytes(".git/index");
+    desk.bare(&desk.world.tree(), &format!("touch -d @{} g; git status > /dev/null", 1_000_000_000 + before.len()));
+    if before == desk.world.bytes(".git/index") {
+        desk.bare(&desk.world.tree(), "touch -d @1000000000 g; git status > /dev/null");
+    }
+    assert_ne!(before, desk.world.bytes(".git/index"), "git rewrites its index");
+}
+
+fn said_by_git(desk: &Desk, words: &str) -> String {
+    desk.give(desk.world.program("git", words.split(' '))).run().ok().stdout().trim_end().to_owned()
 }
 
 #[test]
-fn git_status_in_a_run_leaves_no_session() {
+fn looking_at_a_repository_in_a_run_leaves_no_session() {
     if !has_git() || !common::can_run() {
         return;
     }
-    let world = with_git(&[("f", "1")]);
-    touch(&world, "f");
-    let said = world.recant("run -- git status --short").ok();
-    assert!(said.stderr().contains("no file change"), "{said}");
-    assert_eq!(world.recant("list --json").ok().json()["sessions"].as_array().map(Vec::len), Some(0));
+    each(|desk| {
+        desk_with_git(desk);
+        desk.bare(&desk.world.tree(), "touch -d @1000000000 g");
+        for locks in ["", "GIT_OPTIONAL_LOCKS=1 "] {
+            let said = desk.run(&format!("{locks}git status --short")).ok();
+            assert!(said.stderr().contains("no file change"), "{said}");
+        }
+        assert_eq!(desk.ids(), [""; 0]);
+        // Beside a change of something else the index is none.
+        desk.run("GIT_OPTIONAL_LOCKS=1 git status --short; echo 2 > f").ok();
+        assert_eq!(desk.paths(&desk.id()), ["f"]);
+    });
+}
+
+#[test]
+fn an_index_that_git_rewrote_is_no_conflict_at_commit_rollback_and_redo() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        desk_with_git(desk);
+        let tree = |name: &str| said_by_git(desk, name);
+        desk.run("echo 2 > f; git add f").ok();
+        refresh(desk);
+        desk.recant("diff last --stat").ok();
+        desk.recant("commit last").ok();
+        assert_eq!(tree("diff --cached --name-only"), "f");
+        for _ in 0..2 {
+            refresh(desk);
+            desk.recant("rollback last --dry-run").ok();
+            desk.recant("rollback last").ok();
+            assert_eq!((tree("status --short"), desk.world.read("f")), (String::new(), "1\n".into()), "{:?}", desk.who);
+            tree("fsck --strict");
+            refresh(desk);
+            desk.recant("diff last --stat").ok();
+            desk.recant("redo last").ok();
+            assert_eq!((tree("status --short"), desk.world.read("f")), ("M  f".into(), "2\n".into()), "{:?}", desk.who);
+            tree("fsck --strict");
+        }
+        desk.recant("rollback last").ok();
+        desk.world.assert_tidy("taken back");
+    });
+}
+
+#[test]
+fn what_was_on_the_tree_at_the_commit_is_what_a_rollback_gives_back() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        desk_with_git(desk);
+        desk.run("echo 2 > f; git add f").ok();
+        refresh(desk);
+        let refreshed = desk.world.manifest();
+        desk.recant("commit last").ok();
+        desk.recant("rollback last").ok();
+        refreshed.assert_same(&desk.world.manifest(), "rewritten before the commit");
+    });
+}
+
+#[test]
+fn a_repository_that_a_run_made_is_taken_back_after_git_looked_at_it() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        let before = desk.world.manifest();
+        let made = "git init -q -b main . && git config user.name Ann && git config user.email ann@example.org
+                    echo 1 > f; echo 1 > g; git add -A; git commit -q -m first";
+        desk.run(made).ok();
+        desk.recant("commit last").ok();
+        refresh(desk);
+        let said = desk.recant("rollback last").ok();
+        before.without_folder_times().assert_same(&desk.world.manifest().without_folder_times(), &said.stdout());
+    });
+}
+
+#[test]
+fn what_somebody_added_to_the_index_is_a_conflict_as_before() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        desk_with_git(desk);
+        desk.run("echo 2 > f; git add f").ok();
+        desk.bare(&desk.world.tree(), "echo other > h; git add h");
+        let said = desk.recant("commit last").with(3);
+        assert!(said.stderr().contains("/.git/index"), "{said}");
+        desk.bare(&desk.world.tree(), "git rm -q --cached h");
+        desk.recant("commit last").ok();
+        desk.bare(&desk.world.tree(), "git add h");
+        let before = desk.world.manifest();
+        let said = desk.recant("rollback last").with(3);
+        assert!(said.stderr().contains("/.git/index"), "{said}");
+        before.assert_same(&desk.world.manifest(), "nothing was changed");
+        // An index that is gone, or that is none, is one too.
+        desk.bare(&desk.world.tree(), "git rm -q --cached h; mv .git/index kept; echo none > .git/index");
+        desk.recant("rollback last").with(3);
+        desk.bare(&desk.world.tree(), "rm .git/index");
+        desk.recant("rollback last").with(3);
+        desk.bare(&desk.world.tree(), "mv kept .git/index");
+        desk.recant("rollback last").ok();
+    });
+}
+
+#[test]
+fn on_the_real_tree_too_git_s_rewriting_is_no_change_and_no_conflict() {
+    if !has_git() {
+        return;
+    }
+    let desk = Desk::new(if desk::is_root() { desk::Who::Root } else { desk::Who::User });
+    desk_with_git(&desk);
+    desk.bare(&desk.world.tree(), "touch -d @1000000000 g");
+    let looked = "GIT_OPTIONAL_LOCKS=1 git status --short";
+    let said = desk.call(["run", "--in", ".", "--", "sh", "-c", looked]).run();
+    if said.status == 125 {
+        return common::skip("run --in cannot be had here");
+    }
+    assert!(said.ok().stderr().contains("no file change"));
+    desk.call(["run", "--in", ".", "--", "sh", "-c", "echo 2 > f; git add f"]).run().ok();
+    refresh(&desk);
+    desk.recant("rollback last").ok();
+    assert_eq!((said_by_git(&desk, "status --short"), desk.world.read("f")), (String::new(), "1\n".into()));
+    said_by_git(&desk, "fsck --strict");
+    // So is what a restore put.
+    desk.recant("snapshot create --with-vcs").ok();
+    desk.bare(&desk.world.tree(), "echo 3 > f; git add f");
+    desk.recant("snapshot restore last --with-vcs").ok();
+    refresh(&desk);
+    desk.recant("rollback last").ok();
+    assert_eq!((said_by_git(&desk, "status --short"), desk.world.read("f")), ("M  f".into(), "3\n".into()));
+}
+
+#[test]
+fn a_session_is_exported_where_git_rewrote_its_index_since_and_committed_elsewhere() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        desk_with_git(desk);
+        desk.run("echo 2 > f; git add f").ok();
+        refresh(desk);
+        let binary = desk.binary.display();
+        desk.bare(
+            desk.world.root(),
+            &format!(
+                "{binary} session export $({binary} list --jsonl | grep -o '20[0-9]*-[0-9]*-[0-9a-z]*' | head -n 1) > stream"
+            ),
+        );
+        desk.recant("discard last -y").ok();
+        refresh(desk);
+        let elsewhere = |words: &str| desk.recant(&format!("--store {}/elsewhere {words}", desk.world.root().display()));
+        desk.bare(desk.world.root(), &format!("{binary} --store elsewhere session import < stream"));
+        elsewhere("commit last").ok();
+        assert_eq!(said_by_git(desk, "status --short"), "M  f");
+        refresh(desk);
+        elsewhere("rollback last").ok();
+        assert_eq!(said_by_git(desk, "status --short"), "");
+    });
 }

@@ -89,7 +89,7 @@ mod tests {
 
     fn deleted(path: &str, size: Option<u64>) -> (AbsPath, State) {
         let meta = Meta { mode: 0o644, uid: 0, gid: 0, mtime: Default::default(), xattrs: Default::default() };
-        let what = size.map_or(What::Folder, |size| What::File { size, digest: None });
+        let what = size.map_or(What::Folder, |size| What::File { size, digest: None, index: None });
         (AbsPath::parse(path).unwrap(), State { what, meta })
     }
 

@@ -68,6 +68,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let mut compared = compare::with_tree(&store.path, &series, n, terms)?;
     known(&series, &paths, &compared)?;
     narrow(args, &series, n, &paths, &mut compared)?;
+    compared.learn_indexes(&series)?;
     let rows = rows(&series, &compared)?;
     let left = left(&series, &compared)?;
     say_repositories(call, &series, n, &paths, &compared)?;

@@ -255,7 +255,7 @@ fn learn(known: &mut Object, read: Option<&Seen>) {
 /// The digest that an object has not, and that was taken of what was found in its place.
 fn digest_for(known: &Object, read: Option<&Seen>) -> Option<Digest> {
     match (&known.as_ref()?.what, &read?.state.what) {
-        (What::File { digest: None, size }, What::File { digest, size: found }) if size == found => *digest,
+        (What::File { digest: None, size, .. }, What::File { digest, size: found, .. }) if size == found => *digest,
         _ => None,
     }
 }

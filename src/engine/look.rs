@@ -20,7 +20,7 @@ use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
 use crate::session::sides::Side;
 use crate::session::store::Session;
-use crate::tree::look::{self, Seen};
+use crate::tree::look::{self, Content, Seen};
 use crate::tree::state::{Difference, Likeness, Object, State, What, sort_word};
 
 mod found;
@@ -340,7 +340,9 @@ impl<'r> Eye<'r> {
 
     /// What was found, against what was expected and what is wanted.
     fn judge(&mut self, found: &Found<'_>, mv: &Move, seen: &mut Option<Seen>) -> Result<Verdict, Error> {
-        let likeness = match look::judge(seen, &mv.from, mv.from_print.as_ref(), || found.digest()) {
+        let likeness = match look::judge(seen, &mv.from, mv.from_print.as_ref(), |may_mean| {
+            found.read(may_mean).map(|(content, _)| content)
+        }) {
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
                 return Ok(Verdict::Refused(if self.verb.inward() { UNREADABLE } else { UNTOLD }.into()));
             }
@@ -463,7 +465,7 @@ impl<'r> Eye<'r> {
             }
         }
         if seen.state.digest().is_none() && mv.uncovered.is_none() {
-            let (digest, stat) = found.read().at("read", &mv.path)?;
+            let (Content { digest, .. }, stat) = found.read(false).at("read", &mv.path)?;
             if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
                 looked.verdict = Verdict::Conflict(Conflict::said(&mv.path, "a file that stands still", "one that changes"));
             }
@@ -490,7 +492,7 @@ impl<'r> Eye<'r> {
                 }
             }
         }
-        let now = if stat.sort == Sort::File { look_at_content(at, stat, to.digest()) } else { look::seen(at, &stat) };
+        let now = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { look::seen(at, &stat) };
         let now = now.at("read", at)?;
         done_since(at, &now.state, to).at("look at", at).map_err(Error::from)
     }
@@ -522,8 +524,7 @@ impl<'r> Eye<'r> {
             return Ok(());
         }
         looked.item.planning.shared_in_store = stat.shared();
-        let known = to.digest();
-        let seen = if stat.sort == Sort::File { look_at_content(at, stat, known) } else { look::seen(at, &stat) };
+        let seen = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { look::seen(at, &stat) };
         let seen = match seen {
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
                 let why = format!("user {} may not read {kept} in the store; recant as root can", self.me);

@@ -497,7 +497,7 @@ mod tests {
             return eprintln!("skipped: an object without a birth time: /proc has them here");
         }
         assert!(holds(Some(&named), Some(&seen)).expect("a look"), "unread there is nothing else to tell it by");
-        seen.state.what = What::File { size: seen.state.size() + 1, digest: Some(Digest::of(b"what was there")) };
+        seen.state.what = What::File { size: seen.state.size() + 1, digest: Some(Digest::of(b"what was there")), index: None };
         assert!(!holds(Some(&named), Some(&seen)).expect("a look"));
     }
 }

@@ -138,7 +138,7 @@ fn learn_befores(changes: &mut Changes) -> Result<(), Error> {
             conflicts.push(Conflict::said(&change.path, "nobody else at work while the command ran", "a change made meanwhile"));
         } else if matches!(change.before.object, Some(State { what: What::File { digest: None, .. }, .. })) {
             match learn(&mut roots, change)? {
-                Ok(digest) => note(change, digest),
+                Ok(what) => note(change, &what),
                 Err(conflict) => conflicts.push(conflict),
             }
         }
@@ -147,8 +147,8 @@ fn learn_befores(changes: &mut Changes) -> Result<(), Error> {
     if conflicts.is_empty() { Ok(()) } else { Err(Error::Conflicts(conflicts)) }
 }
 
-/// The digest of what is at the path, if that is what the run found there.
-fn learn(roots: &mut Roots, change: &Change) -> Result<Result<Digest, Conflict>, Error> {
+/// What is at the path, with its digest, if that is what the run found there.
+fn learn(roots: &mut Roots, change: &Change) -> Result<Result<What, Conflict>, Error> {
     let path = &change.path;
     let found = seen(roots, path)?;
     let known = change.before.object.as_ref().zip(change.before.print.as_ref());
@@ -156,12 +156,17 @@ fn learn(roots: &mut Roots, change: &Change) -> Result<Result<Digest, Conflict>,
         return Ok(Err(Conflict::said(path, "the file that the run found", "nothing, or none that can be told")));
     };
     let another = || Conflict::said(path, "the file that the run found", "another one, or a changed one");
-    if !seen.unchanged_since(known, print) {
+    let (is_unchanged, index) = (seen.unchanged_since(known, print), known.index());
+    if !is_unchanged && (index.is_none() || known.meta_difference(&seen.state).is_some()) {
         return Ok(Err(another()));
     }
-    let (digest, stat) = look::digest(dir.at(path.name())).at("read", path)?;
-    let same = look::identity(&stat) == print.identity && stat.ctime == print.ctime;
-    Ok(if same { Ok(digest) } else { Err(another()) })
+    let file = dir.at(path.name()).open_file().at("open", path)?;
+    let (content, stat) = look::read_since(&file, stat_of(&file).at("look at", path)?, index.is_some()).at("read", path)?;
+    let is_it = look::identity(&stat) == print.identity && stat.ctime == print.ctime;
+    // git may have rewritten its index since, which means the same.
+    let same = if is_unchanged { is_it } else { content.index.as_ref() == index };
+    let what = What::File { size: stat.size, digest: Some(content.digest), index: content.index.map(Box::new) };
+    Ok(if same { Ok(what) } else { Err(another()) })
 }
 
 fn seen(roots: &mut Roots, path: &AbsPath) -> Result<Option<(std::rc::Rc<Dir>, Seen)>, Error> {
@@ -175,12 +180,12 @@ fn seen(roots: &mut Roots, path: &AbsPath) -> Result<Option<(std::rc::Rc<Dir>, S
 }
 
 /// The content of a change of metadata alone is the same on both sides.
-fn note(change: &mut Change, digest: Digest) {
+fn note(change: &mut Change, found: &What) {
     let in_place = change.in_place();
     let sides = [Some(&mut change.before.object), in_place.then_some(&mut change.after)];
     for state in sides.into_iter().flatten().flatten() {
-        if let What::File { digest: known @ None, .. } = &mut state.what {
-            *known = Some(digest);
+        if matches!(state.what, What::File { digest: None, .. }) {
+            state.what = found.clone();
         }
     }
 }
@@ -197,7 +202,7 @@ struct Contents<'s> {
 
 impl Contents<'_> {
     fn send(&mut self, change: &Change, place: &[u8], state: &State, sending: &mut Sending<'_>) -> Result<(), Error> {
-        let What::File { size, digest } = &state.what else { return Ok(()) };
+        let What::File { size, digest, .. } = &state.what else { return Ok(()) };
         let damaged = |why: &str| Error::Damaged { path: change.path.to_string(), why: why.into() };
         let (parent, name) = place.split_at(place.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1));
         let dir = self.folder(parent)?;

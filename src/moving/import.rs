@@ -344,7 +344,7 @@ impl<'a> Taking<'a> {
     fn object(&mut self, object: Object) -> Result<(), Error> {
         self.refuse_open()?;
         let state = self.by_number.get(&object.n).and_then(|at| self.coming(&self.list[*at]));
-        let Some(State { what: What::File { size, digest }, .. }) = state else {
+        let Some(State { what: What::File { size, digest, .. }, .. }) = state else {
             return Err(broken("there is content for no change of a file"));
         };
         let (size, known) = (*size, *digest);

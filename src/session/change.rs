@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn a_path_fits_under_what_is_a_folder_on_both_sides_where_it_is_itself() {
         const FOLDER: Option<What> = Some(What::Folder);
-        const FILE: Option<What> = Some(What::File { size: 0, digest: None });
+        const FILE: Option<What> = Some(What::File { size: 0, digest: None, index: None });
         let object = |what: Option<What>| {
             let meta = Meta { mode: 0o755, uid: 0, gid: 0, mtime: Default::default(), xattrs: Default::default() };
             what.map(|what| State { what, meta })

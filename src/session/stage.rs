@@ -99,7 +99,7 @@ impl<'a> Desk<'a> {
         meta.mode = write.mode.unwrap_or(meta.mode);
         meta.mtime = crate::fs::now();
         let meta = self.dress(n, &path, meta)?;
-        self.put(n, &path, Some(State { what: What::File { size, digest: Some(digest) }, meta }))?;
+        self.put(n, &path, Some(State { what: What::File { size, digest: Some(digest), index: None }, meta }))?;
         Ok(path)
     }
 

@@ -20,6 +20,7 @@ pub mod content;
 pub mod create;
 mod digesting;
 pub mod index;
+mod indexes;
 pub mod manifest;
 mod names;
 mod narrow;

@@ -2,12 +2,15 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
+use super::git_index;
 use super::state::{Fingerprint, Identity, Likeness, Meta, Object, State, What};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere, stat_of, xattrs_of};
+use crate::fs::path::AbsPath;
 
 /// An object as it was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +62,7 @@ pub fn look(at: Entry<'_>) -> io::Result<Option<Seen>> {
 /// The same where the stat is there already.
 pub fn seen(at: Entry<'_>, stat: &Stat) -> io::Result<Seen> {
     let what = match stat.sort {
-        Sort::File => What::File { size: stat.size, digest: None },
+        Sort::File => What::File { size: stat.size, digest: None, index: None },
         Sort::Folder => What::Folder,
         Sort::Symlink => What::Symlink { target: at.read_link()?.into() },
         Sort::Fifo => What::Fifo,
@@ -72,7 +75,7 @@ pub fn seen(at: Entry<'_>, stat: &Stat) -> io::Result<Seen> {
 
 /// The same of a file that is open, which spares looking its name up again.
 pub fn seen_open(file: &File, stat: &Stat) -> io::Result<Seen> {
-    Ok(assemble(What::File { size: stat.size, digest: None }, stat, xattrs_of(file)?))
+    Ok(assemble(What::File { size: stat.size, digest: None, index: None }, stat, xattrs_of(file)?))
 }
 
 /// The state of a held folder.
@@ -97,19 +100,69 @@ pub fn digest_of(file: &File) -> io::Result<(Digest, Stat)> {
 }
 
 /// The same where it was looked at before: what changed since then counts as changed while it was read.
-pub fn digest_since(file: &File, mut before: Stat) -> io::Result<(Digest, Stat)> {
+pub fn digest_since(file: &File, before: Stat) -> io::Result<(Digest, Stat)> {
+    read_since(file, before, false).map(|(content, stat)| (content.digest, stat))
+}
+
+/// What reading a file told.
+#[derive(Debug, Clone, Copy)]
+pub struct Content {
+    /// Of all of it.
+    pub digest: Digest,
+    /// What it [means](git_index::meaning), where that was asked for and it is an index of git's.
+    pub index: Option<Digest>,
+}
+
+impl Content {
+    /// Of an open file of `size` bytes, as [`Digest::of_file`]; where it `may_mean` something, with that.
+    pub fn of_file(file: &File, size: u64, may_mean: bool) -> io::Result<Self> {
+        if !may_mean || size > git_index::MOST {
+            return Ok(Self { digest: Digest::of_file(file, size)?, index: None });
+        }
+        let mut bytes = Vec::new();
+        let mut piece = vec![0; 128 << 10];
+        // At its offsets, as a descriptor may be another's too.
+        while (bytes.len() as u64) < size {
+            match file.read_at(&mut piece, bytes.len() as u64) {
+                Ok(0) => break,
+                Ok(got) => bytes.extend_from_slice(&piece[..got]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        bytes.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+        Ok(Self { digest: Digest::of(&bytes), index: git_index::meaning(&bytes) })
+    }
+}
+
+/// As [`digest_since`]; with what the file means, where it `may_mean` something.
+pub fn read_since(file: &File, mut before: Stat, may_mean: bool) -> io::Result<(Content, Stat)> {
     if before.sort != Sort::File {
         return Err(io::Error::other("it is no longer a file"));
     }
     for _ in 0..3 {
-        let digest = Digest::of_file(file, before.size)?;
+        let content = Content::of_file(file, before.size, may_mean)?;
         let after = stat_of(file)?;
         if (before.size, before.mtime, before.ctime) == (after.size, after.mtime, after.ctime) {
-            return Ok((digest, after));
+            return Ok((content, after));
         }
         before = after;
     }
     Err(io::Error::other("it changes while it is read"))
+}
+
+/// Puts into the state of the file at `at`, whose path is `path`, what it means, if that can be an index of git's: by this it is told from
+/// another one from then on. One that may not be read means nothing.
+pub fn learn_meaning(at: Entry<'_>, path: &AbsPath, state: &mut State) -> io::Result<()> {
+    if !state.is_file() || state.size() > git_index::MOST || !git_index::may_lie_at(path) {
+        return Ok(());
+    }
+    match at.open_file().and_then(|file| read_since(&file, stat_of(&file)?, true)) {
+        Ok((content, _)) => state.set_index(content.index),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
 /// Whether an object that was put away as `then`, and holds something else now, was written to by somebody: its time tells. A write in the
@@ -147,6 +200,12 @@ impl Seen {
         }
     }
 
+    /// Puts what was read of the content into the state.
+    pub fn learn(&mut self, content: Content) {
+        self.set_digest(content.digest);
+        self.state.set_index(content.index);
+    }
+
     /// Whether this is, by its fingerprint, the object `known` in the state in which `print` was taken of it: same
     /// object, size, mtime and ctime, and the ctime old enough then to tell.
     pub fn unchanged_since(&self, known: &State, print: &Fingerprint) -> bool {
@@ -162,32 +221,44 @@ impl Seen {
 /// Compares what is at `at` with what is expected there, reading content only where nothing else can tell.
 ///
 /// In: the expected object and, where one was taken, its fingerprint. Out: what was seen (with its digest, if it had to be
-/// read), and whether it is the same. A captured `before` has no digest: another fingerprint is then a difference.
+/// read), and whether it is the same. A captured `before` has no digest: another fingerprint is then a difference, but for an index of git's
+/// that means the same still: git rewrites it whenever somebody looks at the repository.
 pub fn compare(at: Entry<'_>, expected: &Object, print: Option<&Fingerprint>) -> io::Result<(Option<Seen>, Likeness)> {
     let mut found = look(at)?;
-    let likeness = judge(&mut found, expected, print, || digest(at).map(|(digest, _)| digest))?;
+    let likeness = judge(&mut found, expected, print, |may_mean| {
+        let file = at.open_file()?;
+        read_since(&file, stat_of(&file)?, may_mean).map(|(content, _)| content)
+    })?;
     Ok((found, likeness))
 }
 
-/// The same where it was looked at already; `read` gives the digest of its content.
+/// The same where it was looked at already; `read` reads its content, and is told whether that may be an index of git's.
 pub fn judge(
     found: &mut Option<Seen>,
     expected: &Object,
     print: Option<&Fingerprint>,
-    read: impl FnOnce() -> io::Result<Digest>,
+    read: impl FnOnce(bool) -> io::Result<Content>,
 ) -> io::Result<Likeness> {
     let (expected, found) = match (expected, found) {
         (None, None) => return Ok(Likeness::Same),
         (Some(expected), Some(found)) => (expected, found),
         _ => return Ok(Likeness::Differs(super::state::Difference::Presence)),
     };
-    Ok(match (expected.likeness(&found.state), print) {
-        (Likeness::ReadToTell, Some(print)) if found.unchanged_since(expected, print) => Likeness::Same,
-        (Likeness::ReadToTell, _) if expected.digest().is_none() => Likeness::Differs(super::state::Difference::Touched),
-        (Likeness::ReadToTell, _) => {
-            found.set_digest(read()?);
-            expected.likeness(&found.state)
-        }
-        (likeness, _) => likeness,
+    let likeness = expected.likeness(&found.state);
+    let is_unread = likeness == Likeness::ReadToTell
+        || expected.index().is_some() && likeness == Likeness::Differs(super::state::Difference::Content);
+    if !is_unread || !found.state.is_file() {
+        return Ok(likeness);
+    }
+    if print.is_some_and(|print| found.unchanged_since(expected, print)) {
+        return Ok(Likeness::Same);
+    }
+    if expected.digest().is_some() || expected.index().is_some() {
+        found.learn(read(expected.index().is_some())?);
+    }
+    Ok(match expected.likeness(&found.state) {
+        // No digest was taken of it that could tell.
+        Likeness::ReadToTell => Likeness::Differs(super::state::Difference::Touched),
+        likeness => likeness,
     })
 }

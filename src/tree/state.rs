@@ -23,6 +23,8 @@ pub enum What {
         size: u64,
         /// SHA-256 of the content.
         digest: Option<Digest>,
+        /// Of an index of git's, what it [means](super::git_index::meaning), where that was read.
+        index: Option<Box<Digest>>,
     },
     /// A folder: its names are changes of their own.
     Folder,
@@ -170,6 +172,26 @@ impl State {
         }
     }
 
+    /// What a file means that is an index of git's, where that is known.
+    pub fn index(&self) -> Option<&Digest> {
+        match &self.what {
+            What::File { index, .. } => index.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Says what it means.
+    pub fn set_index(&mut self, meaning: Option<Digest>) {
+        if let What::File { index, .. } = &mut self.what {
+            *index = meaning.map(Box::new);
+        }
+    }
+
+    /// Whether both are known to be an index of git's, and to mean the same.
+    pub fn means_same(&self, other: &State) -> bool {
+        self.index().is_some() && self.index() == other.index()
+    }
+
     /// Bytes of content of a file; 0 for anything else.
     pub fn size(&self) -> u64 {
         match self.what {
@@ -186,13 +208,17 @@ impl State {
         }
     }
 
-    /// Compares kind and content alone.
+    /// Compares kind and content alone. Two of git's indexes are the same where they mean the same.
     pub fn content_likeness(&self, other: &State) -> Likeness {
         use Difference::{Content, Kind};
         if self.sort() != other.sort() {
             return Likeness::Differs(Kind);
         }
+        if self.means_same(other) {
+            return Likeness::Same;
+        }
         match (&self.what, &other.what) {
+            (What::File { index: Some(_), .. }, What::File { index: Some(_), .. }) => Likeness::Differs(Content),
             (What::File { size: a, .. }, What::File { size: b, .. }) if a != b => Likeness::Differs(Content),
             (What::File { digest: a, .. }, What::File { digest: b, .. }) => match (a, b) {
                 (Some(a), Some(b)) if a == b => Likeness::Same,
@@ -263,6 +289,8 @@ struct Wire {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<Digest>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    index: Option<Digest>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     target: Option<Bytes>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     device: Option<String>,
@@ -289,14 +317,15 @@ impl Serialize for State {
         let base64 = &base64::engine::general_purpose::STANDARD;
         let xattrs = self.meta.xattrs.iter();
         let device = |dev: &Dev| Some(format!("{}:{}", dev.0, dev.1));
-        let (size, digest) = match self.what {
-            What::File { size, digest } => (Some(size), digest),
-            _ => (None, None),
+        let (size, digest, index) = match &self.what {
+            What::File { size, digest, index } => (Some(*size), *digest, index.as_deref().copied()),
+            _ => (None, None, None),
         };
         Wire {
             kind: sort_word(self.sort()).into(),
             size,
             digest,
+            index,
             target: if let What::Symlink { target } = &self.what { Some(Bytes(target.to_vec())) } else { None },
             device: if let What::Char(dev) | What::Block(dev) = &self.what { device(dev) } else { None },
             mode: format!("{:04o}", self.meta.mode),
@@ -321,7 +350,11 @@ impl<'de> Deserialize<'de> for State {
             }
         };
         let what = match &*wire.kind {
-            "file" => What::File { size: wire.size.ok_or_else(|| missing("size"))?, digest: wire.digest },
+            "file" => What::File {
+                size: wire.size.ok_or_else(|| missing("size"))?,
+                digest: wire.digest,
+                index: wire.index.map(Box::new),
+            },
             "folder" => What::Folder,
             "symlink" => {
                 let target = wire.target.as_ref().ok_or_else(|| missing("target"))?;
@@ -358,14 +391,14 @@ mod tests {
     fn file(digest: Option<Digest>) -> State {
         let xattrs = vec![(b"user.a".to_vec().into(), b"\xff".to_vec().into())].into();
         let meta = Meta { mode: 0o4755, uid: 1, gid: 2, mtime: Time { s: -5, ns: 7 }, xattrs };
-        State { what: What::File { size: 3, digest }, meta }
+        State { what: What::File { size: 3, digest, index: None }, meta }
     }
 
     #[test]
     fn a_state_goes_to_json_and_back() {
         for what in [
-            What::File { size: 3, digest: Some(Digest::of(b"abc")) },
-            What::File { size: 0, digest: None },
+            What::File { size: 3, digest: Some(Digest::of(b"abc")), index: Some(Box::new(Digest::of(b"means"))) },
+            What::File { size: 0, digest: None, index: None },
             What::Folder,
             What::Symlink { target: b"a\xffb".to_vec().into() },
             What::Fifo,

@@ -218,9 +218,14 @@ impl Found<'_> {
         let is_copied_up = seen.state.meta.xattr(&self.note("origin")).is_some();
         let mut after = self.upper_state(seen.state);
         let before = match old {
-            Some((real, stat)) => Some(self.real(real, stat).at("look at", path)?),
+            Some((real, stat)) => {
+                let mut before = self.real(real, stat).at("look at", path)?;
+                look::learn_meaning(real, path, &mut before.state).at("read", path)?;
+                Some(before)
+            }
             None => None,
         };
+        look::learn_meaning(at, path, &mut after).at("read the upper of", path)?;
         let foreign = lost || old.is_some_and(|(_, stat)| self.is_foreign(path, stat, Some(new)));
         let mut marks = Marks { foreign, ..Marks::default() };
         let (mut equal, mut same) = (false, false);
@@ -231,7 +236,9 @@ impl Found<'_> {
             }
             same = before.state.sort() == after.sort() && same_content(&before.state, &after, real, at);
             let same_meta = before.state.meta_difference(&after).is_none();
-            equal = same && same_meta && before.state.meta.mtime == after.meta.mtime;
+            // git rewrites its index to remember what it has seen: that is no difference, and neither is the time of it.
+            let same_time = before.state.meta.mtime == after.meta.mtime || before.state.means_same(&after);
+            equal = same && same_meta && same_time;
             marks.link_broken = stat.sort == Sort::File && stat.nlink > 1 && !same;
             // Of symlinks and the like the states themselves tell.
             marks.same_content = same && after.sort() == Sort::File;
@@ -292,7 +299,8 @@ impl Found<'_> {
     }
 
     fn delete_one(&mut self, path: &AbsPath, at: Entry<'_>, stat: &Stat, hider: Option<Stat>) -> Result<(), Error> {
-        let before = self.real(at, stat).at("look at", path)?;
+        let mut before = self.real(at, stat).at("look at", path)?;
+        look::learn_meaning(at, path, &mut before.state).at("read", path)?;
         let before = with_digest(before, Some((at, stat))).at("read", path)?;
         let marks = Marks { foreign: self.is_foreign(path, stat, hider.as_ref()), ..Marks::default() };
         self.list.push(change(path, Some(before), None, marks));

@@ -73,7 +73,11 @@ impl Found<'_> {
         match look::seen(at, stat) {
             // xattrs of a file that its owner may not read, and which is not ours to chmod.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && stat.sort != Sort::Symlink => {
-                let what = if stat.sort == Sort::Folder { What::Folder } else { What::File { size: stat.size, digest: None } };
+                let what = if stat.sort == Sort::Folder {
+                    What::Folder
+                } else {
+                    What::File { size: stat.size, digest: None, index: None }
+                };
                 let state = State { what, meta: Meta::of(stat, Vec::new()) };
                 Ok(Seen { state, print: look::fingerprint(stat), nlink: stat.nlink, blocks: stat.blocks * 512 })
             }

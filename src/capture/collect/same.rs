@@ -10,9 +10,12 @@ use rustix::io::Errno;
 use crate::fs::dir::Entry;
 use crate::tree::state::{State, What};
 
-/// Whether two objects of one kind have the same content, target or device number. Files are compared byte by byte. One
-/// that can't be read counts as different: then it is put whole, and nothing is lost.
+/// Whether two objects of one kind have the same content, target or device number. Files are compared byte by byte, but for two indexes of
+/// git's that mean the same. One that can't be read counts as different: then it is put whole, and nothing is lost.
 pub(super) fn same_content(old: &State, new: &State, real: Entry<'_>, upper: Entry<'_>) -> bool {
+    if old.means_same(new) {
+        return true;
+    }
     match (&old.what, &new.what) {
         (What::File { size: a, .. }, What::File { size: b, .. }) => {
             a == b && (*a == 0 || same_bytes(real, upper, *a).unwrap_or(false))

@@ -7,10 +7,10 @@ use super::Looked;
 use crate::engine::Error;
 use crate::engine::job::Move;
 use crate::error::At;
-use crate::fs::dir::{Entry, Sort, Stat};
+use crate::fs::dir::{Entry, Sort, Stat, stat_of};
 use crate::tree::digest::Digest;
-use crate::tree::look::{self, Seen};
-use crate::tree::state::{Likeness, What};
+use crate::tree::look::{self, Content, Seen};
+use crate::tree::state::{Likeness, State, What};
 
 /// Why a file cannot be opened for writing, asked before anything is planned on it: nothing is changed by that.
 pub(super) fn not_to_be_written(at: Entry<'_>) -> Option<String> {
@@ -48,26 +48,32 @@ impl<'a> Found<'a> {
         }
     }
 
-    pub(super) fn read(&self) -> io::Result<(Digest, Stat)> {
+    /// Reads the file; where it `may_mean` something, with that.
+    pub(super) fn read(&self, may_mean: bool) -> io::Result<(Content, Stat)> {
         match (&self.file, &self.stat) {
-            (Some(file), Some(stat)) => look::digest_since(file, *stat),
-            _ => look::digest(self.at),
+            (Some(file), Some(stat)) => look::read_since(file, *stat, may_mean),
+            _ => {
+                let file = self.at.open_file()?;
+                look::read_since(&file, stat_of(&file)?, may_mean)
+            }
         }
     }
 
     pub(super) fn digest(&self) -> io::Result<Digest> {
-        self.read().map(|(digest, _)| digest)
+        self.read(false).map(|(content, _)| content.digest)
     }
 }
 
 /// A file in the store, with its digest. Where that is known, only the content that has it passes, whatever was done to the
-/// file while it was read; where it is not, the file has to stand still.
-pub(super) fn look_at_content(at: Entry<'_>, stat: Stat, known: Option<Digest>) -> io::Result<Seen> {
+/// file while it was read; where it is not, the file has to stand still. So does an index of git's: it may have been rewritten on the tree
+/// before it came back here, and passes by what it means.
+pub(super) fn look_at_content(at: Entry<'_>, stat: Stat, known: &State) -> io::Result<Seen> {
     let file = at.open_file()?;
     let mut seen = look::seen_open(&file, &stat)?;
-    seen.set_digest(match known {
-        Some(_) => Digest::of_file(&file, stat.size)?,
-        None => look::digest_since(&file, stat)?.0,
+    let may_mean = known.index().is_some();
+    seen.learn(match known.digest() {
+        Some(_) if !may_mean => Content::of_file(&file, stat.size, false)?,
+        _ => look::read_since(&file, stat, may_mean)?.0,
     });
     Ok(seen)
 }

@@ -82,7 +82,7 @@ pub(super) fn staying(from: &Seen, mut to: State, expected: Option<&State>, forc
 pub(super) fn as_recorded(to: State, held: Option<Seen>) -> Seen {
     let Some(held) = held else { return unmade(to) };
     let mut state = to;
-    if let (What::File { size, digest }, Some(read)) = (&mut state.what, held.state.digest()) {
+    if let (What::File { size, digest, .. }, Some(read)) = (&mut state.what, held.state.digest()) {
         (*size, *digest) = (held.state.size(), Some(read));
     }
     Seen { state, ..held }

@@ -86,7 +86,7 @@ impl Taking<'_> {
             };
             let after = stat_of(&file).at("look at", whole(&self.series.folder, &object.path)?)?;
             if stood && is_same(&before, &after) {
-                let what = What::File { size: after.size, digest };
+                let what = What::File { size: after.size, digest, index: None };
                 let state = State { what, meta: Meta::of(&after, xattrs) };
                 let link = link(first, object, &after);
                 let entry = Entry { path: object.path.clone(), state: Some(state), at, link, unread: None };

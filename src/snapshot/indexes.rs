@@ -1,0 +1,70 @@
+//! git's indexes among what differs: what each of them means, so that git's rewriting of one is told from a change of it.
+
+use super::compare::{Compared, Difference};
+use super::content::{Content, Kept};
+use super::manifest::{At, Entry};
+use super::series::Series;
+use super::{Error, whole};
+use crate::error::At as _;
+use crate::fs::dir::stat_of;
+use crate::tree::digest::Digest;
+use crate::tree::git_index::{self, MOST, may_lie_at};
+use crate::tree::look;
+use crate::tree::state::Object;
+
+impl Compared {
+    /// Between two snapshots: has the states of indexes say what they mean, and takes out those that git has only rewritten.
+    pub fn without_rewritten_indexes(&mut self, series: &Series) -> Result<(), Error> {
+        let mut kept = Kept::of(&series.dir, &series.folder);
+        for d in &mut self.differences {
+            if may_lie_at(&whole(&series.folder, &d.path)?) {
+                learn(&mut kept, d, Side::Then)?;
+                learn(&mut kept, d, Side::Now)?;
+            }
+        }
+        self.differences.retain(|d| !is_rewritten(d));
+        Ok(())
+    }
+
+    /// Has what a restore puts say what it means, where that is an index: by this a rollback knows it.
+    pub fn learn_indexes(&mut self, series: &Series) -> Result<(), Error> {
+        let mut kept = Kept::of(&series.dir, &series.folder);
+        for d in &mut self.differences {
+            if may_lie_at(&whole(&series.folder, &d.path)?) {
+                learn(&mut kept, d, Side::Then)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_rewritten(d: &Difference) -> bool {
+    let both = d.then.as_ref().zip(d.now.as_ref());
+    both.is_some_and(|(then, now)| then.means_same(now) && then.meta_difference(now).is_none() && !d.regrouped)
+}
+
+enum Side {
+    Then,
+    Now,
+}
+
+fn learn(kept: &mut Kept<'_>, d: &mut Difference, side: Side) -> Result<(), Error> {
+    let (state, at): (&mut Object, Option<At>) = match side {
+        Side::Then => (&mut d.then, d.at),
+        Side::Now => (&mut d.now, d.now_at),
+    };
+    let Some(state) = state.as_mut().filter(|state| state.digest().is_some() && state.size() <= MOST) else { return Ok(()) };
+    let meaning = meaning(kept, Entry { path: d.path.clone(), state: Some(state.clone()), at, link: None, unread: None })?;
+    state.set_index(meaning);
+    Ok(())
+}
+
+fn meaning(kept: &mut Kept<'_>, entry: Entry) -> Result<Option<Digest>, Error> {
+    Ok(match kept.content(&entry)? {
+        Content::Small(bytes) => git_index::meaning(&bytes),
+        Content::Large(file) => {
+            let stat = stat_of(&file).at("look at the content of", &entry.path)?;
+            look::read_since(&file, stat, true).at("read the content of", &entry.path)?.0.index
+        }
+    })
+}
