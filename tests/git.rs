@@ -159,16 +159,16 @@ fn a_repository_that_came_since_stays_whole_and_is_named() {
     deep.assert_same(&common::manifest(&world.path("new/deep")), "a new one");
     assert_eq!((world.read("f"), world.read("known/g"), world.exists("new/loose")), ("1".into(), "1".into(), false));
     for folder in ["plain", "new/deep"] {
-        assert!(said.stdout().contains(&format!("/{folder}: it became a repository since")), "{said}");
+        assert!(said.stdout().contains(&format!(" {folder}: it became a repository since")), "{said}");
     }
-    assert!(said.stdout().contains("/new: the folder stays, as "), "{said}");
+    assert!(said.stdout().contains(" new: the folder stays, as "), "{said}");
     // Named by hand as well.
     let said = restore(&world, "0 plain/inner").with(4);
-    assert!(said.stdout().contains("/plain/inner: it became a repository since"), "{said}");
+    assert!(said.stdout().contains(" plain/inner: it became a repository since"), "{said}");
     // What is gone is named.
     world.remove("known");
     let said = restore(&world, "0").with(4);
-    assert!(said.stdout().contains("/known/.git: it is gone, and the snapshot does not have it"), "{said}");
+    assert!(said.stdout().contains(" known/.git: it is gone, and the snapshot does not have it"), "{said}");
     assert_eq!(world.read("known/g"), "1");
 }
 
@@ -182,7 +182,7 @@ fn a_file_that_leads_to_a_repository_is_version_control_s_own_as_well() {
     git(&world, "", "worktree add -q wt");
     world.write("wt/mine", "x");
     let said = restore(&world, "0").with(4);
-    assert!(said.stdout().contains("/wt: it became a repository since"), "{said}");
+    assert!(said.stdout().contains(" wt: it became a repository since"), "{said}");
     assert_eq!((world.read("wt/mine"), git(&world, "wt", "status --short")), ("x".into(), "?? mine".into()));
 }
 

@@ -68,7 +68,7 @@ pub fn say(call: &Call, moved: &[Moved]) {
             (Some(n), _) => format!(": back by {n} commits"),
             (None, why) => format!("; by how many commits cannot be told: {}", why.as_deref().unwrap_or("git does not say")),
         };
-        call.out.warn(format_args!("{folder}: HEAD goes from {} to {to}{by}", short(from)));
+        call.out.warn(format_args!("{}: HEAD goes from {} to {to}{by}", call.out.place(folder), short(from)));
     }
 }
 

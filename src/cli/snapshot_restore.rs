@@ -166,7 +166,7 @@ fn say_repositories(call: &Call, series: &Series, n: u64, paths: &[AbsPath], com
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let first = whole(&series.folder, first)?;
+    let first = call.out.shown(&whole(&series.folder, first)?);
     call.out.note(format_args!("{first}{more}: snapshot {n} has it, too; left as it is without --with-vcs"));
     Ok(())
 }
