@@ -8,7 +8,7 @@ mod common;
 #[path = "common/desk.rs"]
 mod desk;
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -1917,6 +1917,32 @@ fn a_command_that_writes_more_than_it_may_is_ended_and_nothing_is_committed() {
         desk.held("-n large", "head -c 3000000 /dev/zero > large").run().ok();
         desk.held("--session large --max-size 1M", "echo little > little").run().ok();
         desk.held("--max-size 1X", "true").run().with(2);
+    });
+}
+
+#[test]
+fn a_run_is_ended_by_max_size_also_while_somebody_else_frees_as_much_room() {
+    each(|desk| {
+        let ballast = desk.world.root().join("ballast");
+        desk.bare(desk.world.root(), "head -c 160M /dev/zero > ballast");
+        let script = "for n in $(seq 60); do head -c 1M /dev/zero > zeros$n; echo ready; read go; done";
+        let mut command = desk.held("--max-size 20M", script).command();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (mut go, out) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        // Twice as much is freed as is written, before the next MiB is.
+        let file = std::fs::OpenOptions::new().write(true).open(&ballast).unwrap();
+        let mut written: u64 = 0;
+        for _ in out.lines() {
+            written += 1;
+            file.set_len((160 - 2 * written) << 20).unwrap();
+            std::thread::sleep(Duration::from_millis(20));
+            if go.write_all(b"go\n").is_err() {
+                break;
+            }
+        }
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("which is more than --max-size 20 MiB") && (20..60).contains(&written), "{written} MiB: {said}");
     });
 }
 

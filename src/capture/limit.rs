@@ -1,53 +1,90 @@
-//! `--max-size`: how much a command may write. The uppers are looked at while it runs, so that one that writes without end is ended before
-//! the disk is full. The free space of the store's file system, one cheap call, tells when a look is worth its time.
+//! `--max-size`: how much a command may write. The uppers are measured while it runs, so that one that writes without end is ended before
+//! the disk is full.
+//!
+//! What the uppers hold decides, never what the disk has lost: somebody else may free as much as the command writes. They are walked
+//! now and then, by a thread of its own, for a few percent of the run's time. The free space of their file system only tells when a walk is due at once.
 
-use std::path::Path;
-use std::time::Duration;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use rustix::fs::StatVfs;
 
 use super::layout::Layer;
 use super::plan::Laid;
-use crate::fs::dir::Dir;
 
-/// How often the free space is looked at: a disk that takes 1 GiB/s lets a command write 20 MiB too many.
+/// How often it is asked whether a walk is due: a disk that takes 1 GiB/s lets a command write 20 MiB too many.
 pub(super) const TICK: Duration = Duration::from_millis(20);
 
-/// Measures at least when so much more is used.
+/// Between two walks lies so many times the time that one took: they cost at most 4 % of a run.
+const REST: u32 = 25;
+
+/// The least loss of free space, in bytes, that makes a walk due before its time.
 const STEP: u64 = 1 << 20;
 
 /// What a run has written so far, against what it may.
-pub(super) struct Meter<'a> {
-    laid: &'a Laid,
+pub(super) struct Meter {
+    tops: Arc<[Top]>,
     max: u64,
-    /// What the uppers held at the start: of earlier runs in the session.
+    /// What the uppers held at the start, in bytes: of earlier runs in the session.
     before: u64,
     /// Free bytes at the start.
     free: u64,
-    /// The next look is due when so many bytes fewer are free.
+    /// A walk is due when so many bytes fewer are free.
     due: u64,
+    /// A walk is due then.
+    next: Instant,
+    walk: Option<JoinHandle<Walked>>,
 }
 
-impl<'a> Meter<'a> {
-    /// From now on.
-    pub fn new(laid: &'a Laid, max: u64) -> Self {
-        let mut meter = Self { laid, max, before: 0, free: 0, due: 0 };
-        meter.before = meter.written();
-        meter.free = meter.free_now();
-        meter.due = max;
-        meter
+/// An upper.
+struct Top {
+    path: PathBuf,
+    /// Of a mounted file: what its copy took, in bytes, before the command was there.
+    copied: u64,
+}
+
+/// What a walk has found.
+struct Walked {
+    held: u64,
+    took: Duration,
+}
+
+impl Meter {
+    /// Begins to count. `max` is in bytes.
+    pub fn new(laid: &Laid, max: u64) -> Self {
+        let top = |layer: &Layer| Top {
+            path: layer.upper.path().to_owned(),
+            copied: layer.file.as_ref().map_or(0, |(_, bytes)| *bytes),
+        };
+        let tops: Arc<[Top]> = laid.layers.iter().map(top).collect();
+        let walked = walk(&tops);
+        let free = free(&tops);
+        let next = Instant::now() + walked.took * REST;
+        Self { tops, max, before: walked.held, free, due: max, next, walk: None }
     }
 
-    /// What was written, in bytes of blocks, if that is more than it may be. Others use space too: their share only makes
-    /// for more looks.
+    /// What was written, in bytes of blocks, if the last walk found more than may be. Begins the next walk where one is due: the
+    /// process has another thread then.
     pub fn exceeded(&mut self) -> Option<u64> {
-        let used = self.free.saturating_sub(self.free_now());
-        if used < self.due {
-            return None;
+        if let Some(done) = self.walk.take_if(|walk| walk.is_finished()) {
+            // A walk that panicked found nothing; the next one tells.
+            let Walked { held, took } = done.join().unwrap_or(Walked { held: 0, took: TICK });
+            let written = held.saturating_sub(self.before);
+            self.next = Instant::now() + took * REST;
+            self.due = self.lost() + self.max.saturating_sub(written).max(self.max / 16).max(STEP);
+            if written > self.max {
+                return Some(written);
+            }
         }
-        let written = self.written();
-        self.due = used + self.max.saturating_sub(written).max(STEP);
-        (written > self.max).then_some(written)
+        if self.walk.is_none() && (self.next <= Instant::now() || self.lost() >= self.due) {
+            let tops = Arc::clone(&self.tops);
+            // Without a thread it is tried again at the next tick.
+            self.walk = std::thread::Builder::new().spawn(move || walk(&tops)).ok();
+        }
+        None
     }
 
     /// How many bytes may be written.
@@ -57,23 +94,45 @@ impl<'a> Meter<'a> {
 
     /// What the command has put into the uppers, in bytes of blocks; of a mounted file, by how much it has grown. An open file without a name is not seen.
     pub fn written(&self) -> u64 {
-        let of_the_command = |layer: &Layer| {
-            let copied = layer.file.as_ref().map_or(0, |(_, bytes)| *bytes);
-            blocks(layer.upper.path()).saturating_sub(copied)
-        };
-        self.laid.layers.iter().map(of_the_command).sum::<u64>().saturating_sub(self.before)
+        walk(&self.tops).held.saturating_sub(self.before)
     }
 
-    fn free_now(&self) -> u64 {
-        let held = self.laid.layers.first().map(|layer| &layer.upper);
-        held.and_then(|upper: &Dir| rustix::fs::statvfs(upper.path()).ok()).map_or(0, |fs: StatVfs| fs.f_bfree * fs.f_frsize)
+    /// How many bytes fewer are free than at the start.
+    fn lost(&self) -> u64 {
+        self.free.saturating_sub(free(&self.tops))
     }
 }
 
-/// Bytes of the blocks of all files below a folder; a file with two names counts twice. What vanishes meanwhile, or can't
-/// be listed, counts as nothing.
+/// A run forks while there is one thread: none may be left to the next.
+impl Drop for Meter {
+    fn drop(&mut self) {
+        if let Some(walk) = self.walk.take() {
+            // What it found is of no use any more.
+            let _found = walk.join();
+        }
+    }
+}
+
+/// Free bytes of the uppers' file system; 0 where that can't be told.
+fn free(tops: &[Top]) -> u64 {
+    let found = tops.first().and_then(|top| rustix::fs::statvfs(&top.path).ok());
+    found.map_or(0, |fs: StatVfs| fs.f_bfree * fs.f_frsize)
+}
+
+/// Measures all uppers.
+fn walk(tops: &[Top]) -> Walked {
+    let begun = Instant::now();
+    let held = tops.iter().map(|top| blocks(&top.path).saturating_sub(top.copied)).sum();
+    Walked { held, took: begun.elapsed() }
+}
+
+/// Bytes of the blocks of all that lies below a directory (`st_blocks` × 512: stat(3type)); a file with several names counts once.
+/// What vanishes meanwhile, or can't be listed, counts as nothing.
 fn blocks(top: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
+    let mut seen = HashSet::new();
     let found = walkdir::WalkDir::new(top).min_depth(1).into_iter().filter_map(Result::ok);
-    found.filter_map(|entry| entry.metadata().ok()).filter(|meta| meta.is_file()).map(|meta| meta.blocks() * 512).sum()
+    let found = found.filter_map(|entry| entry.metadata().ok());
+    let once = found.filter(|meta| meta.blocks() > 0 && (meta.is_dir() || meta.nlink() == 1 || seen.insert(meta.ino())));
+    once.map(|meta| meta.blocks() * 512).sum()
 }

@@ -190,7 +190,7 @@ struct Running<'a> {
     command: &'a Command,
     signals: std::os::fd::BorrowedFd<'a>,
     hear: &'a mut dyn FnMut(Event),
-    meter: Option<Meter<'a>>,
+    meter: Option<Meter>,
     ahead: Option<Ahead>,
     too_much: Option<u64>,
     terminal: Option<Terminal>,
@@ -245,12 +245,15 @@ impl Running<'_> {
         let mut outcome = None;
         let mut phase = Phase::SetsUp;
         loop {
-            let tick = self.meter.as_ref().filter(|_| self.too_much.is_none()).map(|_| limit::TICK);
-            // Not before: the set-up may have to be tried again, which takes a process with one thread.
+            // Neither before: the set-up may have to be tried again, which takes a process with one thread.
+            let metered = phase != Phase::SetsUp && self.too_much.is_none();
+            let tick = self.meter.as_ref().filter(|_| metered).map(|_| limit::TICK);
             let tock = self.ahead.as_ref().filter(|_| phase == Phase::Runs).map(|_| ahead::TICK);
             let wake = phase.patience().into_iter().chain(tick).chain(tock).min();
             let went_on = self.wait(init, &words, wake, phase);
-            self.end_if_too_much(&words);
+            if metered {
+                self.end_if_too_much(&words);
+            }
             if let Some(ahead) = self.ahead.as_mut().filter(|_| tock.is_some()) {
                 ahead.look();
             }
@@ -320,11 +323,9 @@ impl Running<'_> {
 
     /// Ends the run where it has written more than it may.
     fn end_if_too_much(&mut self, words: &Words) {
-        if let (None, Some(meter)) = (self.too_much, &mut self.meter) {
-            self.too_much = meter.exceeded();
-            if self.too_much.is_some() {
-                end_rest(words);
-            }
+        self.too_much = self.meter.as_mut().and_then(Meter::exceeded);
+        if self.too_much.is_some() {
+            end_rest(words);
         }
     }
 
