@@ -1947,6 +1947,29 @@ fn a_run_is_ended_by_max_size_also_while_somebody_else_frees_as_much_room() {
 }
 
 #[test]
+fn a_hidden_path_is_there_empty_and_closed_for_root_too() {
+    each(|desk| {
+        let before = desk.made("echo secret > file; mkdir folder; echo in > folder/in");
+        let closed = format!("--hide {0}/file --hide {0}/folder --hide {0}/folder/in", desk.world.tree().display());
+        // Redirections that fail end a shell: each has one of its own.
+        let script = "for way in 'echo lost > file' 'echo lost >> file' 'echo lost > folder/new' 'mkdir folder/new' 'rm file' 'mv file to' \
+                      'rmdir folder' 'chmod 600 file' 'touch file' 'truncate -s 1 file'; do sh -c \"$way\" 2> said && echo \"went well: $way\"; \
+                      cat said; done; rm said; stat -c '%a %s' file; stat -c %a folder; cat file; ls -A folder";
+        let said = desk.held(&closed, script).run();
+        let out = said.stdout();
+        assert!(!out.contains("went well") && !out.contains("secret") && out.contains("0 0\n0\n"), "{said}");
+        // Root may open what is closed: it is empty, and its mount is read-only.
+        let (read_only, denied) = (out.matches("Read-only").count(), out.matches("Permission denied").count());
+        assert!(if desk.who == Who::Root { read_only >= 6 && denied == 0 } else { read_only + denied >= 6 }, "{said}");
+        desk.world.manifest().assert_same(&before, "the tree is as it was");
+        assert!(desk.ids().is_empty(), "and nothing is held");
+        // Also where the command names it as a file that it creates.
+        let said = desk.held(&closed, "echo lost > file").run();
+        assert!(said.status != 0, "{said}");
+    });
+}
+
+#[test]
 fn a_conflict_where_it_is_of_no_weight_is_left_out_and_stops_nothing_else() {
     each(|desk| {
         desk.made("mkdir -p cache/sub outer/cache; echo s > cache/sub/s; echo o > outer/cache/o; echo a > a");

@@ -535,6 +535,10 @@ impl Making<'_> {
                 self.places.hidden.push(path);
             }
         }
+        // What lies in a hidden directory is not there to be hidden.
+        let hidden = self.places.hidden.clone();
+        self.places.hidden.retain(|path| !hidden.iter().any(|above| above != path && path.is_under(above)));
+        self.places.hidden.dedup();
         Ok(())
     }
 

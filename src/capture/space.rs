@@ -71,9 +71,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<Vec<Uncovered>, Unbui
     for (path, clone) in plan.passes.iter().zip(passes) {
         attach(&clone, path).at("leave it real", path)?;
     }
-    for path in &plan.hidden {
-        hide(path, &plan.tag)?;
-    }
+    hide(plan)?;
     mask(&plan.sockets, &attached)?;
     // By path: the inherited working folder still lies on the real, writable mount.
     rustix::process::chdir(plan.cwd.as_path()).at("enter the working folder", &plan.cwd)?;
@@ -361,18 +359,49 @@ fn cover_file(path: &AbsPath) -> Result<(), IoError> {
     attach(&null, path).at("hide the file", path)
 }
 
-/// Hides a folder behind an empty tmpfs, a file behind /dev/null.
-fn hide(path: &AbsPath, tag: &str) -> Result<(), IoError> {
-    let target = at_path(path).at("find what is to be hidden", path)?;
-    if stat_of(&target).at("look at what is to be hidden", path)?.sort != Sort::Folder {
-        return cover_file(path);
+/// Hides places: each is there, empty and closed (mode 0), on a read-only mount of its own, so that root can't write there either.
+fn hide(plan: &Plan) -> Result<(), IoError> {
+    let (mut directories, mut others) = (Vec::new(), Vec::new());
+    for path in &plan.hidden {
+        let target = at_path(path).at("find what is to be hidden", path)?;
+        let is_directory = stat_of(&target).at("look at what is to be hidden", path)?.sort == Sort::Folder;
+        if is_directory { directories.push(path) } else { others.push(path) }
     }
+    // First: the store is among the directories.
+    if let (Some(store), false) = (plan.hidden.first(), others.is_empty()) {
+        hide_files(&others, store, &plan.tag)?;
+    }
+    for path in directories {
+        let empty = closed_tmpfs(path, &plan.tag)?;
+        sys::set_read_only_held(empty.as_fd()).at("make it read-only", path)?;
+        attach(&empty, path).at("hide the folder", path)?;
+    }
+    Ok(())
+}
+
+/// Puts the one file of a tmpfs over each of `paths`. Only what is mounted somewhere can be cloned (before Linux 6.15): for a
+/// moment it is on the store, which is about to be hidden.
+fn hide_files(paths: &[&AbsPath], store: &AbsPath, tag: &str) -> Result<(), IoError> {
+    let tmpfs = closed_tmpfs(store, tag)?;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDONLY | OFlags::CLOEXEC;
+    drop(rustix::fs::openat(&tmpfs, "closed", flags, Mode::empty()).at("make the empty file of a tmpfs on", store)?);
+    sys::set_read_only_held(tmpfs.as_fd()).at("make the tmpfs read-only on", store)?;
+    attach(&tmpfs, store).at("mount a tmpfs on", store)?;
+    let closed = store.join(b"closed").map_err(io::Error::other).at("name a file in", store)?;
+    for path in paths {
+        let clone = clone_at(closed.as_path(), false).at("clone the empty file to hide", path)?;
+        attach(&clone, path).at("hide the file", path)?;
+    }
+    rustix::mount::unmount(store.as_path(), UnmountFlags::DETACH).at("unmount the tmpfs from", store)
+}
+
+/// A writable tmpfs whose top directory is closed (mode 0), not yet anywhere: for `path`.
+fn closed_tmpfs(path: &AbsPath, tag: &str) -> Result<OwnedFd, IoError> {
     let making = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).at("open a tmpfs", path)?;
     for (key, value) in [("source", format!("{MARK}{tag}")), ("size", "4k".into()), ("mode", "0".into())] {
         rustix::mount::fsconfig_set_string(&making, key, &value).at("set an option of a tmpfs", path)?;
     }
     rustix::mount::fsconfig_create(&making).at("make a tmpfs", path)?;
-    let empty = MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    let tmpfs = rustix::mount::fsmount(&making, FsMountFlags::FSMOUNT_CLOEXEC, empty).at("mount a tmpfs", path)?;
-    attach(&tmpfs, path).at("hide the folder", path)
+    let closed = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    rustix::mount::fsmount(&making, FsMountFlags::FSMOUNT_CLOEXEC, closed).at("mount a tmpfs", path)
 }
