@@ -1,6 +1,7 @@
 //! `run --in`: a command on the real tree between two snapshots, whose difference is a committed session like any other.
 
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
+#![expect(clippy::disallowed_methods, reason = "tests set up real files")]
 
 mod common;
 #[path = "common/desk.rs"]
@@ -9,6 +10,7 @@ mod desk;
 use std::path::Path;
 
 use common::{World, manifest};
+use desk::{Desk, Who, has, is_root};
 
 /// Whether this kernel has Landlock; says so where not.
 fn can_confine(world: &World) -> bool {
@@ -76,6 +78,64 @@ fn the_name_for_a_run_that_was_killed_while_its_session_was_made_is_free() {
     let (world, Some(said)) = run(&|_| format!("kill:{n}")) else { return };
     said.with(137);
     world.recant("session new -n work").ok();
+}
+
+#[test]
+fn shared_memory_of_a_run_on_the_real_tree_is_its_own_and_closed_where_that_cannot_be_had() {
+    let shm = Path::new("/dev/shm");
+    if !shm.is_dir() {
+        return common::skip("there is no /dev/shm");
+    }
+    let whos: &[Who] = if is_root() { &[Who::Root, Who::User] } else { &[Who::User] };
+    for who in whos {
+        // Not in /tmp, where a confined command may write.
+        let desk = Desk::of(*who, World::on(Path::new("/var/tmp")));
+        let said = desk.recant("run --in . -- true");
+        if said.status == 125 {
+            return common::skip(&format!("no confinement here: {}", said.stderr().trim()));
+        }
+        let kept = tempfile::Builder::new().prefix("recant-kept-").tempdir_in(shm).expect("a directory in /dev/shm");
+        let name = kept.path().file_name().expect("a name").to_string_lossy().into_owned();
+        if desk.other() {
+            std::os::unix::fs::chown(kept.path(), Some(desk::USER), Some(desk::USER)).expect("it is given to the user");
+        }
+        let left = format!("recant-left-{}", std::process::id());
+        let script = format!("echo x > /dev/shm/{left} && cat /dev/shm/{left} && ls /dev/shm && echo y > f");
+        let said = desk.call(["run", "--in", ".", "--", "sh", "-c", &script]).run().ok();
+        assert!(said.stdout().starts_with("x\n") && !said.stdout().contains(&*name), "{said}");
+        assert!(!shm.join(&left).exists(), "{who:?}: it is not the real one");
+        // Who it is, and what it may do with its files, is as bare.
+        let said = desk.call(["run", "--in", ".", "--", "sh", "-c", "id -u; chown $(id -u):$(id -g) f; stat -c %u f"]).run().ok();
+        let uid = if *who == Who::Root {
+            0
+        } else if desk.other() {
+            desk::USER
+        } else {
+            rustix::process::geteuid().as_raw()
+        };
+        assert_eq!(said.stdout(), format!("{uid}\n{uid}\n"));
+        // What is asked for stays real.
+        let (pass, script) = (
+            kept.path().to_str().expect("UTF-8"),
+            format!("echo x > /dev/shm/{left}; echo x > {}/f; ls /dev/shm", kept.path().display()),
+        );
+        let said = desk.call(["run", "--in", ".", "--pass", pass, "--", "sh", "-c", &script]).run().ok();
+        assert!(said.stdout().contains(&*name) && kept.path().join("f").exists() && !shm.join(&left).exists(), "{said}");
+        desk.call(["run", "--in", ".", "--pass", "/dev/shm", "--", "sh", "-c", &format!("echo x > /dev/shm/{left}")]).run().ok();
+        std::fs::remove_file(shm.join(&left)).expect("the real one was written to");
+        if !has("unshare") || !has("setpriv") {
+            continue;
+        }
+        // Where no namespace can be made it is closed, which is said. The root of a user namespace without CAP_SYS_ADMIN is treated as a user.
+        let none =
+            "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-sys_admin --bounding-set=-sys_admin \"$@\"";
+        let script = format!("echo x > /dev/shm/{left} && echo written; true");
+        let words =
+            ["-Ur", "sh", "-c", none, "sh", desk.binary.to_str().expect("UTF-8"), "run", "--in", ".", "--", "sh", "-c", &script];
+        let said = desk.give(desk.world.program("unshare", words)).run().ok();
+        assert!(said.stderr().contains("/dev/shm: cannot make a mount namespace") && said.stdout().is_empty(), "{said}");
+        assert!(!shm.join(&left).exists(), "{said}");
+    }
 }
 
 #[test]

@@ -15,12 +15,16 @@ use super::command::Network;
 use super::error::Error;
 use super::layout::Route;
 use super::rights::drop_lead_out;
+use super::space::part_shm;
 use super::sys;
 use crate::error::{At, IoError};
 use crate::fs::path::AbsPath;
 
 /// The nodes of /dev that any program may write to; disks are not among them.
-const NODES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm"];
+const NODES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"];
+
+/// Shared memory: the command has one of its own where a namespace can be had, and else may not write there.
+const SHM: &str = "/dev/shm";
 
 /// For temporary files.
 const TEMPORARY: &str = "/tmp";
@@ -32,6 +36,8 @@ const KNOWN: ABI = ABI::V5;
 #[derive(Debug)]
 pub struct Confinement {
     writable: Vec<AbsPath>,
+    /// What of /dev/shm was asked for by name; `None` where that is all of it, or there is none.
+    shm: Option<Vec<AbsPath>>,
     version: i32,
     network: Reach,
 }
@@ -67,6 +73,9 @@ impl Confinement {
         writable.extend(usual.filter_map(|path| real(&path).ok()));
         writable.sort();
         writable.dedup();
+        let shm = real(Path::new(SHM)).ok().filter(|shm| shm.as_bytes() == SHM.as_bytes());
+        let shm = shm.filter(|shm| !writable.iter().any(|path| shm.is_under(path)));
+        let shm = shm.map(|shm| writable.iter().filter(|path| path.is_under(&shm)).cloned().collect());
         let network = match network {
             Network::Open => Reach::All,
             Network::None if Route::here() == Route::Root => Reach::Loopback,
@@ -78,7 +87,7 @@ impl Confinement {
                 return Err(Error::SetUp { path, act, source, remedy: Some(remedy.into()) });
             }
         };
-        Ok(Self { writable, version, network })
+        Ok(Self { writable, shm, version, network })
     }
 
     /// The place that may be written to in which `path`, a real one, lies, or which lies in it.
@@ -120,9 +129,19 @@ impl Confinement {
         sys::loopback_up().at("switch the loopback on", "lo")
     }
 
-    /// Confines this process and all that it will start. An ordinary user can gain no rights any more (sudo); root keeps those that do not
+    /// Whether the command is to have a /dev/shm of its own.
+    pub(super) fn parts_shm(&self) -> bool {
+        self.shm.is_some()
+    }
+
+    /// Gives this process a /dev/shm of its own, if it is to have one.
+    pub(super) fn part_shm(&self) -> Result<(), IoError> {
+        self.shm.as_deref().map_or(Ok(()), part_shm)
+    }
+
+    /// Confines this process and all that it will start; `own_shm` says whether [`Self::part_shm`] was done. An ordinary user can gain no rights any more (sudo); root keeps those that do not
     /// lead out.
-    pub(super) fn enforce(&self) -> Result<(), IoError> {
+    pub(super) fn enforce(&self, own_shm: bool) -> Result<(), IoError> {
         let root = Route::here() == Route::Root;
         // With CAP_SYS_ADMIN no promise is needed that no rights will be gained; it goes with the others right after.
         let denied = |error: &dyn std::error::Error| std::io::Error::other(error.to_string());
@@ -137,7 +156,8 @@ impl Confinement {
             .map_err(|error| denied(&error))
             .at("make the rules", "Landlock")?;
         let mut rules = rules.no_new_privs(!root);
-        for path in &self.writable {
+        let own = AbsPath::parse(SHM).ok().filter(|_| own_shm && self.parts_shm());
+        for path in self.writable.iter().chain(&own) {
             let fd = PathFd::new(path.as_path()).map_err(|error| denied(&error)).at("open what may be written to", path)?;
             let is_folder = path.as_path().is_dir();
             let rule = PathBeneath::new(fd, rights(is_folder));

@@ -32,6 +32,8 @@ pub(super) struct Orders<'a> {
     pub child_ignored: bool,
     /// Whether the run has a PID namespace of its own.
     pub own_pids: bool,
+    /// Whether a confined command gets a /dev/shm of its own.
+    pub own_shm: bool,
     /// Whether it has a network namespace of its own.
     pub network: Network,
     /// The command starts when the clock of files is past this.
@@ -58,6 +60,9 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     crate::fs::umask::set_aside();
     if let Ground::Confined(confinement) = orders.ground {
         confinement.leave_network().map_err(failed)?;
+        if orders.own_shm {
+            confinement.part_shm().map_err(|error| Word::NoShm(error.into()))?;
+        }
     } else if orders.network == Network::None {
         sys::loopback_up().at("switch the loopback on", "lo").map_err(failed)?;
     }
@@ -70,7 +75,7 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     let _named = rustix::thread::set_name(c"recant-init");
     die_with_recant(orders, recant)?;
     if let Ground::Confined(confinement) = orders.ground {
-        confinement.enforce().map_err(failed)?;
+        confinement.enforce(orders.own_shm).map_err(failed)?;
     }
     wait_for_tick(orders.ready_after);
     let early = not_asked_to_end(signals.as_fd())?;

@@ -14,7 +14,7 @@
 //! - **H4** Folders on the tree are never touched here: all that is made lies in the store or in a mount of the run's own.
 //!
 //! Files: `layout` is what is asked for and laid out, as data; `plan` is the checked list of mounts, `places` chooses what is on it; `space` builds them
-//! inside the namespace; `command` is what is run and how it ended, `ground` what it runs on; `rights` are given up before it is there; `init` is the small pid 1, `orphans` what goes on without it;
+//! inside the namespace, `ids` maps its users and groups; `command` is what is run and how it ended, `ground` what it runs on; `rights` are given up before it is there; `init` is the small pid 1, `orphans` what goes on without it;
 //! `run` forks and waits, `phase` tells it what a signal means; `collect` reads the uppers, once
 //! `redirect` has filled in the folders that were renamed; `sys` holds the unsafe calls; `probe` looks
 //! at the machine's switches; `refused` guesses what a command that failed was refused;
@@ -30,6 +30,7 @@ pub mod error;
 mod file;
 pub mod ground;
 pub mod hold;
+mod ids;
 mod init;
 pub mod inside;
 pub mod layout;

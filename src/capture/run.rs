@@ -27,7 +27,7 @@ use super::plan::Laid;
 use super::sys::{self, New, Signals};
 use super::terminal::Terminal;
 use super::words::{Failed, Word, Words};
-use crate::error::At;
+use crate::error::{At, reason};
 use crate::fs;
 use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, Shown};
@@ -128,27 +128,29 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
             terminal: Terminal::ours(),
             heard: Heard::nothing(),
         };
-        let orders = |own_pids| Orders {
+        let orders = |apart| Orders {
             ground,
             argv: &argv,
             env: &env,
             inherited: &inherited,
             mask: &mask,
             child_ignored,
-            own_pids,
+            // A confined command gets no PIDs of its own.
+            own_pids: apart && ground.laid().is_some(),
+            own_shm: apart && ground.laid().is_none(),
             network: command.network,
             ready_after: ground.laid().map_or(started, Laid::ready_after),
         };
         for (path, why) in ground.laid().into_iter().flat_map(|laid| &laid.uncovered) {
             (run.hear)(Event::Uncovered(path.clone(), why.clone()));
         }
-        // A confined command gets no namespace, so no PIDs of its own.
-        let first = ground.laid().is_some();
-        let ((exit, leaving), own_pids) = match run.attempt(&orders(first))? {
-            Some(ended) => (ended, first),
-            // Parts of /proc are covered (a container), so a user gets no new one: without own PIDs, then.
+        let ((exit, leaving), apart) = match run.attempt(&orders(true))? {
+            Some(ended) => (ended, true),
+            // Parts of /proc are covered (a container), so a user gets no new one: without own PIDs, then. Or no namespace can be had
+            // for a confined command's /dev/shm.
             None => (run.attempt(&orders(false))?.ok_or(Error::Threads)?, false),
         };
+        let own_pids = apart && ground.laid().is_some();
         while sys::next_signal(signals.as_fd()).is_some() {}
         let too_much = run.too_much.or_else(|| run.meter.and_then(|meter| Some(meter.written()).filter(|n| *n > meter.max())));
         let places = ground.laid().map(Laid::places).unwrap_or_default();
@@ -198,7 +200,7 @@ struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// `None` where it has to be tried again without PIDs of its own.
+    /// `None` where it has to be tried again, without PIDs or a /dev/shm of its own.
     fn attempt(&mut self, orders: &Orders<'_>) -> Result<Option<(Exit, Leaving)>, Error> {
         let user = self.ground.is_user_s();
         let (ours, theirs) = UnixStream::pair().at("make a socket for", "the init")?;
@@ -234,7 +236,7 @@ impl Running<'_> {
         }
         match outcome {
             Outcome::Alone(exit) | Outcome::Exit(exit) => Ok(Some((exit, Leaving(None)))),
-            Outcome::NoProc => Ok(None),
+            Outcome::Again => Ok(None),
             Outcome::Failed(failed) => Err(set_up_error(failed, user)),
             Outcome::NoExec(errno) => Err(exec_error(&self.command.argv, errno)),
         }
@@ -273,7 +275,13 @@ impl Running<'_> {
                     }
                 }
                 Some(Word::Failed(failed)) => outcome = Some(Outcome::Failed(failed)),
-                Some(Word::NoProc) => outcome = Some(Outcome::NoProc),
+                Some(Word::NoProc) => outcome = Some(Outcome::Again),
+                Some(Word::NoShm(failed)) => {
+                    if let Ok(path) = AbsPath::parse("/dev/shm") {
+                        (self.hear)(Event::Uncovered(path, said(failed)));
+                    }
+                    outcome = Some(Outcome::Again);
+                }
                 Some(Word::NoExec(errno)) => outcome = Some(Outcome::NoExec(errno)),
                 // Stopped by itself, not with the group: recant stops too, so that the shell sees it. What went on meanwhile was
                 // stopped by the terminal, recant with it.
@@ -358,7 +366,8 @@ enum Outcome {
     Exit(Exit),
     /// The same, and nothing but the init is left.
     Alone(Exit),
-    NoProc,
+    /// To be tried with less of its own.
+    Again,
     Failed(Failed),
     NoExec(i32),
 }
@@ -388,6 +397,12 @@ fn names_of_children(init: i32) -> Vec<String> {
     let children = orphans::children_of(init.cast_unsigned());
     let name = |pid| std::fs::read(format!("/proc/{pid}/comm")).ok().map(|name| Shown(name.trim_ascii_end()).to_string());
     children.into_iter().filter_map(name).collect()
+}
+
+/// For people: a part of a sentence.
+fn said(failed: Failed) -> String {
+    let act = failed.act.clone();
+    format!("cannot {act}: {}", reason(&io::Error::from(failed)))
 }
 
 fn set_up_error(failed: Failed, user: bool) -> Error {

@@ -1,6 +1,6 @@
 //! Builds the mounts of a plan, inside the run's own namespace: called by the init before the command is there.
 //!
-//! Files: `mounting` is a mount on its way to its place, `devices` the run's own /dev, `check` reads back what was mounted.
+//! Files: `mounting` is a mount on its way to its place, `devices` the run's own /dev, `shm` a private /dev/shm, `check` reads back what was mounted.
 //!
 //! The order matters. The overlays come first, detached: an overlay keeps its own writable clone of the mount that its
 //! upper lies on, and an upper on a mount that is read-only already is refused. Then everything becomes read-only. Then
@@ -9,6 +9,7 @@
 mod check;
 mod devices;
 mod mounting;
+mod shm;
 
 use std::collections::HashSet;
 use std::io;
@@ -19,6 +20,7 @@ use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags};
 use rustix::thread::CapabilitySet;
 
+use super::ids::map_own;
 use super::inside::MARK;
 use super::layout::{Layer, Need, Route, Target};
 use super::plan::{Laid, Plan};
@@ -30,6 +32,8 @@ use crate::fs::path::AbsPath;
 use check::verify;
 use devices::{Devices, user_devices};
 use mounting::{Unbuilt, at_path, attach, attach_to, clone_at, clone_of, folder_at};
+use shm::make_in_shm;
+pub(super) use shm::part as part_shm;
 
 /// What /proc has that leads out of a run of root: made read-only there.
 const PROC_CLOSED: &[&str] = &["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr"];
@@ -39,7 +43,7 @@ const PROC_CLOSED: &[&str] = &["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi
 pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<Vec<Uncovered>, Unbuilt> {
     let plan = &laid.plan;
     if plan.route == Route::User {
-        map_ids((0, plan.uid), (0, plan.gid))?;
+        map_own((0, plan.uid), (0, plan.gid))?;
     }
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private).at("make the mounts private", "/")?;
@@ -80,7 +84,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<Vec<Uncovered>, Unbui
         Route::User => {
             // A second user namespace: each mount in it is locked, for a third one made inside as well.
             sys::unshare_user_and_mounts().at("make the inner user namespace", "unshare")?;
-            map_ids((plan.uid, 0), (plan.gid, 0))?;
+            map_own((plan.uid, 0), (plan.gid, 0))?;
             drop_rights(CapabilitySet::all()).at("drop the capabilities", "capset")?;
         }
         Route::Root => {
@@ -124,22 +128,6 @@ fn overlays(laid: &Laid) -> Result<(Vec<Detached<'_>>, Vec<Uncovered>), IoError>
         }
     }
     Ok((made, uncovered))
-}
-
-/// Maps one user and one group: (inside, outside). user_namespaces(7).
-fn map_ids(uid: (u32, u32), gid: (u32, u32)) -> Result<(), IoError> {
-    tell("/proc/self/setgroups", "deny").at("deny setgroups for the map", "/proc/self/setgroups")?;
-    tell("/proc/self/uid_map", &format!("{} {} 1", uid.0, uid.1)).at("map the user", "/proc/self/uid_map")?;
-    tell("/proc/self/gid_map", &format!("{} {} 1", gid.0, gid.1)).at("map the group", "/proc/self/gid_map")
-}
-
-/// Writes to a file of /proc: a word to the kernel, in one call.
-fn tell(path: &str, text: &str) -> io::Result<()> {
-    let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-    match rustix::io::write(&file, text.as_bytes())? {
-        n if n == text.len() => Ok(()),
-        _ => Err(Errno::IO.into()),
-    }
 }
 
 /// The overlay of one target, not yet anywhere. Options are written out, since their defaults are the distribution's.
@@ -273,20 +261,6 @@ fn move_in(nested: &[Nested<'_>]) -> Result<(), IoError> {
                 Err(Errno::NOENT) if !is_mounted_at(held, name) => {}
                 moved => moved.at("move the mount into the overlay", path)?,
             }
-        }
-    }
-    Ok(())
-}
-
-/// /dev/shm is the run's own and empty: a captured folder in it needs its mount point made.
-fn make_in_shm(path: &AbsPath) -> io::Result<()> {
-    let Some(below) = path.as_bytes().strip_prefix(b"/dev/shm/") else { return Ok(()) };
-    let mut at = std::path::PathBuf::from("/dev/shm");
-    for name in below.split(|b| *b == b'/') {
-        at.push(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(name));
-        match rustix::fs::mkdir(&at, Mode::from_raw_mode(0o755)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
         }
     }
     Ok(())

@@ -91,6 +91,12 @@ pub(super) fn unshare_network() -> io::Result<()> {
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) }.into()).map(drop)
 }
 
+/// A mount namespace of this process's own: unshare(2). Needs CAP_SYS_ADMIN.
+pub(super) fn unshare_mounts() -> io::Result<()> {
+    // SAFETY: unshare(2) with CLONE_NEWNS touches no memory of ours; no descriptor table is unshared.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNS) }.into()).map(drop)
+}
+
 /// A new user namespace and a copy of the mounts in it: unshare(2). The caller has one thread.
 pub(super) fn unshare_user_and_mounts() -> io::Result<()> {
     // SAFETY: unshare(2) with namespace flags touches no memory of ours; no descriptor table is unshared.

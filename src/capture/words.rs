@@ -14,6 +14,8 @@ pub(super) enum Word {
     Failed(Failed),
     /// The kernel gives this user no /proc of a PID namespace: to be tried without.
     NoProc,
+    /// A confined command can have no /dev/shm of its own, and why: to be tried without.
+    NoShm(Failed),
     /// A place could not be captured and is read-only: its path as bytes, and why.
     Uncovered(Vec<u8>, String),
     /// The command is about to be executed.

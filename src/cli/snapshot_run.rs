@@ -52,10 +52,12 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
         network: network(args),
         max_size: None,
     };
-    let mut hear = |event| {
-        if let Event::Lingering(names) = event {
+    let mut hear = |event| match event {
+        Event::Lingering(names) => {
             call.out.note(format_args!("waiting for what the command left running: {} (Ctrl-C ends it)", names.join(", ")));
         }
+        Event::Uncovered(path, why) => call.out.warn(format_args!("{path}: {why}; it is read-only for the command")),
+        Event::SettingUp | Event::InMemory(_) => {}
     };
     let exit = match run_on(Ground::Confined(&confinement), &command, &mut hear) {
         Ok(ended) => ended.exit,

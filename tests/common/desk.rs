@@ -45,7 +45,11 @@ pub fn each(test: impl Fn(&Desk)) {
 
 impl Desk {
     pub fn new(who: Who) -> Self {
-        let world = World::new();
+        Self::of(who, World::new())
+    }
+
+    /// The desk of a user in this world.
+    pub fn of(who: Who, world: World) -> Self {
         let built = PathBuf::from(env!("CARGO_BIN_EXE_recant"));
         let mut binary = built.clone();
         if who == Who::User && is_root() {

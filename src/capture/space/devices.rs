@@ -7,6 +7,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::mount::MountFlags;
 
 use super::mounting::{attach_to, clone_at, mount_tmpfs};
+use super::shm::mount_shm;
 use crate::capture::sys;
 use crate::error::{At, IoError};
 use crate::fs::dir::Dir;
@@ -101,8 +102,4 @@ pub(super) fn user_devices() -> Result<(), IoError> {
 
 fn is_mount(path: &str) -> bool {
     Dir::open(path.as_ref()).and_then(|dir| dir.stat()).is_ok_and(|stat| stat.mount_root)
-}
-
-fn mount_shm() -> Result<(), IoError> {
-    mount_tmpfs("/dev/shm", "mode=1777", MountFlags::NOSUID | MountFlags::NODEV)
 }

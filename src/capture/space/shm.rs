@@ -1,0 +1,74 @@
+//! A /dev/shm of the run's own: shared memory works in it, goes with the run, and is nobody else's.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use rustix::fs::Mode;
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags};
+use rustix::thread::CapabilitySet;
+
+use super::mounting::{attach, clone_of, mount_tmpfs};
+use crate::capture::ids::map_own;
+use crate::capture::rights::drop_rights;
+use crate::capture::sys;
+use crate::error::{At, IoError};
+use crate::fs::path::AbsPath;
+
+/// Where shared memory lies: shm_overview(7).
+const SHM: &str = "/dev/shm";
+
+/// Gives this process, which stays on the real tree, a private /dev/shm: in a mount namespace of its own, and where it may not make
+/// one in a user namespace, too, that maps itself alone. What lies at `kept`, below /dev/shm, stays the real one. Mounts that
+/// are made outside are seen inside, and none of the inside outside.
+pub(in crate::capture) fn part(kept: &[AbsPath]) -> Result<(), IoError> {
+    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    let act = "make a mount namespace";
+    let in_user_namespace = match sys::unshare_mounts() {
+        Ok(()) => false,
+        // A root that may make no mount namespace would lose all other users in one that maps itself alone.
+        Err(error) if uid.is_root() => return Err(error).at(act, SHM),
+        Err(_) => {
+            sys::unshare_user_and_mounts().at(act, SHM)?;
+            map_own((uid.as_raw(), uid.as_raw()), (gid.as_raw(), gid.as_raw()))?;
+            true
+        }
+    };
+    let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    rustix::mount::mount_change("/", slave).at("keep mounts from leaving", "/")?;
+    let clones = kept.iter().map(clone_of).collect::<Result<Vec<OwnedFd>, _>>()?;
+    let cwd = std::env::current_dir().at("find the working directory", ".")?;
+    mount_shm()?;
+    for (path, clone) in kept.iter().zip(&clones) {
+        make_in_shm(path).at("make the directory again", path)?;
+        attach(clone, path).at("leave it real", path)?;
+    }
+    // By path: the inherited one may lie on what is covered now.
+    std::env::set_current_dir(&cwd).at("enter the working directory", cwd.display())?;
+    if in_user_namespace {
+        drop_rights(CapabilitySet::all()).at("drop the capabilities", "capset")?;
+    }
+    Ok(())
+}
+
+/// Mounts it, empty.
+pub(super) fn mount_shm() -> Result<(), IoError> {
+    mount_tmpfs(SHM, "mode=1777", MountFlags::NOSUID | MountFlags::NODEV)
+}
+
+/// It is empty: a directory in it that is to be seen needs its mount point made.
+pub(super) fn make_in_shm(path: &AbsPath) -> io::Result<()> {
+    let Some(below) = path.as_bytes().strip_prefix(b"/dev/shm/") else { return Ok(()) };
+    let mut at = PathBuf::from(SHM);
+    for name in below.split(|b| *b == b'/') {
+        at.push(OsStr::from_bytes(name));
+        match rustix::fs::mkdir(&at, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
