@@ -1094,9 +1094,9 @@ fn diff_conflicts_shows_what_is_held_against_what_is_on_the_tree_now() {
     assert_snapshot!(world.call(["diff", &id, "--conflicts", "--stat", "f", "folder", "mode"]).run(), @"
     status 0
     --- stdout
-     /world/tree/f          | 3 +--
-     /world/tree/folder/new | 1 -
-     /world/tree/mode       | conflict: expected a file with mode 0644, found a file with mode 0755; mode 0755 -> 0600
+     f          | 3 +--
+     folder/new | 1 -
+     mode       | conflict: expected a …und a file with mode 0755; mode 0755 -> 0600
      3 files changed, 1 insertion(+), 3 deletions(-)
     --- stderr
     recant: 3 conflicts for commit: - is on the tree now, + is held

@@ -70,19 +70,19 @@ fn a_patch_has_gits_headers() {
     @@ -0,0 +1 @@
     +now
     "#);
-    assert_snapshot!(world.call(["diff", &id, "--stat"]).run().ok().masked_out(), @r#"
-    /world/tree/bin         | Bin 3 -> 3 bytes
-    /world/tree/changed     | 4 ++--
-    /world/tree/emptied     | 1 -
-    /world/tree/empty       | 0
-    /world/tree/gone        | 1 -
-    /world/tree/link        | 2 +-
-    /world/tree/new dir     | new folder, mode 0755
-    /world/tree/new dir/a b | 1 +
-    /world/tree/tool        | 0
-    /world/tree/was-empty   | 1 +
+    assert_snapshot!(world.call(["diff", &id, "--stat"]).run().ok().masked_out(), @"
+    bin         | Bin 3 -> 3 bytes
+    changed     | 4 ++--
+    emptied     | 1 -
+    empty       | 0
+    gone        | 1 -
+    link        | 2 +-
+    new dir     | new folder, mode 0755
+    new dir/a b | 1 +
+    tool        | 0
+    was-empty   | 1 +
     10 files changed, 5 insertions(+), 5 deletions(-)
-    "#);
+    ");
 }
 
 #[test]
@@ -125,17 +125,17 @@ fn what_a_patch_cannot_say_stands_in_remarks() {
     @@ -0,0 +1 @@
     +x
     "#);
-    assert_snapshot!(world.call(["diff", &id, "--stat"]).run().ok().masked_out(), @r#"
-    /world/tree/both      | 2 +-
-    /world/tree/folder    | folder removed
-    /world/tree/folder/in | 1 -
-    /world/tree/kept      | mode 0755 -> 0700
-    /world/tree/made      | new folder, mode 0750
-    /world/tree/mode      | mode 0644 -> 0600
-    /world/tree/pipe      | fifo removed
-    /world/tree/private   | 1 +
+    assert_snapshot!(world.call(["diff", &id, "--stat"]).run().ok().masked_out(), @"
+    both      | 2 +-
+    folder    | folder removed
+    folder/in | 1 -
+    kept      | mode 0755 -> 0700
+    made      | new folder, mode 0750
+    mode      | mode 0644 -> 0600
+    pipe      | fifo removed
+    private   | 1 +
     8 files changed, 2 insertions(+), 2 deletions(-)
-    "#);
+    ");
 }
 
 #[test]
@@ -295,10 +295,10 @@ fn content_that_is_too_large_is_not_shown_but_said() {
     # /world/tree/large: modified, not shown
     # /world/tree/large: 9.0 MiB -> 10 B: too large to show (limit 8.0 MiB)
     "#);
-    assert_snapshot!(world.call(["diff", &id, "--stat"]).run().ok().masked_out(), @r#"
-    /world/tree/large | modified, not shown; 9.0 MiB -> 10 B: too large to show (limit 8.0 MiB)
+    assert_snapshot!(world.call(["diff", &id, "--stat"]).run().ok().masked_out(), @"
+    large | modified, not shown; 9.0 MiB -> 10 B: too large to show (limit 8.0 MiB)
     1 file changed, 0 insertions(+), 0 deletions(-)
-    "#);
+    ");
 }
 
 #[test]

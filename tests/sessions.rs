@@ -1019,3 +1019,173 @@ fn room_for_a_rollback_is_kept_as_long_as_something_is_in() {
     world.recant(&format!("rollback {id}")).ok();
     assert_eq!(names(), 0, "nothing is in any more");
 }
+
+/// A session that deletes 5,000 files with long names, below the working directory; gives its id.
+fn crowded(world: &World) -> String {
+    let deep = "a-directory/with-a-long-name/below-another-one/and-so-on/until-it-is-too-long";
+    for n in 0..5000 {
+        world.write(format!("{deep}/file-with-a-name-of-its-own-{n}.txt"), "x\n");
+    }
+    let id = world.begin();
+    world.call(["session", "delete", "-r", &id, "a-directory"]).run().ok();
+    world.recant("session rename last a-name-that-somebody-has-given-to-it-because-he-likes-long-names").ok();
+    id
+}
+
+/// What a person or an agent has to read: standard output, then standard error.
+fn read_by_somebody(said: &common::Said) -> Vec<String> {
+    format!("{}{}", said.stdout(), said.stderr()).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn five_thousand_changes_with_long_paths_are_told_in_thirty_lines_of_eighty_columns() {
+    let world = World::new();
+    let id = crowded(&world);
+    for words in ["show ID", "diff ID --stat", "list", "list --all", "commit ID --dry-run", "log", "status"] {
+        let said = world.recant(&words.replace("ID", &id)).ok();
+        let lines = read_by_somebody(&said);
+        assert!(lines.len() <= 30, "{words}: {} lines: {said}", lines.len());
+        // What would be moved has its paths whole: they may be copied into the next command.
+        let wide: Vec<&String> =
+            lines.iter().filter(|_| !words.contains("--dry-run")).filter(|line| line.chars().count() > 80).collect();
+        assert_eq!(wide, [""; 0], "{words}");
+    }
+    let tail = &id[16..];
+    for (words, more, whole) in [
+        ("show ID", format!("… and 4,985 more: recant show {tail} --all"), 5005),
+        ("diff ID --stat", format!(" … and 4,985 more: recant diff {tail} --stat --all"), 5005),
+    ] {
+        let said = world.recant(&words.replace("ID", &id)).ok();
+        assert!(said.stdout().lines().any(|line| line == more), "{words}: {more}: {said}");
+        let said = world.recant(&format!("{words} --all").replace("ID", &id)).ok();
+        assert!(said.stdout().lines().count() >= whole && !said.stdout().contains("more:"), "{words} --all");
+        let changes =
+            world.recant(&format!("{words} --json").replace("ID", &id)).ok().json()["changes"].as_array().unwrap().len();
+        assert_eq!(changes, 5005, "{words} --json");
+        // With -v nothing is left out, and nothing shortened.
+        let said = world.recant(&format!("{words} -v").replace("ID", &id)).ok();
+        assert!(said.stdout().contains("until-it-is-too-long/file-with-a-name-of-its-own-4999.txt"), "{words} -v");
+    }
+}
+
+#[test]
+fn show_of_a_partial_session_lists_the_side_of_the_fewer_first_and_counts_both() {
+    let world = World::new();
+    let id = world.begin();
+    for n in 0..30 {
+        world.stage_write(&id, format!("{n:02}"), "x");
+    }
+    world.call(["commit", &id, "17", "29"]).run().ok();
+    let said = world.call(["show", &id]).run().ok();
+    let text = said.stdout();
+    assert!(text.contains("status      partial: 2 of 30 changes committed, 28 still held\n"), "{said}");
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("created")).collect();
+    assert_eq!(rows.len(), 20);
+    let names = |n: usize| rows[n].split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        (names(0), names(1), names(2)),
+        ("created committed file 1 B 17".into(), "created committed file 1 B 29".into(), "created held file 1 B 00".into())
+    );
+    // The other way round: the two that are held.
+    world.call(["commit", &id]).run().ok();
+    world.call(["rollback", &id, "05", "07"]).run().ok();
+    let text = world.call(["show", &id]).run().ok().stdout();
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("created")).collect();
+    assert!(rows[0].ends_with("05") && rows[1].ends_with("07") && rows[2].ends_with("00"), "{text}");
+    assert!(text.contains("partial: 28 of 30 changes committed, 2 still held"), "{text}");
+}
+
+#[test]
+fn show_lists_only_the_paths_that_are_named() {
+    let world = World::new();
+    let id = world.begin();
+    world.stage_write(&id, "src/a", "x").stage_write(&id, "src/b", "x").stage_write(&id, "other", "x");
+    let said = world.call(["show", &id, "src"]).run().ok();
+    let text = said.stdout();
+    assert!(text.contains("changes     3 created\n") && text.contains("src/b") && !text.contains("other"), "{said}");
+    let told = world.call(["show", &id, "other", "src/a", "--json"]).run().ok().json();
+    let paths: Vec<&str> = told["changes"].as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, [world.path("other").to_str().unwrap(), world.path("src/a").to_str().unwrap()]);
+    assert!(world.call(["show", &id, "nowhere"]).run().with(1).stderr().contains("not in the session"));
+}
+
+/// Two projects beside each other, with a session each of them is begun in; gives their ids.
+fn two_projects(world: &World) -> (String, String) {
+    world.mkdir("web/.git").mkdir("src/.git");
+    let staged = |project: &str| {
+        let id = world.recant("session new").ok().id();
+        world.call(["session", "write", &id, "f"]).cwd(world.path(project)).stdin("x").run().ok();
+        id
+    };
+    (staged("web"), staged("src"))
+}
+
+fn ids(said: &common::Said) -> Vec<String> {
+    said.json()["sessions"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn list_shows_this_project_a_line_a_session_and_says_how_many_are_elsewhere() {
+    let world = World::new();
+    let (web, src) = two_projects(&world);
+    let list = |project: &str, words: &str| {
+        world.call(["list"].into_iter().chain(words.split_whitespace())).cwd(world.path(project)).run()
+    };
+    let said = list("web", "").ok();
+    assert_eq!(said.stdout().lines().count(), 2, "{said}");
+    assert!(said.stdout().contains(&web[16..]) && !said.stdout().contains(&src[16..]), "{said}");
+    assert_eq!(said.stderr(), "recant: 1 more in other projects: recant list --all\n");
+    let all = list("web", "--all").ok();
+    assert!(all.stdout().lines().count() == 3 && all.stdout().contains("PROJECT") && all.err.is_empty(), "{all}");
+    assert_eq!(ids(&list("web", "--json").ok()), [&*web]);
+    let json = list("src", "--json").ok().json();
+    assert_eq!((&json["elsewhere"], json["project"].as_str()), (&1.into(), world.path("src").to_str()));
+    assert_eq!(ids(&list("src", "--json --all").ok()), [&*src, &*web]);
+    // Nothing of another project's is shown in its place.
+    world.mkdir("empty/.git");
+    let none = list("empty", "").ok();
+    assert!(
+        none.out.is_empty() && none.masked_err() == "recant: no sessions in /world/tree/empty; 2 elsewhere: recant list --all\n",
+        "{none}"
+    );
+    // Where the working directory is gone, all are.
+    let script = format!("mkdir gone && cd gone && rmdir ../gone && {} list --json", env!("CARGO_BIN_EXE_recant"));
+    assert_eq!(ids(&world.program("sh", ["-c", &script]).run().ok()).len(), 2);
+}
+
+#[test]
+fn list_takes_a_status_a_time_a_path_and_a_number() {
+    let world = World::new();
+    let many: Vec<String> = (0..25)
+        .map(|n| {
+            let id = world.begin();
+            world.stage_write(&id, format!("d{n}/f"), "x");
+            id
+        })
+        .collect();
+    world.call(["commit", &many[3]]).run().ok();
+    world.call(["commit", &many[4]]).run().ok();
+    world.call(["rollback", &many[4]]).run().ok();
+    let list = |words: &str| ids(&world.recant(&format!("list --json {words}")).ok());
+    assert_eq!(list("--status committed"), [&*many[3]]);
+    assert_eq!(list("--status rolled-back,committed"), [&*many[4], &*many[3]]);
+    assert_eq!(list("--status rolled_back"), [&*many[4]]);
+    assert_eq!(
+        (list("--path d7"), list("--path d7/f"), list("--path d")),
+        (vec![many[7].clone()], vec![many[7].clone()], vec![])
+    );
+    assert_eq!((list("--limit 2").len(), list("").len(), list("--limit 0").len()), (2, 25, 25));
+    assert_eq!(
+        (list("--since 1h").len(), list("--since 2099-01-01").len(), list("--since 2020-01-01 --limit 3").len()),
+        (25, 0, 3)
+    );
+    let said = world.recant("list").ok();
+    assert_eq!(said.stdout().lines().count(), 22, "{said}");
+    assert!(said.stdout().ends_with("… and 5 more: recant list --limit 0\n"), "{said}");
+    let said = world.recant("list --status pending --limit 1").ok();
+    assert!(said.stdout().ends_with("… and 22 more: recant list --status pending --limit 0\n"), "{said}");
+    assert_eq!(world.recant("list --limit 0").ok().stdout().lines().count(), 26);
+    for wrong in ["--status done", "--since yesterday", "--here --all", "--limit x"] {
+        world.recant(&format!("list {wrong}")).with(2);
+    }
+}

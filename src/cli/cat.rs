@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::args;
-use super::diff::not_in_session;
+use super::chosen::not_in_session;
 use super::place;
 use super::problem::Problem;
 use super::sides::{Content, Sources};

@@ -1,15 +1,21 @@
-//! `list`: all sessions, the newest first. Reads headers only.
+//! `list`: sessions, the newest first, a line each: those of this project, or of all. Reads headers only, but where a path is asked for.
+
+use std::collections::HashMap;
 
 use serde::Serialize;
 
 use super::problem::Problem;
-use super::text::{self, Side};
-use super::{Call, Ended, Standing, cut_off};
-use crate::error::Kind;
+use super::shown::cut;
+use super::text::{self, Flexible, Side};
+use super::whose::Whose;
+use super::{Call, Ended, Standing, args, cut_off, place};
+use crate::error::{Kind, command};
 use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
+use crate::session::change::Changes;
 use crate::session::header::{Checkpoint, Header, Origin};
 use crate::session::id::Id;
-use crate::session::store::Broken;
+use crate::session::store::{Broken, Store};
 use crate::tree::time;
 
 /// A session as a listing shows it.
@@ -100,66 +106,237 @@ pub fn shown(name: &str) -> String {
     crate::fs::path::Shown(name.as_bytes()).to_string()
 }
 
-/// `{"schema":2,"sessions":[…],"damaged":[…]}`.
+/// `{"schema":2,"project":…,"sessions":[…],"more":n,"elsewhere":n,"damaged":[…]}`.
 #[derive(Serialize)]
 struct Whole<'a> {
+    /// Whose sessions; `null` for those of all projects.
+    project: Option<&'a AbsPath>,
     sessions: &'a [SessionRow<'a>],
+    /// How many `--limit` left out.
+    more: usize,
+    /// How many of other projects would fit.
+    elsewhere: usize,
     damaged: &'a [Damaged<'a>],
 }
 
-/// Lists all sessions.
-pub fn list(call: &Call) -> Result<Ended, Problem> {
-    let (headers, broken, standings) = match call.store()? {
-        None => Default::default(),
-        Some(store) => {
-            let (headers, mut broken) = store.headers()?;
-            let journaled = cut_off(store, store.journaled()?);
-            let (mut shown, mut standings) = (Vec::with_capacity(headers.len()), Vec::with_capacity(headers.len()));
-            for header in headers.into_iter().rev() {
-                match Standing::of(store, &header, &journaled) {
-                    Ok(standing) => {
-                        standings.push(standing);
-                        shown.push(header);
-                    }
-                    Err(problem) => broken.push(Broken { name: header.id.to_string(), why: problem.message }),
-                }
-            }
-            (shown, broken, standings)
-        }
+/// A session that is listed.
+struct Listed {
+    header: Header,
+    standing: Standing,
+    project: Option<AbsPath>,
+}
+
+/// What a listing found.
+#[derive(Default)]
+struct Found {
+    listed: Vec<Listed>,
+    elsewhere: usize,
+    /// Sessions that are in the store, whatever was asked for.
+    all: usize,
+    broken: Vec<Broken>,
+}
+
+/// Lists sessions.
+pub fn list(call: &Call, args: &args::List) -> Result<Ended, Problem> {
+    let mut whose = whose(call, args)?;
+    let mut found = match call.store()? {
+        None => Found::default(),
+        Some(store) => find(store, args, &mut whose)?,
     };
-    let damaged = Damaged::say_all(call, &broken);
+    let damaged = Damaged::say_all(call, &found.broken);
+    let limit = args.limit.unwrap_or(if call.out.is_text() { call.out.limit(false) } else { 0 });
+    let (shown, more) = if limit == 0 { (found.listed.len(), 0) } else { cut(found.listed.len(), limit) };
+    found.listed.truncate(shown);
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
-        print(call, &headers, &standings);
-        if headers.is_empty() && broken.is_empty() {
-            call.out.note("no sessions");
+        print(call, &found.listed, whose.here.is_none());
+        if more > 0 {
+            call.out.line(text::more(more, &again(args)));
         }
+        say(call, args, &whose, &found);
     } else {
-        let rows: Vec<SessionRow> = headers.iter().zip(standings).map(|(h, standing)| SessionRow::new(h, standing)).collect();
-        call.out.list(&Whole { sessions: &rows, damaged: &damaged }, || &rows);
+        let rows: Vec<SessionRow> = found.listed.iter().map(|l| SessionRow::new(&l.header, l.standing)).collect();
+        let project = whose.here.as_ref();
+        let whole = Whole { project, sessions: &rows, more, elsewhere: found.elsewhere, damaged: &damaged };
+        call.out.list(&whole, || &rows);
     }
     Ok(if damaged.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
 }
 
-fn print(call: &Call, headers: &[Header], standings: &[Standing]) {
-    if headers.is_empty() {
+/// Those of this project, but where other ones are asked for: by `--all`, or by a path.
+fn whose(call: &Call, args: &args::List) -> Result<Whose, Problem> {
+    if args.all || args.path.is_some() && !args.here {
+        return Ok(Whose::any());
+    }
+    match Whose::here(call) {
+        // Its project cannot be told: nothing is left out.
+        Err(_) if !args.here => Ok(Whose::any()),
+        whose => whose,
+    }
+}
+
+/// The newest first, headers alone where no path is asked for.
+fn find(store: &Store, args: &args::List, whose: &mut Whose) -> Result<Found, Problem> {
+    let (headers, broken) = store.headers()?;
+    let journaled = cut_off(store, store.journaled()?);
+    let path = args.path.as_deref().map(|path| place::named(path, &Changes::default())).transpose()?;
+    let mut found = Found { all: headers.len(), broken, ..Found::default() };
+    for header in headers.into_iter().rev() {
+        if args.since.as_ref().is_some_and(|since| header.changed.s < since.s) {
+            continue;
+        }
+        let standing = match Standing::of(store, &header, &journaled) {
+            Ok(standing) => standing,
+            Err(problem) => {
+                found.broken.push(Broken { name: header.id.to_string(), why: problem.message });
+                continue;
+            }
+        };
+        if !args.status.is_empty() && !args.status.iter().any(|status| status.word() == standing.word) {
+            continue;
+        }
+        if let Some(path) = &path {
+            match store.session(&header.id).and_then(|session| session.changes()) {
+                Ok(changes) if changes.under(path).is_empty() => continue,
+                Ok(_) => {}
+                Err(error) => {
+                    found.broken.push(Broken { name: header.id.to_string(), why: error.to_string() });
+                    continue;
+                }
+            }
+        }
+        // Of one whose directory is not known nothing tells that it is elsewhere.
+        if whose.is_here(store, &header) == Some(false) {
+            found.elsewhere += 1;
+            continue;
+        }
+        let project = if whose.here.is_none() { whose.of(store, &header) } else { None };
+        found.listed.push(Listed { header, standing, project });
+    }
+    Ok(found)
+}
+
+/// The command that lists all of them.
+fn again(args: &args::List) -> String {
+    command(format_args!("list{} --limit 0", filters(args)))
+}
+
+fn filters(args: &args::List) -> String {
+    let mut text = String::new();
+    if args.all {
+        text.push_str(" --all");
+    }
+    if args.here {
+        text.push_str(" --here");
+    }
+    if !args.status.is_empty() {
+        let words: Vec<&str> = args.status.iter().map(|status| status.word()).collect();
+        text.push_str(&format!(" --status {}", words.join(",")));
+    }
+    if let Some(since) = &args.since {
+        text.push_str(&format!(" --since {}", since.text));
+    }
+    if let Some(path) = &args.path {
+        text.push_str(&format!(" --path {}", shown(&path.to_string_lossy())));
+    }
+    text
+}
+
+/// What is to be said beside the lines: that there are none, and how many are elsewhere.
+fn say(call: &Call, args: &args::List, whose: &Whose, found: &Found) {
+    let Found { listed, elsewhere, all, broken } = found;
+    let fits = if args.status.is_empty() && args.since.is_none() { "" } else { " that fit" };
+    match (&whose.here, listed.is_empty()) {
+        (_, true) if *all == 0 && broken.is_empty() => call.out.note("no sessions"),
+        (_, true) if *all == 0 => {}
+        (Some(here), true) => {
+            let none = format!("no sessions{fits} in {}", call.out.place(here));
+            if *elsewhere == 0 {
+                call.out.note(none);
+            } else {
+                let filters = filters(args).replace(" --here", "");
+                call.out.note(format_args!("{none}; {} elsewhere: {}", text::grouped(*elsewhere as u64), command(format_args!("list --all{filters}"))));
+            }
+        }
+        (None, true) => call.out.note("no sessions that fit"),
+        (Some(_), false) if *elsewhere > 0 => {
+            let filters = filters(args).replace(" --here", "");
+            let elsewhere = text::grouped(*elsewhere as u64);
+            call.out.note(format_args!("{elsewhere} more{fits} in other projects: {}", command(format_args!("list --all{filters}"))));
+        }
+        _ => {}
+    }
+}
+
+/// The table; with directories where the sessions are of several projects.
+fn print(call: &Call, listed: &[Listed], directories: bool) {
+    if listed.is_empty() {
         return;
     }
-    let title = ["ID", "STATUS", "CHANGES", "SIZE", "CHANGED", "NAME", "COMMAND"].map(String::from);
-    let rows = headers.iter().zip(standings).map(|(header, standing)| {
+    let has_name = listed.iter().any(|l| l.header.name.is_some());
+    let title = |on: bool, word: &str| if on { word.to_owned() } else { String::new() };
+    let title = [
+        "ID".into(),
+        "STATUS".into(),
+        "CHANGES".into(),
+        "SIZE".into(),
+        "CHANGED".into(),
+        title(directories, "PROJECT"),
+        title(has_name, "NAME"),
+        "COMMAND".into(),
+    ];
+    let calls = calls(listed.iter().map(|l| &l.header.id));
+    let rows = listed.iter().map(|Listed { header, standing, project }| {
         [
-            header.id.to_string(),
+            calls(&header.id),
             standing.text(),
-            header.counts.changes.to_string(),
+            text::grouped(header.counts.changes),
             text::bytes(header.sizes.all()),
-            text::time(header.changed, false),
+            text::day(header.changed),
+            project.as_ref().map(|project| call.out.place(project)).unwrap_or_default(),
             header.name.clone().unwrap_or_default(),
             shown(header.command.as_deref().unwrap_or_default()),
         ]
     });
-    let rows: Vec<[String; 7]> = std::iter::once(title).chain(rows).collect();
-    let sides = [Side::Left, Side::Left, Side::Right, Side::Right, Side::Left, Side::Left, Side::Left];
+    let mut rows: Vec<[String; 8]> = std::iter::once(title).chain(rows).collect();
+    let (path, words) = (Flexible::path, Flexible::words);
+    text::fit(&mut rows, call.out.width(), &[words(7, 20), path(5, 14), path(6, 12), words(7, 8), path(5, 8)]);
+    let sides = [Side::Left, Side::Left, Side::Right, Side::Right, Side::Left, Side::Left, Side::Left, Side::Left];
     let mut lines = text::table(sides, &rows);
     call.out.styled(anstyle::Style::new().bold(), lines.next().unwrap_or_default());
     lines.for_each(|line| call.out.line(line));
+}
+
+/// How each of these sessions is called: by the last part of its id, where no other one has that too.
+fn calls<'a>(ids: impl Iterator<Item = &'a Id>) -> impl Fn(&Id) -> String {
+    let mut times: HashMap<String, usize> = HashMap::new();
+    ids.for_each(|id| *times.entry(id.tail().into()).or_default() += 1);
+    move |id| if times.get(id.tail()) == Some(&1) { id.tail().into() } else { id.to_string() }
+}
+
+/// A line each for a preview: what it is called, how many changes it holds, its size, its command; the first `output.paths` of them, and
+/// how many more there are, with the command that lists them.
+pub fn heads(call: &Call, headers: &[&Header], whole: &str) -> Vec<String> {
+    let (first, more) = cut(headers.len(), call.out.limit(false));
+    let calls = calls(headers.iter().map(|header| &header.id));
+    let row = |header: &&Header| {
+        [
+            calls(&header.id),
+            header.status().word().replace('_', " "),
+            text::count(header.counts.changes, "change"),
+            text::bytes(header.sizes.all()),
+            text::day(header.changed),
+            header.name.clone().unwrap_or_default(),
+            shown(header.command.as_deref().unwrap_or_default()),
+        ]
+    };
+    let mut rows: Vec<[String; 7]> = headers[..first].iter().map(row).collect();
+    let (path, words) = (Flexible::path, Flexible::words);
+    text::fit(&mut rows, call.out.width(), &[words(6, 12), path(5, 8), words(6, 5)]);
+    let sides = [Side::Left, Side::Left, Side::Right, Side::Right, Side::Left, Side::Left, Side::Left];
+    let mut lines: Vec<String> = text::table(sides, &rows).collect();
+    if more > 0 {
+        lines.push(text::more(more, whole));
+    }
+    lines
 }

@@ -13,6 +13,7 @@ mod bar;
 mod begun;
 mod cat;
 mod checkpoint;
+mod chosen;
 mod collect;
 mod config;
 mod confirm;
@@ -21,7 +22,6 @@ mod diff;
 mod discard;
 mod doctor;
 mod far;
-mod fold;
 mod gate;
 mod go_on;
 mod hints;
@@ -55,6 +55,7 @@ mod stage;
 mod status;
 mod text;
 mod watcher;
+mod whose;
 
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
@@ -153,6 +154,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         out: early(color).most(config.output_paths.value),
         config,
         yes: global.yes,
+        is_far: near.is_some(),
         can_ask: near.as_ref().map_or_else(|| std::io::stdin().is_terminal() && std::io::stderr().is_terminal(), Near::can_ask),
         store: OnceCell::new(),
         last: RefCell::default(),
@@ -190,7 +192,7 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Rollback(args) => args.what.dry_run,
         Verb::Redo(args) => args.back.what.dry_run,
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } | Verb::Session { verb: SessionVerb::Prune(args) } => args.dry_run,
-        Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_) | SessionVerb::Export(_)),
+        Verb::Session { verb } => matches!(verb, SessionVerb::List(_) | SessionVerb::Show(_) | SessionVerb::Export(_)),
         Verb::Snapshot { verb } => match verb {
             SnapshotVerb::Create(_) => false,
             SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_) | SnapshotVerb::Verify(_) => true,
@@ -198,7 +200,7 @@ fn effects(verb: &Verb) -> Effects {
             SnapshotVerb::Prune(args) => args.dry_run,
         },
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
-        Verb::List | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
+        Verb::List(_) | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
         Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) | Verb::Far(_) => true,
     };
     if only_reads { Effects::None } else { Effects::Some }
@@ -215,8 +217,8 @@ fn not_begun(out: &Out, verb: &Verb, problem: Problem) -> Result<Ended, Problem>
 /// Whether a verb that only reads tells of what is in the store; `status` tells of all by itself.
 fn is_of_store(verb: &Verb) -> bool {
     let looks =
-        matches!(verb, Verb::List | Verb::Show(_) | Verb::Diff(_) | Verb::Cat(_) | Verb::Log(_) | Verb::Checkpoint { .. });
-    looks || matches!(verb, Verb::Session { verb: SessionVerb::List | SessionVerb::Show(_) })
+        matches!(verb, Verb::List(_) | Verb::Show(_) | Verb::Diff(_) | Verb::Cat(_) | Verb::Log(_) | Verb::Checkpoint { .. });
+    looks || matches!(verb, Verb::Session { verb: SessionVerb::List(_) | SessionVerb::Show(_) })
 }
 
 fn finish(out: &Out, ended: Result<Ended, Problem>, effects: Effects) -> Ended {
@@ -248,6 +250,8 @@ pub struct Call {
     place: Place,
     out: Out,
     yes: bool,
+    /// Whether it comes from another machine, by `-H`.
+    is_far: bool,
     /// Whether a person sits at a terminal, here or on the near side.
     can_ask: bool,
     store: OnceCell<Option<Store>>,
@@ -285,7 +289,7 @@ impl Call {
                 SessionVerb::Mkdir(args) => stage::mkdir(self, &args),
                 SessionVerb::Symlink(args) => stage::symlink(self, &args),
                 SessionVerb::Chmod(args) => stage::chmod(self, &args),
-                SessionVerb::List => list::list(self),
+                SessionVerb::List(args) => list::list(self, &args),
                 SessionVerb::Show(args) => show::show(self, &args),
                 SessionVerb::Discard(args) => discard::discard(self, &args),
                 SessionVerb::Rename(args) => stage::rename(self, &args),
@@ -293,7 +297,7 @@ impl Call {
                 SessionVerb::Import(args) => moving::import(self, &args),
                 SessionVerb::Prune(args) => prune::sessions(self, &args),
             },
-            Verb::List => list::list(self),
+            Verb::List(args) => list::list(self, &args),
             Verb::Show(args) => show::show(self, &args),
             Verb::Discard(args) => discard::discard(self, &args),
             Verb::Diff(args) => diff::diff(self, &args),

@@ -172,6 +172,18 @@ impl Out {
         if all || self.verbose { usize::MAX } else { self.most }
     }
 
+    /// How many columns a line of a result may take: the terminal's, or COLUMNS (from another machine it comes so), else 80. With `-v`
+    /// nothing is shortened.
+    pub fn width(&self) -> usize {
+        const USUAL: usize = 80;
+        if self.verbose {
+            return usize::MAX;
+        }
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col)).filter(|n| *n > 0);
+        let told = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        size.or_else(told).unwrap_or(USUAL).max(40)
+    }
+
     /// The lines of a result of which the first are enough for a reader: `output.paths` of them, and how many more there are, with the
     /// command that lists them. Nothing with `-q`.
     pub fn listing(&self, lines: impl ExactSizeIterator<Item = String>, all: bool, whole: &str) {
@@ -185,7 +197,7 @@ impl Out {
         let (shown, more) = cut(lines.len(), self.limit(all));
         lines.take(shown).for_each(|line| self.line(line));
         if more > 0 {
-            self.line(format_args!("… and {} more: {whole}", text::grouped(more as u64)));
+            self.line(text::more(more, whole));
         }
     }
 

@@ -2,15 +2,17 @@
 
 use serde::Serialize;
 
-use super::fold::{Line, fold};
+use super::chosen::chosen;
 use super::list::{SessionRow, shown};
 use super::out::Each;
 use super::problem::Problem;
 use super::renames::Renames;
+use super::shown::{cut, cut_off, shortened};
 use super::sides::Sources;
-use super::text::{self, Side as Column};
-use super::{Call, Ended, Standing, cut_off};
+use super::text::{self, Flexible, Side as Column};
+use super::{Call, Ended, Standing};
 use super::{args, coverage};
+use crate::error::command;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::header::{Checkpoint, Header, Status};
@@ -91,13 +93,14 @@ pub fn sort_text(sort: Sort) -> &'static str {
 pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     let (store, session) = call.session(args.id.as_deref())?;
     let header = &session.header;
-    let standing = Standing::of(store, header, &cut_off(store, store.journaled()?))?;
+    let standing = Standing::of(store, header, &super::cut_off(store, store.journaled()?))?;
     let run = session.run()?;
     let changes = session.changes()?;
     let sides = session.sides(changes.list.len())?;
     let renames = renames(call, &session, &changes.list, &sides);
+    let chosen = chosen(session.id(), &changes, &args.paths)?;
     if !call.out.is_text() {
-        let rows = || sides.iter().enumerate().map(|(i, side)| ChangeRow::new(&changes.list, i, *side, &renames));
+        let rows = || chosen.iter().map(|i| ChangeRow::new(&changes.list, *i, sides[*i], &renames));
         let session = SessionRow::new(header, standing);
         let whole = Whole { session, run: run.as_ref(), folder_times: changes.folder_times.len(), changes: Each(&rows) };
         call.out.list(&whole, rows);
@@ -105,24 +108,43 @@ pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     }
     call.out.page(call.config.pager.value.as_deref());
     print_head(call, header, standing, run.as_ref());
-    print_counts(call, &changes.list);
-    let (listed, lines) = folded(&changes.list, &renames, args.all);
-    if !lines.is_empty() {
-        call.out.line("");
-    }
-    let row = |line: &Line| match line {
-        Line::Row(at) => row(header, &changes.list, &sides, &renames, listed[*at]),
-        Line::Folded(top, n) => {
-            ["below".into(), String::new(), String::new(), String::new(), format!("{top}: {n} changes (--all lists them)")]
-        }
-    };
-    let columns = [Column::Left, Column::Left, Column::Left, Column::Right, Column::Left];
-    text::table(columns, lines.iter().map(row)).for_each(|line| call.out.line(line));
+    print_counts(call, chosen.iter().map(|i| &changes.list[*i]));
+    let listed = listed(&changes.list, &sides, &chosen, &renames, args.all);
+    print_changes(call, header, &listed, args, |i| row(call, header, &changes.list, &sides, &renames, i));
     if args.all {
-        changes.folder_times.iter().for_each(|time| call.out.line(format_args!("times     folder  {}", time.path)));
+        let times = changes.folder_times.iter().map(|time| call.out.shown(&time.path));
+        times.for_each(|path| call.out.line(format_args!("times     folder  {path}")));
     }
-    print_coverage(call, run.as_ref(), args.all);
+    print_coverage(call, header, run.as_ref(), args.all);
     Ok(Ended::Done)
+}
+
+/// The changes that are listed, by index: not a renamed file under its old name, nor, unless `all` is asked for, one of the mtime alone.
+/// Of a partial session those on the side of the fewer come first: they are what somebody looks for.
+fn listed(changes: &[Change], sides: &[Side], chosen: &[usize], renames: &Renames, all: bool) -> Vec<usize> {
+    let is_listed = |i: &usize| (all || changes[*i].sort() != Sort::Times) && renames.to(changes, *i).is_none();
+    let (inside, out): (Vec<usize>, Vec<usize>) = chosen.iter().copied().filter(is_listed).partition(|i| sides[*i].is_in());
+    if inside.len() <= out.len() { [inside, out].concat() } else { [out, inside].concat() }
+}
+
+fn print_changes(call: &Call, header: &Header, listed: &[usize], args: &args::Show, row: impl Fn(usize) -> [String; 5]) {
+    if listed.is_empty() {
+        return;
+    }
+    call.out.line("");
+    let (shown, more) = cut(listed.len(), call.out.limit(args.all));
+    let mut rows: Vec<[String; 5]> = listed[..shown].iter().map(|i| row(*i)).collect();
+    text::fit(&mut rows, call.out.width(), &[Flexible::path(4, 20)]);
+    let columns = [Column::Left, Column::Left, Column::Left, Column::Right, Column::Left];
+    text::table(columns, &rows).for_each(|line| call.out.line(line));
+    if more > 0 {
+        let paths: String = args.paths.iter().map(|path| format!(" {}", shown_path(path))).collect();
+        call.out.line(text::more(more, &command(format_args!("show {}{paths} --all", header.id.tail()))));
+    }
+}
+
+fn shown_path(path: &std::path::Path) -> Shown<'_> {
+    Shown(std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str()))
 }
 
 /// The renames, where the contents are there to tell them. A store that is damaged there is shown all the same.
@@ -137,28 +159,32 @@ fn renames(call: &Call, session: &Session, changes: &[Change], sides: &[Side]) -
 }
 
 fn print_head(call: &Call, header: &Header, standing: Standing, run: Option<&Run>) {
-    let mut rows: Vec<(&str, String)> = vec![("session", header.id.to_string())];
-    rows.extend(header.name.clone().map(|name| ("name", name)));
-    rows.push(("status", standing.text()));
-    rows.push(("begun", text::time(header.created, true)));
+    let name = header.name.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+    let mut rows: Vec<(&str, String)> = vec![("session", format!("{}{name}", header.id))];
+    let counts = header.counts;
+    let partly = match header.status() {
+        Status::Partial => {
+            let [inside, all, out] = [counts.inside, counts.changes, counts.changes - counts.inside].map(text::grouped);
+            format!(": {inside} of {all} changes committed, {out} still held")
+        }
+        _ => String::new(),
+    };
+    rows.push(("status", format!("{}{partly}", standing.text())));
+    let ending = run.and_then(|run| run.ending).map(|ending| format!(", ended with {}", ending_text(ending)));
+    rows.push(("begun", format!("{}{}", text::time(header.created, true), ending.unwrap_or_default())));
     if let Some(run) = run {
         let words: Vec<String> = run.argv.iter().map(|arg| Shown(&arg.0).to_string()).collect();
         rows.push(("command", words.join(" ")));
-        rows.push(("in", run.cwd.to_string()));
-        rows.extend(run.ending.map(|ending| ("ended", ending_text(ending))));
+        rows.push(("in", call.out.place(&run.cwd)));
     } else if let Some(command) = &header.command {
         rows.push(("command", shown(command)));
     }
-    let sizes = header.sizes;
-    rows.push(("held", text::bytes(sizes.held)));
-    if header.generation > 0 {
-        let pruned = header.checkpoint == Checkpoint::Pruned;
-        rows.push(("checkpoint", if pruned { "pruned: no rollback".into() } else { text::bytes(sizes.checkpoint) }));
+    rows.push(("size", sizes_text(header)));
+    let width = call.out.width().saturating_sub(12);
+    for (key, value) in &rows {
+        let value = if *key == "in" { shortened(value, width) } else { cut_off(value, width) };
+        call.out.line(format_args!("{key:<10}  {value}"));
     }
-    if sizes.displaced > 0 {
-        rows.push(("displaced", format!("{}: what --force overwrote", text::bytes(sizes.displaced))));
-    }
-    rows.iter().for_each(|(key, value)| call.out.line(format_args!("{key:<10}  {value}")));
     if let Some(run) = run {
         let uncovered = run.coverage.iter().filter(|place| place.how == How::Uncovered);
         uncovered.for_each(|place| {
@@ -178,9 +204,28 @@ fn print_head(call: &Call, header: &Header, standing: Standing, run: Option<&Run
     }
 }
 
+/// What the session takes in the store, and what for.
+fn sizes_text(header: &Header) -> String {
+    let sizes = header.sizes;
+    let mut text = format!("{} held", text::bytes(sizes.held));
+    if header.generation > 0 && header.checkpoint == Checkpoint::Pruned {
+        text.push_str(", checkpoint pruned: no rollback");
+    } else if header.generation > 0 {
+        text.push_str(&format!(", {} kept for a rollback", text::bytes(sizes.checkpoint)));
+    }
+    if sizes.displaced > 0 {
+        text.push_str(&format!(", {} that --force overwrote", text::bytes(sizes.displaced)));
+    }
+    text
+}
+
 /// What became of changes where, for a session of a run.
-fn print_coverage(call: &Call, run: Option<&Run>, all: bool) {
+fn print_coverage(call: &Call, header: &Header, run: Option<&Run>, all: bool) {
     let Some(run) = run.filter(|run| !run.coverage.is_empty()) else { return };
+    if call.out.limit(all) != usize::MAX {
+        call.out.note(format_args!("what the run held, by place: {}", command(format_args!("show {} --all", header.id.tail()))));
+        return;
+    }
     call.out.line("");
     call.out.line("what the run held, by place:");
     coverage::table(&run.coverage, all).iter().for_each(|row| call.out.line(format_args!("  {row}")));
@@ -193,42 +238,31 @@ fn ending_text(ending: Ending) -> String {
     }
 }
 
-fn print_counts(call: &Call, changes: &[Change]) {
-    let sorts = [Sort::Created, Sort::Modified, Sort::Deleted, Sort::Metadata, Sort::Times];
-    let counts = sorts.map(|sort| (sort_text(sort), changes.iter().filter(|change| change.sort() == sort).count()));
-    let parts: Vec<String> = counts.iter().filter(|(_, n)| *n > 0).map(|(word, n)| format!("{n} {word}")).collect();
+fn print_counts<'c>(call: &Call, changes: impl Iterator<Item = &'c Change>) {
+    let mut counts = [Sort::Created, Sort::Modified, Sort::Deleted, Sort::Metadata, Sort::Times].map(|sort| (sort, 0));
+    for change in changes {
+        counts.iter_mut().filter(|(sort, _)| *sort == change.sort()).for_each(|(_, n)| *n += 1);
+    }
+    let counts = counts.iter().filter(|(_, n)| *n > 0);
+    let parts: Vec<String> = counts.map(|(sort, n)| format!("{} {}", text::grouped(*n), sort_text(*sort))).collect();
     let sum = if parts.is_empty() { "none".into() } else { parts.join(", ") };
     call.out.line(format_args!("{:<10}  {sum}", "changes"));
 }
 
-/// The changes that are listed, by index, and the table's lines: without changes of the mtime alone, crowded places folded, unless
-/// `all` is asked for. A renamed file is one line.
-fn folded(changes: &[Change], renames: &Renames, all: bool) -> (Vec<usize>, Vec<Line>) {
-    let is_listed = |i: &usize| (all || changes[*i].sort() != Sort::Times) && renames.to(changes, *i).is_none();
-    let listed: Vec<usize> = (0..changes.len()).filter(is_listed).collect();
-    let must_show = |at: usize| {
-        let change = &changes[listed[at]];
-        let is_gone = change.after.is_none() || renames.from(changes, listed[at]).is_some();
-        all || is_gone || change.marks.foreign || change.marks.link_broken
-    };
-    let lines = fold(listed.iter().map(|i| &changes[*i].path), must_show);
-    (listed, lines)
-}
-
-fn row(header: &Header, changes: &[Change], sides: &[Side], renames: &Renames, i: usize) -> [String; 5] {
-    let mut row = row_of(header, &changes[i], sides[i]);
+fn row(call: &Call, header: &Header, changes: &[Change], sides: &[Side], renames: &Renames, i: usize) -> [String; 5] {
+    let mut row = row_of(call, header, &changes[i], sides[i]);
     if let Some(from) = renames.from(changes, i) {
         row[0] = "renamed".into();
-        row[4] = format!("{from} → {}", row[4]);
+        row[4] = format!("{} → {}", call.out.shown(from), row[4]);
     }
     row
 }
 
-fn row_of(header: &Header, change: &Change, side: Side) -> [String; 5] {
+fn row_of(call: &Call, header: &Header, change: &Change, side: Side) -> [String; 5] {
     let object = change.after.as_ref().or(change.before.object.as_ref());
     let kind = object.map_or("", |state| sort_word(state.sort()));
     let size = object.filter(|_| kind == "file").map_or(String::new(), |state| text::bytes(state.size()));
-    let mut path = change.path.to_string();
+    let mut path = call.out.shown(&change.path);
     if let Some(crate::tree::state::What::Symlink { target }) = change.after.as_ref().map(|state| &state.what) {
         path.push_str(&format!(" -> {}", Shown(target)));
     }
@@ -237,10 +271,12 @@ fn row_of(header: &Header, change: &Change, side: Side) -> [String; 5] {
             path.push_str(&format!("  ({mark})"));
         }
     }
+    // Where all are on one side the status says which.
     let side = match side {
-        _ if header.generation == 0 => String::new(),
-        Side::Never => "out".into(),
-        side => side_word(side).into(),
+        Side::Lost => "lost",
+        _ if header.status() != Status::Partial => "",
+        Side::In => "committed",
+        Side::Never | Side::Out => "held",
     };
-    [sort_text(change.sort()).into(), side, kind.into(), size, path]
+    [sort_text(change.sort()).into(), side.into(), kind.into(), size, path]
 }

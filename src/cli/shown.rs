@@ -58,7 +58,6 @@ impl Names {
 }
 
 /// `text` in at most `width` characters: what is too much goes from the middle, and more of the end stays, where a path's name is.
-#[cfg_attr(not(test), expect(dead_code, reason = "the listings that use it come next"))]
 pub fn shortened(text: &str, width: usize) -> String {
     let count = text.chars().count();
     if count <= width {
@@ -73,6 +72,14 @@ pub fn shortened(text: &str, width: usize) -> String {
 /// would stand for it.
 pub fn cut(count: usize, limit: usize) -> (usize, usize) {
     if count <= limit.saturating_add(1) { (count, 0) } else { (limit, count - limit) }
+}
+
+/// `text` in at most `width` characters: what is too much goes from its end, as a command is told by its beginning.
+pub fn cut_off(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -102,6 +109,14 @@ mod tests {
         assert_eq!((names.place(&path("/home/u/p")), names.place(&path("/srv"))), ("~/p".into(), "/srv".into()));
         assert_eq!(names.show_text("a (2 more)"), "a (2 more)");
         assert_eq!(names.show_text("/home/u/p/a"), "a");
+    }
+
+    #[test]
+    fn a_long_command_loses_its_end() {
+        for (text, width, want) in [("abcdef", 6, "abcdef"), ("abcdefg", 6, "abcde…"), ("äöüß", 3, "äö…"), ("ab", 0, "…")]
+        {
+            assert_eq!(cut_off(text, width), want, "{text} in {width}");
+        }
     }
 
     #[test]

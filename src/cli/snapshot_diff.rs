@@ -1,6 +1,7 @@
 //! `snapshot diff`: against the folder as it is now, or between two snapshots, shown as the diff of a session is.
 
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 
@@ -10,8 +11,8 @@ use super::diff::{patch, stat};
 use super::problem::Problem;
 use super::snapshot::{Left, dir, inner, of_key, series};
 use super::{Call, Ended, text};
-use crate::error::At as _;
-use crate::fs::path::AbsPath;
+use crate::error::{At as _, command};
+use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Before, Change, Marks, Sort};
 use crate::snapshot::Error;
 use crate::snapshot::compare::{self, Compared, Difference, Terms};
@@ -133,13 +134,17 @@ fn print(
     for (change, difference) in &listed {
         let view = view(series, &mut kept, change, difference)?;
         if args.much.stat {
-            rows.push(stat::row(&view));
+            rows.push(stat::row(call, &view));
         } else {
             patch::print(call, &view);
         }
     }
     if args.much.stat {
-        stat::table(call, &rows);
+        let between = m.map(|m| format!(" {m}")).unwrap_or_default();
+        let paths: String = args.paths.iter().map(|path| format!(" {}", Shown(path.as_os_str().as_bytes()))).collect();
+        let paths = if paths.is_empty() { paths } else { format!(" --{paths}") };
+        let whole = command(format_args!("snapshot diff {n}{between}{} --stat --all{paths}", dir(&series.folder)));
+        stat::table(call, &rows, args.much.all, &whole);
     }
     let times = changes.len() - listed.len();
     if times > 0 {

@@ -2,8 +2,9 @@
 
 use std::borrow::Borrow;
 
-use chrono::{DateTime, Local, Utc};
+use chrono::{DateTime, Datelike, Local, Utc};
 
+use super::shown::{cut_off, shortened};
 use crate::fs::dir::Time;
 
 /// `512 B`, `4.0 KiB`, `12 MiB`: [`crate::config::bytes`].
@@ -36,6 +37,63 @@ pub fn grouped(n: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// Local time for a listing, in 12 columns: `Mar 01 10:15`, of another year `Mar 01  2025`.
+pub fn day(at: Time) -> String {
+    let Some(date) = DateTime::<Utc>::from_timestamp(at.s, at.ns) else { return crate::tree::time::to_text(at) };
+    let date = date.with_timezone(&Local);
+    let form = if date.year() == Local::now().year() { "%b %d %H:%M" } else { "%b %d  %Y" };
+    date.format(form).to_string()
+}
+
+/// The line that stands for `n` lines which are not printed: `command` prints them.
+pub fn more(n: usize, command: &str) -> String {
+    format!("… and {} more: {command}", grouped(n as u64))
+}
+
+/// A column that may be made narrower.
+#[derive(Debug, Clone, Copy)]
+pub struct Flexible {
+    /// Which one.
+    pub column: usize,
+    /// How narrow, in characters.
+    pub least: usize,
+    /// What of a cell goes: [`shortened`] or [`cut_off`].
+    pub by: fn(&str, usize) -> String,
+}
+
+impl Flexible {
+    /// A column of paths or names.
+    pub fn path(column: usize, least: usize) -> Self {
+        Self { column, least, by: shortened }
+    }
+
+    /// A column of commands or sentences.
+    pub fn words(column: usize, least: usize) -> Self {
+        Self { column, least, by: cut_off }
+    }
+}
+
+/// Makes rows fit `width` columns when they are printed by [`table`]: first the first of the `flexible` columns is made as narrow as it
+/// may be, then the next. Where that is not enough the rows stay too wide.
+pub fn fit<const N: usize>(rows: &mut [[String; N]], width: usize, flexible: &[Flexible]) {
+    let mut widths = [0; N];
+    for row in &*rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let columns = widths.iter().filter(|width| **width > 0).count();
+    let mut excess = (widths.iter().sum::<usize>() + 2 * columns.saturating_sub(1)).saturating_sub(width);
+    for Flexible { column, least, by } in flexible {
+        let taken = excess.min(widths[*column].saturating_sub(*least));
+        widths[*column] -= taken;
+        excess -= taken;
+        if taken > 0 {
+            rows.iter_mut().for_each(|row| row[*column] = by(&row[*column], widths[*column]));
+        }
+    }
 }
 
 /// How a column stands.
@@ -105,6 +163,22 @@ mod tests {
     fn a_number_has_a_comma_at_each_thousand() {
         for (n, want) in [(0, "0"), (999, "999"), (1000, "1,000"), (2_289, "2,289"), (1_234_567, "1,234,567")] {
             assert_eq!(grouped(n), want);
+        }
+    }
+
+    #[test]
+    fn rows_that_are_too_wide_lose_the_middle_of_their_flexible_columns() {
+        let row = |a: &str, b: &str, c: &str| [a.to_owned(), b.to_owned(), c.to_owned()];
+        let rows = [row("id", "a-long-name", "a-longer-path"), row("id", "", "b")];
+        for (width, flexible, want) in [
+            (80, &[Flexible::path(2, 4)][..], ["a-long-name", "a-longer-path"]),
+            (29, &[Flexible::path(2, 4)], ["a-long-name", "a-l…er-path"]),
+            (19, &[Flexible::path(2, 4), Flexible::path(1, 5)], ["a-l…-name", "a…th"]),
+            (1, &[Flexible::path(2, 4), Flexible::words(1, 5)], ["a-lo…", "a…th"]),
+        ] {
+            let mut rows = rows.clone();
+            fit(&mut rows, width, flexible);
+            assert_eq!((&*rows[0][1], &*rows[0][2], &*rows[1][2]), (want[0], want[1], "b"), "{width}");
         }
     }
 

@@ -15,7 +15,7 @@ pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, What};
 pub use look::{Cat, Diff, Log};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
-    CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Import, Mkdir, New, Prune, Rename,
+    CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Import, List, Mkdir, New, Prune, Rename,
     SessionVerb, Show, Symlink, Write,
 };
 pub use snapshot::{
@@ -36,7 +36,7 @@ use crate::config;
   recant diff                     look at it
   recant commit last              make it real, with a checkpoint
   recant rollback last            exactly as before
-  recant list                     all sessions
+  recant list                     the sessions of this project
   recant status                   how things stand, and what to do about it
   recant -H web1 run -- make install; recant -H web1 commit last
                                   the same on another machine, over ssh
@@ -178,11 +178,8 @@ pub enum Verb {
         #[command(subcommand)]
         verb: SessionVerb,
     },
-    /// List all sessions, the newest first; short for session list
-    #[command(after_help = "Examples:
-  recant list
-  recant list --jsonl | jq -r 'select(.status == \"pending\").id'")]
-    List,
+    /// List sessions, the newest first: those of this project, or of all
+    List(List),
     /// Show a session and its changes; short for session show
     Show(Show),
     /// Drop what a session holds; short for session discard

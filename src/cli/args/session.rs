@@ -22,10 +22,8 @@ pub enum SessionVerb {
     Symlink(Symlink),
     /// Stage other permission bits
     Chmod(Chmod),
-    /// List all sessions, the newest first
-    #[command(after_help = "Examples:
-  recant session list")]
-    List,
+    /// List sessions, the newest first; the same as list
+    List(List),
     /// Show a session and its changes
     Show(Show),
     /// Drop what a session holds
@@ -160,15 +158,94 @@ pub struct Chmod {
     pub path: PathBuf,
 }
 
+/// `list`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant list                            of this project
+  recant list --all --status pending     of all projects
+  recant list --since 2d --path src
+  recant list --jsonl | jq -r 'select(.status == \"pending\").id'
+
+The project is the one that you are in. With --path, and with -H, sessions of all
+projects are listed.")]
+pub struct List {
+    /// Only sessions of the project that you are in; the default
+    #[arg(long, conflicts_with = "all")]
+    pub here: bool,
+    /// Sessions of all projects
+    #[arg(long)]
+    pub all: bool,
+    /// Only those that are STATUS: running, pending, committed, partial, rolled-back, discarded; several with commas
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', hide_possible_values = true)]
+    pub status: Vec<StatusWord>,
+    /// Only those that changed since TIME: an age (2d: a number and s, m, h, d or w), or a date (2026-03-01)
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub since: Option<Since>,
+    /// Only those that change PATH, or something below it
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub path: Option<PathBuf>,
+    /// The newest N; 0 for all; else output.paths (20), and with --json all
+    #[arg(long, value_name = "N", value_parser = super::number::<usize>)]
+    pub limit: Option<usize>,
+}
+
+/// A session's status, as `--status` takes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum StatusWord {
+    /// Its command runs
+    Running,
+    /// All is held
+    Pending,
+    /// All is on the tree
+    Committed,
+    /// Some of it is on the tree
+    Partial,
+    /// It was on the tree
+    #[value(alias = "rolled_back")]
+    RolledBack,
+    /// What it held is gone
+    Discarded,
+}
+
+impl StatusWord {
+    /// As listings and JSON have it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Pending => "pending",
+            Self::Committed => "committed",
+            Self::Partial => "partial",
+            Self::RolledBack => "rolled_back",
+            Self::Discarded => "discarded",
+        }
+    }
+}
+
+/// A point in time, and how it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Since {
+    /// Seconds since 1970.
+    pub s: i64,
+    /// As it was given.
+    pub text: String,
+}
+
 /// `show`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant show
-  recant show k3fa --json")]
+  recant show k3fa src                   what it holds there
+  recant show k3fa --json
+
+The first 20 changes are listed (output.paths). Of a partial session those come
+first that are fewer: what is committed, or what is not.")]
 pub struct Show {
     /// Id, its last part, a unique prefix, a name; else the last session
     pub id: Option<String>,
-    /// List all: every path of crowded folders, changes of the mtime alone, every mount
+    /// Only these paths, and what lies under them
+    #[arg(value_hint = clap::ValueHint::AnyPath)]
+    pub paths: Vec<PathBuf>,
+    /// List all: every path, changes of the mtime alone, and what the run held by place
     #[arg(long)]
     pub all: bool,
 }
@@ -303,4 +380,20 @@ fn age(text: &str) -> Result<i64, String> {
 
 fn size(text: &str) -> Result<u64, String> {
     config::size(text)
+}
+
+/// An age before now, or the beginning of a day here.
+fn since(text: &str) -> Result<Since, String> {
+    use chrono::{Local, NaiveDate, NaiveTime};
+    let now = crate::fs::now().s;
+    let day = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_local_timezone(Local).earliest().map(|time| time.timestamp());
+    let s = match NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().and_then(day) {
+        Some(s) => s,
+        None => {
+            let age =
+                config::age(text).map_err(|_| format!("{text:?} is no time: an age as in 2d, or a date as in 2026-03-01"))?;
+            now.saturating_sub(age)
+        }
+    };
+    Ok(Since { s, text: text.into() })
 }

@@ -6,11 +6,12 @@ use std::rc::Rc;
 
 use serde::Serialize;
 
+use super::super::chosen::not_in_session;
 use super::super::problem::Problem;
 use super::super::sides::{Content, Sources};
 use super::super::{Call, Ended, args, place, text};
 use super::view::View;
-use super::{Lines, Names, not_in_session, patch, stat};
+use super::{Lines, Names, patch, stat};
 use crate::checkpoint::limits::{Limits, OnLimit};
 use crate::commit::{self, Aside, Request};
 use crate::engine;
@@ -83,7 +84,8 @@ pub fn diff(call: &Call, args: &args::Diff, store: &Store, session: &Session) ->
     call.out.page(call.config.pager.value.as_deref());
     if args.much.stat && !clashes.is_empty() {
         let views = views.collect::<Result<Vec<_>, _>>()?;
-        stat::table(call, &views.iter().map(stat::row).collect::<Vec<_>>());
+        let rows: Vec<_> = views.iter().map(|view| stat::row(call, view)).collect();
+        stat::table(call, &rows, args.much.all, &super::again(args, session.id().tail(), " --stat --all"));
     } else {
         for view in views {
             patch::print(call, &view?);

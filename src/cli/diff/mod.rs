@@ -8,24 +8,23 @@ pub mod patch;
 pub mod stat;
 pub mod view;
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::chosen::chosen;
 use super::list::SessionRow;
 use super::out::Each;
-use super::place;
 use super::problem::Problem;
 use super::renames::Renames;
 use super::show::ChangeRow;
 use super::sides::Sources;
 use super::{Call, Ended, Standing, args, cut_off, text};
-use crate::config::edits;
-use crate::error::Kind;
-use crate::fs::path::AbsPath;
-use crate::session::change::{Change, Changes, Sort};
+use crate::error::{Kind, command};
+use crate::fs::path::{AbsPath, Shown};
+use crate::session::change::{Change, Sort};
 use crate::session::header::Status;
-use crate::session::id::Id;
 use crate::session::sides::Side;
 use crate::session::store::{Session, Store};
 use view::View;
@@ -128,39 +127,6 @@ fn or_a_path(problem: Problem, args: &args::Diff) -> Problem {
     }
 }
 
-/// The numbers of the changes at and under `paths`; all of them without any. In path order, each once.
-pub fn chosen(id: &Id, changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize>, Problem> {
-    if paths.is_empty() {
-        return Ok((0..changes.list.len()).collect());
-    }
-    let mut chosen = Vec::new();
-    for path in paths {
-        let path = place::named(path, changes)?;
-        let under = changes.under(&path);
-        if under.is_empty() {
-            return Err(not_in_session(id, changes, &path));
-        }
-        chosen.extend(under);
-    }
-    chosen.sort_unstable();
-    chosen.dedup();
-    Ok(chosen)
-}
-
-/// The error that names the paths of the session that are most like `path`.
-pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Problem {
-    let asked = path.to_string();
-    // Among so many a person will not have mistyped one: the first few thousand will do.
-    let mut near: Vec<(usize, String)> =
-        changes.list.iter().take(4000).map(|c| c.path.to_string()).map(|p| (edits(&p, &asked), p)).collect();
-    near.sort();
-    let near: Vec<String> = near.into_iter().take(3).map(|(_, path)| path).collect();
-    let nearest = if near.is_empty() { String::new() } else { format!("; the nearest: {}", near.join(", ")) };
-    Problem::refused(format!("{path}: not in the session{nearest}"))
-        .path(path)
-        .remedy(format!("recant show {} lists what is in it", id.tail()))
-}
-
 fn names(call: &Call, args: &args::Diff, listed: &[(&Change, Side)]) -> Ended {
     let paths = listed.iter().map(|(change, _)| *change).filter(|change| args.much.all || change.sort() != Sort::Times);
     let paths: Vec<&AbsPath> = paths.map(|change| &change.path).collect();
@@ -206,11 +172,18 @@ fn print(
     Ok(Ended::Done)
 }
 
+/// This call once more, with other options.
+fn again(args: &args::Diff, session: &str, options: &str) -> String {
+    let conflicts = if args.conflicts { " --conflicts" } else { "" };
+    let paths = args.paths.iter().map(|path| format!(" {}", Shown(path.as_os_str().as_bytes()))).collect::<String>();
+    command(format_args!("diff {session}{conflicts}{paths}{options}"))
+}
+
 /// Where to see what changed on the tree since.
 fn say_conflicts(call: &Call, conflicts: u64, session: &str) {
     if conflicts > 0 {
         let paths = text::count(conflicts, "path");
-        call.out.note(format_args!("{paths} changed since: recant diff {session} --conflicts shows both sides"));
+        call.out.note(format_args!("{paths} changed since: {} shows both sides", command(format_args!("diff {session} --conflicts"))));
     }
 }
 

@@ -3,22 +3,17 @@
 use anstyle::AnsiColor;
 
 use super::super::problem::Problem;
+use super::super::shown::{cut, shortened};
 use super::super::sides::Sources;
-use super::super::{Call, Ended, args};
+use super::super::{Call, Ended, args, text};
 use super::patch;
 use super::view::View;
-use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Sort};
 use crate::session::sides::Side;
 
-/// Columns where no terminal tells.
-const WIDTH: usize = 80;
-
 /// A line.
-pub struct Row<'c> {
-    path: &'c AbsPath,
-    /// Characters of it as it is shown.
-    columns: usize,
+pub struct Row {
+    path: String,
     /// Insertions and deletions, or what else there is to say.
     what: Result<(usize, usize), String>,
 }
@@ -33,9 +28,9 @@ pub fn print(call: &Call, args: &args::Diff, listed: &[(&Change, Side)], sources
         }
         let view = View::of(change, *side, sources, true)?;
         conflicts += u64::from(view.conflict);
-        rows.push(row(&view));
+        rows.push(row(call, &view));
     }
-    table(call, &rows);
+    table(call, &rows, args.much.all, &super::again(args, sources.tail(), " --stat --all"));
     if times > 0 {
         call.out.note(super::times_folded(times));
     }
@@ -43,36 +38,71 @@ pub fn print(call: &Call, args: &args::Diff, listed: &[(&Change, Side)], sources
     Ok(Ended::Done)
 }
 
-/// Prints lines that are ready, and the totals.
-pub fn table(call: &Call, rows: &[Row<'_>]) {
-    let names = rows.iter().map(|row| row.columns).max().unwrap_or(0);
-    let most = rows.iter().filter_map(|row| row.what.as_ref().ok()).map(|(a, b)| a + b).max().unwrap_or(0);
-    let digits = most.to_string().len();
-    let width = terminal_width().saturating_sub(names + digits + 5).max(10);
-    for row in rows {
+/// Prints lines that are ready, `output.paths` of them unless `all` is asked for, which the command `whole` does; and the totals.
+pub fn table(call: &Call, rows: &[Row], all: bool, whole: &str) {
+    let (count, more) = cut(rows.len(), call.out.limit(all));
+    let shown = &rows[..count];
+    let counted = || shown.iter().filter_map(|row| row.what.as_ref().ok()).map(|(a, b)| a + b);
+    let most = counted().max().unwrap_or(0);
+    let columns = Columns::of(call.out.width(), shown, most);
+    let Columns { name, graph: room, digits, .. } = columns;
+    for row in shown {
         let what = match &row.what {
             Ok((insertions, deletions)) => {
-                let graph = graph(call, *insertions, *deletions, most, width);
+                let graph = graph(call, *insertions, *deletions, most, room);
                 format!("{:>digits$} {graph}", insertions + deletions)
             }
-            Err(what) => what.clone(),
+            Err(what) => shortened(what, columns.rest()),
         };
-        let blanks = names - row.columns;
-        call.out.line(format!(" {}{} | {what}", row.path, " ".repeat(blanks)).trim_end());
+        let path = shortened(&row.path, name);
+        let blanks = name - path.chars().count();
+        call.out.line(format!(" {path}{} | {what}", " ".repeat(blanks)).trim_end());
+    }
+    if more > 0 {
+        call.out.line(format_args!(" {}", text::more(more, whole)));
     }
     let sum = rows.iter().filter_map(|row| row.what.as_ref().ok()).fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1));
     call.out.line(totals(rows.len(), sum));
 }
 
+/// How wide the parts of a line are: ` NAME | DIGITS GRAPH`.
+struct Columns {
+    width: usize,
+    name: usize,
+    digits: usize,
+    graph: usize,
+}
+
+impl Columns {
+    /// Where not all fits, the graph has three eighths, and the names what is left: diff.c of git, show_stats().
+    fn of(width: usize, rows: &[Row], most: usize) -> Self {
+        let names = rows.iter().map(|row| row.path.chars().count()).max().unwrap_or(0);
+        let digits = most.to_string().len();
+        // With -v there is no end to a line, but to a graph.
+        let width = width.min(10_000);
+        let room = width.saturating_sub(digits + 5);
+        let said = rows.iter().filter_map(|row| row.what.as_ref().err()).map(|what| what.chars().count()).max().unwrap_or(0);
+        let right = most.max(said.saturating_sub(digits + 1));
+        let least = right.min(room * 3 / 8).max(right.min(6));
+        let name = names.min(room.saturating_sub(least)).max(names.min(10));
+        Self { width, name, digits, graph: room.saturating_sub(name).clamp(6, 80) }
+    }
+
+    /// Columns behind the bar.
+    fn rest(&self) -> usize {
+        self.width.saturating_sub(self.name + 4).max(10)
+    }
+}
+
 /// The line of a change.
-pub fn row<'c>(view: &View<'c>) -> Row<'c> {
+pub fn row(call: &Call, view: &View<'_>) -> Row {
     let what = match patch::counts(view) {
         _ if view.whole && view.is_binary() => Err(format!("Bin {} -> {} bytes", view.old.size(), view.new.size())),
         Some((0, 0)) if !view.remarks.is_empty() => Err(view.remarks.join("; ")),
         Some(counts) => Ok(counts),
         None => Err(view.remarks.join("; ")),
     };
-    Row { path: view.path, columns: view.path.to_string().chars().count(), what }
+    Row { path: call.out.shown(view.path), what }
 }
 
 /// `+` and `-`, scaled to `width` where the largest count is larger; none that counts goes away.
@@ -99,11 +129,4 @@ fn totals(files: usize, (insertions, deletions): (usize, usize)) -> String {
         text.push_str(&format!(", {deletions} deletion{}(-)", s(deletions)));
     }
     text
-}
-
-fn terminal_width() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    // As git has it; from another machine it comes so.
-    let told = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    size.or_else(told).unwrap_or(WIDTH).max(40)
 }

@@ -65,8 +65,8 @@ pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Res
 /// Whether a verb prints what may be long.
 fn pages(verb: &Verb) -> bool {
     match verb {
-        Verb::List | Verb::Show(_) | Verb::Diff(_) | Verb::Log(_) | Verb::Checkpoint { .. } => true,
-        Verb::Session { verb } => matches!(verb, SessionVerb::List | SessionVerb::Show(_)),
+        Verb::List(_) | Verb::Show(_) | Verb::Diff(_) | Verb::Log(_) | Verb::Checkpoint { .. } => true,
+        Verb::Session { verb } => matches!(verb, SessionVerb::List(_) | SessionVerb::Show(_)),
         Verb::Snapshot { verb } => {
             matches!(verb, SnapshotVerb::List(_) | SnapshotVerb::Show(_) | SnapshotVerb::Diff(_) | SnapshotVerb::Verify(_))
         }

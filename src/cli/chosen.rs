@@ -1,0 +1,43 @@
+//! Which changes of a session are meant, where only some paths are named.
+
+use std::path::PathBuf;
+
+use super::place;
+use super::problem::Problem;
+use crate::config::edits;
+use crate::fs::path::AbsPath;
+use crate::session::change::Changes;
+use crate::session::id::Id;
+
+/// The numbers of the changes at and under `paths`; all of them without any. In path order, each once.
+pub fn chosen(id: &Id, changes: &Changes, paths: &[PathBuf]) -> Result<Vec<usize>, Problem> {
+    if paths.is_empty() {
+        return Ok((0..changes.list.len()).collect());
+    }
+    let mut chosen = Vec::new();
+    for path in paths {
+        let path = place::named(path, changes)?;
+        let under = changes.under(&path);
+        if under.is_empty() {
+            return Err(not_in_session(id, changes, &path));
+        }
+        chosen.extend(under);
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok(chosen)
+}
+
+/// The error that names the paths of the session that are most like `path`.
+pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Problem {
+    let asked = path.to_string();
+    // Among so many a person will not have mistyped one: the first few thousand will do.
+    let mut near: Vec<(usize, String)> =
+        changes.list.iter().take(4000).map(|c| c.path.to_string()).map(|p| (edits(&p, &asked), p)).collect();
+    near.sort();
+    let near: Vec<String> = near.into_iter().take(3).map(|(_, path)| path).collect();
+    let nearest = if near.is_empty() { String::new() } else { format!("; the nearest: {}", near.join(", ")) };
+    Problem::refused(format!("{path}: not in the session{nearest}"))
+        .path(path)
+        .remedy(format!("recant show {} lists what is in it", id.tail()))
+}
