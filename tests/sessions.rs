@@ -460,11 +460,11 @@ fn discard_drops_what_is_held_and_keeps_a_record() {
     assert!(said.masked_err().starts_with("recant: session <id1> is discarded: 1 change"), "{said}");
     assert_eq!(std::fs::read_dir(world.session(&id).join("held/objects")).unwrap().count(), 0);
     assert_eq!(world.recant("list --json").json()["sessions"][0]["status"], "discarded");
-    assert_snapshot!(world.call(["discard", &id]).run(), @r#"
+    assert_snapshot!(world.call(["discard", &id]).run(), @"
     status 0
     --- stderr
-    recant: session <id1> is discarded already: nothing
-    "#);
+    recant: session <id1~> stays as it is: it is discarded already
+    ");
     assert_snapshot!(world.call(["diff", &id]).run(), @r#"
     status 1
     --- stderr
@@ -984,7 +984,7 @@ fn how_much_a_session_holds_follows_what_lies_in_it() {
     assert!((700_000..800_000).contains(&displaced), "{displaced}: all that lay in the folder; the other is gone back");
     let store = world.recant("status --json").ok().json()["store"]["bytes"].as_u64().unwrap();
     assert!(store >= displaced, "{store}: nothing grows in silence");
-    let dropped = world.recant(&format!("discard {id} -y --json")).ok().json()["bytes"].as_u64().unwrap();
+    let dropped = world.recant(&format!("discard {id} -y --json")).ok().json()["discarded"][0]["bytes"].as_u64().unwrap();
     assert!(dropped >= displaced, "{dropped}");
 }
 
@@ -1188,4 +1188,68 @@ fn list_takes_a_status_a_time_a_path_and_a_number() {
     for wrong in ["--status done", "--since yesterday", "--here --all", "--limit x"] {
         world.recant(&format!("list {wrong}")).with(2);
     }
+}
+
+#[test]
+fn discard_takes_several_sessions_all_of_them_or_none() {
+    let world = World::new();
+    let held: Vec<String> = ["a", "b", "c"].map(|name| world.edited(name)).into();
+    let real = world.edited("real");
+    world.call(["commit", &real]).run().ok();
+    for wrong in ["nonesuch", &*real] {
+        world.call(["discard", &held[0], wrong, &held[1]]).run().with(1);
+        assert_eq!((world.status(&held[0]), world.status(&held[1])), ("pending".into(), "pending".into()), "{wrong}");
+    }
+    let said = world.call(["discard", &held[0], &held[1], &held[0]]).run().ok();
+    assert_eq!(said.masked_err(), "recant: 2 sessions discarded: 2 changes, 6 B\n");
+    let told = world.call(["discard", &held[0], &held[2], "--json"]).run().ok().json();
+    assert_eq!((&told["discarded"][0]["session"], &told["skipped"][0]["session"]), (&(*held[2]).into(), &(*held[0]).into()));
+    assert!(held.iter().all(|id| world.status(id) == "discarded"));
+    assert_eq!(world.recant("discard").with(2).out, b"");
+    world.call(["discard", "--all", &real]).run().with(2);
+}
+
+#[test]
+fn discard_all_drops_what_is_pending_in_this_project_and_wants_a_word_for_it() {
+    let world = World::new();
+    let (web, src) = two_projects(&world);
+    let here = |words: &str| world.call(words.split_whitespace()).cwd(world.path("web")).run();
+    let real = world.begin();
+    world.call(["session", "write", &real, "real"]).cwd(world.path("web")).stdin("x").run().ok();
+    world.call(["commit", &real]).run().ok();
+    // Neither a terminal nor -y: nothing but what would go.
+    let said = here("discard --all").with(2);
+    assert!(said.stderr().contains("1 pending session with 1 held change"), "{said}");
+    assert_eq!(world.status(&web), "pending");
+    let said = here("discard --all -y").ok();
+    assert!(said.stderr().contains("is discarded: 1 change"), "{said}");
+    assert_eq!([&web, &src, &real].map(|id| world.status(id)), ["discarded", "pending", "committed"]);
+    assert!(here("discard --all").ok().stderr().contains("nothing to discard"));
+    assert_eq!(here("discard --all --json").ok().json()["discarded"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn discard_all_shows_at_a_terminal_what_would_go_and_asks() {
+    let world = World::new();
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return common::skip("script makes the terminal");
+    }
+    let ids: Vec<String> = (0..23).map(|n| world.edited(&format!("f{n}"))).collect();
+    let at_a_terminal = |answer: &str| {
+        let command = format!("{} discard --all", env!("CARGO_BIN_EXE_recant"));
+        let call = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "dumb").stdin(format!("{answer}\n"));
+        let said = call.run();
+        (said.status, said.stdout())
+    };
+    let (status, said) = at_a_terminal("n");
+    assert_eq!(status, 1, "{said}");
+    assert!(
+        said.contains("… and 3 more: recant list --status pending --limit 0") && said.contains("Discard 23 pending sessions"),
+        "{said}"
+    );
+    assert!(said.contains(&ids[22][16..]) && !said.contains(&ids[2][16..]), "{said}");
+    assert_eq!(world.status(&ids[0]), "pending");
+    let (status, said) = at_a_terminal("y");
+    assert!(status == 0 && said.contains("23 sessions discarded: 23 changes"), "{said}");
+    assert!(ids.iter().all(|id| world.status(id) == "discarded"));
 }

@@ -1,63 +1,228 @@
-//! `discard`: drop what a session holds.
+//! `discard`: drop what sessions hold.
 
 use serde::Serialize;
 
 use super::args;
 use super::awaited;
+use super::list::heads;
 use super::problem::Problem;
+use super::whose::Whose;
 use super::{Call, Ended, text};
 use crate::checkpoint::manifest;
+use crate::error::{Kind, command};
 use crate::fs::interrupt::{self, Asked};
 use crate::session::Error;
-use crate::session::header::Header;
+use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::prune;
-use crate::session::store::Store;
+use crate::session::store::{Locked, Store};
 
-/// `{"schema":2,"session":…,"changes":n,"bytes":n}`.
+/// `{"schema":2,"discarded":[…],"skipped":[…]}`.
+#[derive(Serialize, Default)]
+struct Done {
+    discarded: Vec<Discarded>,
+    skipped: Vec<Skipped>,
+}
+
+/// A session that holds nothing any more.
 #[derive(Serialize)]
-struct Discarded<'a> {
-    session: &'a Id,
+struct Discarded {
+    session: Id,
     changes: u64,
     bytes: u64,
 }
 
-/// Drops what a session holds; its header stays as a record.
+/// A session that stays as it is.
+#[derive(Serialize)]
+struct Skipped {
+    session: Id,
+    why: &'static str,
+}
+
+/// Drops what sessions hold; their headers stay as a record.
 pub fn discard(call: &Call, args: &args::Discard) -> Result<Ended, Problem> {
-    let (store, mut session) = call.locked(&args.id)?;
-    let before = session.header.clone();
-    if before.discarded.is_some() {
-        if call.out.is_text() {
-            call.out.note(format_args!("session {} is discarded already: nothing", before.id));
-        } else {
-            call.out.document(&Discarded { session: &before.id, changes: 0, bytes: 0 });
+    if args.all { all_pending(call) } else { named(call, &args.ids) }
+}
+
+/// Those that are named: each is looked up, locked and found fit to be discarded before the first one is.
+fn named(call: &Call, keys: &[String]) -> Result<Ended, Problem> {
+    let mut sessions: Vec<Locked> = Vec::new();
+    let mut done = Done::default();
+    let mut store = None;
+    for key in keys {
+        let opened = call.store_with(key)?;
+        store = Some(opened);
+        let id = call.find(opened, Some(key))?;
+        // Named twice it is meant once.
+        if sessions.iter().any(|known| *known.id() == id) {
+            continue;
         }
-        return Ok(Ended::Done);
+        let (_, session) = call.locked(id.as_str())?;
+        sessions.push(session);
     }
-    awaited::refuse_discard(store, &before)?;
-    prune::refuse_discard(&before)?;
-    let held = before.counts.changes - before.counts.inside;
-    let overwritten = if manifest::keeps_overwritten(&session.dir)? { ", with what --force overwrote" } else { "" };
-    if held > 0 {
-        let changes = text::count(held, "held change");
-        call.confirm(&format!("Discard {changes} of session {}{overwritten}?", before.id))?;
+    let Some(store) = store else { return Ok(Ended::Done) };
+    let is_gone = |session: &Locked| session.header.discarded.is_some();
+    let (gone, mut sessions): (Vec<Locked>, Vec<Locked>) = sessions.into_iter().partition(is_gone);
+    let skip = |session: &Locked| Skipped { session: session.id().clone(), why: ALREADY };
+    done.skipped.extend(gone.iter().map(skip));
+    for session in &sessions {
+        awaited::refuse_discard(store, &session.header)?;
+        prune::refuse_discard(&session.header)?;
     }
-    let noting = interrupt::note(Asked::GoesOn);
-    let discarded = prune::discard(&call.fs, &mut session);
+    ask(call, &sessions)?;
+    let act = || sessions.iter_mut().try_for_each(|session| drop_held(call, store, session, &mut done));
+    finish(call, noting(act), &done)
+}
+
+const ALREADY: &str = "it is discarded already";
+const CHANGED: &str = "another recant has changed it meanwhile: look again";
+const HELD: &str = "another recant holds it";
+
+/// Asks once for all of them; not where nothing that was held goes.
+fn ask(call: &Call, sessions: &[Locked]) -> Result<(), Problem> {
+    let held: u64 = sessions.iter().map(|session| out_of(&session.header)).sum();
+    if held == 0 {
+        return Ok(());
+    }
+    let mut overwritten = "";
+    for session in sessions {
+        if manifest::keeps_overwritten(&session.dir)? {
+            overwritten = ", with what --force overwrote";
+        }
+    }
+    let changes = text::count(held, "held change");
+    match sessions {
+        [one] => call.confirm(&format!("Discard {changes} of session {}{overwritten}?", one.id().tail())),
+        many => {
+            let tails: Vec<&str> = many.iter().map(|session| session.id().tail()).collect();
+            call.confirm(&format!("Discard {changes} of sessions {}{overwritten}?", tails.join(", ")))
+        }
+    }
+}
+
+/// How many changes of it are held: not on the tree.
+fn out_of(header: &Header) -> u64 {
+    header.counts.changes - header.counts.inside
+}
+
+/// All that are pending in this project: shown first, then asked for. Without a terminal only `-y` is a word for that.
+fn all_pending(call: &Call) -> Result<Ended, Problem> {
+    let mut done = Done::default();
+    let Some(store) = call.store()? else { return finish(call, Ok(()), &done) };
+    let (headers, _) = store.headers()?;
+    let mut whose = Whose::here(call)?;
+    let mut chosen = Vec::new();
+    for header in headers.into_iter().rev() {
+        if header.status() == Status::Pending && whose.is_here(store, &header) == Some(true) {
+            chosen.push(header);
+        }
+    }
+    if !chosen.is_empty() {
+        show_and_ask(call, &chosen)?;
+    }
+    let act = || {
+        for header in &chosen {
+            let mut session = match call.locked(header.id.as_str()) {
+                Ok((_, session)) => session,
+                Err(problem) if problem.kind == Kind::Busy => {
+                    done.skipped.push(Skipped { session: header.id.clone(), why: HELD });
+                    continue;
+                }
+                Err(problem) => return Err(problem),
+            };
+            let is_as_shown = session.header.changed == header.changed && session.header.counts == header.counts;
+            if !is_as_shown || awaited::refuse_discard(store, &session.header).is_err() {
+                done.skipped.push(Skipped { session: header.id.clone(), why: CHANGED });
+                continue;
+            }
+            drop_held(call, store, &mut session, &mut done)?;
+        }
+        Ok(())
+    };
+    let acted = noting(act);
+    finish(call, acted, &done)
+}
+
+fn show_and_ask(call: &Call, chosen: &[Header]) -> Result<(), Problem> {
+    let held: u64 = chosen.iter().map(out_of).sum();
+    let what = format!("{} with {}", text::count(chosen.len() as u64, "pending session"), text::count(held, "held change"));
+    if call.yes {
+        return Ok(());
+    }
+    if !call.can_ask {
+        let problem = Problem::new(Kind::Usage, format!("discard --all drops {what}, and there is no terminal to ask at"));
+        let state = "nothing was changed";
+        return Err(Problem { state: Some(state.into()), ..problem }
+            .remedy(format!("{} shows them; -y goes on", command("list --status pending"))));
+    }
+    let whole = command("list --status pending --limit 0");
+    for line in heads(call, &chosen.iter().collect::<Vec<_>>(), &whole) {
+        call.out.say(line);
+    }
+    call.confirm(&format!("Discard {what}?"))
+}
+
+/// A signal ends it between two sessions.
+fn noting(act: impl FnOnce() -> Result<(), Problem>) -> Result<(), Problem> {
+    let _noting = interrupt::note(Asked::Stops);
+    act()
+}
+
+fn drop_held(call: &Call, store: &Store, session: &mut Locked, done: &mut Done) -> Result<(), Problem> {
+    interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+    let before = session.header.clone();
+    let _noting = interrupt::note(Asked::GoesOn);
+    let discarded = prune::discard(&call.fs, session);
     if is_done(&discarded) {
-        call.out.changes.set(Some(held));
+        let changes = out_of(&before);
         note_in_log(call, store, "discard", &before);
+        done.discarded.push(Discarded { session: before.id, changes, bytes: before.sizes.all() });
+        call.out.changes.set(Some(call.out.changes.get().unwrap_or(0) + changes));
     }
-    drop(noting);
-    discarded?;
-    if call.out.is_text() {
-        let changes = text::count(held, "change");
-        call.out.note(format_args!("session {} is discarded: {changes}, {}", before.id, text::bytes(before.sizes.all())));
+    Ok(discarded?)
+}
+
+/// Says what was discarded, also before an error that ended it.
+fn finish(call: &Call, acted: Result<(), Problem>, done: &Done) -> Result<Ended, Problem> {
+    if !call.out.is_text() {
+        if acted.is_ok() || !done.discarded.is_empty() {
+            call.out.document(done);
+        }
     } else {
-        call.out.document(&Discarded { session: &before.id, changes: held, bytes: before.sizes.all() });
+        say(call, done, acted.is_ok());
     }
-    Ok(Ended::Done)
+    acted.map_err(|problem| after(problem, done))?;
+    let left_out = done.skipped.iter().any(|skipped| skipped.why != ALREADY);
+    Ok(if left_out { Ended::With(Kind::LeftOut) } else { Ended::Done })
+}
+
+/// What stopped it, with what was discarded before.
+fn after(problem: Problem, done: &Done) -> Problem {
+    if done.discarded.is_empty() {
+        return problem;
+    }
+    let sessions = text::count(done.discarded.len() as u64, "session");
+    let state = format!("{sessions} discarded before it; nothing else was changed");
+    Problem { kind: Kind::LeftOut, state: Some(state), ..problem }
+}
+
+fn say(call: &Call, done: &Done, is_whole: bool) {
+    for Skipped { session, why } in &done.skipped {
+        let line = format!("session {} stays as it is: {why}", session.tail());
+        if *why == ALREADY { call.out.note(line) } else { call.out.warn(line) }
+    }
+    let sum = |of: fn(&Discarded) -> u64| done.discarded.iter().map(of).sum::<u64>();
+    let (changes, bytes) = (text::count(sum(|d| d.changes), "change"), text::bytes(sum(|d| d.bytes)));
+    match &done.discarded[..] {
+        [] if done.skipped.is_empty() && is_whole => call.out.note("no pending session in this project: nothing to discard"),
+        [] => {}
+        [one] => call.out.note(format_args!("session {} is discarded: {changes}, {bytes}", one.session)),
+        many => {
+            let sessions = text::count(many.len() as u64, "session");
+            call.out.note(format_args!("{sessions} discarded: {changes}, {bytes}"));
+        }
+    }
 }
 
 /// Whether what was given up is given up, all of it or not.

@@ -255,14 +255,19 @@ fn say(call: &Call, args: &args::List, whose: &Whose, found: &Found) {
                 call.out.note(none);
             } else {
                 let filters = filters(args).replace(" --here", "");
-                call.out.note(format_args!("{none}; {} elsewhere: {}", text::grouped(*elsewhere as u64), command(format_args!("list --all{filters}"))));
+                call.out.note(format_args!(
+                    "{none}; {} elsewhere: {}",
+                    text::grouped(*elsewhere as u64),
+                    command(format_args!("list --all{filters}"))
+                ));
             }
         }
         (None, true) => call.out.note("no sessions that fit"),
         (Some(_), false) if *elsewhere > 0 => {
             let filters = filters(args).replace(" --here", "");
             let elsewhere = text::grouped(*elsewhere as u64);
-            call.out.note(format_args!("{elsewhere} more{fits} in other projects: {}", command(format_args!("list --all{filters}"))));
+            call.out
+                .note(format_args!("{elsewhere} more{fits} in other projects: {}", command(format_args!("list --all{filters}"))));
         }
         _ => {}
     }

@@ -254,10 +254,18 @@ pub struct Show {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   recant discard last
-  recant discard k3fa -y")]
+  recant discard k3fa 7pqa -y            several: all of them, or none
+  recant discard --all                   shows what is pending here, and asks
+
+Every session that is named is looked up before the first one is dropped. --all
+needs -y where there is no terminal to ask at.")]
 pub struct Discard {
-    /// Id, its last part, a unique prefix, a name, or 'last'
-    pub id: String,
+    /// Ids, their last parts, unique prefixes, names, or 'last'
+    #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "ID")]
+    pub ids: Vec<String>,
+    /// All that are pending in the project that you are in
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// `session rename`.

@@ -183,7 +183,10 @@ fn again(args: &args::Diff, session: &str, options: &str) -> String {
 fn say_conflicts(call: &Call, conflicts: u64, session: &str) {
     if conflicts > 0 {
         let paths = text::count(conflicts, "path");
-        call.out.note(format_args!("{paths} changed since: {} shows both sides", command(format_args!("diff {session} --conflicts"))));
+        call.out.note(format_args!(
+            "{paths} changed since: {} shows both sides",
+            command(format_args!("diff {session} --conflicts"))
+        ));
     }
 }
 

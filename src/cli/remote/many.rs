@@ -87,7 +87,7 @@ pub fn carry_out(
 fn named(verb: &Verb) -> Vec<&String> {
     match verb {
         Verb::Run(args) => args.session.iter().collect(),
-        Verb::Discard(args) | Verb::Session { verb: SessionVerb::Discard(args) } => vec![&args.id],
+        Verb::Discard(args) | Verb::Session { verb: SessionVerb::Discard(args) } => args.ids.iter().collect(),
         // Of commit, rollback and redo it is this side's that is meant, dry runs or not.
         Verb::Confirm(args) => vec![&args.id],
         Verb::Cat(args) => vec![&args.id],
