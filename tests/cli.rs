@@ -9,7 +9,7 @@ use common::World;
 use insta::assert_snapshot;
 
 /// Every verb there is, as it is called.
-const VERBS: [&str; 42] = [
+const VERBS: [&str; 43] = [
     "run",
     "shell",
     "session",
@@ -46,6 +46,7 @@ const VERBS: [&str; 42] = [
     "snapshot prune",
     "cat",
     "status",
+    "prune",
     "recover",
     "log",
     "doctor",

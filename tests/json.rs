@@ -77,9 +77,23 @@ impl Shapes {
 }
 
 /// Lists of what went wrong or was left out, which a scene without trouble has none of.
-const OF_TROUBLE: [&str; 14] = [
-    "damaged", "faults", "notes", "skipped", "kept", "left", "passed", "refused", "warnings", "unread", "exclude", "files",
-    "presets", "failed",
+const OF_TROUBLE: [&str; 16] = [
+    "damaged",
+    "faults",
+    "notes",
+    "skipped",
+    "kept",
+    "left",
+    "passed",
+    "refused",
+    "warnings",
+    "unread",
+    "exclude",
+    "files",
+    "presets",
+    "failed",
+    "old_pending",
+    "pruned",
 ];
 
 #[test]
@@ -206,6 +220,13 @@ fn every_document_has_the_shape_that_the_page_says() {
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap --safe").with(4).json());
     shapes.check("snapshot restore", &run("snapshot restore 1 --dir snap").ok().json());
     shapes.check("snapshot prune", &run("snapshot prune snap --keep 1 --dry-run").ok().json());
+    world.config("[snapshot]\nkeep = 1\n[retention]\nkeep = 0\n");
+    let finished = world.edited("finished");
+    for words in [format!("commit {finished}"), format!("rollback {finished}")] {
+        world.recant(&words).ok();
+    }
+    shapes.check("prune all", &run("prune --dry-run").ok().json());
+    shapes.check("prune all", &run("prune -y").ok().json());
     shapes.check("snapshot prune", &run("snapshot prune snap --keep 1").ok().json());
     let (before, after) = ("1".repeat(40), "2".repeat(40));
     world.write("snap/.git/HEAD", "ref: refs/heads/main\n").write("snap/.git/refs/heads/main", before);

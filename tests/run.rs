@@ -2132,7 +2132,7 @@ fn a_renamed_file_is_one_row_and_two_changes() {
             let names: Vec<&str> = rows.iter().map(|row| row.rsplit_once("  ").unwrap().1).collect();
             assert_eq!(names, ["d/b → e/b", "d/c → e/c", "d/a → moved"], "{:?}, {state}: {said}", desk.who);
             assert!(said.stdout().contains("3 deleted") || said.stdout().contains("5 deleted"), "{said}");
-            assert!(!said.stdout().contains(&"  d/a\n"), "its deletion is in that row: {said}");
+            assert!(!said.stdout().contains("  d/a\n"), "its deletion is in that row: {said}");
             let said = desk.recant("diff last").ok();
             let said = said.stdout().replace(&tree[1..], "").replace(&tree, "");
             assert!(said.contains("moved: renamed from") && said.contains("d/a: renamed to"), "{said}");

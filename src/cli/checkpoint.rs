@@ -12,12 +12,13 @@ use super::out::Each;
 use super::problem::Problem;
 use super::recover::refuse_interrupted;
 use super::show::sort_text;
-use super::text::{self, Side};
+use super::shown::cut;
+use super::text::{self, Flexible, Side};
 use super::{Call, Ended, args, at_work, is_at_work, is_held};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::checkpoint::verify::{Verdict, verify};
 use crate::engine::Progress;
-use crate::error::Kind;
+use crate::error::{Kind, command};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Sort};
@@ -88,7 +89,8 @@ fn print_list(call: &Call, headers: &[Header]) {
         return;
     }
     let title = ["ID", "STATUS", "PATHS", "SIZE", "CHANGED", "NAME"].map(String::from);
-    let rows = headers.iter().map(|header| {
+    let (first, more) = cut(headers.len(), call.out.limit(false));
+    let rows = headers[..first].iter().map(|header| {
         let pruned = header.checkpoint == Checkpoint::Pruned;
         [
             header.id.to_string(),
@@ -99,11 +101,15 @@ fn print_list(call: &Call, headers: &[Header]) {
             header.name.clone().unwrap_or_default(),
         ]
     });
-    let rows: Vec<[String; 6]> = std::iter::once(title).chain(rows).collect();
+    let mut rows: Vec<[String; 6]> = std::iter::once(title).chain(rows).collect();
+    text::fit(&mut rows, call.out.width(), &[Flexible::path(5, 8)]);
     let sides = [Side::Left, Side::Left, Side::Right, Side::Right, Side::Left, Side::Left];
     let mut lines = text::table(sides, &rows);
     call.out.styled(anstyle::Style::new().bold(), lines.next().unwrap_or_default());
     lines.for_each(|line| call.out.line(line));
+    if more > 0 {
+        call.out.line(text::more(more, &command("checkpoint list -v")));
+    }
 }
 
 /// One original.

@@ -157,7 +157,7 @@ fn show_and_ask(call: &Call, chosen: &[Header]) -> Result<(), Problem> {
             .remedy(format!("{} shows them; -y goes on", command("list --status pending"))));
     }
     let whole = command("list --status pending --limit 0");
-    for line in heads(call, &chosen.iter().collect::<Vec<_>>(), &whole) {
+    for line in heads(call, &chosen.iter().collect::<Vec<_>>(), call.out.limit(false), &whole) {
         call.out.say(line);
     }
     call.confirm(&format!("Discard {what}?"))

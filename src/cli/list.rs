@@ -319,10 +319,10 @@ fn calls<'a>(ids: impl Iterator<Item = &'a Id>) -> impl Fn(&Id) -> String {
     move |id| if times.get(id.tail()) == Some(&1) { id.tail().into() } else { id.to_string() }
 }
 
-/// A line each for a preview: what it is called, how many changes it holds, its size, its command; the first `output.paths` of them, and
-/// how many more there are, with the command that lists them.
-pub fn heads(call: &Call, headers: &[&Header], whole: &str) -> Vec<String> {
-    let (first, more) = cut(headers.len(), call.out.limit(false));
+/// A line each for a preview: what it is called, how many changes it holds, its size, its command; the first `most` of them, and how many
+/// more there are, with the command that lists them.
+pub fn heads(call: &Call, headers: &[&Header], most: usize, whole: &str) -> Vec<String> {
+    let (first, more) = cut(headers.len(), most);
     let calls = calls(headers.iter().map(|header| &header.id));
     let row = |header: &&Header| {
         [
@@ -337,7 +337,7 @@ pub fn heads(call: &Call, headers: &[&Header], whole: &str) -> Vec<String> {
     };
     let mut rows: Vec<[String; 7]> = headers[..first].iter().map(row).collect();
     let (path, words) = (Flexible::path, Flexible::words);
-    text::fit(&mut rows, call.out.width(), &[words(6, 12), path(5, 8), words(6, 5)]);
+    text::fit(&mut rows, call.out.width().saturating_sub(2), &[words(6, 12), path(5, 8), words(6, 5)]);
     let sides = [Side::Left, Side::Left, Side::Right, Side::Right, Side::Left, Side::Left, Side::Left];
     let mut lines: Vec<String> = text::table(sides, &rows).collect();
     if more > 0 {

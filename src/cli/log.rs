@@ -5,9 +5,10 @@ use serde::Serialize;
 use super::args;
 use super::list::shown;
 use super::problem::Problem;
-use super::text::{self, Side};
+use super::shown::cut;
+use super::text::{self, Flexible, Side};
 use super::{Call, Ended};
-use crate::error::Kind;
+use crate::error::{Kind, command};
 use crate::fs::path::is_unfit;
 use crate::session::log::{self, Entry};
 
@@ -22,15 +23,16 @@ struct Whole<'a> {
 pub fn log(call: &Call, args: &args::Log) -> Result<Ended, Problem> {
     let Some(store) = call.store()? else {
         args.id.as_deref().map(|key| call.store_with(key)).transpose()?;
-        return print(call, &[], None, false);
+        return print(call, &[], None, args);
     };
     let (entries, bad) = log::read(store)?;
     let of = args.id.as_deref().map(|key| log_key(call, &entries, key)).transpose()?;
-    let lines = args.lines.unwrap_or(usize::MAX);
+    let asked = args.lines.filter(|_| !args.all);
+    let lines = asked.unwrap_or(usize::MAX);
     let chosen: Vec<&Entry> =
         entries.iter().rev().filter(|entry| of.as_ref().is_none_or(|id| entry.session == *id)).take(lines).collect();
     let torn = (bad > 0).then(|| Torn { file: store.dir.at(b"log.jsonl").to_string(), lines: bad });
-    print(call, &chosen, torn, lines == 0)
+    print(call, &chosen, torn, args)
 }
 
 /// Lines of the log that cannot be read.
@@ -49,21 +51,24 @@ fn log_key(call: &Call, entries: &[Entry], key: &str) -> Result<crate::session::
     }
 }
 
-fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>, asked_for_none: bool) -> Result<Ended, Problem> {
+fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>, args: &args::Log) -> Result<Ended, Problem> {
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
-        let rows: Vec<[String; 5]> = entries
+        let all = args.all || args.lines.is_some();
+        let (first, more) = cut(entries.len(), call.out.limit(all));
+        let mut rows: Vec<[String; 5]> = entries[..first]
             .iter()
             .map(|entry| {
                 [
                     text::time(entry.time, true),
                     entry.verb.clone(),
-                    entry.session.to_string(),
+                    entry.session.tail().to_owned(),
                     text::count(entry.paths, "path"),
                     entry.result.clone(),
                 ]
             })
             .collect();
+        text::fit(&mut rows, call.out.width(), &[Flexible::words(4, 8)]);
         let sides = [Side::Left, Side::Left, Side::Left, Side::Right, Side::Left];
         for (line, entry) in text::table(sides, &rows).zip(entries) {
             call.out.line(line);
@@ -71,7 +76,11 @@ fn print(call: &Call, entries: &[&Entry], torn: Option<Torn>, asked_for_none: bo
             let fit = |note: &String| if note.contains(is_unfit) { shown(note) } else { note.clone() };
             entry.notes.iter().for_each(|note| call.out.line(format_args!("  {}", fit(note))));
         }
-        if entries.is_empty() && !asked_for_none {
+        if more > 0 {
+            let of = args.id.as_deref().map(|id| format!(" {id}")).unwrap_or_default();
+            call.out.line(text::more(more, &command(format_args!("log{of} --all"))));
+        }
+        if entries.is_empty() && args.lines != Some(0) {
             call.out.note("nothing was done yet");
         }
     } else {

@@ -36,6 +36,7 @@ mod overdue;
 mod place;
 mod problem;
 mod prune;
+mod prune_all;
 mod recover;
 mod remote;
 mod renames;
@@ -189,6 +190,7 @@ enum Effects {
 fn effects(verb: &Verb) -> Effects {
     let only_reads = match verb {
         Verb::Commit(args) => args.what.dry_run,
+        Verb::Prune(args) => args.dry_run,
         Verb::Rollback(args) => args.what.dry_run,
         Verb::Redo(args) => args.back.what.dry_run,
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } | Verb::Session { verb: SessionVerb::Prune(args) } => args.dry_run,
@@ -320,6 +322,7 @@ impl Call {
                 SnapshotVerb::Restore(args) => snapshot_restore::restore(self, &args),
                 SnapshotVerb::Prune(args) => snapshot_prune::prune(self, &args),
             },
+            Verb::Prune(args) => prune_all::prune(self, &args),
             Verb::Recover(args) => recover::recover(self, &args),
             Verb::Cat(args) => cat::cat(self, &args),
             Verb::Status => status::status(self),

@@ -5,11 +5,11 @@ use serde::Serialize;
 use super::args;
 use super::awaited::refuse_prune;
 use super::discard::{is_done, note_in_log};
-use super::list::Damaged;
+use super::list::{Damaged, heads};
 use super::problem::Problem;
 use super::{Call, Ended, text};
 use crate::checkpoint::manifest::{Manifest, keeps_overwritten as keeps};
-use crate::error::{Failure, Kind};
+use crate::error::{Failure, Kind, command};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::session::Error;
@@ -22,7 +22,7 @@ use crate::session::store::{Locked, Store};
 
 /// `{"schema":2,"dry_run":…,"pruned":[…],"skipped":[…],"lost":[…],"bytes":n}`.
 #[derive(Serialize)]
-struct Whole {
+pub struct Whole {
     dry_run: bool,
     pruned: Vec<Id>,
     skipped: Vec<Skipped>,
@@ -82,31 +82,43 @@ fn keeps_overwritten(store: &Store, header: &Header) -> Result<bool, Problem> {
 }
 
 /// What goes, and which sessions may lose it without being named.
-struct Target {
+pub struct Target {
     /// For messages: "session", "checkpoint".
     what: &'static str,
     may: fn(&Store, &Header) -> Result<bool, Problem>,
-    size: fn(&Header) -> u64,
+    /// Bytes that it takes.
+    pub size: fn(&Header) -> u64,
     remove: fn(&Call, &Store, Locked) -> Result<(), Error>,
 }
 
+/// Sessions as a whole.
+pub const SESSIONS: Target = Target {
+    what: "session",
+    may: is_unneeded,
+    size: |header| header.sizes.all(),
+    remove: |call, store, session| store.remove_session(&call.fs, session),
+};
+
+/// Checkpoints; the sessions stay.
+pub const CHECKPOINTS: Target = Target {
+    what: "checkpoint",
+    // With it goes what `--force` overwrote.
+    may: |store, header| {
+        let free = !prune::is_needed(header) && header.status() != Status::Running;
+        Ok(header.sizes.checkpoint > 0 && free && !keeps_overwritten(store, header)?)
+    },
+    size: |header| header.sizes.checkpoint.saturating_add(header.sizes.displaced),
+    remove: |call, _, mut session| prune::drop_checkpoint(&call.fs, &mut session),
+};
+
 /// Removes sessions.
 pub fn sessions(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
-    let remove = |call: &Call, store: &Store, session: Locked| store.remove_session(&call.fs, session);
-    let size = |header: &Header| header.sizes.all();
-    prune(call, args, &Target { what: "session", may: is_unneeded, size, remove })
+    prune(call, args, &SESSIONS)
 }
 
 /// Drops checkpoints; the sessions stay.
 pub fn checkpoints(call: &Call, args: &args::Prune) -> Result<Ended, Problem> {
-    let remove = |call: &Call, _: &Store, mut session: Locked| prune::drop_checkpoint(&call.fs, &mut session);
-    // With it goes what `--force` overwrote.
-    let may = |store: &Store, header: &Header| {
-        let free = !prune::is_needed(header) && header.status() != Status::Running;
-        Ok(header.sizes.checkpoint > 0 && free && !keeps_overwritten(store, header)?)
-    };
-    let size = |header: &Header| header.sizes.checkpoint.saturating_add(header.sizes.displaced);
-    prune(call, args, &Target { what: "checkpoint", may, size, remove })
+    prune(call, args, &CHECKPOINTS)
 }
 
 fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Problem> {
@@ -117,7 +129,11 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
         }
         return say(call, target, &done);
     };
-    let pruning = Pruning { call, args, target, store };
+    let pruning = Pruning::new(call, store, args, target);
+    if !pruning.is_named() {
+        pruning.refuse_unbounded()?;
+        drop(Damaged::say_all(call, &store.headers()?.1));
+    }
     // Before the question.
     for header in pruning.chosen()?.iter().filter(|_| pruning.is_named()) {
         refuse_prune(store, header, target.what)?;
@@ -149,14 +165,38 @@ fn after(mut problem: Problem, what: &str, pruned: &[Id]) -> Problem {
 }
 
 /// One prune: what was asked for, and where.
-struct Pruning<'a> {
+pub struct Pruning<'a> {
     call: &'a Call,
     args: &'a args::Prune,
     target: &'a Target,
     store: &'a Store,
+    /// Of those that the conditions fit, these alone.
+    only: Option<Vec<Id>>,
 }
 
-impl Pruning<'_> {
+impl<'a> Pruning<'a> {
+    /// Of what `target` is, as `args` say.
+    pub fn new(call: &'a Call, store: &'a Store, args: &'a args::Prune, target: &'a Target) -> Self {
+        Self { call, args, target, store, only: None }
+    }
+
+    /// The same of these sessions alone, as far as the conditions fit them.
+    pub fn only(self, ids: Vec<Id>) -> Self {
+        Self { only: Some(ids), ..self }
+    }
+
+    /// The sessions that the conditions fit; none where there are no conditions.
+    pub fn chosen_by_settings(&self) -> Result<Vec<Header>, Problem> {
+        if self.conditions().is_unbounded() { Ok(Vec::new()) } else { self.by_conditions() }
+    }
+
+    /// Prunes them.
+    pub fn done(&self) -> Result<Whole, Problem> {
+        let mut done = Whole { dry_run: false, pruned: Vec::new(), skipped: Vec::new(), lost: Vec::new(), bytes: 0 };
+        self.carry_out(&mut done).map_err(|problem| after(problem, self.target.what, &done.pruned))?;
+        Ok(done)
+    }
+
     /// Whether what goes was asked for by name, not by conditions.
     fn is_named(&self) -> bool {
         !self.args.ids.is_empty()
@@ -178,6 +218,7 @@ impl Pruning<'_> {
     fn carry_out(&self, done: &mut Whole) -> Result<(), Problem> {
         let Self { call, store, .. } = *self;
         let asked = if self.is_named() { self.ask()? } else { Vec::new() };
+        let only = if self.is_named() || self.only.is_some() { None } else { self.ask_of_all()? };
         let lock = call.store_lock(store)?;
         call.recover_under(store, &lock)?;
         store.journals_last(&call.fs)?;
@@ -185,6 +226,10 @@ impl Pruning<'_> {
         let garbled = self.garbled()?;
         let _noting = interrupt::note(Asked::Stops);
         for header in self.chosen()? {
+            // What came to fit the conditions since was not shown.
+            if only.as_ref().is_some_and(|ids: &Vec<Id>| !ids.contains(&header.id)) {
+                continue;
+            }
             not_asked_to_end()?;
             if journaled.contains(&header.id) {
                 done.skipped.push(Skipped { id: header.id, why: INTERRUPTED });
@@ -269,30 +314,55 @@ impl Pruning<'_> {
         Ok(headers)
     }
 
-    fn by_conditions(&self) -> Result<Vec<Header>, Problem> {
-        let Self { call, args, target, store } = *self;
-        let config = &call.config;
-        let mut which = Which { older_than: args.older_than, keep: args.keep, max_size: args.max_size };
-        if which.older_than.is_none() && which.keep.is_none() && which.max_size.is_none() {
-            (which.older_than, which.keep) = (config.older_than.value, config.keep.value);
-            if which.older_than.is_none() && which.keep.is_none() {
-                return Err(Problem {
-                    kind: Kind::Usage,
-                    ..Problem::refused("which sessions? give an age, a number to keep, a size, or ids").remedy(
-                        "recant session prune --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings",
-                    )
-                });
-            }
+    /// What was given; without anything, what the settings say.
+    fn conditions(&self) -> Which {
+        let Self { args, call, .. } = self;
+        let given = Which { older_than: args.older_than, keep: args.keep, max_size: args.max_size };
+        if given.is_unbounded() {
+            return Which { older_than: call.config.older_than.value, keep: call.config.keep.value, max_size: None };
         }
-        let (headers, broken) = store.headers()?;
-        drop(Damaged::say_all(call, &broken));
+        given
+    }
+
+    fn refuse_unbounded(&self) -> Result<(), Problem> {
+        if !self.conditions().is_unbounded() {
+            return Ok(());
+        }
+        let problem = Problem::refused("which sessions? give an age, a number to keep, a size, or ids");
+        let how = "recant session prune --older-than 30d, --keep 50, --max-size 1G, or ID…; or set retention.* in the settings";
+        Err(Problem { kind: Kind::Usage, ..problem.remedy(how) })
+    }
+
+    fn by_conditions(&self) -> Result<Vec<Header>, Problem> {
+        let Self { target, store, only, .. } = self;
+        let (headers, _) = store.headers()?;
         let mut prunable = Vec::new();
         for header in &headers {
             if (target.may)(store, header)? {
                 prunable.push(header);
             }
         }
-        Ok(prune::choose(&prunable, which, crate::fs::now(), target.size).into_iter().cloned().collect())
+        let chosen = prune::choose(&prunable, self.conditions(), crate::fs::now(), target.size);
+        let is_meant = |header: &&&Header| only.as_ref().is_none_or(|ids| ids.contains(&header.id));
+        Ok(chosen.iter().filter(is_meant).map(|header| (*header).clone()).collect())
+    }
+
+    /// Shows at a terminal what the conditions fit, and asks. Gives what was asked about; `None` where nobody was asked.
+    fn ask_of_all(&self) -> Result<Option<Vec<Id>>, Problem> {
+        let Self { call, target, .. } = self;
+        if call.yes || !call.can_ask {
+            return Ok(None);
+        }
+        let chosen = self.chosen()?;
+        if !chosen.is_empty() {
+            let shown: Vec<&Header> = chosen.iter().collect();
+            let whole = command(format_args!("{} prune --dry-run", target.what));
+            heads(call, &shown, call.out.limit(false), &whole).into_iter().for_each(|line| call.out.say(line));
+            let (count, bytes) = (text::count(chosen.len() as u64, target.what), chosen.iter().map(target.size).sum());
+            let redo = if target.what == "session" { "; this also gives up redo" } else { "" };
+            call.confirm(&format!("Prune {count}, {}{redo}?", text::bytes(bytes)))?;
+        }
+        Ok(Some(chosen.into_iter().map(|header| header.id).collect()))
     }
 
     /// Before what is held, or kept for a rollback, goes for good. Gives what was asked about.
@@ -306,6 +376,12 @@ impl Pruning<'_> {
             asked.iter().filter(|(_, worth)| wanted(worth)).map(|(id, _)| id.to_string()).collect()
         };
         let (needed, awaited) = (ids(&|worth| worth.needed), ids(&|worth| worth.awaited));
+        let is_session = target.what == "session";
+        let plain = ids(&|worth| !(worth.needed || worth.overwritten || worth.awaited && is_session));
+        if !plain.is_empty() {
+            let redo = if is_session { ", finished; this also gives up redo" } else { "" };
+            call.confirm(&format!("Prune {} {}{redo}?", target.what, plain.join(", ")))?;
+        }
         if !needed.is_empty() {
             call.confirm(&format!("Prune {} {}, which then cannot be rolled back?", target.what, needed.join(", ")))?;
         }
@@ -365,6 +441,16 @@ fn remove_garbled(call: &Call, store: &Store, remains: Remains, journaled: &[Id]
 }
 
 impl Whole {
+    /// What went, and its bytes.
+    pub fn pruned(self) -> (Vec<Id>, u64) {
+        (self.pruned, self.bytes)
+    }
+
+    /// What should have gone and did not, and why.
+    pub fn skipped(&self) -> impl Iterator<Item = (&Id, &'static str)> {
+        self.skipped.iter().map(|skipped| (&skipped.id, skipped.why))
+    }
+
     /// Counts a damaged session as pruned, and names what goes with it: by what its own records tell, else by number.
     /// A record that cannot be read is no reason to keep the session, which was named by its whole id; it is said.
     fn take_along(&mut self, call: &Call, store: &Store, remains: &Remains) -> Result<(), Problem> {

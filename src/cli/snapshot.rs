@@ -10,9 +10,10 @@ use super::args::{SnapshotCreate, SnapshotList, SnapshotShow};
 use super::list::shown;
 use super::place::{absolute, whole};
 use super::problem::Problem;
-use super::text::{self, Side};
+use super::shown::cut;
+use super::text::{self, Flexible, Side};
 use super::{Call, Ended, asked, cwd};
-use crate::error::Kind;
+use crate::error::{Kind, command};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::id::check_name;
@@ -359,11 +360,12 @@ fn print_list(call: &Call, folder: &AbsPath, summaries: &[Summary]) {
         return;
     }
     let head = ["N", "TIME", "LABEL", "+", "~", "-", "SIZE", "STORED", "MESSAGE"].map(str::to_owned);
-    let rows = summaries.iter().rev().map(|Summary { head, tail }| {
+    let (first, more) = cut(summaries.len(), call.out.limit(false));
+    let rows = summaries.iter().rev().take(first).map(|Summary { head, tail }| {
         let counts = tail.counts;
         [
             head.n.to_string(),
-            text::time(head.time, false),
+            text::day(head.time),
             head.label.clone().unwrap_or_default(),
             counts.added.to_string(),
             counts.modified.to_string(),
@@ -373,10 +375,14 @@ fn print_list(call: &Call, folder: &AbsPath, summaries: &[Summary]) {
             head.message.as_deref().and_then(|text| text.lines().next()).map(shown).unwrap_or_default(),
         ]
     });
-    let rows: Vec<_> = [head].into_iter().chain(rows).collect();
+    let mut rows: Vec<_> = [head].into_iter().chain(rows).collect();
     use Side::{Left, Right};
     let sides = [Right, Left, Left, Right, Right, Right, Right, Right, Left];
+    text::fit(&mut rows, call.out.width(), &[Flexible::words(8, 12), Flexible::path(2, 8), Flexible::words(8, 7)]);
     text::table(sides, &rows).for_each(|line| call.out.line(line));
+    if more > 0 {
+        call.out.line(text::more(more, &command(format_args!("snapshot list{} -v", dir(folder)))));
+    }
 }
 
 fn list_folders(call: &Call) -> Result<Ended, Problem> {
@@ -397,13 +403,19 @@ fn list_folders(call: &Call) -> Result<Ended, Problem> {
     if call.out.is_text() {
         let head = ["SNAPSHOTS", "SIZE", "FOLDER", ""].map(str::to_owned);
         let gone = |there: bool| if there { String::new() } else { "(not there now)".into() };
-        let lines =
-            rows.iter().map(|row| [row.snapshots.to_string(), text::bytes(row.bytes), row.folder.to_string(), gone(row.there)]);
-        let lines: Vec<_> = [head].into_iter().chain(lines).collect();
+        let (first, more) = cut(rows.len(), call.out.limit(false));
+        let lines = rows[..first]
+            .iter()
+            .map(|row| [row.snapshots.to_string(), text::bytes(row.bytes), call.out.place(&row.folder), gone(row.there)]);
+        let mut lines: Vec<_> = [head].into_iter().chain(lines).collect();
+        text::fit(&mut lines, call.out.width(), &[Flexible::path(2, 20)]);
         if rows.is_empty() {
             call.out.note("there are no snapshots");
         } else {
             text::table([Side::Right, Side::Right, Side::Left, Side::Left], &lines).for_each(|line| call.out.line(line));
+        }
+        if more > 0 {
+            call.out.line(text::more(more, &command("snapshot list --all -v")));
         }
         damaged.iter().for_each(|name| call.out.warn(format_args!("snapshots/{name}: it cannot be told whose they are")));
     } else {

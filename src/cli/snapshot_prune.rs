@@ -29,16 +29,31 @@ pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
     }
     let (_, series) = snapshot::series(call, args.of.named())?;
     let which = which(call, args);
+    let chosen = prune::choose(&series, &which)?;
+    if !args.dry_run && !chosen.is_empty() {
+        ask(call, &series, &chosen)?;
+    }
     let act = || {
         if args.dry_run {
-            return Ok(prune::would(&series, &prune::choose(&series, &which)?)?);
+            return Ok(prune::would(&series, &chosen)?);
         }
         let lock = series.lock(&call.fs)?;
-        // What was chosen before the lock was held may not be what there is.
-        let gone = prune::choose(&series, &which)?;
+        // What was chosen before the lock was held may not be what there is; what came to fit since was not asked about.
+        let mut gone = prune::choose(&series, &which)?;
+        gone.retain(|n| chosen.contains(n));
         Ok(prune::prune(&call.fs, &series, &lock, &gone)?)
     };
     asked::finished(call, act, |pruned| Ok(say(call, &series.folder, args.dry_run, &pruned)))
+}
+
+/// At a terminal, before they go for good: their numbers, the first of them.
+fn ask(call: &Call, series: &Series, chosen: &[u64]) -> Result<(), Problem> {
+    const NAMED: usize = 5;
+    let numbers: Vec<String> = chosen.iter().take(NAMED).map(u64::to_string).collect();
+    let more = chosen.len().saturating_sub(NAMED) as u64;
+    let more = if more > 0 { format!(" and {} more", text::grouped(more)) } else { String::new() };
+    let word = if chosen.len() == 1 { "snapshot" } else { "snapshots" };
+    call.confirm(&format!("Prune {word} {}{more} of {}?", numbers.join(", "), call.out.place(&series.folder)))
 }
 
 /// Drops the whole series of a folder, whether it can be read or not.

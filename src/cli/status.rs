@@ -5,9 +5,10 @@ use serde::Serialize;
 use super::awaited::{self, Waiting};
 use super::list::Damaged;
 use super::problem::Problem;
+use super::shown::cut;
 use super::snapshot::Left;
 use super::{Call, Ended, Standing, cut_off, recover, text};
-use crate::error::Kind;
+use crate::error::{Kind, command};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
@@ -26,6 +27,8 @@ struct Whole<'a> {
     unconfirmed: &'a [Waiting],
     damaged: &'a [Damaged<'a>],
     prunable: Prunable,
+    /// Those that nothing was done with for [`OLD`] seconds, the oldest first.
+    old_pending: Vec<&'a Id>,
 }
 
 #[derive(Serialize)]
@@ -74,6 +77,35 @@ struct Prunable {
     needed_bytes: u64,
 }
 
+/// From so many seconds on a pending session is likely to be forgotten: a week.
+const OLD: i64 = 7 * 86_400;
+
+/// The pending sessions that are old, the oldest first.
+fn old(headers: &[Header]) -> Vec<&Header> {
+    let now = crate::fs::now().s;
+    let is_old = |header: &&Header| header.status() == Status::Pending && now.saturating_sub(header.changed.s) > OLD;
+    let mut old: Vec<&Header> = headers.iter().filter(is_old).collect();
+    old.sort_by_key(|header| header.changed.s);
+    old
+}
+
+/// What to do with them, each by itself: nobody knows any more what they hold.
+fn print_old(call: &Call, old: &[&Header]) {
+    /// So many are named.
+    const NAMED: usize = 5;
+    let now = crate::fs::now().s;
+    let most = call.out.limit(false);
+    let (named, more) = cut(old.len(), if most == usize::MAX { most } else { most.min(NAMED) });
+    for header in &old[..named] {
+        let (id, days) = (header.id.tail(), (now.saturating_sub(header.changed.s) / 86_400).unsigned_abs());
+        let (show, discard) = (command(format_args!("show {id}")), command(format_args!("discard {id}")));
+        call.out.line(format_args!("pending      {id} for {}: {show}, {discard}", text::count(days, "day")));
+    }
+    if more > 0 {
+        call.out.line(format_args!("             {}", text::more(more, &command("list --all --status pending"))));
+    }
+}
+
 /// Shows how things stand.
 pub fn status(call: &Call) -> Result<Ended, Problem> {
     let path = call.store_path()?;
@@ -97,6 +129,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
             Status::Discarded => counts.discarded += 1,
         }
     }
+    let old = old(&headers);
     let (unconfirmed, unreadable) = store.map_or(Ok(Default::default()), awaited::waiting)?;
     let prunable = store.map_or(Ok(Prunable::default()), |store| prunable(store, &headers))?;
     let snapshots = store.map_or(Ok(Snapshots::default()), snapshots)?;
@@ -104,7 +137,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     let warn_bytes = call.config.warn_size.value;
     let row = StoreRow { path: &path, exists: store.is_some(), bytes, warn_bytes, too_large: bytes > warn_bytes };
     if call.out.is_text() {
-        print(call, store, &row, (&counts, &snapshots), &journaled, &unconfirmed, &prunable);
+        print(call, store, &row, (&counts, &snapshots), &journaled, &unconfirmed, (&prunable, &old));
         snapshots.damaged.iter().for_each(|Left { path, why }| call.out.warn(format_args!("{path}: {why}")));
     }
     let mut damaged = Damaged::say_all(call, &broken);
@@ -121,6 +154,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
             unconfirmed: &unconfirmed,
             damaged: &damaged,
             prunable,
+            old_pending: old.iter().map(|header| &header.id).collect(),
         });
     }
     let whole = damaged.is_empty() && snapshots.damaged.is_empty();
@@ -179,11 +213,11 @@ fn print(
     (counts, snapshots): (&Counts, &Snapshots),
     journaled: &[Id],
     unconfirmed: &[Waiting],
-    prunable: &Prunable,
+    (prunable, old): (&Prunable, &[&Header]),
 ) {
     let held = text::bytes(store.bytes);
     let size = if store.exists { held } else { "not there yet; the first session makes it".into() };
-    call.out.line(format_args!("store        {} ({size})", store.path));
+    call.out.line(format_args!("store        {} ({size})", call.out.place(store.path)));
     let counts = [
         (counts.running, "running"),
         (counts.pending, "pending"),
@@ -200,6 +234,7 @@ fn print(
         let (folders, bytes) = (text::count(folders as u64, "folder"), text::bytes(bytes));
         call.out.line(format_args!("snapshots    {snapshots} of {folders}{gone} ({bytes})"));
     }
+    print_old(call, old);
     for id in journaled {
         let what = opened.and_then(|store| recover::would(store, id));
         call.out.line(format_args!("interrupted  {id}: {}", what.unwrap_or_default()));
@@ -211,24 +246,22 @@ fn print(
         call.out.warn(format_args!("the store is above store.warn_size ({})", text::bytes(store.warn_bytes)));
     }
     if store.too_large || prunable.unneeded_bytes > 0 {
-        let hint = |n: usize, bytes: u64, command: &str, what: &str| {
+        let hint = |n: usize, bytes: u64, words: &str, what: &str| {
             if n > 0 {
-                call.out.line(format_args!(
-                    "prunable     {}: {command} ({}, {what})",
-                    text::bytes(bytes),
-                    text::count(n as u64, "session")
-                ));
+                let sessions = text::count(n as u64, "session");
+                call.out.line(format_args!("prunable     {}, {sessions}: {what}", text::bytes(bytes)));
+                call.out.line(format_args!("             {}", command(words)));
             }
         };
-        hint(prunable.unneeded, prunable.unneeded_bytes, "recant session prune --keep 0", "needed by nothing");
+        hint(prunable.unneeded, prunable.unneeded_bytes, "session prune --keep 0", "finished; pruning also gives up redo");
         if store.too_large {
-            hint(prunable.pending, prunable.pending_bytes, "recant discard ID", "pending: what they hold is lost");
-            hint(prunable.needed, prunable.needed_bytes, "recant checkpoint prune ID…", "ends their rollback");
+            hint(prunable.pending, prunable.pending_bytes, "discard ID", "pending; what they hold is lost");
+            hint(prunable.needed, prunable.needed_bytes, "checkpoint prune ID…", "committed; this ends their rollback");
             if snapshots.snapshots > 0 {
-                let bytes = text::bytes(snapshots.bytes);
-                call.out.line(format_args!(
-                    "prunable     {bytes}: recant snapshot prune DIR (recant snapshot list --all tells of which folders)"
-                ));
+                let count = text::count(snapshots.snapshots as u64, "snapshot");
+                call.out.line(format_args!("prunable     {}, {count}", text::bytes(snapshots.bytes)));
+                let (prune, list) = (command("snapshot prune DIR"), command("snapshot list --all"));
+                call.out.line(format_args!("             {prune} ({list} shows of which)"));
             }
         }
     }

@@ -19,6 +19,13 @@ pub struct Which {
     pub max_size: Option<u64>,
 }
 
+impl Which {
+    /// Whether nothing is asked for.
+    pub fn is_unbounded(&self) -> bool {
+        self.older_than.is_none() && self.keep.is_none() && self.max_size.is_none()
+    }
+}
+
 /// Whether a rollback could still need this session's checkpoint: something of it is on the tree.
 pub fn is_needed(header: &Header) -> bool {
     header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept

@@ -70,7 +70,10 @@ pub struct Cat {
 pub struct Log {
     /// What was done with this session alone
     pub id: Option<String>,
-    /// The newest N lines
+    /// The newest N lines; else output.paths (20), and with --json all
     #[arg(short = 'n', long, value_name = "N", value_parser = super::number::<usize>)]
     pub lines: Option<usize>,
+    /// All lines
+    #[arg(long, conflicts_with = "lines")]
+    pub all: bool,
 }

@@ -15,8 +15,8 @@ pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, What};
 pub use look::{Cat, Diff, Log};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
-    CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Import, List, Mkdir, New, Prune, Rename,
-    SessionVerb, Show, Symlink, Write,
+    CheckpointShow, CheckpointVerb, CheckpointVerify, Chmod, Delete, Discard, Export, Import, List, Mkdir, New, Prune, PruneAll,
+    Rename, SessionVerb, Show, Symlink, Write,
 };
 pub use snapshot::{
     SnapshotCreate, SnapshotDiff, SnapshotList, SnapshotPrune, SnapshotRestore, SnapshotShow, SnapshotVerb, SnapshotVerify,
@@ -227,6 +227,8 @@ recant cat ID PATH --displaced.")]
     },
     /// Undo or settle what was interrupted
     Recover(Recover),
+    /// Let go what the settings say: finished sessions, checkpoints, old snapshots
+    Prune(PruneAll),
     /// Print the content of a path as a session has it
     Cat(Cat),
     /// Show how things stand: sessions, interrupted operations, damage, size

@@ -335,6 +335,32 @@ pub struct Prune {
     pub dry_run: bool,
 }
 
+impl Prune {
+    /// What the settings say.
+    pub fn by_settings(config: &config::Config) -> Self {
+        let (older_than, keep) = (config.older_than.value, config.keep.value);
+        Self { ids: Vec::new(), older_than, keep, max_size: None, dry_run: false }
+    }
+}
+
+/// `prune`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  recant prune --dry-run
+  recant prune                           shows what would go, and asks
+  recant prune -y                        for cron and scripts
+
+What goes is what the settings say: finished sessions and checkpoints that no
+rollback needs by retention.keep and retention.older_than (none where neither is
+set), snapshots by snapshot.keep and snapshot.max_size. What is held, what a
+rollback needs and the newest snapshot of a directory stay. Pruning a finished
+session also gives up redo.")]
+pub struct PruneAll {
+    /// Say what would go, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
 /// The verbs under `checkpoint`.
 #[derive(Debug, Subcommand)]
 pub enum CheckpointVerb {

@@ -113,7 +113,7 @@ fn named(verb: &Verb) -> Vec<&String> {
 fn asks(verb: &Verb) -> bool {
     effects(verb) == Effects::Some
         && match verb {
-            Verb::Discard(_) => true,
+            Verb::Discard(_) | Verb::Prune(_) => true,
             Verb::Session { verb } => matches!(verb, SessionVerb::Discard(_) | SessionVerb::Prune(_)),
             Verb::Checkpoint { verb } => matches!(verb, CheckpointVerb::Prune(_)),
             Verb::Snapshot { verb } => matches!(verb, SnapshotVerb::Restore(_)),

@@ -1,0 +1,274 @@
+//! `prune`: what the settings let go of sessions, checkpoints and snapshots; shown before it is done.
+
+use serde::Serialize;
+
+use super::list::heads;
+use super::problem::Problem;
+use super::prune::{CHECKPOINTS, Pruning, SESSIONS};
+use super::{Call, Ended, args, snapshot, text};
+use crate::error::{Kind, command};
+use crate::fs::interrupt::{self, Asked};
+use crate::fs::path::AbsPath;
+use crate::session::header::Header;
+use crate::session::id::Id;
+use crate::session::store::Store;
+use crate::snapshot::prune::{self as snapshots, Conditions, Which};
+use crate::snapshot::series::Series;
+
+/// `{"schema":2,"dry_run":…,"sessions":{…},"checkpoints":{…},"snapshots":[…],"skipped":[…],"bytes":n}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    dry_run: bool,
+    sessions: Part,
+    checkpoints: Part,
+    snapshots: &'a [OfDir],
+    skipped: &'a [Skipped],
+    bytes: u64,
+}
+
+/// Sessions, or checkpoints of sessions.
+#[derive(Default, Serialize)]
+struct Part {
+    pruned: Vec<Id>,
+    bytes: u64,
+}
+
+/// Snapshots of a directory.
+#[derive(Serialize)]
+struct OfDir {
+    folder: AbsPath,
+    pruned: Vec<u64>,
+    bytes: u64,
+    #[serde(skip)]
+    series: Series,
+}
+
+/// What should have gone and did not.
+#[derive(Serialize)]
+struct Skipped {
+    what: String,
+    why: String,
+}
+
+/// What goes by the settings.
+struct Plan {
+    sessions: Vec<Header>,
+    checkpoints: Vec<Header>,
+    snapshots: Vec<OfDir>,
+    skipped: Vec<Skipped>,
+}
+
+/// Prunes by the settings: retention.keep and retention.older_than, snapshot.keep and snapshot.max_size.
+pub fn prune(call: &Call, args: &args::PruneAll) -> Result<Ended, Problem> {
+    let Some(store) = call.store()? else { return nothing(call, args.dry_run) };
+    let by_settings = args::Prune::by_settings(&call.config);
+    let plan = Plan::of(call, store, &by_settings)?;
+    if by_settings.older_than.is_none() && by_settings.keep.is_none() && call.out.is_text() {
+        let other = command("session prune --older-than 30d");
+        call.out.note(format_args!("no session goes: neither retention.keep nor retention.older_than is set; {other}"));
+    }
+    if plan.is_empty() {
+        plan.skipped.iter().for_each(|skipped| skipped.say(call));
+        return nothing(call, args.dry_run).map(|ended| if plan.skipped.is_empty() { ended } else { Ended::With(Kind::LeftOut) });
+    }
+    if call.out.is_text() {
+        plan.show(call, args.dry_run);
+    }
+    if args.dry_run {
+        return Ok(plan.say_planned(call));
+    }
+    ask(call, &plan)?;
+    plan.carry_out(call, store, &by_settings)
+}
+
+fn nothing(call: &Call, dry_run: bool) -> Result<Ended, Problem> {
+    if call.out.is_text() {
+        call.out.note("nothing to prune");
+    } else {
+        let whole =
+            Whole { dry_run, sessions: Part::default(), checkpoints: Part::default(), snapshots: &[], skipped: &[], bytes: 0 };
+        call.out.document(&whole);
+    }
+    Ok(Ended::Done)
+}
+
+/// The settings' word is none for one who did not look: without a terminal -y is wanted.
+fn ask(call: &Call, plan: &Plan) -> Result<(), Problem> {
+    let what = format!("{}, {}", plan.counts(), text::bytes(plan.bytes()));
+    if call.yes || call.can_ask {
+        return call.confirm(&format!("Prune {what}?"));
+    }
+    let problem = Problem::new(Kind::Usage, format!("prune drops {what}, and there is no terminal to ask at"));
+    let remedy = format!("{} shows all of it; -y goes on", command("prune --dry-run -v"));
+    Err(Problem { state: Some("nothing was changed".into()), ..problem }.remedy(remedy))
+}
+
+/// Snapshots go by either of the two limits, as when the next one is taken.
+fn limits(call: &Call) -> Which {
+    let (keep, max_size) = (call.config.snapshot_keep.value, call.config.snapshot_max_size.value);
+    Which::Any(Conditions { keep: Some(keep), before: None, max_size: Some(max_size) })
+}
+
+impl Plan {
+    fn of(call: &Call, store: &Store, by_settings: &args::Prune) -> Result<Self, Problem> {
+        let sessions = Pruning::new(call, store, by_settings, &SESSIONS).chosen_by_settings()?;
+        let mut checkpoints = Pruning::new(call, store, by_settings, &CHECKPOINTS).chosen_by_settings()?;
+        // With a session its checkpoint goes, too.
+        checkpoints.retain(|header| !sessions.iter().any(|session| session.id == header.id));
+        let mut plan = Self { sessions, checkpoints, snapshots: Vec::new(), skipped: Vec::new() };
+        let (all, broken) = Series::all(store)?;
+        for series in all {
+            let chosen = snapshots::choose(&series, &limits(call));
+            match chosen.and_then(|gone| if gone.is_empty() { Ok(None) } else { snapshots::would(&series, &gone).map(Some) }) {
+                Ok(None) => {}
+                Ok(Some(would)) => {
+                    plan.snapshots.push(OfDir { folder: series.folder.clone(), pruned: would.gone, bytes: would.freed, series })
+                }
+                Err(error) => plan.skipped.push(Skipped { what: series.folder.to_string(), why: error.to_string() }),
+            }
+        }
+        let unknown = "it cannot be told of which directory these snapshots are";
+        plan.skipped.extend(broken.into_iter().map(|name| Skipped { what: format!("snapshots/{name}"), why: unknown.into() }));
+        Ok(plan)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.sessions.is_empty() && self.checkpoints.is_empty() && self.snapshots.is_empty()
+    }
+
+    fn numbers(&self) -> u64 {
+        self.snapshots.iter().map(|of| of.pruned.len() as u64).sum()
+    }
+
+    fn bytes(&self) -> u64 {
+        let of = |headers: &[Header], size: fn(&Header) -> u64| headers.iter().map(size).sum::<u64>();
+        let snapshots = self.snapshots.iter().map(|of| of.bytes).sum::<u64>();
+        of(&self.sessions, SESSIONS.size) + of(&self.checkpoints, CHECKPOINTS.size) + snapshots
+    }
+
+    /// `3 sessions, 2 checkpoints, 5 snapshots`.
+    fn counts(&self) -> String {
+        let counts = [
+            (self.sessions.len() as u64, "session"),
+            (self.checkpoints.len() as u64, "checkpoint"),
+            (self.numbers(), "snapshot"),
+        ];
+        let counts: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| text::count(*n, word)).collect();
+        counts.join(", ")
+    }
+
+    /// What goes, before it is asked for: the first of each kind. A dry run's result; else said about what is to come.
+    fn show(&self, call: &Call, dry_run: bool) {
+        /// Of three kinds together as much as somebody reads.
+        const EACH: usize = 6;
+        let line = |text: String| if dry_run { call.out.line(text) } else { call.out.say(text) };
+        let whole = command("prune --dry-run -v");
+        let limit = call.out.limit(false);
+        let most = if limit == usize::MAX { limit } else { EACH };
+        for (headers, what, also) in [
+            (&self.sessions, "session", "finished; this also gives up redo"),
+            (&self.checkpoints, "checkpoint", "no rollback needs them"),
+        ] {
+            if !headers.is_empty() {
+                line(format!("{}: {also}", text::count(headers.len() as u64, what)));
+                heads(call, &headers.iter().collect::<Vec<_>>(), most, &whole)
+                    .into_iter()
+                    .for_each(|head| line(format!("  {head}")));
+            }
+        }
+        if !self.snapshots.is_empty() {
+            line(format!("{}: over snapshot.keep or snapshot.max_size", text::count(self.numbers(), "snapshot")));
+            for of in self.snapshots.iter().take(most) {
+                let count = text::count(of.pruned.len() as u64, "snapshot");
+                line(format!("  {}: {count}, {}", call.out.place(&of.folder), text::bytes(of.bytes)));
+            }
+            if self.snapshots.len() > most {
+                line(format!("  {}", text::more(self.snapshots.len() - most, &whole)));
+            }
+        }
+    }
+
+    fn say_planned(self, call: &Call) -> Ended {
+        self.skipped.iter().for_each(|skipped| skipped.say(call));
+        let (counts, bytes) = (self.counts(), self.bytes());
+        let ended = if self.skipped.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) };
+        if call.out.is_text() {
+            call.out.note(format_args!("{counts} would go, {}", text::bytes(bytes)));
+            return ended;
+        }
+        let part = |headers: Vec<Header>, size: fn(&Header) -> u64| Part {
+            bytes: headers.iter().map(size).sum(),
+            pruned: headers.into_iter().map(|header| header.id).collect(),
+        };
+        let (sessions, checkpoints) = (part(self.sessions, SESSIONS.size), part(self.checkpoints, CHECKPOINTS.size));
+        let (snapshots, skipped) = (&self.snapshots[..], &self.skipped[..]);
+        call.out.document(&Whole { dry_run: true, sessions, checkpoints, snapshots, skipped, bytes });
+        ended
+    }
+
+    /// Prunes what was shown, and nothing that came after it.
+    fn carry_out(mut self, call: &Call, store: &Store, by_settings: &args::Prune) -> Result<Ended, Problem> {
+        let only = |headers: &[Header]| headers.iter().map(|header| header.id.clone()).collect::<Vec<_>>();
+        let (of_sessions, of_checkpoints) = (only(&self.sessions), only(&self.checkpoints));
+        let mut parts = [Part::default(), Part::default()];
+        for (part, (target, only)) in parts.iter_mut().zip([(&SESSIONS, of_sessions), (&CHECKPOINTS, of_checkpoints)]) {
+            if only.is_empty() {
+                continue;
+            }
+            let done = Pruning::new(call, store, by_settings, target).only(only).done()?;
+            self.skipped.extend(done.skipped().map(|(id, why)| Skipped { what: format!("session {id}"), why: why.into() }));
+            (part.pruned, part.bytes) = done.pruned();
+        }
+        let mut done = Vec::new();
+        {
+            let _noting = interrupt::note(Asked::Stops);
+            for of in std::mem::take(&mut self.snapshots) {
+                interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+                match of.carry_out(call) {
+                    Ok((of, None)) => done.push(of),
+                    Ok((of, Some(why))) => {
+                        self.skipped.push(Skipped { what: of.folder.to_string(), why: snapshot::unswept(&why) });
+                        done.push(of);
+                    }
+                    Err(skipped) => self.skipped.push(skipped),
+                }
+            }
+        }
+        let [sessions, checkpoints] = parts;
+        let bytes = sessions.bytes + checkpoints.bytes + done.iter().map(|of| of.bytes).sum::<u64>();
+        let ended = if self.skipped.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) };
+        self.skipped.iter().for_each(|skipped| skipped.say(call));
+        if call.out.is_text() {
+            let numbers = done.iter().map(|of| of.pruned.len()).sum::<usize>();
+            let counts = [(sessions.pruned.len(), "session"), (checkpoints.pruned.len(), "checkpoint"), (numbers, "snapshot")];
+            let counts: Vec<String> =
+                counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| text::count(*n as u64, word)).collect();
+            let counts = if counts.is_empty() { "nothing".into() } else { counts.join(", ") };
+            call.out.note(format_args!("{counts} pruned, {}", text::bytes(bytes)));
+        } else {
+            call.out.document(&Whole { dry_run: false, sessions, checkpoints, snapshots: &done, skipped: &self.skipped, bytes });
+        }
+        call.out.flush();
+        call.clear_away(store);
+        Ok(ended)
+    }
+}
+
+impl OfDir {
+    /// Prunes what was shown and is still to go; why content stays all the same, if it does.
+    fn carry_out(self, call: &Call) -> Result<(Self, Option<String>), Skipped> {
+        let skipped = |error: crate::snapshot::Error| Skipped { what: self.folder.to_string(), why: error.to_string() };
+        let lock = self.series.lock(&call.fs).map_err(skipped)?;
+        let mut gone = snapshots::choose(&self.series, &limits(call)).map_err(skipped)?;
+        gone.retain(|n| self.pruned.contains(n));
+        let pruned = snapshots::prune(&call.fs, &self.series, &lock, &gone).map_err(skipped)?;
+        drop(lock);
+        Ok((Self { pruned: pruned.gone, bytes: pruned.freed, ..self }, pruned.kept))
+    }
+}
+
+impl Skipped {
+    fn say(&self, call: &Call) {
+        call.out.warn(format_args!("{} stays: {}", self.what, self.why));
+    }
+}
