@@ -1148,3 +1148,41 @@ fn what_a_user_wrote_of_a_snapshot_reaches_no_terminal_as_it_is() {
         assert!(shown.contains("\\033[31mred"), "{words}: {shown:?}");
     }
 }
+
+/// A file that has snapshots of its own is found by its path alone, as long as the project's do not hold it.
+#[test]
+fn a_file_with_snapshots_of_its_own_is_found_by_its_path() {
+    let world = World::new();
+    world.mkdir(".git").write("notes", "1").write("src/f", "1");
+    number(&world, "notes");
+    world.write("notes", "2");
+    // There are none of the project.
+    let said = restore(&world, "0 notes").ok();
+    assert_eq!(world.read("notes"), "1", "{said}");
+    assert!(said.stderr().contains("notes has snapshots of its own"), "{said}");
+    world.write("notes", "2");
+    assert!(world.recant("snapshot diff 0 --name-only -- notes").ok().stdout().contains("notes"));
+    restore(&world, "0 src/f").with(1);
+    // Those of the project have no such number, or not this file.
+    number(&world, "--exclude notes");
+    let said = restore(&world, "0 notes").ok();
+    assert_eq!(world.read("notes"), "1", "{said}");
+    number(&world, "notes");
+    world.write("notes", "3");
+    restore(&world, "1 notes").ok();
+    assert_eq!(world.read("notes"), "1");
+    // Where they hold it, they are meant, and with --dir nothing else is.
+    world.write("notes", "4");
+    number(&world, "");
+    world.write("notes", "5");
+    let said = restore(&world, "1 notes").ok();
+    assert_eq!(world.read("notes"), "4", "{said}");
+    assert!(!said.stderr().contains("of its own"), "{said}");
+    restore(&world, "1 notes --dir notes").ok();
+    assert_eq!(world.read("notes"), "1");
+    restore(&world, "0 notes --dir .").with(4);
+    // A path whose directory is gone is one of the project.
+    world.remove("src");
+    restore(&world, "1 src/f").ok();
+    assert_eq!(world.read("src/f"), "1");
+}

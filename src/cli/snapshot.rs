@@ -530,6 +530,31 @@ pub fn series<'c>(call: &'c Call, dir: Option<&Path>) -> Result<(&'c Store, Seri
     Ok((call.store()?.ok_or_else(none)?, series.ok_or_else(none)?))
 }
 
+/// The series that a verb with paths is about: that of `dir`, else of the project. Where a single path is named that has snapshots of its own,
+/// and those of the project do not hold it under `key`, its own are meant, which is said.
+pub fn series_of<'c>(call: &'c Call, dir: Option<&Path>, key: &str, paths: &[PathBuf]) -> Result<(&'c Store, Series), Problem> {
+    if let ([path], None) = (paths, dir)
+        // A path whose directory is gone leads to none of its own.
+        && let Ok((_, Some(own))) = found(call, Some(path))
+        && !holds(&found(call, None)?.1, key, paths)?
+    {
+        call.out.note(format_args!("{} has snapshots of its own: {key} is one of those", call.out.shown(&own.folder)));
+        return Ok((call.store()?.ok_or_else(|| Error::None { folder: own.folder.to_string() })?, own));
+    }
+    series(call, dir)
+}
+
+/// Whether the snapshot of that key holds all of these paths.
+fn holds(series: &Option<Series>, key: &str, paths: &[PathBuf]) -> Result<bool, Problem> {
+    let Some(series) = series else { return Ok(false) };
+    let (Ok(n), Ok(mut left)) = (series.find(key), inner(&series.folder, paths)) else { return Ok(false) };
+    let mut there = Merged::open(&series.dir, n)?;
+    while let Some(line) = there.next_unread()? {
+        left.retain(|path| *path != line.path);
+    }
+    Ok(left.is_empty())
+}
+
 /// A folder, and its series if it has one: by its real path, else by the path that was named, where a folder was that is a link now.
 fn found(call: &Call, dir: Option<&Path>) -> Result<(AbsPath, Option<Series>), Problem> {
     found_by(call, dir, Series::open)

@@ -9,7 +9,7 @@ use super::args::SnapshotDiff;
 use super::diff::view::{TEXT_LIMIT, View};
 use super::diff::{patch, stat};
 use super::problem::Problem;
-use super::snapshot::{Left, dir, inner, of_key, series};
+use super::snapshot::{Left, dir, inner, of_key, series_of};
 use super::{Call, Ended, text};
 use crate::error::{At as _, command};
 use crate::fs::path::{AbsPath, Shown};
@@ -53,7 +53,7 @@ struct Names<'a> {
 
 /// Shows what differs.
 pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
-    let (store, series) = series(call, args.dir.as_deref())?;
+    let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
     let meant = |key: &str| of_key(&series, key, &format!("recant snapshot diff last{} -- {key}", dir(&series.folder)));
     let n = meant(&args.key)?;
     let m = args.other.as_deref().map(meant).transpose()?;

@@ -8,7 +8,7 @@ use super::apply::Restoring;
 use super::args::SnapshotRestore;
 use super::begun::{filled, take_away};
 use super::problem::Problem;
-use super::snapshot::{Left, dir, inner, of_key, series};
+use super::snapshot::{Left, dir, inner, of_key, series_of};
 use super::snapshot_diff::known;
 use super::snapshot_heads::{self, Moved};
 use super::{Call, Ended, apply, text};
@@ -48,7 +48,7 @@ struct Row {
 
 /// Makes a folder as it was.
 pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
-    let (store, series) = series(call, args.dir.as_deref())?;
+    let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
     refuse_elsewhere(&series.folder)?;
     let _lock = if args.dry_run {
         None

@@ -184,6 +184,7 @@ pub struct SnapshotVerify {
   recant snapshot restore 3
   recant snapshot restore before-upgrade src/main.rs  this path alone
   recant snapshot restore 3 --safe       not what somebody has edited since
+  recant snapshot restore 0 state.json   of a file that has snapshots of its own
 
 The folder is made exactly as it was: what was created since is removed, what was
 deleted comes back. What the snapshot's own rules left out is not touched. .git, .hg,
