@@ -20,7 +20,7 @@ fn a_key_that_can_be_no_id_is_refused() {
     --- stderr
     recant: "../x" can be no session's id or name: it is empty, starts with '.' or holds '/'
             nothing was changed
-            ids and names have letters, digits, '.', '_' and '-'; recant list shows all sessions
+            ids and names have letters, digits, '.', '_' and '-'; recant list --all shows all sessions
     "#);
 }
 
@@ -32,7 +32,7 @@ fn an_unknown_id_lists_the_nearest_and_an_ambiguous_prefix_what_it_fits() {
     --- stderr
     recant: no session "nothing"
             nothing was changed
-            recant list shows all sessions
+            recant list --all shows all sessions
     "#);
     let ids = [world.begin(), world.begin()];
     let said = world.recant("show zzzz").with(1);
@@ -93,14 +93,14 @@ fn a_session_is_found_by_id_last_part_name_and_last() {
     --- stderr
     recant: "last" can be no session's id or name: 'last' always means the newest
             nothing was changed
-            ids and names have letters, digits, '.', '_' and '-'; recant list shows all sessions
+            ids and names have letters, digits, '.', '_' and '-'; recant list --all shows all sessions
     "#);
     assert_snapshot!(world.recant("session new -n 1st"), @r#"
     status 1
     --- stderr
     recant: "1st" can be no session's id or name: it does not start with a letter
             nothing was changed
-            ids and names have letters, digits, '.', '_' and '-'; recant list shows all sessions
+            ids and names have letters, digits, '.', '_' and '-'; recant list --all shows all sessions
     "#);
 }
 

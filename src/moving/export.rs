@@ -88,7 +88,7 @@ fn may_move(session: &Session, with: With) -> Result<(), Error> {
             ("what is committed lies on the tree", format!("recant rollback {id} brings it back into the session"))
         }
         (Status::Running, _) => ("its run has not ended", "let it end first".into()),
-        (Status::Discarded, _) => ("it is discarded: what it held is gone", "recant list shows all sessions".into()),
+        (Status::Discarded, _) => ("it is discarded: what it held is gone", "recant list --all shows all sessions".into()),
     };
     Err(Error::NotNow { id: id.to_string(), why: why.into(), remedy })
 }

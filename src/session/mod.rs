@@ -198,9 +198,9 @@ impl Failure for Error {
             }
             Error::NameTaken { by, .. } => Some(format!("take another one, or recant session rename {by} takes it away there")),
             Error::BadKey { .. } => {
-                Some("ids and names have letters, digits, '.', '_' and '-'; recant list shows all sessions".into())
+                Some("ids and names have letters, digits, '.', '_' and '-'; recant list --all shows all sessions".into())
             }
-            Error::Unknown { .. } | Error::Ambiguous { .. } => Some("recant list shows all sessions".into()),
+            Error::Unknown { .. } | Error::Ambiguous { .. } => Some("recant list --all shows all sessions".into()),
             _ => None,
         }
     }

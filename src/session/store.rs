@@ -225,7 +225,7 @@ impl Store {
         headers.into_iter().rev().find(of_use).ok_or_else(|| Error::NotNow {
             id: "last".into(),
             why: "there is no session that has a change".into(),
-            remedy: Some("recant list shows all sessions".into()),
+            remedy: Some("recant list --all shows all sessions".into()),
         })
     }
 
