@@ -22,7 +22,7 @@ fn all_is_kept_and_its_size_said_where_nothing_else_is_asked_for() {
     let (world, id) = scene();
     let before = world.manifest();
     let said = world.call(["commit", &id]).run().ok();
-    assert!(said.stderr().contains("big: 3 files, 11 B deleted, kept in full"), "{said}");
+    assert!(said.stderr().contains("big: 3 files, 11 B deleted, all kept for a rollback"), "{said}");
     world.call(["rollback", &id]).run().ok();
     before.assert_same(&world.manifest(), "after a rollback");
 }

@@ -10,7 +10,7 @@ use super::gate::AtGate;
 use super::problem::{Against, Barrier, Problem};
 use super::{Call, Ended, collect, meant, place, recover, text};
 use crate::capture::places::project_of;
-use crate::checkpoint::limits::{self, Limits};
+use crate::checkpoint::limits::{self, Large, Limits};
 use crate::commit::{self, Aside, Denied, Request};
 use crate::config;
 use crate::engine;
@@ -36,7 +36,7 @@ struct Document<'a> {
     generation: u64,
     paths: Vec<PathRow<'a>>,
     skipped: Vec<Skipped<'a>>,
-    notes: &'a [String],
+    notes: Vec<String>,
     kept_bytes: u64,
     /// Where something was overwritten that is kept.
     #[serde(skip_serializing_if = "<[AbsPath]>::is_empty")]
@@ -434,6 +434,7 @@ pub fn say(call: &Call, id: &Id, report: &Report, said: Said, awaited: Option<&A
         say_text(call, id, report, said);
         awaited.into_iter().for_each(|awaited| awaited.say(call, id));
     } else {
+        let large = report.large.iter().map(|large| said_of(large, &large.path.to_string()));
         out.document(&Document {
             session: id,
             verb: report.verb.word(),
@@ -442,7 +443,7 @@ pub fn say(call: &Call, id: &Id, report: &Report, said: Said, awaited: Option<&A
             generation: report.generation,
             paths: report.rows.iter().map(|row| PathRow::of(report.verb, row)).collect(),
             skipped: report.left.iter().map(|(path, why)| Skipped { path, why }).collect(),
-            notes: &report.notes,
+            notes: large.chain(report.notes.iter().cloned()).collect(),
             kept_bytes: report.kept,
             displaced: if said.dry_run { &[] } else { &report.displaced },
             confirm: awaited,
@@ -456,6 +457,7 @@ fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
     let row = |row: &Row| format!("{:<9} {}", word(report.verb, row.done), out.shown(&row.path));
     out.listing(report.rows.iter().map(row), said.all, &whole);
     say_skipped(call, report.left.iter().map(|(path, why)| (path, &**why)), said.all, &whole);
+    report.large.iter().for_each(|large| out.note(said_of(large, &out.shown(&large.path))));
     for note in &report.notes {
         out.warn(note);
     }
@@ -483,6 +485,11 @@ fn say_text(call: &Call, id: &Id, report: &Report, said: Said) {
     if report.status == Status::Partial && !dry_run {
         out.note(format_args!("{} lists what is committed and what is not", command(format_args!("show {tail}"))));
     }
+}
+
+/// A large directory that went, by its path as it is printed.
+fn said_of(large: &Large, path: &str) -> String {
+    format!("{path}: {}, {} deleted, all kept for a rollback", text::count(large.files, "file"), text::bytes(large.size))
 }
 
 /// The command that lists all of a report: where it was done, the session itself.

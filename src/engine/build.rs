@@ -12,12 +12,11 @@ use super::held::Held;
 use super::item::{Frame, Item, Opened};
 use super::job::{Rest, Verb, WantedTime};
 use super::journal::{Head, Journal};
-use super::plan::Plan;
+use super::plan::{Plan, Told};
 use super::rights::keeps_setgid;
 use super::step::{Act, FolderTime, RootRecord};
-use crate::checkpoint::limits::{Limits, Tally};
+use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
-use crate::config;
 use crate::error::At;
 use crate::fs::dir::{Inode, Sort, Stat};
 use crate::fs::path::AbsPath;
@@ -49,7 +48,7 @@ impl Draft<'_> {
         for item in items.iter_mut().filter(|item| item.carries()) {
             self.find_places(item, &mut names)?;
         }
-        self.notes.extend(kept_in_full(&items, limits));
+        let large = kept_in_full(&items, limits);
         self.notes.extend(shared_metadata(&items, self.verb));
         self.notes.extend(names_outside(&items, self.verb));
         let times = self.folder_times(&folders, &items, rest.times)?;
@@ -74,7 +73,8 @@ impl Draft<'_> {
             decided: None,
         };
         self.left.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(Plan { journal: Journal::new(head, items), reach: self.reach, left: self.left, notes: self.notes, kept_bytes })
+        let told = Told { left: self.left, notes: self.notes, large, kept_bytes };
+        Ok(Plan { journal: Journal::new(head, items), reach: self.reach, told })
     }
 
     /// Folders of the user's own that lack `u+rwx` and are worked in, or go. Root needs none opened.
@@ -391,19 +391,14 @@ fn of_several_names<'a>(items: &[Item], some: impl Iterator<Item = &'a Item>) ->
     Some((first, more))
 }
 
-/// What is to be said of large deletions.
-fn kept_in_full(items: &[Item], limits: Option<&Limits>) -> Vec<String> {
+/// The large directories that go, all of which is kept.
+fn kept_in_full(items: &[Item], limits: Option<&Limits>) -> Vec<Large> {
     let Some(limits) = limits else { return Vec::new() };
     let mut tally = Tally::new(limits);
     for item in items.iter().filter(|item| item.carries()) {
         tally.count(&item.path, item.from.as_ref().map(|seen| &seen.state), item.to.as_ref().map(|seen| &seen.state));
     }
-    let large = tally.over().into_iter();
-    large
-        .map(|large| {
-            format!("{}: {} files, {} deleted, kept in full for a rollback", large.path, large.files, config::bytes(large.size))
-        })
-        .collect()
+    tally.over()
 }
 
 /// Where what comes off the tree is kept, no two at the same place.

@@ -9,6 +9,7 @@ use super::look::look_at_all;
 use super::reach::Reach;
 use super::report::{Report, Row};
 use super::{Error, Progress};
+use crate::checkpoint::limits::Large;
 use crate::checkpoint::manifest::Kept;
 use crate::fs::path::AbsPath;
 use crate::session::store::Session;
@@ -17,9 +18,7 @@ use crate::session::store::Session;
 pub struct Plan {
     pub(super) journal: Journal,
     pub(super) reach: Reach,
-    pub(super) left: Vec<(AbsPath, String)>,
-    pub(super) notes: Vec<String>,
-    pub(super) kept_bytes: u64,
+    pub(super) told: Told,
 }
 
 impl Plan {
@@ -58,8 +57,7 @@ impl Plan {
 
     /// What would be done.
     pub fn report(self) -> Report {
-        let told = Told { left: self.left, notes: self.notes, kept_bytes: self.kept_bytes };
-        told.report(self.journal)
+        self.told.report(self.journal)
     }
 }
 
@@ -91,6 +89,8 @@ fn drafted<'s>(session: &'s Session, job: Job, roads: &Roads, progress: &dyn Pro
 pub(super) struct Told {
     pub left: Vec<(AbsPath, String)>,
     pub notes: Vec<String>,
+    /// Large directories that go, and are kept.
+    pub large: Vec<Large>,
     pub kept_bytes: u64,
 }
 
@@ -106,6 +106,7 @@ impl Told {
             rows: items.into_iter().map(Row::of).collect(),
             left: self.left,
             notes: self.notes,
+            large: self.large,
             kept: self.kept_bytes,
             counts: head.header.counts,
             status: head.header.status(),

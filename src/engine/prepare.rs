@@ -369,10 +369,7 @@ impl Prepared {
     pub fn intend(self, fs: &Fs, store: &Store, session: &Locked) -> Result<Intended, Error> {
         let Prepared { mut plan, draft, touched } = self;
         match write(fs, store, session, &mut plan, touched) {
-            Ok(()) => {
-                let told = Told { left: plan.left, notes: plan.notes, kept_bytes: plan.kept_bytes };
-                Ok(Intended { journal: plan.journal, reach: plan.reach, told })
-            }
+            Ok(()) => Ok(Intended { journal: plan.journal, reach: plan.reach, told: plan.told }),
             Err(why) => Err(undo::take_back_prepared(fs, store, session, &mut plan.reach, &draft, why)),
         }
     }

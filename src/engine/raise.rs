@@ -43,7 +43,7 @@ impl Plan {
                 };
                 let Some((print, parted)) = done else { continue };
                 if parted {
-                    self.notes.push(format!(
+                    self.told.notes.push(format!(
                         "{path}: overlayfs has parted it from its other names: a rollback gives back a file of its own"
                     ));
                 }

@@ -3,6 +3,7 @@
 use super::item::Item;
 use super::job::Verb;
 use super::step::Act;
+use crate::checkpoint::limits::Large;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Counts, Status};
 use crate::tree::state::sort_word;
@@ -53,6 +54,8 @@ pub struct Report {
     pub left: Vec<(AbsPath, String)>,
     /// What is to be said beside it.
     pub notes: Vec<String>,
+    /// Large directories that went, each with its files and bytes, of which all is kept.
+    pub large: Vec<Large>,
     /// Something that was taken off the tree is not kept, by policy.
     pub uncovered: bool,
     /// Where something was overwritten by force that is kept under `displaced/`.
