@@ -233,10 +233,11 @@ fn print_originals(call: &Call, id: &Id, rows: &[TextRow]) {
     let cells = |row: &TextRow| {
         let why = row.uncovered.as_ref().map_or(String::new(), |why| format!("  (not kept: {why})"));
         let size = row.size.map_or(String::new(), text::bytes);
-        [row.change.to_owned(), row.before.to_owned(), size, format!("{}{why}", row.path)]
+        [row.change.to_owned(), row.before.to_owned(), size, format!("{}{why}", call.out.shown(&row.path))]
     };
     let sides = [Side::Left, Side::Left, Side::Right, Side::Left];
-    text::table(sides, rows.iter().map(cells)).for_each(|line| call.out.line(line));
+    let lines: Vec<String> = text::table(sides, rows.iter().map(cells)).collect();
+    call.out.first_of(lines.into_iter(), false, &command(format_args!("checkpoint show {} -v", id.tail())));
     let left = rows.iter().filter(|row| row.uncovered.is_some()).count();
     if left > 0 {
         call.out.warn(format_args!("{} will not come back at a rollback", text::count(left as u64, "path")));
@@ -301,7 +302,8 @@ pub fn check(call: &Call, args: &args::CheckpointVerify) -> Result<Ended, Proble
             [row.session.to_string(), text::count(row.whole, "original"), text::bytes(row.bytes), state]
         };
         let lines: Vec<[String; 4]> = rows.iter().map(line).collect();
-        text::table([Side::Left, Side::Right, Side::Right, Side::Left], &lines).for_each(|line| call.out.line(line));
+        let lines: Vec<String> = text::table([Side::Left, Side::Right, Side::Right, Side::Left], &lines).collect();
+        call.out.first_of(lines.into_iter(), false, &command("checkpoint verify -v"));
         if rows.is_empty() && !damaged && halted.is_none() {
             call.out.note("no checkpoints to verify");
         }

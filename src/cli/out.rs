@@ -192,7 +192,7 @@ impl Out {
         }
     }
 
-    /// The same for what must not be missed: with `-q`, too.
+    /// The same for what must not be missed, or was asked for: with `-q`, too.
     pub fn first_of(&self, lines: impl ExactSizeIterator<Item = String>, all: bool, whole: &str) {
         let (shown, more) = cut(lines.len(), self.limit(all));
         lines.take(shown).for_each(|line| self.line(line));
