@@ -507,7 +507,7 @@ fn what_is_made_in_a_folder_that_is_kept_comes_back_with_it_or_stays_there() {
     let refused = || {
         let before = world.manifest();
         let said = world.recant(&format!("rollback {id}")).with(3);
-        assert!(said.stderr().contains("/d: conflict") && said.stderr().contains("was put into it since"), "{said}");
+        assert!(said.stderr().contains("d: conflict") && said.stderr().contains("was put into it since"), "{said}");
         before.assert_same(&world.manifest(), "a conflict");
     };
     refused();

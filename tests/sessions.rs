@@ -669,13 +669,13 @@ fn checkpoint_prune_ends_a_rollback_only_by_name() {
     "#);
     assert_eq!(world.read("f"), "new");
     assert_eq!(world.recant("checkpoint list --json").json()["checkpoints"][0]["checkpoint"], "pruned");
-    assert_snapshot!(world.call(["checkpoint", "show", &id]).run(), @r#"
+    assert_snapshot!(world.call(["checkpoint", "show", &id]).run(), @"
     status 0
     --- stdout
-    modified  file  3 B  /world/tree/f
+    modified  file  3 B  f
     --- stderr
     recant: the checkpoint of session <id1> was pruned: the originals are gone
-    "#);
+    ");
 }
 
 #[test]
@@ -711,7 +711,8 @@ fn a_checkpoint_is_shown_whole_in_every_form() {
     assert_eq!(paths(shown["originals"].as_array().expect("originals")), wanted);
     assert_eq!(paths(&world.recant(&format!("checkpoint show {id} --jsonl")).ok().json_lines()), wanted);
     let text = world.recant(&format!("checkpoint show {id}")).ok().stdout();
-    assert!(wanted.iter().all(|(path, _)| text.contains(path)), "{text}");
+    let named = |name: &str| text.lines().any(|line| line.split_whitespace().last() == Some(name));
+    assert!(["a", "b", "c"].into_iter().all(named), "{text}");
 }
 
 #[test]
@@ -729,16 +730,16 @@ fn a_checkpoint_is_listed_shown_and_verified() {
     recant: no checkpoints
     "#);
     world.call(["commit", &id]).run().ok();
-    assert_snapshot!(world.recant("checkpoint show"), @r#"
+    assert_snapshot!(world.recant("checkpoint show"), @"
     status 0
     --- stdout
-    modified  file     3 B  /world/tree/changed
-    deleted   file     3 B  /world/tree/gone
-    deleted   symlink       /world/tree/link
-    created   nothing       /world/tree/made
+    modified  file     3 B  changed
+    deleted   file     3 B  gone
+    deleted   symlink       link
+    created   nothing       made
     --- stderr
     recant: last is <id1>
-    "#);
+    ");
     assert_snapshot!(world.recant("checkpoint verify"), @r#"
     status 0
     --- stdout

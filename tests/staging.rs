@@ -416,8 +416,8 @@ fn staging_in_json_tells_what_the_change_is_now() {
     world.write("f", "x");
     let id = world.begin();
     let stage = |content: &str| world.call(["session", "write", &id, "f", "--json"]).stdin(content).run().ok();
-    assert_snapshot!(stage("y").masked_out(), @r#"{"schema":1,"session":"<id1>","path":"/world/tree/f","change":"modified"}"#);
-    assert_snapshot!(stage("x").masked_out(), @r#"{"schema":1,"session":"<id1>","path":"/world/tree/f","change":null}"#);
+    assert_snapshot!(stage("y").masked_out(), @r#"{"schema":2,"session":"<id1>","path":"/world/tree/f","change":"modified"}"#);
+    assert_snapshot!(stage("x").masked_out(), @r#"{"schema":2,"session":"<id1>","path":"/world/tree/f","change":null}"#);
 }
 
 /// A mode that its own user may not open is the user's own choice: what is staged with it is durable all the same, and can be

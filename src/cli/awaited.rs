@@ -53,7 +53,7 @@ impl Word {
 /// What a record that cannot be read means, and who can decide.
 pub fn unreadable(id: &Id, why: &str) -> String {
     format!(
-        "{why}: when session {id} is to be rolled back cannot be told; recant confirm {id} lets it stay, recant rollback {id} takes it back"
+        "{why}: the rollback deadline of session {id} is unreadable; recant confirm {id} keeps the commit, recant rollback {id} takes it back"
     )
 }
 
@@ -65,7 +65,7 @@ pub fn arm(call: &Call, store: &Store, session: &Locked, seconds: i64) -> Result
         Status::Committed => {
             let waits = match Word::of(store, &session.header) {
                 Word::Awaited(record) => format!("it waits to be confirmed until {}, as before", local(record.due)),
-                Word::None | Word::Unreadable(_) => "it waits for no word".to_owned(),
+                Word::None | Word::Unreadable(_) => "it needs no confirmation".to_owned(),
             };
             call.out.warn(format_args!("session {id} is committed already: {waits}"));
             return Ok(false);
@@ -168,7 +168,7 @@ pub fn settle_or_say(call: &Call, store: &Store, header: &Header) {
     if let Err(problem) = settle(call, store, header) {
         let id = &header.id;
         call.out.warn(format_args!(
-            "{}; session {id} is not on the tree any more, and waits for no word all the same",
+            "{}; session {id} was rolled back; its confirmation record could not be removed",
             problem.message
         ));
     }

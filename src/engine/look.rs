@@ -52,8 +52,7 @@ const WRITTEN: &str = "it was written to since by a process that had it open";
 const FILLED: &str = "something was put into it since by a process that worked in it";
 
 const UNREADABLE: &str = "you may not read it, so that no checkpoint can be made of it";
-const UNTOLD: &str = "you may not read it, so that nobody can tell whether it was written to since: make it readable (chmod u+r) and go on \
-                      with --force, or let root do it";
+const UNTOLD: &str = "cannot read it to check for changes; run as root, or chmod u+r it and use --force";
 
 /// Looks at all moves of a job, in two threads where there are many; each comes out by `take`, in path order.
 pub(super) fn look_at_all(
