@@ -77,7 +77,8 @@ impl Ahead {
         let dir = upper.and_then(|upper| upper.open_below(b"").ok()).filter(Dir::readable);
         let before = dir.as_ref().and_then(used).unwrap_or_default();
         // The copies of mounted files are small, and there before the command is.
-        let uppers = laid.layers.iter().filter(|layer| layer.file.is_none()).map(|layer| layer.upper.path().to_owned()).collect();
+        let uppers =
+            laid.layers.iter().filter(|layer| layer.place.file.is_none()).map(|layer| layer.upper.path().to_owned()).collect();
         Self { dir, uppers, before, writing: None, looked: Looked::default(), again: Arc::default() }
     }
 

@@ -6,7 +6,7 @@ use super::error::Error;
 use super::layout::{Route, folder, is_overlay_xattr};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Stat, Time, stat_of};
+use crate::fs::dir::{Dir, Entry, Stat, Time, stat_of};
 use crate::fs::path::AbsPath;
 use crate::session::run::{FileCopy, Place};
 use crate::tree::look::{self, Seen};
@@ -49,7 +49,8 @@ pub(super) fn lay(fs: &Fs, uppers: &Dir, place: &mut Place, route: Route) -> Res
     Ok(Ok(stat.blocks * 512))
 }
 
-fn is_full(error: &IoError) -> bool {
+/// Whether the store has no room: what is made for a run then is refused as a whole, as the command could write nothing either.
+pub(super) fn is_full(error: &IoError) -> bool {
     matches!(error.source.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
 }
 
@@ -64,7 +65,8 @@ pub(super) fn copied_at<'a>(places: impl Iterator<Item = &'a Place>) -> Option<T
     places.filter_map(|place| Some(place.file.as_ref()?.copy.ctime)).max()
 }
 
-struct Original {
+/// A file of the tree that a copy is made of.
+pub(super) struct Original {
     file: std::fs::File,
     stat: Stat,
     seen: Seen,
@@ -75,10 +77,25 @@ impl Original {
         let root = Dir::open("/".as_ref()).at("open the folder", "/")?;
         let (parent, name) = path.split().unwrap_or((b"/", b"."));
         let parent = root.open_across(&parent[1..]).at("open the folder of", path)?;
-        let file = parent.at(name).open_file().at("open the mounted file", path)?;
-        let stat = stat_of(&file).at("look at", path)?;
-        let seen = look::seen_open(&file, &stat).at("look at", path)?;
+        Self::of(parent.at(name))
+    }
+
+    /// Opens it by its name in a held directory.
+    pub fn of(at: Entry<'_>) -> Result<Self, IoError> {
+        let file = at.open_file().at("open the file to copy", at)?;
+        let stat = stat_of(&file).at("look at", at)?;
+        let seen = look::seen_open(&file, &stat).at("look at", at)?;
         Ok(Self { file, stat, seen })
+    }
+
+    /// Copies it with the metadata that its owner can set, a further group of the user's included.
+    pub fn copy_for_user(&self, fs: &Fs, to: Entry<'_>) -> Result<(), IoError> {
+        let copy = fs.create(to, 0o600).at("make", to)?;
+        fs.copy(&self.file, &copy, to.dir.path()).at("copy to", to)?;
+        if self.stat.gid != rustix::process::getegid().as_raw() {
+            fs.set_owner_of(&copy, self.stat.uid, self.stat.gid, to.dir.path()).at("set the group of", to)?;
+        }
+        self.dress(fs, &copy, to.dir, Route::User).at("give its metadata to a copy in", to)
     }
 
     /// Content first: it would clear what is set here.

@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::collect::facts::Facts;
 use super::collect::modes::{self, Closed};
-use super::collect::{clear_scratch, clear_work, collect, finish};
+use super::collect::{clear_left_alone, clear_scratch, clear_work, collect, finish};
 use super::command::{Command, Exit};
 use super::error::Error;
 use super::layout::Route;
@@ -267,6 +267,7 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
     let facts = facts(&held, &record, store, &known);
     let mut collected = collect(&facts, fs)?;
     clear_scratch(fs, &facts, &collected)?;
+    clear_left_alone(fs, &facts, &collected)?;
     clear_work(fs, &held, &record.places)?;
     record.note(&collected.warnings);
     record.hides = std::mem::take(&mut collected.hides);

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::error::Error;
+use super::pieces::{LaidSplit, Split};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time, leads_nowhere};
@@ -61,7 +62,7 @@ pub enum Route {
 pub(super) struct Target {
     pub path: AbsPath,
     pub sort: Sort,
-    /// The topmost mounts below it: moved into it, read-only (root alone: a user's target has none).
+    /// The topmost mounts below it: moved into it, read-only (root alone).
     pub nested: Vec<AbsPath>,
     /// Whether its mount is `nosuid`, and `noexec`: the overlay is then too.
     pub nosuid: bool,
@@ -69,13 +70,40 @@ pub(super) struct Target {
     pub noexec: bool,
     /// What its failing means.
     pub need: Need,
+    /// What it is put together from, where it can be no lower: something is mounted below it (a user's target alone).
+    pub split: Option<Split>,
+}
+
+/// An overlay that is in its place.
+#[derive(Debug)]
+pub(super) struct Attached {
+    /// The captured directory or file.
+    pub path: AbsPath,
+    /// See [`Target::need`].
+    pub need: Need,
+}
+
+impl Attached {
+    /// Whether an error tells that a directory has gone which the run does without. Another one may have its name by now.
+    pub(super) fn has_gone_by(&self, error: &IoError) -> bool {
+        has_gone(self.need, &self.path, error)
+    }
 }
 
 impl Target {
-    /// Whether an error tells that a folder has gone which the run does without. Another one may have its name by now.
-    pub(super) fn has_gone_by(&self, error: &IoError) -> bool {
-        self.need == Need::WhileThere && leads_nowhere(&error.source) && error.path == self.path.to_string()
+    /// Its overlay, once it is in its place.
+    pub(super) fn attached(&self) -> Attached {
+        Attached { path: self.path.clone(), need: self.need }
     }
+
+    /// As [`Attached::has_gone_by`].
+    pub(super) fn has_gone_by(&self, error: &IoError) -> bool {
+        has_gone(self.need, &self.path, error)
+    }
+}
+
+fn has_gone(need: Need, path: &AbsPath, error: &IoError) -> bool {
+    need == Need::WhileThere && leads_nowhere(&error.source) && error.path == path.to_string()
 }
 
 /// What it means that a place can't be captured.
@@ -83,7 +111,7 @@ impl Target {
 pub(super) enum Need {
     /// The command is not started.
     Must,
-    /// One of many folders of a place that is captured by its folders: it may vanish meanwhile, and the run does without.
+    /// One of many directories of a split one: it may vanish meanwhile, and the run does without.
     WhileThere,
     /// A mount that nobody asked for: it stays read-only, which is said.
     OrReadOnly,
@@ -95,8 +123,12 @@ pub(super) struct Layer {
     pub place: Place,
     pub upper: Dir,
     pub work: Dir,
-    /// Of a file: an empty folder, and what its copy takes in bytes before the command is there.
-    pub file: Option<(Dir, u64)>,
+    /// What the overlay lies over in place of the real directory: of a file an empty one, of a split directory a made-up one.
+    pub lower: Option<Dir>,
+    /// What the copy of a file takes in the upper before the command is there, in bytes.
+    pub copied: u64,
+    /// Of a split directory.
+    pub split: Option<LaidSplit>,
 }
 
 impl Route {

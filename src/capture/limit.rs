@@ -55,10 +55,7 @@ struct Walked {
 impl Meter {
     /// Begins to count. `max` is in bytes.
     pub fn new(laid: &Laid, max: u64) -> Self {
-        let top = |layer: &Layer| Top {
-            path: layer.upper.path().to_owned(),
-            copied: layer.file.as_ref().map_or(0, |(_, bytes)| *bytes),
-        };
+        let top = |layer: &Layer| Top { path: layer.upper.path().to_owned(), copied: layer.copied };
         let tops: Arc<[Top]> = laid.layers.iter().map(top).collect();
         let walked = walk(&tops);
         let free = free(&tops);

@@ -7,6 +7,7 @@
 
 mod files;
 mod sockets;
+mod split;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -77,6 +78,17 @@ pub(super) struct Places {
     pub coverage: Vec<Coverage>,
     /// What a person should hear before the command starts.
     pub warnings: Vec<String>,
+    /// The same, of what stays so from run to run: it is enough to be told once.
+    pub notices: Vec<Notice>,
+}
+
+/// What is told once a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// What it is about: the next one of the same is not told.
+    pub about: String,
+    /// What is told.
+    pub text: String,
 }
 
 impl Places {
@@ -89,15 +101,17 @@ impl Places {
             route,
             mounts: &mounts,
             places: Places::default(),
-            opened: Vec::new(),
+            wanted: Vec::new(),
+            overlays_left: split::OVERLAYS,
             files: Vec::new(),
             uncovered: Vec::new(),
             deleted: None,
             looked: RefCell::default(),
         };
-        let passes = making.passes();
+        making.places.passes = making.passes();
         making.hide()?;
         let mut wanted = making.wanted();
+        making.wanted = wanted.iter().map(|place| place.path.clone()).collect();
         making.add_files(&mut wanted);
         if route == Route::Root {
             making.add_mounts(&mut wanted);
@@ -107,6 +121,7 @@ impl Places {
         if let Some((path, sort)) = making.deleted.take() {
             return Err(Error::DeletedMount { path, is_folder: sort == Sort::Folder });
         }
+        let passes = std::mem::take(&mut making.places.passes);
         making.say_rest(&passes);
         request.scratch.iter().for_each(|path| making.say(path, How::Scratch, "asked for", false));
         making.places.targets.retain(|target| !passes.iter().any(|pass| target.path.is_under(pass)));
@@ -167,8 +182,10 @@ struct Making<'a> {
     route: Route,
     mounts: &'a [Mount],
     places: Places,
-    /// Folders whose folders are captured one by one.
-    opened: Vec<AbsPath>,
+    /// All that is wanted, whatever covers it.
+    wanted: Vec<AbsPath>,
+    /// So many overlays may directories of split ones have yet.
+    overlays_left: usize,
     /// The mounted files that are wanted, in path order.
     files: Vec<AbsPath>,
     /// Mounts that could be written bare, and are not captured.
@@ -315,6 +332,7 @@ impl Making<'_> {
         // Stable: of two reasons for one path the first stays.
         wanted.sort_by(|a, b| a.path.cmp(&b.path));
         wanted.dedup_by(|a, b| a.path == b.path);
+        self.wanted = wanted.iter().map(|place| place.path.clone()).collect();
         self.files = wanted.iter().filter(|place| place.sort == Sort::File).map(|place| place.path.clone()).collect();
         let mut kept: Vec<(AbsPath, u64)> = Vec::new();
         for place in wanted {
@@ -368,7 +386,7 @@ impl Making<'_> {
     }
 
     /// Captures a folder with what lies below it; where a mount lies below and the kernel can't have that (a user
-    /// namespace), its folders one by one.
+    /// namespace), it is put together.
     fn take(&mut self, place: &Wanted, mount: &Mount) {
         let (path, why) = (&place.path, &*place.why);
         match self.route {
@@ -382,7 +400,7 @@ impl Making<'_> {
             Route::User if self.locked_below(path, mount.id).is_empty() => {
                 self.target(path, mount, Vec::new(), why, place.need);
             }
-            Route::User => self.take_siblings(path, mount, why, true),
+            Route::User => self.take_split(path, mount, why, place.need),
         }
     }
 
@@ -398,55 +416,7 @@ impl Making<'_> {
         self.say(path, How::Captured, why, false);
         let has = |option| mounts::has(&mount.options, option);
         let (nosuid, noexec) = (has("nosuid"), has("noexec"));
-        self.places.targets.push(Target { path: path.clone(), sort, nested, nosuid, noexec, need });
-    }
-
-    /// A user namespace locks inherited mounts in place; the kernel clones no mount whose locked children would be
-    /// uncovered, so a folder with a mount below it can't be a lower. Its folders can, where none lies below them.
-    /// A line tells of a place with all that is in it (`warn`), however many mounts there are.
-    fn take_siblings(&mut self, path: &AbsPath, mount: &Mount, why: &str, warn: bool) {
-        // Both a place and one below it can come here.
-        if self.opened.contains(path) {
-            return;
-        }
-        self.opened.push(path.clone());
-        let points = self.locked_below(path, mount.id);
-        let first = points.first().map(ToString::to_string).unwrap_or_default();
-        let more = match points.len() {
-            0 | 1 => String::new(),
-            2 => "as is another, ".into(),
-            n => format!("as are {} more, ", n - 1),
-        };
-        let deep = if warn && points.iter().any(|point| point.parent().as_ref() != Some(path)) {
-            " (and in the folders between: recant doctor lists them)"
-        } else {
-            ""
-        };
-        let says =
-            format!("{why}: {first} is a mount below it, {more}so new names directly in it{deep}, and its files, are refused");
-        self.say(path, How::ReadOnly, says, warn);
-        // Of a file that is wanted more is said.
-        let said = |point: &&AbsPath| point.parent().as_ref() == Some(path) && self.files.binary_search(point).is_err();
-        for point in points.iter().filter(said).collect::<Vec<_>>() {
-            self.say(point, How::ReadOnly, format!("a mount below {path}"), false);
-        }
-        // What cannot be opened, listed or looked at here is not captured: it stays read-only, as is said of the whole.
-        let Ok(dir) = Dir::open(path.as_path()) else { return };
-        let Ok(mut names) = dir.names() else { return };
-        names.sort();
-        for name in names {
-            let Ok(child) = path.join(&name) else { continue };
-            let Ok(Some(stat)) = dir.at(&name).stat() else { continue };
-            let is_own = stat.sort == Sort::Folder && !stat.mount_root && child != self.request.store;
-            if !is_own {
-                continue;
-            }
-            if !self.locked_below(&child, mount.id).is_empty() {
-                self.take_siblings(&child, mount, why, false);
-            } else if may_write(&child) {
-                self.target(&child, mount, Vec::new(), why, Need::WhileThere);
-            }
-        }
+        self.places.targets.push(Target { path: path.clone(), sort, nested, nosuid, noexec, need, split: None });
     }
 
     /// The mounts below `path` that hang in the mount `mount`, hidden ones included: the kernel counts them all.

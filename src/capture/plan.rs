@@ -6,12 +6,14 @@ use std::path::Path;
 
 use super::error::Error;
 use super::file;
-use super::layout::{Layer, Need, Request, Route, Target, folder, is_overlay_xattr};
+use super::layout::{Layer, Need, Request, Route, Target, folder};
 use super::memory::Memory;
-use super::places::{Places, may_write, stat};
-use crate::error::{At, IoError, reason};
+use super::places::{Notice, Places, may_write, stat};
+use super::split;
+use super::upper::dress;
+use crate::error::{At, reason};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
+use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::mounts;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::Changes;
@@ -35,6 +37,7 @@ pub struct Plan {
     pub(super) since: Time,
     coverage: Vec<Coverage>,
     warnings: Vec<String>,
+    notices: Vec<Notice>,
 }
 
 /// A plan whose uppers are there.
@@ -84,6 +87,7 @@ impl Plan {
             since: request.since,
             coverage: places.coverage,
             warnings: places.warnings,
+            notices: places.notices,
         };
         plan.check_cwd()?;
         Ok(plan)
@@ -97,6 +101,11 @@ impl Plan {
     /// What a person should hear before the command starts: what was asked for and can't be captured. A line each.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// The same of what stays so from run to run: it is enough to be told once.
+    pub fn notices(&self) -> &[Notice] {
+        &self.notices
     }
 
     /// Who sets up the namespace.
@@ -167,7 +176,8 @@ impl Plan {
                     fs.remove_all(upper).at("clear the upper folder", upper)?;
                 }
                 fs.mkdir(upper, 0o700).at("make the upper folder", upper)?;
-                match self.dress(fs, upper, &target.path) {
+                let covered = Dir::open(target.path.as_path()).at("open the folder to capture", &target.path);
+                match covered.and_then(|covered| dress(fs, self.route, upper, &covered)) {
                     // It went, or its disk died, and nobody asked for it: what is there then is read-only.
                     Err(error)
                         if target.need != Need::Must
@@ -186,38 +196,21 @@ impl Plan {
             fs.mkdir(work, 0o700).at("make the work folder", work)?;
             let upper = upper.open_dir().at("open the upper folder", upper)?;
             let mut work = work.open_dir().at("open the work folder", work)?;
-            let mut file = None;
-            if is_file {
-                file = Some((folder(fs, work.at(b"lower"))?, copied));
-                work = folder(fs, work.at(b"work"))?;
+            let (mut lower, mut split) = (None, None);
+            if is_file || target.split.is_some() {
+                let made_up = folder(fs, work.at(b"lower"))?;
+                if let Some(pieces) = &target.split {
+                    let works = folder(fs, work.at(b"works"))?;
+                    let mut laid = split::lay(fs, pieces, &target.path, (&upper, &made_up, works))?;
+                    uncovered.append(&mut laid.uncopied);
+                    split = Some(laid);
+                }
+                (lower, work) = (Some(made_up), folder(fs, work.at(b"work"))?);
             }
-            layers.push(Layer { place, upper, work, file });
+            layers.push(Layer { place, upper, work, lower, copied, split });
             self.targets.push(target);
         }
         Ok(Laid { plan: self, layers, memory: None, uncovered })
-    }
-
-    /// Gives an upper the looks of the folder that it covers; tells the mtime that it gave.
-    fn dress(&self, fs: &Fs, upper: Entry<'_>, covered: &AbsPath) -> Result<Time, IoError> {
-        let dir = Dir::open(covered.as_path()).at("open the folder to capture", covered)?;
-        let stat = dir.stat().at("look at the folder to capture", covered)?;
-        if self.route == Route::Root {
-            fs.set_owner(upper, stat.uid, stat.gid).at("set the owner of the upper folder", upper)?;
-        }
-        for (name, value) in dir.xattrs().at("read the extended attributes", covered)? {
-            if is_overlay_xattr(&name) {
-                continue;
-            }
-            match fs.set_xattr(upper, &name, &value) {
-                // A user can't set what is the system's; the store's file system need not have what the folder's has.
-                Err(error)
-                    if self.route == Route::User || matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EPERM)) => {}
-                other => other.at("set an extended attribute of the upper folder", upper)?,
-            }
-        }
-        fs.set_mode(upper, stat.mode).at("set the mode of the upper folder", upper)?;
-        fs.set_mtime(upper, stat.mtime).at("set the time of the upper folder", upper)?;
-        Ok(stat.mtime)
     }
 
     /// A user namespace maps one user and one group. What belongs to another can't be copied up (EOVERFLOW), nor can

@@ -1,6 +1,7 @@
 //! Builds the mounts of a plan, inside the run's own namespace: called by the init before the command is there.
 //!
-//! Files: `mounting` is a mount on its way to its place, `devices` the run's own /dev, `shm` a private /dev/shm, `check` reads back what was mounted.
+//! Files: `mounting` is a mount on its way to its place, `split` puts a directory together that can be no lower, `devices` is the run's own /dev,
+//! `shm` a private /dev/shm, `check` reads back what was mounted.
 //!
 //! The order matters. The overlays come first, detached: an overlay keeps its own writable clone of the mount that its
 //! upper lies on, and an upper on a mount that is read-only already is refused. Then everything becomes read-only. Then
@@ -10,6 +11,7 @@ mod check;
 mod devices;
 mod mounting;
 mod shm;
+mod split;
 
 use std::collections::HashSet;
 use std::io;
@@ -22,7 +24,7 @@ use rustix::thread::CapabilitySet;
 
 use super::ids::map_own;
 use super::inside::MARK;
-use super::layout::{Layer, Need, Route, Target};
+use super::layout::{Attached, Layer, Need, Route, Target};
 use super::plan::{Laid, Plan};
 use super::rights::{drop_lead_out, drop_rights};
 use super::sys;
@@ -34,6 +36,7 @@ use devices::{Devices, user_devices};
 use mounting::{Unbuilt, at_path, attach, attach_to, clone_at, clone_of, folder_at};
 use shm::make_in_shm;
 pub(super) use shm::part as part_shm;
+use split::Ready;
 
 /// What /proc has that leads out of a run of root: made read-only there.
 const PROC_CLOSED: &[&str] = &["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr"];
@@ -57,19 +60,20 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<Vec<Uncovered>, Unbui
 
     let mut overlays = overlays.into_iter().peekable();
     let mut attached = Vec::with_capacity(plan.targets.len());
-    if let Some((target, overlay)) = overlays.next_if(|(target, _)| target.path.depth() == 0) {
-        become_root(target, &overlay, &plan.hidden)?;
-        attached.push(target);
+    if let Some(top) = overlays.next_if(|made| made.target.path.depth() == 0) {
+        become_root(top.target, &top.overlay, &plan.hidden)?;
+        attached.push(top.target.attached());
     }
     processes(plan.route, proc)?;
     match devices {
         Some(devices) => devices.attach()?,
         None => user_devices()?,
     }
-    for (target, overlay) in overlays {
-        match attach_target(target, &overlay) {
+    for made in overlays {
+        let target = made.target;
+        match attach_target(plan, made, &mut attached) {
             Err(error) if target.need != Need::Must && (target.has_gone_by(&error) || at_path(&target.path).is_err()) => {}
-            done => done.map(|()| attached.push(target))?,
+            done => done?,
         }
     }
     for (path, clone) in plan.passes.iter().zip(passes) {
@@ -110,14 +114,19 @@ fn with_memory<T>(laid: &Laid, act: impl FnOnce() -> Result<T, IoError>) -> Resu
 pub(super) type Uncovered = (AbsPath, String);
 
 /// An overlay that is not yet anywhere.
-type Detached<'a> = (&'a Target, OwnedFd);
+struct Detached<'a> {
+    target: &'a Target,
+    overlay: OwnedFd,
+    /// What is put into it, where it is of a split directory.
+    pieces: Vec<Ready<'a>>,
+}
 
 /// The overlays of a plan, in path order.
 fn overlays(laid: &Laid) -> Result<(Vec<Detached<'_>>, Vec<Uncovered>), IoError> {
     let (mut made, mut uncovered) = (Vec::with_capacity(laid.layers.len()), Vec::new());
     for (layer, target) in laid.layers.iter().zip(&laid.plan.targets) {
-        match overlay(laid, layer, target) {
-            Ok(overlay) => made.push((target, overlay)),
+        match overlay(laid, layer, target, &mut uncovered) {
+            Ok(overlay) => made.push(overlay),
             // Nothing can be written where it was, nor in what somebody makes there: all that is no overlay is read-only.
             Err(error) if target.need != Need::Must && (target.has_gone_by(&error) || at_path(&target.path).is_err()) => {}
             Err(error) if target.need == Need::OrReadOnly => {
@@ -130,34 +139,61 @@ fn overlays(laid: &Laid) -> Result<(Vec<Detached<'_>>, Vec<Uncovered>), IoError>
     Ok((made, uncovered))
 }
 
-/// The overlay of one target, not yet anywhere. Options are written out, since their defaults are the distribution's.
-/// Paths go in as /proc/self/fd/N: no escaping, no limit of 255 bytes.
-fn overlay(laid: &Laid, layer: &Layer, target: &Target) -> Result<OwnedFd, IoError> {
+/// The directories of an overlay.
+struct Layers {
+    lower: OwnedFd,
+    upper: OwnedFd,
+    work: OwnedFd,
+}
+
+/// The overlay of one target, not yet anywhere, with those of its pieces.
+fn overlay<'a>(
+    laid: &'a Laid,
+    layer: &'a Layer,
+    target: &'a Target,
+    uncovered: &mut Vec<Uncovered>,
+) -> Result<Detached<'a>, IoError> {
     let (plan, path) = (&laid.plan, &target.path);
     // All are opened in here: the mounts of the outer namespace are not this one's.
     let again = |held: &Dir| -> io::Result<OwnedFd> {
         if laid.memory.is_some() {
             return Ok(rustix::io::fcntl_dupfd_cloexec(held, 0)?);
         }
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(held.path(), flags, Mode::empty())?;
-        let (a, b) = (held.stat()?, stat_of(&fd)?);
-        if (a.dev, a.ino) == (b.dev, b.ino) { Ok(fd) } else { Err(Errno::STALE.into()) }
+        opened_here(held)
     };
-    let lower = match &layer.file {
-        None => folder_at(path),
-        Some((empty, _)) => again(empty),
+    let lower = layer.lower.as_ref().map_or_else(|| folder_at(path), again);
+    let layers = Layers {
+        lower: lower.at("open the folder to capture", path)?,
+        upper: again(&layer.upper).at("open the upper folder", layer.upper.path().display())?,
+        work: again(&layer.work).at("open the work folder", layer.work.path().display())?,
     };
-    let lower = lower.at("open the folder to capture", path)?;
-    let upper = again(&layer.upper).at("open the upper folder", layer.upper.path().display())?;
-    let work = again(&layer.work).at("open the work folder", layer.work.path().display())?;
+    let pieces = match &layer.split {
+        None => Vec::new(),
+        Some(split) => split::ready(plan, target, split, &layers, uncovered)?,
+    };
+    let overlay = overlay_of(plan, target, path, &layers)?;
+    let overlay = if target.sort == Sort::File { the_file_alone(plan, &overlay, path)? } else { overlay };
+    Ok(Detached { target, overlay, pieces })
+}
 
+/// A directory of the store's, opened by its path in this namespace's mounts.
+fn opened_here(held: &Dir) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let fd = rustix::fs::open(held.path(), flags, Mode::empty())?;
+    let (a, b) = (held.stat()?, stat_of(&fd)?);
+    if (a.dev, a.ino) == (b.dev, b.ino) { Ok(fd) } else { Err(Errno::STALE.into()) }
+}
+
+/// An overlay of `path`, which is the target's or lies in it, not yet anywhere. Options are written out, since their defaults are the
+/// distribution's. Paths go in as /proc/self/fd/N: no escaping, no limit of 255 bytes.
+fn overlay_of(plan: &Plan, target: &Target, path: &AbsPath, layers: &Layers) -> Result<OwnedFd, IoError> {
+    let Layers { lower, upper, work } = layers;
     let making = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC).at("open an overlay", path)?;
     let set = |key: &str, value: &str| rustix::mount::fsconfig_set_string(&making, key, value);
     set("source", &format!("{MARK}{}", plan.tag)).at("name the overlay", path)?;
-    set("lowerdir", &sys::held_path(&lower)).at("take the folder as lower of an overlay", path)?;
-    set("upperdir", &sys::held_path(&upper)).at("take the folder as upper of an overlay", layer.upper.path().display())?;
-    set("workdir", &sys::held_path(&work)).at("take the folder as work folder of an overlay", layer.work.path().display())?;
+    set("lowerdir", &sys::held_path(lower)).at("take the folder as lower of an overlay", path)?;
+    set("upperdir", &sys::held_path(upper)).at("take the folder as upper of an overlay of", path)?;
+    set("workdir", &sys::held_path(work)).at("take the folder as work folder of an overlay of", path)?;
     // Renaming a folder that was there before: root's overlay can, a user's answers EXDEV whatever is set.
     let redirect = if plan.route == Route::Root { "on" } else { "nofollow" };
     for (key, value) in [("redirect_dir", redirect), ("index", "off"), ("metacopy", "off")] {
@@ -174,8 +210,7 @@ fn overlay(laid: &Laid, layer: &Layer, target: &Target) -> Result<OwnedFd, IoErr
     let mut attributes = MountAttrFlags::MOUNT_ATTR_NODEV;
     attributes.set(MountAttrFlags::MOUNT_ATTR_NOSUID, target.nosuid);
     attributes.set(MountAttrFlags::MOUNT_ATTR_NOEXEC, target.noexec);
-    let overlay = rustix::mount::fsmount(&making, FsMountFlags::FSMOUNT_CLOEXEC, attributes).at("mount the overlay", path)?;
-    if layer.file.is_some() { the_file_alone(plan, &overlay, path) } else { Ok(overlay) }
+    rustix::mount::fsmount(&making, FsMountFlags::FSMOUNT_CLOEXEC, attributes).at("mount the overlay", path)
 }
 
 /// The one file of an overlay, to be put over the one that is mounted at `path`. Only what is mounted somewhere can be cloned (before
@@ -189,11 +224,15 @@ fn the_file_alone(plan: &Plan, overlay: &OwnedFd, path: &AbsPath) -> Result<Owne
 }
 
 /// Puts an overlay over its folder, and the mounts below it into it. These were made read-only with all the rest.
-fn attach_target(target: &Target, overlay: &OwnedFd) -> Result<(), IoError> {
+fn attach_target(plan: &Plan, made: Detached<'_>, attached: &mut Vec<Attached>) -> Result<(), IoError> {
+    let target = made.target;
     let nested = nested(target)?;
     make_in_shm(&target.path).at("make the folder again", &target.path)?;
-    attach(overlay, &target.path).at("put the overlay", &target.path)?;
-    move_in(&nested)
+    let real = at_path(&target.path).at("open what the overlay will cover", &target.path)?;
+    attach(&made.overlay, &target.path).at("put the overlay", &target.path)?;
+    attached.push(target.attached());
+    move_in(&nested)?;
+    split::attach_pieces(plan, &real, made.pieces, attached)
 }
 
 /// Makes the overlay of `/` the root of this namespace, with the mounts below in it; the old root goes. It is put on a folder
@@ -303,7 +342,7 @@ fn processes(route: Route, proc: Option<OwnedFd>) -> Result<(), IoError> {
 
 /// Puts /dev/null over sockets that are not dead by lying in an overlay: connect(2) then answers ECONNREFUSED. One that this
 /// user can't get at needs nothing.
-fn mask(sockets: &[AbsPath], attached: &[&Target]) -> Result<(), IoError> {
+fn mask(sockets: &[AbsPath], attached: &[Attached]) -> Result<(), IoError> {
     if sockets.is_empty() {
         return Ok(());
     }
@@ -314,9 +353,9 @@ fn mask(sockets: &[AbsPath], attached: &[&Target]) -> Result<(), IoError> {
         Err(error) => Err(error).at("look at", path),
     };
     let mut overlays = HashSet::new();
-    for target in attached {
+    for place in attached {
         // The kernel unmounts what lies over a folder that somebody removes: another one by that name is on a real mount.
-        overlays.extend(look(&target.path)?.filter(|stat| stat.mount_root).map(|stat| stat.mount));
+        overlays.extend(look(&place.path)?.filter(|stat| stat.mount_root).map(|stat| stat.mount));
     }
     for path in sockets {
         if look(path)?.is_some_and(|stat| stat.sort == Sort::Socket && !overlays.contains(&stat.mount)) {

@@ -119,6 +119,11 @@ pub(super) fn set_read_only_held(mount: BorrowedFd<'_>) -> io::Result<()> {
     set_attributes(Some(mount), c"", (libc::MOUNT_ATTR_RDONLY, 0), true)
 }
 
+/// The same, and no device node in it can be opened.
+pub(super) fn set_read_only_without_devices(mount: BorrowedFd<'_>) -> io::Result<()> {
+    set_attributes(Some(mount), c"", (libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV, 0), true)
+}
+
 fn set_attributes(mount: Option<BorrowedFd<'_>>, path: &CStr, (set, clear): (u64, u64), recursive: bool) -> io::Result<()> {
     let attr = libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
     let dir = mount.map_or(libc::AT_FDCWD, |fd| fd.as_raw_fd());

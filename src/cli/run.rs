@@ -17,6 +17,7 @@ use crate::capture::error::Error;
 use crate::capture::hold::{Held, hold, start_of};
 use crate::capture::inside::inside;
 use crate::capture::layout::{Pass, Request, Route};
+use crate::capture::places::project_of;
 use crate::capture::plan::{Plan, working_folder};
 use crate::capture::run::Event;
 use crate::error::{At, Kind, command};
@@ -182,6 +183,12 @@ fn start(
     for warning in plan.warnings() {
         call.out.warn(warning);
     }
+    let cwd = working_folder().map_err(Problem::from)?;
+    for notice in plan.notices() {
+        if store.is_news(&call.fs, &project_of(&cwd), &notice.about).map_err(Problem::from)? {
+            call.out.warn(&notice.text);
+        }
+    }
     if let Some(path) = &args.id_file {
         *id_file = Some(IdFile::make(call, path, session.id())?);
     }
@@ -195,7 +202,6 @@ fn start(
     }
     let network = network(args);
     let command = Command { argv, env, linger, network, max_size: args.max_size };
-    let cwd = working_folder().map_err(Problem::from)?;
     let id = session.id().clone();
     let mut hear = |event| match event {
         Event::SettingUp => {

@@ -217,8 +217,13 @@ impl Dir {
         to_stat(rustix::fs::statx(&self.fd, "", AtFlags::EMPTY_PATH, STATX)?)
     }
 
-    /// The names in the folder but `.` and `..`, in the kernel's order, with their sort where the kernel tells it.
+    /// The names in the folder but `.` and `..`, in the kernel's order.
     pub fn names(&self) -> io::Result<Vec<Vec<u8>>> {
+        Ok(self.names_and_sorts()?.into_iter().map(|(name, _)| name).collect())
+    }
+
+    /// The same with the sort of each, where the file system tells it: of a mount point what the mount covers, which nobody has to be asked for.
+    pub fn names_and_sorts(&self) -> io::Result<Vec<(Vec<u8>, Option<Sort>)>> {
         let mut names = Vec::new();
         let fd = rustix::fs::openat(&self.fd, ".", OPEN | OFlags::RDONLY, Mode::empty())?;
         let mut buffer = Vec::with_capacity(32 << 10);
@@ -227,7 +232,7 @@ impl Dir {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if name != b"." && name != b".." {
-                names.push(name.to_vec());
+                names.push((name.to_vec(), sort_of(entry.file_type())));
             }
         }
         Ok(names)
@@ -332,9 +337,8 @@ fn readable_or_path<T>(open: impl Fn(OFlags) -> Result<T, Errno>) -> io::Result<
     }
 }
 
-fn to_stat(found: Statx) -> io::Result<Stat> {
-    let time = |t: rustix::fs::StatxTimestamp| Time { s: t.tv_sec, ns: t.tv_nsec };
-    let sort = match FileType::from_raw_mode(found.stx_mode.into()) {
+fn sort_of(file_type: FileType) -> Option<Sort> {
+    Some(match file_type {
         FileType::RegularFile => Sort::File,
         FileType::Directory => Sort::Folder,
         FileType::Symlink => Sort::Symlink,
@@ -342,8 +346,14 @@ fn to_stat(found: Statx) -> io::Result<Stat> {
         FileType::Socket => Sort::Socket,
         FileType::CharacterDevice => Sort::Char,
         FileType::BlockDevice => Sort::Block,
-        FileType::Unknown => return Err(io::Error::other("an object of unknown kind")),
-    };
+        FileType::Unknown => return None,
+    })
+}
+
+fn to_stat(found: Statx) -> io::Result<Stat> {
+    let time = |t: rustix::fs::StatxTimestamp| Time { s: t.tv_sec, ns: t.tv_nsec };
+    let sort =
+        sort_of(FileType::from_raw_mode(found.stx_mode.into())).ok_or_else(|| io::Error::other("an object of unknown kind"))?;
     let has = |flag: StatxFlags| found.stx_mask & flag.bits() != 0;
     let attribute = |flag: rustix::fs::StatxAttributes| found.stx_attributes.contains(flag);
     Ok(Stat {

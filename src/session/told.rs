@@ -1,11 +1,18 @@
-//! Which pending sessions a user was told of: an empty file `told` in the session's directory.
+//! What a user was told and is not told again: that a session is pending, by an empty file `told` in its directory; what is so in a project, by a line
+//! in the store's own `told`.
 
 use super::Error;
-use super::opened::Session;
+use super::opened::{Session, read_small};
+use super::store::Store;
 use crate::error::At;
 use crate::fs::Fs;
+use crate::fs::path::AbsPath;
+use crate::tree::digest::Digest;
 
 const TOLD: &[u8] = b"told";
+
+/// Beyond so many bytes the store's list is begun anew: what is said twice then does no harm.
+const MOST: u64 = 64 << 10;
 
 impl Session {
     /// Whether somebody was told that this session is pending.
@@ -23,5 +30,23 @@ impl Session {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error).at("make", at).map_err(Error::from),
         }
+    }
+}
+
+impl Store {
+    /// Whether `what` is to be told in this project for the first time; it counts as told from now on. Not durable, as above.
+    pub fn is_news(&self, fs: &Fs, project: &AbsPath, what: &str) -> Result<bool, Error> {
+        let at = self.dir.at(TOLD);
+        let line = format!("{}\n", Digest::of(&[project.as_bytes(), b"\0", what.as_bytes()].concat()));
+        let told = read_small(at, 2 * MOST)?.unwrap_or_default();
+        if told.split_inclusive(|b| *b == b'\n').any(|known| known == line.as_bytes()) {
+            return Ok(false);
+        }
+        if told.len() as u64 + line.len() as u64 > MOST {
+            fs.unlink_if_there(at).at("begin anew", at)?;
+        }
+        let file = fs.append(at).at("open", at)?;
+        fs.write(&file, line.as_bytes(), self.path.as_path()).at("write", at)?;
+        Ok(true)
     }
 }

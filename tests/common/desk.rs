@@ -48,6 +48,11 @@ impl Desk {
         Self::of(who, World::new())
     }
 
+    /// With a world below `folder`.
+    pub fn on(who: Who, folder: &Path) -> Self {
+        Self::of(who, World::on(folder))
+    }
+
     /// The desk of a user in this world.
     pub fn of(who: Who, world: World) -> Self {
         let built = PathBuf::from(env!("CARGO_BIN_EXE_recant"));
@@ -117,7 +122,7 @@ impl Desk {
 
     /// The sessions, the oldest first.
     pub fn ids(&self) -> Vec<String> {
-        let said = self.recant("list --jsonl").ok();
+        let said = self.recant("list --all --jsonl").ok();
         // The newest comes first in a listing.
         said.json_lines().iter().rev().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
     }

@@ -12,7 +12,7 @@ use super::{Found, Linked};
 use crate::capture::error::Error;
 use crate::capture::layout::Route;
 use crate::error::At;
-use crate::fs::dir::{Dir, Entry, Sort, Stat};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, FolderTime, Marks};
 use crate::session::run::Place;
@@ -25,6 +25,8 @@ use crate::tree::walk::Walk;
 pub(super) struct Down {
     pub has_real: bool,
     pub hider: Option<Stat>,
+    /// Its upper was made before the command was there: for an overlay of its own.
+    pub laid: bool,
 }
 
 /// What of the upper hides the real object of a name that the upper does not have.
@@ -48,13 +50,27 @@ impl Found<'_> {
         Ok(())
     }
 
-    /// The captured folder itself: its mode, owner, xattrs and times. A user's upper was made with what the user may set, so
-    /// that only mode and time tell something.
+    /// The captured folder itself.
     pub(super) fn top(&mut self, place: &Place, upper: &Dir, real: Option<&Rc<Dir>>) -> Result<(), Error> {
         let Some(real) = real else { return Ok(()) };
-        let before = look::folder(real).at("look at", &place.path)?;
-        let mut after = self.upper_state(look::folder(upper).at("look at the upper of", &place.path)?.state);
-        let new = self.modes.open_up(upper.stat().at("look at the upper of", &place.path)?)?;
+        let path = &place.path;
+        let before = look::folder(real).at("look at", path)?;
+        let after = look::folder(upper).at("look at the upper of", path)?.state;
+        let new = self.modes.open_up(upper.stat().at("look at the upper of", path)?)?;
+        let stat = real.stat().at("look at", path)?;
+        self.covered(path, place.mtime, (before, &stat), (after, &new, upper))
+    }
+
+    /// A directory that an overlay covered: its mode, owner, xattrs and times. Its upper was made to look like it, and given the mtime `laid`; a user's with
+    /// what the user may set, so that only mode and time tell something.
+    fn covered(
+        &mut self,
+        path: &AbsPath,
+        laid: Option<Time>,
+        (before, stat): (Seen, &Stat),
+        (after, new, upper): (State, &Stat, &Dir),
+    ) -> Result<(), Error> {
+        let mut after = self.upper_state(after);
         after.meta.mode = new.mode;
         if self.facts.route == Route::User {
             let meta = before.state.meta.clone();
@@ -65,26 +81,23 @@ impl Found<'_> {
             }
         }
         self.keep_unseen(&before.state, &mut after);
-        let stat = real.stat().at("look at", &place.path)?;
         let differs = before.state.meta_difference(&after).is_some();
         // Nothing was done in it. That its time is another one is of somebody who made a name while the upper was made.
         if !differs && upper.is_empty().at("list", upper.path().display())? {
             return Ok(());
         }
         // The upper was made to look like it: who changed which can't be told.
-        if differs && stat.ctime > self.start_for(&place.path, None) {
-            let text = format!(
-                "{}: somebody changed its metadata during the run: what the command changed of that is not held",
-                place.path
-            );
+        if differs && stat.ctime > self.start_for(path, None) {
+            let text =
+                format!("{path}: somebody changed its metadata during the run: what the command changed of that is not held");
             self.warnings.push(text);
             return Ok(());
         }
         // Neither did the command change its time: whatever the tree's is now, somebody else set it.
-        if !differs && place.mtime == Some(after.meta.mtime) {
+        if !differs && laid == Some(after.meta.mtime) {
             after.meta.mtime = before.state.meta.mtime;
         }
-        self.folder(&place.path, before, &stat, &new, after);
+        self.folder(path, before, stat, new, after);
         Ok(())
     }
 
@@ -120,17 +133,20 @@ impl Found<'_> {
                 Ok(None)
             }
             (Some(new), None) => {
+                if self.is_left_alone(at, &new).at("look at the upper of", path)? {
+                    return Ok(Some(Down { has_real: false, hider: None, laid: true }));
+                }
                 self.appeared(path, at, &new, real)?;
-                Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, hider: None }))
+                Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, hider: None, laid: false }))
             }
             (Some(new), Some((dir, old))) => match (new.sort == Sort::Folder, old.sort == Sort::Folder) {
                 (true, true) => {
-                    let hides = self.folder_in_both(path, (at, &new), (dir.at(at.name), &old))?;
-                    Ok(Some(Down { has_real: true, hider: hiding.above.or(hides.then_some(new)) }))
+                    let down = self.folder_in_both(path, (at, &new), (dir.at(at.name), &old))?;
+                    Ok(Some(Down { hider: hiding.above.or(down.hider), ..down }))
                 }
                 (true, false) => {
                     self.put(path, at, &new, Some((dir.at(at.name), &old)))?;
-                    Ok(Some(Down { has_real: false, hider: None }))
+                    Ok(Some(Down { has_real: false, hider: None, laid: false }))
                 }
                 (false, was_folder) => {
                     self.put(path, at, &new, Some((dir.at(at.name), &old)))?;
@@ -154,7 +170,7 @@ impl Found<'_> {
         };
         self.warnings.push(format!("{path}: {CLOSED}: what is there is not known, and it can't be committed"));
         self.put(path, at, &new, None)?;
-        Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, hider: None }))
+        Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, hider: None, laid: false }))
     }
 
     /// An object of the upper where the tree has none.
@@ -168,15 +184,21 @@ impl Found<'_> {
         self.put(path, at, new, None)
     }
 
-    /// A folder of the upper where the tree has one too. Gives whether it hides the names of that one.
+    /// A folder of the upper where the tree has one too.
     fn folder_in_both(
         &mut self,
         path: &AbsPath,
         (at, new): (Entry<'_>, &Stat),
         (real, old): (Entry<'_>, &Stat),
-    ) -> Result<bool, Error> {
+    ) -> Result<Down, Error> {
         let before = self.real(real, old).at("look at", path)?;
         let seen = look::seen(at, new).at("look at the upper of", path)?;
+        let laid = self.laid_time(&seen.state.meta);
+        if laid.is_some() {
+            let upper = at.open_dir().at("open the folder", at)?;
+            self.covered(path, laid, (before, old), (seen.state, new, &upper))?;
+            return Ok(Down { has_real: true, hider: None, laid: true });
+        }
         let (opaque, lost) = (self.is_opaque_state(&seen.state), self.lost(&seen.state));
         let made_afresh = seen.state.meta.xattr(&self.note("origin")).is_none();
         let by_both = made_afresh && old.btime.is_some_and(|made| made > self.start_for(path, Some(new)));
@@ -194,7 +216,7 @@ impl Found<'_> {
         if hides {
             self.hides.push(path.clone());
         }
-        Ok(hides)
+        Ok(Down { has_real: true, hider: hides.then_some(*new), laid: false })
     }
 
     /// A folder that was there and is: a change of its metadata, or its time (many of which are dropped at the end).

@@ -7,7 +7,7 @@
 //! than that a folder was renamed. Its notes are used for what has no other sign: whiteouts, opaque folders, and `origin`.
 //!
 //! Files: `facts` is what is known of the run; `walk` goes through an upper; `judge` tells what became of one name, `file` of a file that is mounted, `gone` of mounts whose folder the command
-//! took away; `known` keeps what earlier runs of the session found; `modes` opens up what the command closed; `foreign` tells what somebody else changed
+//! took away; `laid` knows uppers that were there before the command; `known` keeps what earlier runs of the session found; `modes` opens up what the command closed; `foreign` tells what somebody else changed
 //! meanwhile; `notes` knows overlayfs' notes; `same` compares content.
 
 pub mod facts;
@@ -16,6 +16,7 @@ mod foreign;
 mod gone;
 mod judge;
 mod known;
+mod laid;
 pub(super) mod modes;
 mod notes;
 mod same;
@@ -36,6 +37,7 @@ use crate::session::change::{Change, Changes, FolderTime};
 use crate::session::run::Place;
 use facts::{Facts, tops};
 use foreign::Gone;
+use laid::LaidUpper;
 use modes::Modes;
 
 /// What a run left.
@@ -52,6 +54,8 @@ pub struct Collected {
     pub dropped: u64,
     /// The scratch places whose part of the uppers is to go.
     scratch: Vec<AbsPath>,
+    /// Uppers that hold nothing, below `held`, innermost first.
+    left_alone: Vec<Vec<u8>>,
 }
 
 impl Collected {
@@ -70,6 +74,7 @@ pub fn finish(fs: &Fs, leaving: Leaving, facts: &Facts<'_>) -> Result<Collected,
     clear_scratch(fs, facts, &collected)?;
     // Else the session goes, or the next run in it clears them.
     if !collected.is_empty() {
+        clear_left_alone(fs, facts, &collected)?;
         clear_work(fs, facts.held, facts.places)?;
     }
     Ok(collected)
@@ -78,6 +83,11 @@ pub fn finish(fs: &Fs, leaving: Leaving, facts: &Facts<'_>) -> Result<Collected,
 /// Takes out of the uppers what was dropped: a further run in the session does not see it. Done again after a crash.
 pub fn clear_scratch(fs: &Fs, facts: &Facts<'_>, collected: &Collected) -> Result<(), Error> {
     scratch::clear(fs, facts.held, facts.places, &collected.scratch)
+}
+
+/// Removes the uppers that hold nothing of the run. Done again after a crash.
+pub fn clear_left_alone(fs: &Fs, facts: &Facts<'_>, collected: &Collected) -> Result<(), Error> {
+    laid::clear(fs, facts.held, &collected.left_alone)
 }
 
 /// Removes what overlayfs left in the work folders; a volatile mount's mark there forbids the next one.
@@ -125,6 +135,7 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
         groups: HashMap::new(),
         gone: Vec::new(),
         hides: Vec::new(),
+        laid: Vec::new(),
         names: HashMap::new(),
         redirected: Cell::new(false),
     };
@@ -154,6 +165,8 @@ struct Found<'a> {
     gone: Vec<Gone>,
     /// See [`Collected::hides`].
     hides: Vec<AbsPath>,
+    /// Uppers that were there before the command, a directory before what is in it.
+    laid: Vec<LaidUpper>,
     /// Real files with several names: the names that changed.
     names: HashMap<(Dev, u64), Vec<AbsPath>>,
     /// A folder was renamed.
@@ -200,11 +213,12 @@ impl Found<'_> {
         self.times.retain(|time| time.before != time.after || parents.contains(&time.path));
         self.times.sort_by(|a, b| a.path.cmp(&b.path));
         self.hides.sort();
+        let left_alone = self.left_alone();
         let mut changes = Changes { list: self.list, folder_times: self.times };
         let dropped = scratch::take_out(&mut changes, &mut self.hides, self.facts.scratch);
         self.warnings.extend(dropped.kept);
         let (hides, warnings) = (self.hides, self.warnings);
-        Collected { changes, hides, warnings, dropped: dropped.changes, scratch: dropped.places }
+        Collected { changes, hides, warnings, dropped: dropped.changes, scratch: dropped.places, left_alone }
     }
 
     /// A file with several names has one metadata: where they all got the same, one name's change is enough, and the others

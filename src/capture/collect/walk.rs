@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::Found;
 use super::facts::{full_path, is_absent};
 use super::judge::{Down, Hiding};
+use super::laid::LaidUpper;
 use crate::capture::error::Error;
 use crate::capture::layout::is_whiteout;
 use crate::error::At;
@@ -70,7 +71,10 @@ impl Found<'_> {
             let new = new.filter(|stat| !is_whiteout(stat));
             let new = new.map(|stat| self.modes.open_up(stat)).transpose()?;
             let down = self.name(at, &full, new, below.as_ref(), Hiding { whiteout, above: hider })?;
-            let Some(Down { has_real, hider }) = down else { continue };
+            let Some(Down { has_real, hider, laid }) = down else { continue };
+            if let Some(upper) = place.upper(&path).filter(|_| laid) {
+                self.laid.push(LaidUpper { path: full.clone(), upper });
+            }
             let upper_below = Rc::new(at.open_dir().at("open the folder", at)?);
             let real_below = match below.filter(|_| has_real) {
                 Some(real) => Some(Rc::new(real.open_below(&name.name).at("open the folder", &full)?)),

@@ -1,7 +1,7 @@
 //! Files that are themselves mounted, as /etc/hosts is in a container: an overlay takes folders alone, so that the command gets a copy
 //! in their place. That takes time and room before it starts, hence the limits.
 
-use super::{Making, PSEUDO, Wanted, is_below, is_own};
+use super::{Making, PSEUDO, Wanted, is_below, is_own, may_write};
 use crate::capture::layout::{Need, Route};
 use crate::fs::dir::{Sort, Stat};
 use crate::fs::mounts::Mount;
@@ -12,7 +12,7 @@ use crate::session::run::How;
 const FILES: usize = 16;
 
 /// Each of them has so many bytes of data at most: they are copied while the command waits.
-const SIZE: u64 = 16 << 20;
+pub(super) const SIZE: u64 = 16 << 20;
 
 /// Whether the root of a whole file system may be a file: with FUSE it may, else it is a folder.
 fn may_be_file(mount: &Mount) -> bool {
@@ -91,8 +91,9 @@ impl Making<'_> {
         if stat.locked {
             return Some((How::Uncovered, "chattr +i or +a is set on the file that is mounted there"));
         }
-        // Root's copy is put into the overlay of what lies around; a user's would have to be put over the file.
-        if self.route == Route::User && mount.is_deleted() {
+        // The copy is put into the overlay of what lies around, where that has one; else it would have to be put over the file.
+        let has_around = || self.wanted.iter().any(|place| mount.point.is_under(place) && may_write(place));
+        if self.route == Route::User && mount.is_deleted() && !has_around() {
             return Some((How::Uncovered, "the file that is mounted there was deleted: it is held once it is mounted again"));
         }
         if self.route == Route::User && (stat.uid, stat.gid) != (uid, gid) {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::mounting::{Unbuilt, at_path};
 use crate::capture::inside::MARK;
-use crate::capture::layout::{Need, Route, Target};
+use crate::capture::layout::{Attached, Need, Route};
 use crate::capture::plan::Plan;
 use crate::error::At;
 use crate::fs::dir::stat_of;
@@ -13,7 +13,7 @@ use crate::fs::path::AbsPath;
 
 /// H1: reads back what is mounted. Each captured place is our overlay with our options, each hidden one our tmpfs, and
 /// nothing else is writable.
-pub(super) fn verify(plan: &Plan, attached: &[&Target]) -> Result<(), Unbuilt> {
+pub(super) fn verify(plan: &Plan, attached: &[Attached]) -> Result<(), Unbuilt> {
     let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
     let look = |path: &AbsPath| at_path(path).and_then(stat_of).at("find the mount", path);
     let listed = |path: &AbsPath, id: u64| -> Result<&Mount, Unbuilt> {
@@ -22,19 +22,21 @@ pub(super) fn verify(plan: &Plan, attached: &[&Target]) -> Result<(), Unbuilt> {
     let at = |path: &AbsPath| -> Result<&Mount, Unbuilt> { listed(path, look(path)?.mount) };
     let mut writable = HashSet::new();
     let source = format!("{MARK}{}", plan.tag).into_bytes();
-    for target in attached {
-        let stat = match look(&target.path) {
-            Err(error) if target.has_gone_by(&error) => None,
-            found => Some(found?).filter(|stat| target.need != Need::WhileThere || stat.mount_root),
+    for place in attached {
+        let stat = match look(&place.path) {
+            Err(error) if place.has_gone_by(&error) => None,
+            found => Some(found?).filter(|stat| place.need != Need::WhileThere || stat.mount_root),
         };
         let Some(stat) = stat else {
             // Somebody has removed the folder, and with it the overlay that was just listed: what is there now, if anything, is not writable.
-            writable.extend(mounts.iter().filter(|m| m.point == target.path && m.source == source).map(|m| m.id));
+            writable.extend(mounts.iter().filter(|m| m.point == place.path && m.source == source).map(|m| m.id));
             continue;
         };
-        let mount = listed(&target.path, stat.mount)?;
-        if let Some(wrong) = wrong_overlay(mount, &source, plan.route) {
-            return Err(Unbuilt::NotAsPlanned(target.path.clone(), wrong));
+        let mount = listed(&place.path, stat.mount)?;
+        // A directory's upper in a split one's may be of an earlier overlay of that, and has no uuid then: that of the whole tells.
+        let is_whole = place.need != Need::WhileThere;
+        if let Some(wrong) = wrong_overlay(mount, &source, plan.route, is_whole) {
+            return Err(Unbuilt::NotAsPlanned(place.path.clone(), wrong));
         }
         writable.insert(mount.id);
     }
@@ -63,7 +65,7 @@ pub(super) fn verify(plan: &Plan, attached: &[&Target]) -> Result<(), Unbuilt> {
 
 /// What is wrong with a mount that should be our overlay. The kernel shows only options that differ from its defaults, and
 /// silently falls back where the upper's file system lacks something.
-fn wrong_overlay(mount: &Mount, source: &[u8], route: Route) -> Option<String> {
+fn wrong_overlay(mount: &Mount, source: &[u8], route: Route, has_uuid: bool) -> Option<String> {
     let shown = &mount.super_options;
     let value = |key: &str| shown.split(',').find_map(|o| o.strip_prefix(key)?.strip_prefix('='));
     let wrong = if mount.fs_type != "overlay" || mount.source != source {
@@ -75,7 +77,7 @@ fn wrong_overlay(mount: &Mount, source: &[u8], route: Route) -> Option<String> {
         "its overlay is not volatile"
     } else if (route == Route::User) != has(shown, "userxattr") {
         "its overlay has the wrong kind of extended attributes"
-    } else if value("uuid") == Some("null") {
+    } else if has_uuid && value("uuid") == Some("null") {
         "the store's file system can hold no extended attributes for an overlay: put it elsewhere with --store DIR"
     } else if value("index").is_some_and(|v| v != "off") || value("metacopy").is_some_and(|v| v != "off") {
         "its overlay has index or metacopy on"

@@ -73,7 +73,12 @@ pub(super) fn clone_at(path: &std::path::Path, recursive: bool) -> io::Result<Ow
 
 /// Puts a mount at `path`: that of a folder on a folder, as move_mount(2) has EINVAL for anything else.
 pub(super) fn attach(mount: &OwnedFd, path: &AbsPath) -> io::Result<()> {
-    let target = if stat_of(mount)?.sort == Sort::Folder { folder_at(path)? } else { at_path(path)? };
+    attach_as(stat_of(mount)?.sort, mount, path)
+}
+
+/// The same where it is known what is mounted, which need not let itself be looked at.
+pub(super) fn attach_as(sort: Sort, mount: &OwnedFd, path: &AbsPath) -> io::Result<()> {
+    let target = if sort == Sort::Folder { folder_at(path)? } else { at_path(path)? };
     let both = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(rustix::mount::move_mount(mount, "", &target, "", both)?)
 }

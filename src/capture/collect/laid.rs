@@ -1,0 +1,75 @@
+//! Uppers that were made before the command was there, for the directories of a split one (`capture::split`, P3).
+
+use super::Found;
+use crate::capture::error::Error;
+use crate::capture::pieces::{LAID, laid_time, parted};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
+use crate::fs::path::AbsPath;
+use crate::tree::state::Meta;
+
+/// One that was found.
+pub(super) struct LaidUpper {
+    /// What it covers.
+    pub path: AbsPath,
+    /// Where it lies, below the session's folder `held`.
+    pub upper: Vec<u8>,
+}
+
+impl Found<'_> {
+    /// The time that the upper was given, where it was made before the command was there.
+    pub(super) fn laid_time(&self, meta: &Meta) -> Option<Time> {
+        meta.xattr(&self.note(LAID)).and_then(laid_time)
+    }
+
+    /// Whether the command left such an upper alone, where the directory itself has gone: in it is none but others such.
+    pub(super) fn is_left_alone(&self, at: Entry<'_>, stat: &Stat) -> std::io::Result<bool> {
+        if stat.sort != Sort::Folder {
+            return Ok(false);
+        }
+        let note = self.note(LAID);
+        let mut queue = vec![at.open_dir()?];
+        while let Some(dir) = queue.pop() {
+            let laid = dir.xattrs()?.iter().find(|(name, _)| *name == note).and_then(|(_, value)| laid_time(value));
+            if laid != Some(dir.stat()?.mtime) {
+                return Ok(false);
+            }
+            for name in dir.names()? {
+                match dir.at(&name).stat()? {
+                    Some(stat) if stat.sort == Sort::Folder => queue.push(dir.at(&name).open_dir()?),
+                    _ => return Ok(false),
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Those that no change is of, innermost first.
+    pub(super) fn left_alone(&mut self) -> Vec<Vec<u8>> {
+        let mut laid = std::mem::take(&mut self.laid);
+        let is_timed = |path: &AbsPath| self.times.iter().any(|time| time.path == *path && time.before != time.after);
+        laid.retain(|laid| self.index(&laid.path).is_none() && !is_timed(&laid.path));
+        laid.into_iter().rev().map(|laid| laid.upper).collect()
+    }
+}
+
+/// Removes the uppers that hold nothing: a further run in the session makes them anew, if it needs them. Their directory keeps its time.
+pub(super) fn clear(fs: &Fs, held: &Dir, uppers: &[Vec<u8>]) -> Result<(), Error> {
+    for upper in uppers {
+        let (above, name) = parted(upper);
+        let above = match held.open_below(above) {
+            Err(error) if leads_nowhere(&error) => continue,
+            above => above.at("open the upper folder", held.path().display())?,
+        };
+        let at = above.at(name);
+        let mtime = above.stat().at("look at the upper folder", at)?.mtime;
+        match fs.rmdir(at) {
+            // Something is held in it; or it went before this was cut off the last time.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::ENOENT)) => continue,
+            done => done.at("remove the upper folder", at)?,
+        }
+        fs.set_mtime(above.at(b"."), mtime).at("set the time of the upper folder", at)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! Chooses the pieces of a directory that a user's run cannot capture as a whole, since something is mounted below it: see
+//! [`capture::split`](crate::capture::split).
+
+use std::cmp::Reverse;
+use std::collections::{HashSet, VecDeque};
+
+use super::files::SIZE;
+use super::{Making, Notice, may_write};
+use crate::capture::collect::facts::full_path;
+use crate::capture::layout::Need;
+use crate::capture::pieces::{As, Piece, Split};
+use crate::error::reason;
+use crate::fs::dir::{Dir, Sort, Stat};
+use crate::fs::mounts::Mount;
+use crate::fs::path::AbsPath;
+use crate::session::run::How;
+
+/// So many directories of split ones get an overlay of their own, each of which costs about 0.4 ms and a descriptor: those that the run was
+/// asked for, then those changed last.
+pub(super) const OVERLAYS: usize = 400;
+
+/// The files of a split directory are copied up to so many bytes in all, the small ones first.
+const ALL: u64 = 64 << 20;
+
+/// Said of those that are not.
+const TOO_LARGE: &str = "a file beside a mount that is too large to be copied (16 MiB, or 64 with the others)";
+
+/// A name that was found, before it is decided what becomes of it.
+struct Found {
+    below: Vec<u8>,
+    path: AbsPath,
+    sort: Sort,
+    /// None of a mount point: nobody is asked for what is mounted.
+    stat: Option<Stat>,
+}
+
+impl Making<'_> {
+    /// Takes a directory with mounts below it as one that is put together.
+    pub(super) fn take_split(&mut self, path: &AbsPath, mount: &Mount, why: &str, need: Need) {
+        let points = self.locked_below(path, mount.id);
+        let mut pieces = Vec::new();
+        let mut queue = VecDeque::from([(path.clone(), Vec::new())]);
+        while let Some((dir, below)) = queue.pop_front() {
+            let found = match self.found(&dir, &below, &points) {
+                Ok(found) => found,
+                Err(error) => {
+                    // Of one further down it was asked before whether it can be listed.
+                    let text = format!("{why}: a mount lies below it, and it cannot be listed: {}", reason(&error));
+                    self.say(path, How::ReadOnly, text, true);
+                    return;
+                }
+            };
+            for piece in self.decide(found, &points) {
+                if piece.as_what == As::Split {
+                    queue.push_back((full_path(path, &piece.below), piece.below.clone()));
+                }
+                pieces.push(piece);
+            }
+        }
+        let first = points.first().map(ToString::to_string).unwrap_or_default();
+        let cause = format!(
+            "{}: its directories cannot be renamed or removed in a run",
+            counted("a mount below it", &first, points.len())
+        );
+        self.target(path, mount, Vec::new(), &format!("{why}; {cause}"), need);
+        self.say_points(path, &points);
+        let text = format!(
+            "{path}: {cause}, and what is mounted is read-only; umount it, or let capture.also name it (recant doctor lists all)"
+        );
+        self.places.notices.push(Notice { about: format!("mounts below {path}"), text });
+        if let Some(target) = self.places.targets.iter_mut().find(|target| target.path == *path) {
+            target.split = Some(Split(pieces));
+        }
+    }
+
+    fn say_points(&mut self, path: &AbsPath, points: &[AbsPath]) {
+        for point in points {
+            if self.is_lost(point) {
+                let why = "what is mounted there was deleted, and can be shown nowhere else: umount it";
+                self.say(point, How::Hidden, why, false);
+                continue;
+            }
+            // Of what is wanted for itself more is said.
+            if self.wanted.contains(point) {
+                continue;
+            }
+            let can_be = self.point(point).is_some_and(|stat| stat.sort == Sort::Folder) && may_write(point);
+            let remedy = if can_be { ": capture.also holds what is written there" } else { "" };
+            self.say(point, How::ReadOnly, format!("a mount below {path}{remedy}"), false);
+        }
+    }
+
+    /// Whether the kernel puts what is mounted at a point nowhere else, as it has no name any more; of a file there may be a copy.
+    fn is_lost(&self, point: &AbsPath) -> bool {
+        self.files.binary_search(point).is_err() && self.mounts.iter().any(|mount| mount.point == *point && mount.is_deleted())
+    }
+
+    /// The names in a directory, sorted; without what is lost.
+    fn found(&self, dir: &AbsPath, below: &[u8], points: &[AbsPath]) -> std::io::Result<Vec<Found>> {
+        let held = Dir::open(dir.as_path())?;
+        let mut names = held.names_and_sorts()?;
+        names.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut found = Vec::with_capacity(names.len());
+        for (name, sort) in names {
+            let Ok(path) = dir.join(&name) else { continue };
+            let is_point = points.binary_search(&path).is_ok();
+            if is_point && self.is_lost(&path) {
+                continue;
+            }
+            let stat = if is_point { None } else { held.at(&name).stat().ok().flatten() };
+            let told = || sort.or_else(|| self.point(&path).map(|stat| stat.sort));
+            // It may be gone by now.
+            let Some(sort) = (if is_point { told() } else { stat.map(|stat| stat.sort) }) else { continue };
+            let below = if below.is_empty() { name } else { [below, b"/", &name].concat() };
+            found.push(Found { below, path, sort, stat });
+        }
+        Ok(found)
+    }
+
+    /// Decides what becomes of the names in one directory.
+    fn decide(&mut self, found: Vec<Found>, points: &[AbsPath]) -> Vec<Piece> {
+        let copied = self.copied(&found);
+        let overlays = self.overlays(&found);
+        let piece = |found: &Found| {
+            let folder = found.sort == Sort::Folder;
+            let Some(stat) = found.stat else { return As::Mount { folder } };
+            // A mount that hangs in another one than the directory does.
+            if stat.mount_root {
+                return As::Mount { folder };
+            }
+            match found.sort {
+                Sort::Folder if overlays.contains(&found.path) && points.iter().any(|point| point.is_under(&found.path)) => {
+                    As::Split
+                }
+                Sort::Folder if overlays.contains(&found.path) => As::Overlay,
+                Sort::File if !copied.contains(&found.path) => As::Real { folder },
+                Sort::Folder | Sort::Char | Sort::Block => As::Real { folder },
+                Sort::File | Sort::Symlink | Sort::Fifo | Sort::Socket => As::Copy,
+            }
+        };
+        found.iter().map(|found| Piece { below: found.below.clone(), as_what: piece(found) }).collect()
+    }
+
+    /// The directories that get an overlay, or are split: those that the user may change.
+    fn overlays(&mut self, found: &[Found]) -> HashSet<AbsPath> {
+        let uid = rustix::process::geteuid().as_raw();
+        let is_open = |path: &AbsPath| {
+            use rustix::fs::{Access, access};
+            access(path.as_path(), Access::READ_OK | Access::EXEC_OK).is_ok()
+        };
+        let can_be = |found: &&Found| {
+            let Some(stat) = found.stat.filter(|stat| stat.sort == Sort::Folder && !stat.mount_root) else { return false };
+            let has_mount = || self.mounts.iter().any(|mount| mount.point.is_under(&found.path));
+            let is_own = stat.uid == uid && is_open(&found.path);
+            !self.is_hidden(&found.path)
+                && !self.places.passes.iter().any(|pass| found.path.is_under(pass))
+                && if has_mount() { may_write(&found.path) && is_open(&found.path) } else { is_own || may_write(&found.path) }
+        };
+        let mut own: Vec<&Found> = found.iter().filter(can_be).collect();
+        let is_wanted = |found: &Found| self.wanted.iter().any(|wanted| wanted.is_under(&found.path));
+        if own.len() > self.overlays_left {
+            own.sort_by_key(|found| (Reverse(is_wanted(found)), Reverse(found.stat.map(|stat| stat.mtime))));
+        }
+        let rest = own.split_off(self.overlays_left.min(own.len()));
+        self.overlays_left -= own.len();
+        let taken = own.into_iter().map(|found| found.path.clone()).collect();
+        let rest: Vec<AbsPath> = rest.into_iter().map(|found| found.path.clone()).collect();
+        for path in &rest {
+            let why = "one of too many directories beside a mount: it is held where capture.also names it";
+            self.say(path, How::Uncovered, why, false);
+        }
+        self.notice(&format!("more than {OVERLAYS} directories beside a mount, those changed longest ago"), &rest);
+        taken
+    }
+
+    /// The files that are copied: the user's own, within the limits.
+    fn copied(&mut self, found: &[Found]) -> HashSet<AbsPath> {
+        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let groups: Vec<u32> =
+            rustix::process::getgroups().unwrap_or_default().into_iter().map(|gid| gid.as_raw()).chain([gid]).collect();
+        let is_own = |stat: &Stat| stat.uid == uid && groups.contains(&stat.gid);
+        let files = found.iter().filter_map(|found| Some((&found.path, found.stat?)));
+        let files = files.filter(|(_, stat)| stat.sort == Sort::File && !stat.mount_root && is_own(stat));
+        let (mut files, closed): (Vec<_>, Vec<_>) = files.partition(|(_, stat)| !stat.locked && stat.mode & 0o400 != 0);
+        for (path, _) in closed {
+            let why = "a file beside a mount that is closed to its owner, or has chattr +i or +a: it cannot be copied";
+            self.say(path, How::Uncovered, why, false);
+        }
+        files.sort_by_key(|(_, stat)| stat.blocks);
+        let (mut copied, mut large) = (HashSet::new(), Vec::new());
+        let mut all = 0;
+        for (path, stat) in files {
+            let bytes = stat.blocks * 512;
+            all += bytes;
+            if bytes <= SIZE && all <= ALL {
+                copied.insert(path.clone());
+            } else {
+                large.push(path.clone());
+            }
+        }
+        for path in &large {
+            self.say(path, How::Uncovered, format!("{TOO_LARGE}: --pass leaves it real"), false);
+        }
+        self.notice(TOO_LARGE, &large);
+        copied
+    }
+
+    /// Has it told of paths that are read-only, though they need not be.
+    fn notice(&mut self, what: &str, paths: &[AbsPath]) {
+        let Some((first, parent)) = paths.first().and_then(|first| Some((first, first.parent()?))) else { return };
+        let text =
+            format!("{}: not held, so read-only for the command (recant doctor lists all)", counted(what, first, paths.len()));
+        self.places.notices.push(Notice { about: format!("{what} in {parent}"), text });
+    }
+}
+
+/// "what (first and 2 more)".
+fn counted(what: &str, first: impl std::fmt::Display, count: usize) -> String {
+    if count > 1 { format!("{what} ({first} and {} more)", count - 1) } else { format!("{what} ({first})") }
+}

@@ -1,0 +1,134 @@
+//! Mounts the pieces of a split directory: see [`capture::split`](crate::capture::split).
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::mount::OpenTreeFlags;
+
+use super::mounting::{attach_as, folder_at};
+use super::{Layers, Uncovered, opened_here, overlay_of};
+use crate::capture::collect::facts::full_path;
+use crate::capture::layout::{Attached, Need, Target};
+use crate::capture::pieces::{As, LaidSplit, Piece};
+use crate::capture::plan::Plan;
+use crate::capture::sys;
+use crate::error::{At, IoError, reason};
+use crate::fs::dir::{Sort, leads_nowhere, stat_of};
+use crate::fs::path::AbsPath;
+
+/// A piece that is about to be put in its place.
+pub(super) struct Ready<'a> {
+    piece: &'a Piece,
+    path: AbsPath,
+    /// Its overlay; the real one is shown where it has none.
+    overlay: Option<OwnedFd>,
+}
+
+/// Makes the overlays of the pieces, over the directory's own lower and upper. In path order; what could not be captured is shown read-only.
+pub(super) fn ready<'a>(
+    plan: &Plan,
+    target: &Target,
+    split: &'a LaidSplit,
+    layers: &Layers,
+    uncovered: &mut Vec<Uncovered>,
+) -> Result<Vec<Ready<'a>>, IoError> {
+    let works = opened_here(&split.works).at("open the work directories of", &target.path)?;
+    let mut ready = Vec::with_capacity(split.pieces.len());
+    // The inner ones first: of an upper that lies in one which is in use already, the kernel warns each time.
+    for (number, piece) in split.pieces.iter().enumerate().rev() {
+        let path = full_path(&target.path, &piece.below);
+        let overlay = match piece.as_what {
+            As::Mount { .. } | As::Real { .. } | As::Copy => None,
+            As::Overlay | As::Split => {
+                let made = Layers::of_piece(piece, &path, number, layers, &works);
+                match made.and_then(|layers| overlay_of(plan, target, &path, &layers)) {
+                    Ok(overlay) => Some(overlay),
+                    // It vanished: nothing is there to be captured or shown.
+                    Err(_) if folder_at(&path).is_err_and(|error| leads_nowhere(&error)) => continue,
+                    Err(error) if piece.as_what == As::Overlay => {
+                        uncovered.push((path.clone(), format!("cannot {}: {}", error.act, reason(&error.source))));
+                        None
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+        };
+        ready.push(Ready { piece, path, overlay });
+    }
+    ready.reverse();
+    Ok(ready)
+}
+
+impl Layers {
+    fn of_piece(piece: &Piece, path: &AbsPath, number: usize, above: &Layers, works: &OwnedFd) -> Result<Self, IoError> {
+        let lower = match piece.as_what {
+            As::Split => below(&above.lower, &piece.below),
+            _ => folder_at(path),
+        };
+        Ok(Self {
+            lower: lower.at("open the directory to capture", path)?,
+            upper: below(&above.upper, &piece.below).at("open the upper directory of", path)?,
+            work: below(works, number.to_string().as_bytes()).at("open the work directory of", path)?,
+        })
+    }
+}
+
+/// A directory some way below, no link followed.
+fn below(dir: &OwnedFd, path: &[u8]) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    Ok(rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve)?)
+}
+
+/// Puts the pieces into the overlay of their directory, which is in its place and covers `real`.
+pub(super) fn attach_pieces(
+    plan: &Plan,
+    real: &OwnedFd,
+    ready: Vec<Ready<'_>>,
+    attached: &mut Vec<Attached>,
+) -> Result<(), IoError> {
+    for Ready { piece, path, overlay } in ready {
+        match overlay {
+            Some(overlay) => {
+                attach_as(Sort::Folder, &overlay, &path).at("put the overlay", &path)?;
+                attached.push(Attached { path, need: Need::WhileThere });
+            }
+            None => match show(real, piece, &path) {
+                // It was removed by now; or, of a file that is mounted there, before: its copy is put there.
+                Err(error)
+                    if error.source.kind() == io::ErrorKind::NotFound
+                        && (!matches!(piece.as_what, As::Mount { .. })
+                            || plan.targets.iter().any(|target| target.path == path)) => {}
+                shown => shown?,
+            },
+        }
+    }
+    Ok(())
+}
+
+/// Shows what is really there, with all that is mounted in it. Everything is read-only by now, and so is the copy of the mounts.
+fn show(real: &OwnedFd, piece: &Piece, path: &AbsPath) -> Result<(), IoError> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_NO_AUTOMOUNT
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    let shown = match rustix::mount::open_tree(real, &piece.below[..], flags).map_err(io::Error::from) {
+        Err(error) if leads_nowhere(&error) => return Ok(()),
+        shown => shown.at("clone the mount", path)?,
+    };
+    let (is_mount, folder) = match piece.as_what {
+        As::Mount { folder } => (true, folder),
+        As::Real { folder } => (false, folder),
+        _ => (false, true),
+    };
+    // Something else has the name by now. What is mounted need not let itself be looked at.
+    if !is_mount && (stat_of(&shown).at("look at", path)?.sort == Sort::Folder) != folder {
+        return Ok(());
+    }
+    // What is in an overlay has no devices either; of a mount they are what they are outside.
+    let close = if is_mount { sys::set_read_only_held } else { sys::set_read_only_without_devices };
+    close(shown.as_fd()).at("make it read-only", path)?;
+    attach_as(if folder { Sort::Folder } else { Sort::File }, &shown, path).at("show what is there", path)
+}

@@ -1,0 +1,196 @@
+//! A directory that can be no overlay's lower for an ordinary user, because something is mounted below it: a user namespace locks the mounts that it
+//! inherits to their parents, and the kernel clones no mount without them. The run gets a directory that is put together instead
+//! (`places::split` chooses the pieces, `space::split` mounts them):
+//!
+//! ```text
+//! ~           an overlay over a made-up lower     lower work/<k>/lower           upper upper/<k>
+//! ~/notes     a copy in that lower
+//! ~/src       an overlay of its own               lower the real ~/src           upper upper/<k>/src
+//! ~/.cache    split too: ~/.cache/doc is a mount  lower work/<k>/lower/.cache    upper upper/<k>/.cache
+//! ~/usb       a mount: seen as it is, read-only
+//! ```
+//!
+//! - **P1** The uppers lie in each other as what they cover does. Together they are what the upper of one overlay of `~` would be: `collect` and commit
+//!   read them as that, and a further run in the session has either kind of overlay on them, as the mounts are then. The command cannot reach one through
+//!   another: each is covered.
+//! - **P2** Files are copied, not bound: a bound one can be neither replaced nor removed (EBUSY), as `sed -i` and editors do. The lower is made anew for each
+//!   run, and what the command changed is compared with the real file.
+//! - **P3** An upper that was made for a directory bears a note, with the time that it was given. One that the command left alone is no
+//!   change, whatever becomes of the directory, and is removed at the run's end.
+
+use std::collections::HashMap;
+
+use rustix::io::Errno;
+
+use super::collect::facts::full_path;
+use super::error::Error;
+use super::file::{self, Original};
+use super::layout::{Route, is_whiteout};
+use super::pieces::{As, LAID, LaidSplit, Piece, Split, laid_at, parted};
+use super::upper::dress;
+use crate::error::{At, IoError, reason};
+use crate::fs::Fs;
+use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time};
+use crate::fs::path::AbsPath;
+
+/// Makes the lower of a split directory and the uppers below its own. `lower` and `works` are empty. What has vanished is left out, and so is what
+/// the upper hides already, from an earlier run of the session.
+///
+/// Errors: of the store, a full one among them, and of the directory itself.
+pub(super) fn lay(
+    fs: &Fs,
+    split: &Split,
+    covered: &AbsPath,
+    (upper, lower, works): (&Dir, &Dir, Dir),
+) -> Result<LaidSplit, Error> {
+    let again = |dir: &Dir| dir.open_below(b"").at("open the directory", dir.path().display());
+    let real = Dir::open(covered.as_path()).at("open the directory to capture", covered)?;
+    let mut levels = HashMap::from([(Vec::new(), Level::of(real, again(upper)?, again(lower)?)?)]);
+    let (mut pieces, mut uncopied) = (Vec::new(), Vec::new());
+    for piece in &split.0 {
+        let (above, name) = parted(&piece.below);
+        let Some(level) = levels.get(above) else { continue };
+        let mut say = |error: &IoError| {
+            let why = format!("cannot {}: {}", error.act, reason(&error.source));
+            uncopied.push((full_path(covered, &piece.below), why));
+        };
+        let Some(as_what) = level.lay(fs, name, piece.as_what, &mut say)? else { continue };
+        if as_what == As::Copy {
+            continue;
+        }
+        if let As::Overlay | As::Split = as_what {
+            let number = pieces.len().to_string();
+            let work = works.at(number.as_bytes());
+            fs.mkdir(work, 0o700).at("make the work directory", work)?;
+        }
+        if as_what == As::Split {
+            let below = level.below(name)?;
+            levels.insert(piece.below.clone(), below);
+        }
+        pieces.push(Piece { below: piece.below.clone(), as_what });
+    }
+    for Level { upper, mtime, .. } in levels.values() {
+        // What was made in it is nothing that the command did.
+        fs.set_mtime(upper.at(b"."), *mtime).at("set the time of the upper directory", upper.path().display())?;
+    }
+    Ok(LaidSplit { uncopied, pieces, works })
+}
+
+/// A directory that is split: the real one, its upper, and its lower.
+struct Level {
+    real: Dir,
+    upper: Dir,
+    lower: Dir,
+    /// The upper's.
+    mtime: Time,
+}
+
+impl Level {
+    fn of(real: Dir, upper: Dir, lower: Dir) -> Result<Self, Error> {
+        let mtime = upper.stat().at("look at the upper directory", upper.path().display())?.mtime;
+        Ok(Self { real, upper, lower, mtime })
+    }
+
+    /// Lays one name. Gives what became of it; `None` where it is not needed.
+    fn lay(&self, fs: &Fs, name: &[u8], as_what: As, say: &mut dyn FnMut(&IoError)) -> Result<Option<As>, Error> {
+        let (upper, lower) = (self.upper.at(name), self.lower.at(name));
+        let new = upper.stat().at("look at the upper of", upper)?;
+        if let Some(stat) = &new
+            && hides(upper, stat).at("look at the upper of", upper)?
+        {
+            return Ok(None);
+        }
+        match as_what {
+            // A directory of an earlier run of the session stands over what is a file by now.
+            As::Copy | As::Real { folder: false } if new.is_some() => Ok(None),
+            As::Copy => match self.copy(fs, name) {
+                Ok(()) => Ok(Some(As::Copy)),
+                Err(error) if file::is_full(&error) => Err(error.into()),
+                // What cannot be copied as it is must not lose anything of it by a change of something else.
+                Err(error) => {
+                    fs.remove_all(lower).at("remove", lower)?;
+                    let is_there = self.real.at(name).stat().is_ok_and(|stat| stat.is_some_and(|stat| stat.sort == Sort::File));
+                    if !is_there {
+                        return Ok(None);
+                    }
+                    say(&error);
+                    self.stand_in(fs, name, As::Real { folder: false }).map(Some)
+                }
+            },
+            As::Real { folder: true } if new.is_none() => self.stand_in(fs, name, as_what).map(Some),
+            As::Overlay | As::Split | As::Real { folder: true } => {
+                if new.is_none() && !self.make_upper(fs, name)? {
+                    let gone = self.real.at(name).stat().is_ok_and(|stat| stat.is_none());
+                    let real = As::Real { folder: true };
+                    return if gone { Ok(None) } else { self.stand_in(fs, name, real).map(Some) };
+                }
+                let as_what = if as_what == As::Split { As::Split } else { As::Overlay };
+                self.stand_in(fs, name, as_what).map(Some)
+            }
+            As::Mount { .. } | As::Real { folder: false } => self.stand_in(fs, name, as_what).map(Some),
+        }
+    }
+
+    /// Makes what something is mounted on.
+    fn stand_in(&self, fs: &Fs, name: &[u8], as_what: As) -> Result<As, Error> {
+        let at = self.lower.at(name);
+        match as_what {
+            As::Mount { folder: false } | As::Real { folder: false } => {
+                fs.create(at, 0o600).at("make the mount point", at)?;
+            }
+            _ => fs.mkdir(at, 0o700).at("make the mount point", at)?,
+        }
+        Ok(as_what)
+    }
+
+    /// Makes the upper of a directory. False where that cannot be made to look like it: it has gone, or is closed.
+    fn make_upper(&self, fs: &Fs, name: &[u8]) -> Result<bool, Error> {
+        let at = self.upper.at(name);
+        fs.mkdir(at, 0o700).at("make the upper directory", at)?;
+        let dressed = self.real.at(name).open_dir().at("open the directory to capture", self.real.at(name)).and_then(|real| {
+            let mtime = real.stat().at("look at the directory to capture", self.real.at(name))?.mtime;
+            // Before the mode, by which its owner may be refused it.
+            fs.set_xattr(at, &[b"user.overlay.", LAID.as_bytes()].concat(), &laid_at(mtime)).at("note what it covers in", at)?;
+            dress(fs, Route::User, at, &real)
+        });
+        match dressed {
+            Ok(_) => Ok(true),
+            Err(error) if file::is_full(&error) => Err(error.into()),
+            Err(_) => {
+                fs.remove_all(at).at("remove the upper directory", at)?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Copies a file, link, FIFO or socket with its metadata; the last two are dead in the run, as in any overlay.
+    fn copy(&self, fs: &Fs, name: &[u8]) -> Result<(), IoError> {
+        let (from, to) = (self.real.at(name), self.lower.at(name));
+        let stat = from.stat().and_then(|stat| stat.ok_or(Errno::NOENT.into())).at("look at", from)?;
+        match stat.sort {
+            Sort::File => return Original::of(from)?.copy_for_user(fs, to),
+            Sort::Symlink => {
+                let target = from.read_link().at("read", from)?;
+                fs.symlink(&target, to).at("make", to)?;
+            }
+            sort => {
+                fs.mknod(to, sort, 0o600, Dev(0, 0)).at("make", to)?;
+                fs.set_mode(to, stat.mode).at("set the mode of", to)?;
+            }
+        }
+        fs.set_mtime(to, stat.mtime).at("set the time of", to)
+    }
+
+    fn below(&self, name: &[u8]) -> Result<Self, Error> {
+        let open = |dir: &Dir| dir.at(name).open_dir().at("open the directory", dir.at(name));
+        Self::of(open(&self.real)?, open(&self.upper)?, open(&self.lower)?)
+    }
+}
+
+/// Whether what an upper has of a name hides all that a lower could have: anything but a directory that is merged.
+fn hides(at: Entry<'_>, stat: &Stat) -> std::io::Result<bool> {
+    if is_whiteout(stat) || stat.sort != Sort::Folder {
+        return Ok(true);
+    }
+    Ok(at.xattrs()?.iter().any(|(name, value)| name == b"user.overlay.opaque" && value == b"y"))
+}
