@@ -422,12 +422,7 @@ fn a_session_is_exported_where_git_rewrote_its_index_since_and_committed_elsewhe
         desk.run("echo 2 > f; git add f").ok();
         refresh(desk);
         let binary = desk.binary.display();
-        desk.bare(
-            desk.world.root(),
-            &format!(
-                "{binary} session export $({binary} list --jsonl | grep -o '20[0-9]*-[0-9]*-[0-9a-z]*' | head -n 1) > stream"
-            ),
-        );
+        desk.bare(desk.world.root(), &format!("{binary} session export {} > stream", desk.id()));
         desk.recant("discard last -y").ok();
         refresh(desk);
         let elsewhere = |words: &str| desk.recant(&format!("--store {}/elsewhere {words}", desk.world.root().display()));
