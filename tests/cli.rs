@@ -56,21 +56,61 @@ const VERBS: [&str; 43] = [
 ];
 
 #[test]
-fn every_verb_has_help_with_examples() {
+fn every_verb_has_help_with_examples_that_fits_80_columns() {
     let world = World::new();
     for verb in VERBS {
         let said = world.recant(&format!("{verb} --help")).ok();
         assert!(said.stdout().contains(&format!("Usage: recant {verb}")), "{said}");
         assert!(said.stdout().contains("Examples:\n  ") && said.err.is_empty(), "{verb} has no example");
-        assert!(said.stdout().lines().all(|line| line.chars().count() <= 100), "{said}");
         // Nothing is told by --help that -h leaves out: what people see first is all there is.
         assert_eq!(said.stdout(), world.recant(&format!("{verb} -h")).ok().stdout(), "{verb}");
+        assert_eq!(said.stdout(), world.recant(&format!("help {verb}")).ok().stdout(), "{verb}");
+        let text = said.stdout();
+        assert!(text.contains("Options of all verbs: recant --help\n") && !text.contains("--no-install"), "{said}");
     }
-    assert!(world.recant("run --help").ok().stdout().contains("With --json the document is the last line of\nstderr"));
-    let whole = world.recant("--help").ok().stdout();
-    assert!(["Examples:", "Exit status:", "commit", "session"].iter().all(|word| whole.contains(word)), "{whole}");
+    for words in VERBS.iter().map(|verb| format!("help {verb}")).chain(["--help".into(), "-h".into(), "help".into()]) {
+        for columns in ["80", "200", "0"] {
+            let text = world.call(words.split(' ')).env("COLUMNS", columns).env("LC_ALL", "C").run().ok().stdout();
+            let wide: Vec<&str> = text.lines().filter(|line| line.len() > 80).collect();
+            assert!(wide.is_empty() && text.is_ascii(), "recant {words} in {columns} columns: {wide:?}");
+        }
+    }
+    let run = world.recant("run --help").ok().stdout().replace('\n', " ");
+    assert!(run.contains("With --json the document is the last line of stderr"), "{run}");
     assert!(world.recant("--version").ok().stdout().starts_with("recant "));
-    assert_eq!(world.recant("").status, 2);
+    assert_eq!(world.recant("ls").ok().stdout(), world.recant("list").ok().stdout());
+}
+
+#[test]
+fn help_has_the_verbs_by_what_they_are_for_and_the_options_of_all_verbs_once() {
+    let world = World::new();
+    let long = world.recant("--help").ok().stdout();
+    let at = |word: &str| long.find(word).unwrap_or_else(|| panic!("{word}: {long}"));
+    let titles = [
+        "Holds the file changes",
+        "Usage:",
+        "Hold:",
+        "Look:",
+        "Make real and take back:",
+        "Snapshots:",
+        "Other machines:",
+        "Upkeep:",
+        "Options of all verbs:",
+        "Examples:",
+        "Exit status:",
+    ];
+    assert!(titles.is_sorted_by_key(|title| at(title)), "{long}");
+    assert!(at("--store") > at("Options of all verbs:") && at("  commit ") < at("  rollback "), "{long}");
+    assert_eq!(world.recant("help").ok().stdout(), long);
+    let short = world.recant("-h").ok().stdout();
+    assert!(short.lines().count() <= 40 && titles[..8].iter().all(|title| short.contains(title)), "{short}");
+    assert!(short.contains("recant --help") && !short.contains("--store"), "{short}");
+    assert_snapshot!(world.recant("help frob"), @r#"
+    status 2
+    --- stderr
+    recant: unrecognized subcommand 'frob'
+            usage: recant [OPTIONS] [VERB]
+    "#);
 }
 
 #[test]
@@ -100,7 +140,7 @@ fn a_misuse_is_told_in_three_lines_and_2() {
     --- stderr
     recant: unrecognized subcommand 'dif'
             a similar subcommand exists: 'diff'
-            usage: recant [OPTIONS] <COMMAND>
+            usage: recant [OPTIONS] [VERB]
     "#);
     assert_snapshot!(world.recant("session prune --older-than 3y"), @r#"
     status 2
@@ -422,6 +462,7 @@ fn the_help_of_config_shows_every_setting_and_its_example_is_read() {
     let help = world.recant("config --help").ok().stdout();
     let (_, tables) = help.split_once("~/.config:\n").unwrap();
     let (tables, top) = tables.split_once("At the top, before the first table:\n").unwrap();
+    let (top, _) = top.split_once("\n\n").unwrap();
     // An example, then its explanation two blanks apart.
     let example =
         |text: &str| text.lines().map(|line| line.trim().split("  ").next().unwrap().to_owned() + "\n").collect::<String>();
@@ -587,6 +628,44 @@ fn completions_know_every_verb() {
         assert!(["rollback", "session", "checkpoint"].iter().all(|verb| text.contains(verb)), "{shell}");
     }
     assert_eq!(world.recant("completions csh").status, 2);
+}
+
+#[test]
+fn manual_pages_keep_the_lines_of_examples_and_read_the_same_in_any_locale() {
+    let world = World::new();
+    if world.program("man", ["--version"]).command().output().is_err() {
+        return common::skip("man shows the pages");
+    }
+    world.mkdir("man1").recant("man --dir man1").ok();
+    let shown = |page: &str, locale: &str| {
+        let page = world.path(format!("man1/{page}.1"));
+        let call = world.program("man", ["-l", page.to_str().unwrap()]).env("LC_ALL", locale).env("MANWIDTH", "100");
+        let said = call.env("MANPAGER", "cat").env("MAN_KEEP_FORMATTING", "").run().ok();
+        assert!(said.err.is_empty(), "{said}");
+        said.stdout()
+    };
+    for verb in std::iter::once("recant".to_owned()).chain(VERBS.iter().map(|verb| format!("recant-{}", verb.replace(' ', "-"))))
+    {
+        let page = world.read(format!("man1/{verb}.1"));
+        assert!(page.is_ascii() && page.contains("(1) has the options of all verbs.") == (verb != "recant"), "{verb}");
+    }
+    for page in ["recant", "recant-commit", "recant-config", "recant-run"] {
+        let [plain, unicode] = ["C", "C.UTF-8"].map(|locale| shown(page, locale));
+        // But for bullets and hyphens at a line's end, which a locale may have.
+        assert_eq!(plain, unicode.replace(['\u{2010}', '\u{2212}'], "-"), "{page}");
+        let help = world.recant(&format!("help {}", page.trim_start_matches("recant").trim_start_matches('-'))).ok().stdout();
+        for line in help.split("Examples:").nth(1).unwrap().lines().filter_map(|line| line.strip_prefix("  ")) {
+            assert!(plain.lines().any(|shown| shown.trim_start() == line.trim_start()), "{page}: {line}:\n{plain}");
+        }
+    }
+    let text = shown("recant", "C");
+    let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word}: {text}"));
+    assert!(
+        ["OPTIONS OF ALL VERBS", "Hold\n", "recant-run(1)", "Upkeep\n", "EXAMPLES", "EXIT STATUS"]
+            .is_sorted_by_key(|word| at(word)),
+        "{text}"
+    );
+    assert!(shown("recant-config", "C").contains("recant -H web ..."));
 }
 
 #[test]

@@ -38,6 +38,7 @@ ip          iproute2     other machines: networks of their own
 tcsh        tcsh         other machines: a login shell that is no sh
 fish        fish         other machines: a login shell that is no sh
 zsh         zsh          other machines: a login shell
+man         man-db       manual pages as they are shown
 "
 
 PATH=$PATH:/usr/sbin:/sbin

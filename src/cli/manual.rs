@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::CommandFactory;
 
 use super::args::{self, Cli};
+use super::help::{self, GROUPS};
 use super::problem::Problem;
 use super::{Call, Ended};
 use crate::error::{At, Kind};
@@ -21,6 +22,8 @@ pub fn completions(call: &Call, args: &args::Completions) -> Result<Ended, Probl
 /// A command without what is recant's own.
 fn visible(command: &clap::Command) -> clap::Command {
     let shown = clap::Command::new(command.get_name().to_owned())
+        .disable_help_flag(true)
+        .disable_version_flag(true)
         .about(command.get_about().cloned().unwrap_or_default())
         .args(command.get_arguments().filter(|arg| !arg.is_hide_set()).cloned())
         .subcommands(command.get_subcommands().filter(|verb| !verb.is_hide_set()).map(visible));
@@ -29,7 +32,7 @@ fn visible(command: &clap::Command) -> clap::Command {
 
 /// Prints one manual page, or writes all of them.
 pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Problem> {
-    let mut recant = Cli::command();
+    let mut recant = help::definition();
     recant.build();
     if let Some(dir) = &args.dir {
         return write_all(call, &recant, dir);
@@ -48,20 +51,108 @@ pub fn man(call: &Call, args: &args::Man) -> Result<Ended, Problem> {
     Ok(Ended::Done)
 }
 
+/// A page: clap_mangen's sections, and our own where it leaves out the values of options, fills examples as if they were prose, and
+/// knows no groups of verbs. Plain ASCII, so that it looks the same in any locale.
 fn page(command: &clap::Command) -> Result<Vec<u8>, Problem> {
-    let mut bytes = Vec::new();
-    clap_mangen::Man::new(command.clone()).render(&mut bytes).at("write", "the manual page")?;
-    // What comes after the options begins with examples everywhere: man-pages(7) has a name for that section.
-    let text = String::from_utf8_lossy(&bytes).replacen(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n", 1);
-    // clap_mangen leaves out the values of options, and that a word may be given several times.
-    let Some((before, after)) = text.split_once(".SH SYNOPSIS\n") else { return Ok(text.into_bytes()) };
-    let rest = after.split_once('\n').map_or("", |(_, rest)| rest);
-    Ok(format!("{before}.SH SYNOPSIS\n{}\n{rest}", synopsis(command)).into_bytes())
+    let man = clap_mangen::Man::new(command.clone());
+    let mut page = Vec::new();
+    let is_root = command.get_name() == "recant";
+    let has_options = command.get_arguments().any(|arg| !arg.is_hide_set());
+    let rendered = man.render_title(&mut page).and_then(|()| man.render_name_section(&mut page));
+    rendered.at("write", "the manual page")?;
+    page.extend(format!(".SH SYNOPSIS\n{}\n", synopsis(command)).bytes());
+    man.render_description_section(&mut page).at("write", "the manual page")?;
+    if has_options {
+        man.render_options_section(&mut page).at("write", "the manual page")?;
+    }
+    if is_root {
+        page.extend(groups(command).bytes());
+    } else {
+        let heading = if has_options { ".PP\n" } else { ".SH OPTIONS\n" };
+        page.extend(format!("{heading}\\fBrecant\\fR(1) has the options of all verbs.\n").bytes());
+        if command.has_subcommands() {
+            man.render_subcommands_section(&mut page).at("write", "the manual page")?;
+        }
+    }
+    let after = command.get_after_long_help().or_else(|| command.get_after_help());
+    page.extend(after.map(|after| sections(&after.to_string())).unwrap_or_default().bytes());
+    if is_root {
+        man.render_version_section(&mut page).at("write", "the manual page")?;
+    }
+    Ok(plain(&String::from_utf8_lossy(&page)).into_bytes())
+}
+
+/// What is said of the verbs, by what they are for.
+fn groups(command: &clap::Command) -> String {
+    let mut text = ".SH VERBS\n".to_owned();
+    for group in &GROUPS {
+        text.push_str(&format!(".SS {}\n", group.title));
+        for verb in group.verbs {
+            let about = command.find_subcommand(verb).and_then(clap::Command::get_about).cloned().unwrap_or_default();
+            text.push_str(&format!(".TP\n\\fBrecant\\-{verb}\\fR(1)\n{}\n", escaped(&about.to_string())));
+        }
+        for (call, what) in group.calls {
+            text.push_str(&format!(".TP\n\\fBrecant {}\\fR\n{}\n", escaped(call), escaped(what)));
+        }
+    }
+    text
+}
+
+/// What stands below the options in help: examples and exit statuses under headings of their own (man-pages(7)), indented lines as
+/// they are.
+fn sections(text: &str) -> String {
+    let (mut page, mut is_example) = (String::new(), false);
+    let mut has_notes = false;
+    for line in text.lines() {
+        let indented = line.strip_prefix("  ");
+        if is_example && indented.is_none() {
+            page.push_str(".EE\n.PP\n");
+        }
+        match indented {
+            Some(line) if is_example => page.push_str(&format!("{}\n", escaped(line))),
+            Some(line) => page.push_str(&format!(".PP\n.EX\n{}\n", escaped(line))),
+            None if line == "Examples:" => page.push_str(".SH EXAMPLES\n"),
+            None if line == "Exit status:" => page.push_str(".SH \"EXIT STATUS\"\n"),
+            None if line.is_empty() => page.push_str(".PP\n"),
+            None => {
+                if !has_notes {
+                    page.push_str(".SH NOTES\n");
+                    has_notes = true;
+                }
+                page.push_str(&format!("{}\n", escaped(line)));
+            }
+        }
+        is_example = indented.is_some();
+    }
+    page.push_str(if is_example { ".EE\n" } else { "" });
+    page
+}
+
+/// Text of a line as roff has it.
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
+}
+
+/// A page in plain ASCII; roff's names for what a terminal would show as another character (man-pages(7), Generating optimal glyphs).
+fn plain(page: &str) -> String {
+    let mut plain = String::with_capacity(page.len());
+    for c in page.chars() {
+        match c {
+            '~' => plain.push_str("\\(ti"),
+            '^' => plain.push_str("\\(ha"),
+            '`' => plain.push_str("\\(ga"),
+            '\u{2026}' => plain.push_str("..."),
+            '\u{2019}' => plain.push_str("\\(aq"),
+            c if c.is_ascii() => plain.push(c),
+            c => plain.push_str(&format!("\\[u{:04X}]", u32::from(c))),
+        }
+    }
+    plain
 }
 
 /// A line: the verb, its options with their values, and what else it takes.
 fn synopsis(command: &clap::Command) -> String {
-    let escaped = |text: &str| text.replace('\\', "\\e").replace('-', "\\-");
     let values = |arg: &clap::Arg| {
         let names: Vec<String> =
             arg.get_value_names().unwrap_or_default().iter().map(|name| format!("\\fI{}\\fR", escaped(name))).collect();

@@ -24,6 +24,7 @@ mod doctor;
 mod far;
 mod gate;
 mod go_on;
+mod help;
 mod hints;
 mod list;
 mod log;
@@ -64,8 +65,6 @@ use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
-
 use crate::config::{Color, Config, From as Origin};
 use crate::engine::recover::Recovered;
 use crate::error::{Kind, shell_word};
@@ -75,7 +74,7 @@ use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Session, Store};
-use args::{CheckpointVerb, Cli, SessionVerb, SnapshotVerb, Verb};
+use args::{CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
 use far::Near;
 use out::{Form, Out};
 use place::Place;
@@ -107,7 +106,7 @@ impl Ended {
 /// Parses and carries out one call. Everything that is to be said has been said when it returns.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     let args: Vec<OsString> = args.into_iter().collect();
-    let cli = match Cli::try_parse_from(&args) {
+    let cli = match help::parse(&args) {
         Ok(cli) => cli,
         Err(error) => return misuse::misused(&error, &args),
     };
@@ -203,7 +202,8 @@ fn effects(verb: &Verb) -> Effects {
         },
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
         Verb::List(_) | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
-        Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) | Verb::Far(_) => true,
+        Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
+        Verb::Far(_) => true,
     };
     if only_reads { Effects::None } else { Effects::Some }
 }

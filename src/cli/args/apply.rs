@@ -112,10 +112,11 @@ pub struct Redo {
 /// `recover`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant recover                         undo or settle all that was interrupted
-  recant recover k3fa                    this session's alone
-  recant recover k3fa --force            put back also what somebody has changed since; what is found is kept
-  recant recover k3fa --finish           leave that as it is; what was there before is kept")]
+  recant recover                  undo or settle all that was interrupted
+  recant recover k3fa             this session's alone
+  recant recover k3fa --force     put back also what somebody has changed since,
+                                  and keep what is found there
+  recant recover k3fa --finish    leave that as it is; what was there is kept")]
 pub struct Recover {
     /// This session alone; else all
     pub id: Option<String>,

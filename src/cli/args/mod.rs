@@ -29,6 +29,8 @@ use crate::config;
 #[command(
     name = "recant",
     version,
+    disable_help_flag = true,
+    disable_version_flag = true,
     disable_help_subcommand = true,
     propagate_version = false,
     after_help = "Examples:
@@ -64,7 +66,7 @@ pub struct Global {
     /// The store; else $RECANT_STORE, store.path, $XDG_DATA_HOME/recant
     #[arg(long, global = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub store: Option<PathBuf>,
-    /// Print one JSON document; errors are one JSON object on stderr
+    /// Print one JSON document; stderr has JSON objects alone
     #[arg(long, global = true)]
     pub json: bool,
     /// Lists: one JSON document a line
@@ -84,7 +86,7 @@ pub struct Global {
     pub yes: bool,
     /// Carry it out on other machines, over ssh: HOST, USER@HOST:PORT, names of ssh's or recant's settings, @FILE with one a line,
     /// @ansible:GROUP; 'local' for none; else $RECANT_HOST. Paths are those of the machine, relative ones start at the home folder
-    #[arg(short = 'H', long, global = true, value_name = "HOST[,HOST…]", value_hint = clap::ValueHint::Hostname)]
+    #[arg(short = 'H', long, global = true, value_name = "HOST[,HOST...]", value_hint = clap::ValueHint::Hostname)]
     pub host: Option<String>,
     /// With -H: never put recant on a machine that has none
     #[arg(long, global = true)]
@@ -92,6 +94,12 @@ pub struct Global {
     /// With -H: so many machines at once; else remote.forks, 10
     #[arg(long, global = true, value_name = "N", value_parser = number::<std::num::NonZeroUsize>)]
     pub forks: Option<std::num::NonZeroUsize>,
+    /// Print help
+    #[arg(short = 'h', long, global = true, action = clap::ArgAction::Help)]
+    pub help: Option<bool>,
+    /// Print the version
+    #[arg(short = 'V', long, action = clap::ArgAction::Version)]
+    pub version: Option<bool>,
     /// The far side's own: what the near side's descriptors are
     #[arg(long, global = true, hide = true, value_name = "COLOR:TERMINALS:RELAYED:OPTIONS")]
     pub far: Option<String>,
@@ -142,30 +150,31 @@ Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
   keep = 50                    a prune without conditions keeps the newest 50
   older_than = '30d'           and takes what is older than that
   [snapshot]
-  keep = 50                    snapshots of a folder that stay, those of run --in too
+  keep = 50                    snapshots kept of a folder, those of run --in too
   max_size = '5G'              bytes that they may take; the oldest go first
   max_files = 50000            larger folders are refused but for --all
   [remote]
   ssh = 'ssh -F ~/.ssh/other'  the program of -H, and its first arguments
   forks = 10                   machines that are worked on at once
   timeout = '1m'               how long one may be silent; '0s' for ever
-  [remotes.web]                recant -H web …
+  [remotes.web]                recant -H web ...
   host = '10.0.0.7'            user, port likewise; what is left out is ssh's
   store = '/srv/recant'        the store there
   sudo = true                  run by sudo -n there
   [output]
   paths = 20                   lines of a listing; -v or --all lists everything
-Sizes are bytes, or a number and K, M or G (KiB, MiB, GiB: 1024-based).
 At the top, before the first table:
   color = 'auto'               auto, always, never
-  pager = 'less'               '' for none; else $PAGER";
+  pager = 'less'               '' for none; else $PAGER
+
+Sizes are bytes, or a number and K, M or G, which are KiB, MiB and GiB.";
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Run a command with its file changes held: the real tree stays as it is
+    /// Run a command, and hold what it changes in files
     Run(Run),
-    /// Your shell, with its file changes held
+    /// Your shell, with what it changes in files held
     Shell(Shell),
     /// Stage changes by hand, and look after sessions
     #[command(after_help = "Examples:
@@ -179,14 +188,15 @@ pub enum Verb {
         verb: SessionVerb,
     },
     /// List sessions, the newest first: those of this project, or of all
+    #[command(visible_alias = "ls")]
     List(List),
-    /// Show a session and its changes; short for session show
+    /// Show a session and its changes
     Show(Show),
-    /// Drop what a session holds; short for session discard
+    /// Drop what a session holds
     Discard(Discard),
     /// Show a session's changes as a patch
     Diff(Diff),
-    /// Make a session's changes real; what was there goes into its checkpoint
+    /// Make a session's changes real, with a checkpoint to go back to
     Commit(Commit),
     /// Let a commit that was made with --confirm-within stay
     Confirm(Confirm),
@@ -215,7 +225,7 @@ recant cat ID PATH --displaced.")]
         #[command(subcommand)]
         verb: CheckpointVerb,
     },
-    /// Numbered copies of a folder: take them, compare them, go back to one
+    /// Numbered copies of a directory: take, compare, go back to one
     #[command(after_help = "Examples:
   recant snapshot create -m 'before the upgrade'
   recant snapshot diff last
@@ -227,11 +237,11 @@ recant cat ID PATH --displaced.")]
     },
     /// Undo or settle what was interrupted
     Recover(Recover),
-    /// Let go what the settings say: finished sessions, checkpoints, old snapshots
+    /// Let go what the settings say: sessions, checkpoints, snapshots
     Prune(PruneAll),
     /// Print the content of a path as a session has it
     Cat(Cat),
-    /// Show how things stand: sessions, interrupted operations, damage, size
+    /// Show how things stand: sessions, damage, size, what to do
     #[command(after_help = "Examples:
   recant status
   recant status --json | jq .store.bytes")]

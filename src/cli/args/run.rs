@@ -44,7 +44,7 @@ pub struct Run {
     /// Of a large folder that was deleted or renamed keep all (full) or no content (partial), or refuse; else checkpoint.on_limit
     #[arg(long, value_name = "POLICY", requires = "commit", hide_possible_values = true)]
     pub on_limit: Option<OnLimit>,
-    /// Write 'id=…' into FILE before the command starts, and 'result=…' at the end
+    /// Write 'id=...' into FILE before the command starts, and 'result=...' at the end
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub id_file: Option<PathBuf>,
     /// Leave PATH real: a socket, a file, or a folder with all in it

@@ -229,7 +229,7 @@ pub struct SnapshotRestore {
   recant snapshot prune --keep 10 --dry-run
   recant snapshot prune --older-than 30d ~/src/app
   recant snapshot prune --number 3
-  recant snapshot prune ~/src/old --all       all of them, also of a folder that is gone
+  recant snapshot prune ~/src/old --all   all of them, also of a lost folder
 
 The newest stays, but for --all. Conditions that are given together all have to hold;
 without any, snapshot.keep and snapshot.max_size of the settings do.")]

@@ -1,0 +1,181 @@
+//! Help as people see it: the verbs by what they are for, and the options of all verbs in one place, `recant --help`.
+
+use std::ffi::OsString;
+
+use clap::{Command, CommandFactory, FromArgMatches};
+
+use super::args::Cli;
+
+/// Some verbs, and what they are for.
+pub struct Group {
+    /// What they are for.
+    pub title: &'static str,
+    /// Their names, in the order in which they are listed.
+    pub verbs: &'static [&'static str],
+    /// Further rows that are no verbs of their own: a call, and what it does.
+    pub calls: &'static [(&'static str, &'static str)],
+    /// Whether the short help tells what each does, or names them alone.
+    told_in_short: bool,
+}
+
+/// All verbs that people see, each in one group.
+pub const GROUPS: [Group; 6] = [
+    Group { title: "Hold", verbs: &["run", "shell", "session"], calls: &[], told_in_short: true },
+    Group { title: "Look", verbs: &["list", "show", "diff", "cat", "status", "log"], calls: &[], told_in_short: true },
+    Group {
+        title: "Make real and take back",
+        verbs: &["commit", "confirm", "rollback", "redo", "discard"],
+        calls: &[],
+        told_in_short: true,
+    },
+    Group { title: "Snapshots", verbs: &["snapshot"], calls: &[], told_in_short: true },
+    Group {
+        title: "Other machines",
+        verbs: &[],
+        calls: &[
+            ("-H HOST VERB", "carry out a verb there, over ssh"),
+            ("session export", "print a session as a stream, for another machine"),
+            ("session import", "take a session out of such a stream"),
+        ],
+        told_in_short: true,
+    },
+    Group {
+        title: "Upkeep",
+        verbs: &["checkpoint", "recover", "prune", "doctor", "config", "completions", "man"],
+        calls: &[],
+        told_in_short: false,
+    },
+];
+
+/// Where the options stand that a verb's own help leaves out.
+pub const ELSEWHERE: &str = "Options of all verbs: recant --help";
+
+/// Reads a call. Errors: clap's, help that was asked for among them.
+pub fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    // Which of the two is asked for: clap's own kinds of help differ in their form, too.
+    let length = if args.iter().any(|word| word == "-h") { Length::Short } else { Length::Long };
+    let mut matches = command(length).try_get_matches_from(args)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command(length)))
+}
+
+/// The definition of the command line, as the parser uses it, with recant's own help in this length.
+fn command(length: Length) -> Command {
+    let command = definition();
+    let rest = match length {
+        Length::Short => "",
+        Length::Long => "\n\n{all-args}{after-help}",
+    };
+    let verbs = verbs(&command, length);
+    command
+        .help_template(format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}{rest}"))
+        // They stand in the template.
+        .mut_subcommands(|verb| with_template(verb).hide(true))
+        .override_usage("recant [OPTIONS] [VERB]")
+        .disable_help_subcommand(false)
+        // What a terminal of 80 columns shows is what all show.
+        .max_term_width(80)
+}
+
+/// The same as it is completed and printed as manual pages: each verb without the options of all verbs.
+pub fn definition() -> Command {
+    let command = Cli::command();
+    let globals: Vec<_> = command.get_arguments().filter(|arg| arg.is_global_set()).map(|arg| arg.clone().hide(true)).collect();
+    command.mut_subcommands(|verb| without(verb, &globals))
+}
+
+/// A verb with `globals` hidden: clap hands those on that a verb does not have itself.
+fn without(verb: Command, globals: &[clap::Arg]) -> Command {
+    verb.args(globals).mut_subcommands(|verb| without(verb, globals))
+}
+
+/// A verb's help, with where the options of all verbs are.
+fn with_template(verb: Command) -> Command {
+    let has_args = verb.get_arguments().any(|arg| !arg.is_hide_set()) || verb.has_subcommands();
+    let args = if has_args { "{all-args}\n\n" } else { "" };
+    let template = format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{args}{ELSEWHERE}{{after-help}}");
+    let verb = match verb.get_after_help().map(ToString::to_string) {
+        Some(text) => verb.after_help(unfilled(&text)),
+        None => verb,
+    };
+    verb.help_template(template).disable_help_subcommand(true).mut_subcommands(with_template)
+}
+
+/// Prose with a line a paragraph, which clap fills to the terminal's width. Indented lines stay.
+fn unfilled(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+        match lines.last_mut() {
+            Some(before) if is_prose(before) && !line.is_empty() && !line.starts_with(' ') => {
+                before.push(' ');
+                before.push_str(line);
+            }
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    Short,
+    Long,
+}
+
+/// The verbs by group, a line each.
+fn verbs(command: &Command, length: Length) -> String {
+    let style = command.get_styles().get_header();
+    let mut text = String::new();
+    for Group { title, verbs, calls, told_in_short } in &GROUPS {
+        text.push_str(&format!("{style}{title}:{style:#}\n"));
+        if length == Length::Short && !told_in_short {
+            text.push_str(&format!("  {}\n", verbs.join(", ")));
+            continue;
+        }
+        let about =
+            |verb: &&str| command.find_subcommand(verb).and_then(Command::get_about).cloned().unwrap_or_default().to_string();
+        let rows =
+            verbs.iter().map(|verb| (*verb, about(verb))).chain(calls.iter().map(|(call, what)| (*call, (*what).to_owned())));
+        let width = if calls.is_empty() { 11 } else { 14 };
+        rows.for_each(|(call, what)| text.push_str(&format!("  {call:width$}  {what}\n")));
+        if length == Length::Long {
+            text.push('\n');
+        }
+    }
+    if length == Length::Short {
+        text.push_str("\nOptions of all verbs, examples, exit statuses: recant --help\nA verb's own: recant help VERB");
+    }
+    text.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_verb_that_people_see_is_in_one_group() {
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|group| group.verbs).copied().collect();
+        let command = Cli::command();
+        let seen: BTreeSet<&str> = command.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name).collect();
+        grouped.sort_unstable();
+        assert_eq!(grouped, seen.into_iter().collect::<Vec<_>>());
+        for (call, _) in GROUPS.iter().flat_map(|group| group.calls).filter(|(call, _)| !call.starts_with('-')) {
+            let words: Vec<&str> = call.split(' ').collect();
+            let found = words.iter().try_fold(&command, |command, word| command.find_subcommand(word));
+            assert!(found.is_some(), "{call}");
+        }
+    }
+
+    #[test]
+    fn a_row_of_the_help_fits_a_line() {
+        for line in [Length::Short, Length::Long]
+            .iter()
+            .flat_map(|length| verbs(&Cli::command(), *length).lines().map(str::to_owned).collect::<Vec<_>>())
+        {
+            let plain = anstream::adapter::strip_str(&line).to_string();
+            assert!(plain.len() <= 80, "{plain}");
+        }
+    }
+}
