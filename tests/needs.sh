@@ -36,8 +36,8 @@ ssh         openssh-client  other machines
 /usr/sbin/sshd openssh-server  other machines
 ip          iproute2     other machines: networks of their own
 tcsh        tcsh         other machines: a login shell that is no sh
-fish        fish         other machines: a login shell that is no sh
-zsh         zsh          other machines: a login shell
+fish        fish         other machines: a login shell that is no sh; completion
+zsh         zsh          other machines: a login shell; completion
 man         man-db       manual pages as they are shown
 "
 

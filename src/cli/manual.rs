@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::CommandFactory;
+use clap_complete::Shell;
 
 use super::args::{self, Cli};
 use super::help::{self, GROUPS};
@@ -11,11 +12,18 @@ use super::{Call, Ended};
 use crate::error::{At, Kind};
 use crate::fs::dir::Dir;
 
-/// Prints a shell's completions.
+/// Prints a shell's completions: for bash, zsh and fish a stub that asks recant (`complete`), for others what can be told beforehand.
 pub fn completions(call: &Call, args: &args::Completions) -> Result<Ended, Problem> {
-    let mut bytes = Vec::new();
-    clap_complete::generate(args.shell, &mut visible(&Cli::command()), "recant", &mut bytes);
-    call.out.bytes(&bytes);
+    match args.shell {
+        Shell::Bash => call.out.bytes(include_bytes!("completions/recant.bash")),
+        Shell::Zsh => call.out.bytes(include_bytes!("completions/_recant")),
+        Shell::Fish => call.out.bytes(include_bytes!("completions/recant.fish")),
+        shell => {
+            let mut bytes = Vec::new();
+            clap_complete::generate(shell, &mut visible(&Cli::command()), "recant", &mut bytes);
+            call.out.bytes(&bytes);
+        }
+    }
     Ok(Ended::Done)
 }
 

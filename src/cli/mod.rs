@@ -15,6 +15,7 @@ mod cat;
 mod checkpoint;
 mod chosen;
 mod collect;
+mod complete;
 mod config;
 mod confirm;
 mod coverage;
@@ -111,8 +112,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         Err(error) => return misuse::misused(&error, &args),
     };
     let global = &cli.global;
-    if let Verb::Far(args) = &cli.verb {
-        return far::far(args);
+    match &cli.verb {
+        Verb::Far(args) => return far::far(args),
+        Verb::Complete(args) => return complete::complete(args),
+        _ => {}
     }
     let near = global.far.as_deref().map(Near::read);
     crate::error::set_call(call_options(near.as_ref(), global.store.as_deref()));
@@ -203,7 +206,7 @@ fn effects(verb: &Verb) -> Effects {
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
         Verb::List(_) | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
         Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
-        Verb::Far(_) => true,
+        Verb::Far(_) | Verb::Complete(_) => true,
     };
     if only_reads { Effects::None } else { Effects::Some }
 }
@@ -332,6 +335,7 @@ impl Call {
             Verb::Man(args) => manual::man(self, &args),
             // Before there was a call.
             Verb::Far(args) => Ok(far::far(&args)),
+            Verb::Complete(args) => Ok(complete::complete(&args)),
         }
     }
 

@@ -7,6 +7,7 @@ mod run;
 mod session;
 mod snapshot;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -253,6 +254,9 @@ recant cat ID PATH --displaced.")]
     /// Print the settings in force, and where each comes from
     #[command(after_help = CONFIG)]
     Config,
+    /// Be what a shell's completion of recant asks
+    #[command(hide = true)]
+    Complete(Complete),
     /// Print a shell's completions
     Completions(Completions),
     /// Print a manual page, or write all of them into a folder
@@ -277,6 +281,18 @@ pub struct Far {
     /// Only tell by the exit status whether this is the protocol
     #[arg(long, value_name = "N")]
     pub speaks: Option<u32>,
+}
+
+/// `complete`: what the stubs call.
+#[derive(Debug, Args)]
+pub struct Complete {
+    /// The shell
+    pub shell: clap_complete::Shell,
+    /// Which of the words is being typed, from 0
+    pub at: u16,
+    /// All words, that of recant itself first
+    #[arg(last = true)]
+    pub words: Vec<OsString>,
 }
 
 /// `completions`.

@@ -1,0 +1,359 @@
+//! `complete`: what a shell offers for the word that is being typed. The stubs that `completions` prints call it. It only reads, asks no
+//! other machine, and says nothing where something stands against it: it offers less then.
+//!
+//! Printed are a line that says what the word is to be, and the offers, a line each, with what they are behind a tab. The first line is
+//! `words`, `paths` (offers that are paths), `files` or `folders` (the shell's own completion of those), or `command N` (the shell's own
+//! completion of a command whose first word is number N of those given).
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use clap::{Arg, ArgMatches, Command, CommandFactory, ValueHint};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, complete as offers};
+
+use super::args::{self, Cli};
+use super::out::{Form, Out};
+use super::place::{self, Place};
+use super::{Effects, Ended, finish, snapshot, text};
+use crate::config::{Color, Config, From as Origin};
+use crate::fs::path::AbsPath;
+use crate::session::header::{Header, Status};
+use crate::session::store::Store;
+use crate::snapshot::series::Series;
+
+/// Offers that nobody reads are not made.
+const MOST: usize = 200;
+/// Changes of a session that are looked through.
+const CHANGES: usize = 20_000;
+
+/// Prints the offers.
+pub fn complete(args: &args::Complete) -> Ended {
+    let mut words = args.words.clone();
+    let at = usize::from(args.at);
+    words.resize_with(at + 1, OsString::new);
+    if args.shell == clap_complete::Shell::Bash {
+        words.iter_mut().for_each(|word| *word = unquoted(word));
+    }
+    let typing = Arc::new(Typing::read(&words));
+    let mut grammar = attach(Cli::command().disable_help_subcommand(false), "", &typing);
+    let wants_option = words[at].as_bytes().starts_with(b"-");
+    let found = offers(&mut grammar, words, at, None).unwrap_or_default();
+    let found = found.into_iter().filter(|offer| !offer.is_hide_set());
+    let lines =
+        found.filter(|offer| wants_option || !offer.get_value().as_bytes().starts_with(b"-")).filter_map(|offer| line(&offer));
+    let out = Out::new(Form::Text, Color::Never, false, false);
+    let lines: Vec<Vec<u8>> = lines.take(MOST).collect();
+    let wants = typing.wants(lines.is_empty());
+    out.line(match wants {
+        Wants::Words => "words".to_owned(),
+        Wants::Paths => "paths".to_owned(),
+        Wants::Files => "files".to_owned(),
+        Wants::Folders => "folders".to_owned(),
+        Wants::Command => format!("command {}", at - typing.command_words),
+    });
+    lines.iter().for_each(|line| out.bytes(line));
+    finish(&out, Ok(Ended::Done), Effects::None)
+}
+
+/// An offer as a line: what would break the line is not offered.
+fn line(offer: &CompletionCandidate) -> Option<Vec<u8>> {
+    let value = offer.get_value().as_bytes();
+    if value.iter().any(u8::is_ascii_control) {
+        return None;
+    }
+    let help = offer.get_help().map(ToString::to_string).unwrap_or_default();
+    let help: String = help.lines().next().unwrap_or_default().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    Some(if help.is_empty() { [value, b"\n"].concat() } else { [value, b"\t", help.as_bytes(), b"\n"].concat() })
+}
+
+/// A word without bash's quotes and backslashes.
+fn unquoted(word: &OsStr) -> OsString {
+    let mut bytes = word.as_bytes().iter().copied();
+    let mut plain = Vec::new();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\\' => plain.extend(bytes.next()),
+            b'\'' | b'"' => {}
+            byte => plain.push(byte),
+        }
+    }
+    OsString::from_vec(plain)
+}
+
+/// What the word is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wants {
+    Words,
+    Paths,
+    Files,
+    Folders,
+    Command,
+}
+
+/// Where a word's offers come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Sessions,
+    /// Paths of the session that is named before.
+    PathsOfSession,
+    Snapshots,
+    Hosts,
+    Verbs,
+    Files,
+    Folders,
+    /// A command and its arguments: the shell knows them.
+    Command,
+}
+
+/// The source of an argument of `verb`, which is its words with a blank between.
+fn source(verb: &str, arg: &Arg) -> Option<Source> {
+    Some(match (verb, arg.get_id().as_str()) {
+        (_, "host") => Source::Hosts,
+        ("run", "command") => Source::Command,
+        ("run", "session") | (_, "id" | "ids") => Source::Sessions,
+        ("man", "verb") => Source::Verbs,
+        (_, "key" | "other" | "number") if verb.starts_with("snapshot ") => Source::Snapshots,
+        ("commit" | "rollback" | "undo" | "redo" | "diff" | "cat" | "show" | "discard", "path" | "paths") => {
+            Source::PathsOfSession
+        }
+        _ => match arg.get_value_hint() {
+            ValueHint::AnyPath | ValueHint::FilePath => Source::Files,
+            ValueHint::DirPath => Source::Folders,
+            _ => return None,
+        },
+    })
+}
+
+/// The grammar with offers at each argument that has some.
+fn attach(command: Command, verb: &str, typing: &Arc<Typing>) -> Command {
+    let of = |arg: Arg| match source(verb, &arg) {
+        Some(source) => {
+            let (typing, verb) = (typing.clone(), verb.to_owned());
+            arg.add(ArgValueCompleter::new(move |word: &OsStr| typing.offers(source, &verb, word)))
+        }
+        None => arg,
+    };
+    command.mut_args(of).mut_subcommands(|below| {
+        let verb = format!("{verb} {}", below.get_name());
+        attach(below, verb.trim_start(), typing)
+    })
+}
+
+/// The words before the one that is typed, as far as offers depend on them.
+struct Typing {
+    store: Option<PathBuf>,
+    /// The machine is another one: nothing here tells what is there.
+    is_remote: bool,
+    /// The session that is named.
+    id: Option<String>,
+    /// The folder of snapshots that is named.
+    dir: Option<PathBuf>,
+    /// How many words of a run's command there are.
+    command_words: usize,
+    wants: Mutex<Option<Wants>>,
+}
+
+impl Typing {
+    /// From all words, of which the last one is being typed.
+    fn read(words: &[OsString]) -> Self {
+        let before = &words[..words.len() - 1];
+        let matches = Cli::command().ignore_errors(true).try_get_matches_from(before).ok();
+        let mut verb = matches.as_ref();
+        while let Some((_, below)) = verb.and_then(ArgMatches::subcommand) {
+            verb = Some(below);
+        }
+        let path = |name: &str| verb.and_then(|verb| verb.try_get_one::<PathBuf>(name).ok().flatten()).map(|path| in_home(path));
+        let text = |name: &str| verb.and_then(|verb| verb.try_get_one::<String>(name).ok().flatten()).cloned();
+        let host = text("host").or_else(|| std::env::var("RECANT_HOST").ok()).filter(|host| !host.trim().is_empty());
+        let command = verb.and_then(|verb| verb.try_get_many::<OsString>("command").ok().flatten());
+        Self {
+            store: path("store"),
+            is_remote: host.is_some_and(|host| host.trim() != "local"),
+            id: text("id"),
+            dir: path("dir").or_else(|| path("of")),
+            command_words: command.map_or(0, Iterator::count),
+            wants: Mutex::default(),
+        }
+    }
+
+    /// What the word is to be, where there were offers for it or not.
+    fn wants(&self, is_without: bool) -> Wants {
+        let wants = self.wants.lock().ok().and_then(|wants| *wants).unwrap_or(Wants::Words);
+        if wants == Wants::Paths && is_without { Wants::Files } else { wants }
+    }
+
+    fn offers(&self, source: Source, verb: &str, word: &OsStr) -> Vec<CompletionCandidate> {
+        let wants = match source {
+            Source::PathsOfSession => Wants::Paths,
+            Source::Files => Wants::Files,
+            Source::Folders => Wants::Folders,
+            Source::Command => Wants::Command,
+            _ => Wants::Words,
+        };
+        if let Ok(mut wanted) = self.wants.lock() {
+            *wanted = Some(wants);
+        }
+        let offers = match source {
+            Source::Sessions => self.sessions(verb, word),
+            Source::PathsOfSession => self.paths(word),
+            Source::Snapshots => self.snapshots(word),
+            Source::Hosts => hosts(word),
+            Source::Verbs => Some(verbs(word)),
+            Source::Files | Source::Folders | Source::Command => None,
+        };
+        offers.unwrap_or_default()
+    }
+
+    /// The store, where there is one here.
+    fn store(&self) -> Option<Store> {
+        if self.is_remote {
+            return None;
+        }
+        let place = match &self.store {
+            Some(path) => Place { path: path.clone(), from: Origin::Option("--store") },
+            None => settings().1,
+        };
+        Store::open(&place.resolve().ok()?).ok().flatten()
+    }
+
+    /// Names, last parts and whole ids: those first on which the verb can act, the newest of them first.
+    fn sessions(&self, verb: &str, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
+        let word = word.to_str()?;
+        let (mut headers, _) = self.store()?.headers().ok()?;
+        headers.reverse();
+        headers.sort_by_key(|header| !is_for(verb, header.status()));
+        let last = [("last".to_owned(), "the newest".to_owned())];
+        let of_all = headers.iter().flat_map(|header| {
+            let keys = if word.is_empty() {
+                // One a session: the others begin with what only who knows them types.
+                vec![header.name.clone().unwrap_or_else(|| header.id.tail().to_owned())]
+            } else {
+                header.name.iter().cloned().chain([header.id.tail().to_owned(), header.id.to_string()]).collect()
+            };
+            keys.into_iter().map(|key| (key, about(header)))
+        });
+        Some(last.into_iter().chain(of_all).filter(|(key, _)| key.starts_with(word)).map(offer).take(MOST).collect())
+    }
+
+    /// Paths of the session's changes, a folder at a time.
+    fn paths(&self, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
+        let store = self.store()?;
+        let id = match self.id.as_deref() {
+            None | Some("last") => store.newest(&[]).ok()?.id,
+            Some(key) => store.find(key).ok()?,
+        };
+        let cwd = std::env::current_dir().ok()?.into_os_string().into_vec();
+        let mut reading = store.session(&id).ok()?.read_changes().ok()?;
+        let mut paths = Vec::new();
+        while let Some(change) = reading.next().ok().flatten().filter(|_| paths.len() < CHANGES) {
+            paths.push(as_typed(&change.path, &cwd, word.as_bytes()));
+        }
+        Some(parts(&paths, word.as_bytes()).into_iter().map(OsString::from_vec).map(CompletionCandidate::new).collect())
+    }
+
+    /// Numbers and labels, the newest first.
+    fn snapshots(&self, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
+        let word = word.to_str()?;
+        let series = Series::open(&self.store()?, &snapshot::folder(self.dir.as_deref()).ok()?).ok()??;
+        let (mut summaries, _) = series.summaries().ok()?;
+        summaries.sort_by_key(|summary| std::cmp::Reverse(summary.head.n));
+        let last = [("last".to_owned(), "the newest".to_owned())];
+        let of_all = summaries.iter().flat_map(|summary| {
+            let head = &summary.head;
+            let what =
+                [Some(text::time(head.time, false)), head.message.clone()].into_iter().flatten().collect::<Vec<_>>().join("  ");
+            [Some(head.n.to_string()), head.label.clone()].into_iter().flatten().map(move |key| (key, what.clone()))
+        });
+        Some(last.into_iter().chain(of_all).filter(|(key, _)| key.starts_with(word)).map(offer).collect())
+    }
+}
+
+fn offer((key, what): (String, String)) -> CompletionCandidate {
+    CompletionCandidate::new(key).help(Some(what.into()))
+}
+
+/// What a session is, for who chooses one.
+fn about(header: &Header) -> String {
+    let command = header.command.as_deref().unwrap_or("staged");
+    let short: String = command.chars().take(60).collect();
+    format!("{short} ({})", header.status().word().replace('_', " "))
+}
+
+/// Whether a verb can act on a session that stands so.
+fn is_for(verb: &str, status: Status) -> bool {
+    match verb {
+        "commit" | "discard" | "run" | "shell" | "session export" => matches!(status, Status::Pending | Status::Partial),
+        "rollback" | "undo" | "confirm" => matches!(status, Status::Committed | Status::Partial),
+        "redo" => matches!(status, Status::RolledBack | Status::Partial),
+        _ => true,
+    }
+}
+
+/// A path as it is typed: below the working folder without that, unless the word begins with a slash.
+fn as_typed(path: &AbsPath, cwd: &[u8], word: &[u8]) -> Vec<u8> {
+    let path = path.as_bytes();
+    let below = path.strip_prefix(cwd).and_then(|rest| rest.strip_prefix(b"/")).filter(|_| !word.starts_with(b"/"));
+    below.unwrap_or(path).to_vec()
+}
+
+/// Of paths that begin with `word` what stands up to the next slash, and on where that is one alone.
+fn parts(paths: &[Vec<u8>], word: &[u8]) -> Vec<Vec<u8>> {
+    let mut word = word.to_vec();
+    loop {
+        let rest = |path: &[u8]| {
+            path.strip_prefix(&*word).map(|rest| rest.iter().position(|b| *b == b'/').map_or(rest.len(), |at| at + 1))
+        };
+        let mut found: Vec<Vec<u8>> = paths.iter().filter_map(|path| Some(path[..word.len() + rest(path)?].to_vec())).collect();
+        found.sort();
+        found.dedup();
+        // A folder that is a change itself and has others below it is offered once, to go on from.
+        let open: Vec<Vec<u8>> = found.iter().filter(|path| path.ends_with(b"/")).cloned().collect();
+        found.retain(|path| path.ends_with(b"/") || !open.contains(&[path, &b"/"[..]].concat()));
+        match &found[..] {
+            [one] if one.ends_with(b"/") && *one != word => word.clone_from(one),
+            _ => return found,
+        }
+    }
+}
+
+/// The machines of the settings and of ssh's own; of a list the last one.
+fn hosts(word: &OsStr) -> Option<Vec<CompletionCandidate>> {
+    let word = word.to_str()?;
+    let (before, word) = word.split_at(word.rfind(',').map_or(0, |at| at + 1));
+    let (config, _) = settings();
+    let named = config.remotes.iter().map(|(name, remote)| (name.clone(), remote.host.clone().unwrap_or_default()));
+    let of_ssh = ssh_hosts().into_iter().map(|name| (name, "ssh".to_owned()));
+    let fits = named.chain(of_ssh).filter(|(name, _)| name.starts_with(word));
+    Some(fits.map(|(name, what)| offer((format!("{before}{name}"), what))).collect())
+}
+
+/// The names in `~/.ssh/config`, without patterns (ssh_config(5)).
+fn ssh_hosts() -> Vec<String> {
+    let text = dirs::home_dir().and_then(|home| std::fs::read_to_string(home.join(".ssh/config")).ok()).unwrap_or_default();
+    let lines = text.lines().map(str::trim).filter_map(|line| line.split_once([' ', '\t', '=']));
+    let names = lines.filter(|(key, _)| key.eq_ignore_ascii_case("host")).flat_map(|(_, names)| names.split_whitespace());
+    names.filter(|name| !name.contains(['*', '?', '!'])).map(str::to_owned).collect()
+}
+
+/// The verbs, as manual pages are called.
+fn verbs(word: &OsStr) -> Vec<CompletionCandidate> {
+    let command = Cli::command();
+    let seen = command.get_subcommands().filter(|verb| !verb.is_hide_set());
+    let fits = seen.filter(|verb| word.to_str().is_some_and(|word| verb.get_name().starts_with(word)));
+    fits.map(|verb| CompletionCandidate::new(verb.get_name()).help(verb.get_about().cloned())).collect()
+}
+
+/// The settings, or what is in force without any.
+fn settings() -> (Config, Place) {
+    place::settings().unwrap_or_else(|_| place::nowhere())
+}
+
+/// `~/` as a shell has it, which it does not replace in a word that is being typed.
+fn in_home(path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), dirs::home_dir()) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => path.to_path_buf(),
+    }
+}
