@@ -490,11 +490,25 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     capture.pass none default
     capture.hide none default
     capture.scratch none default
+    capture.caches /world/home/.npm/_cacache default
+    /world/home/.cargo/registry
+    /world/home/.cargo/git
+    /world/home/.cargo/.package-cache
+    /world/home/.cargo/.package-cache-mutate
+    /world/home/go/pkg/mod
+    /world/home/go/pkg/sumdb
+    /world/home/.m2/repository
+    /world/home/.gradle/caches
+    /world/home/.cache
     checkpoint.max_files 100 default
     checkpoint.max_size 1.0 MiB file
     checkpoint.on_limit partial file
     commit.deny /etc/** file
-    commit.minor /world/home/.cache, /world/home/.local/state, /world/home/.*_history, /tmp, /var/tmp default
+    commit.minor /world/home/.cache default
+    /world/home/.local/state
+    /world/home/.*_history
+    /tmp
+    /var/tmp
     retention.keep none default
     retention.older_than 2w file
     snapshot.keep 50 default

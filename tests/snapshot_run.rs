@@ -289,6 +289,135 @@ fn what_a_run_on_the_real_tree_cannot_do_is_refused_with_the_reason_and_what_can
     }
 }
 
+/// A world outside of /tmp whose PATH has these programs and what a shell needs.
+fn world_with(programs: &[&str]) -> World {
+    let mut world = World::on(Path::new("/var/tmp"));
+    let bin = world.root().join("bin");
+    let search = std::env::var_os("PATH").expect("a PATH");
+    for name in [&["sh", "touch", "mkdir", "rm", "ls"], programs].concat() {
+        let found = std::env::split_paths(&search).map(|dir| dir.join(name)).find(|path| path.exists());
+        world.mkdir(&bin).symlink(found.unwrap_or_else(|| "/bin/true".into()), bin.join(name));
+    }
+    world.set("PATH", &bin);
+    world
+}
+
+#[test]
+fn caches_of_programs_in_path_are_made_for_a_run_on_the_real_tree_and_go_again_where_they_stayed_empty() {
+    let world = world_with(&["npm", "go"]);
+    let home = world.root().join("home");
+    if !can_confine(&world) {
+        return;
+    }
+    let run = |script: &str| world.call(["run", "--in", ".", "--", "sh", "-c", script]).run();
+    let said = run(
+        "touch ~/.npm/_cacache/x ~/.cache/y ~/go/pkg/mod/z && rm ~/go/pkg/mod/z; ls ~/go/pkg; ls -d ~/.cargo ~/.m2 2> /dev/null",
+    )
+    .with(2);
+    assert_eq!(said.stdout(), "mod\nsumdb\n");
+    let said = said.stderr();
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].starts_with("recant: on the real tree, writing to ") && lines.iter().all(|line| line.len() <= 80), "{said}");
+    let words = lines.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("/tree, the caches of npm and go, ~/.cache and /tmp alone recant: only what changes in "), "{words}");
+    // What was used stays, the rest is as it was.
+    let left = |path: &str| home.join(path).exists();
+    assert!(left(".npm/_cacache/x") && left(".cache/y") && !left("go") && !left(".cargo") && !left(".m2"));
+    // What programs obey or execute is none of a cache.
+    run("touch ~/.npm/_npx").with(1);
+    run("mkdir ~/.npm/other").with(1);
+    run("touch ~/.npmrc").with(1);
+    world.recant("run --in . -- no-such-program").with(127);
+    assert!(!left("go"), "also where no command came about");
+    world.recant("run --in nowhere -- true").with(125);
+    assert!(!left("go"));
+    // A link leads to the cache.
+    world.remove(home.join(".cache")).mkdir(world.root().join("disk")).symlink(world.root().join("disk"), home.join(".cache"));
+    run("touch ~/.cache/y").ok();
+    assert!(world.root().join("disk/y").exists());
+}
+
+#[test]
+fn caches_of_a_run_on_the_real_tree_are_those_of_the_settings_and_never_the_store_s_place() {
+    let world = world_with(&["npm"]);
+    let home = world.root().join("home");
+    if !can_confine(&world) {
+        return;
+    }
+    world.mkdir(home.join("mine")).mkdir(home.join(".cache"));
+    let run = |words: &[&str]| world.call([words, &["run", "--in", ".", "--", "sh", "-c", "touch ~/.cache/x"]].concat()).run();
+    // Landlock takes nothing out of a directory that may be written to.
+    let store = home.join(".cache/store");
+    let said = run(&["--store", store.to_str().expect("UTF-8")]).with(1);
+    assert!(said.stderr().contains("recant: ~/.cache is read-only for the command: the store lies there\n"), "{said}");
+    world.config("[capture]\ncaches = ['~/mine', '~/none']\n");
+    let said = run(&[]).with(1);
+    assert!(
+        said.stderr().contains("~/mine") && !said.stderr().contains("~/none") && !said.stderr().contains(".cache,"),
+        "{said}"
+    );
+    assert!(!home.join("none").exists() && !home.join(".npm").exists());
+    world.recant("run --in . -- touch ../home/mine/x").ok();
+    world.config("[capture]\ncaches = []\n");
+    world.recant("run --in . -- touch ../home/mine/y").with(1);
+    world.recant("run --in . --pass ../home/mine -- touch ../home/mine/y").ok();
+    // What a missing PATH is to become, the user says.
+    let said = world.recant("run --in . --pass ../home/missing -- touch made").with(125);
+    assert!(
+        said.stderr().contains("--pass ../home/missing: nothing is there") && said.stderr().contains("mkdir -p ../home/missing")
+    );
+    assert!(!world.exists("made") && !home.join("missing").exists());
+}
+
+#[test]
+fn npm_installs_on_the_real_tree() {
+    if !desk::has("npm") {
+        return;
+    }
+    let world = World::on(Path::new("/var/tmp"));
+    if !can_confine(&world) {
+        return;
+    }
+    world
+        .write("package.json", r#"{"name":"app","version":"1.0.0"}"#)
+        .write("package/package.json", r#"{"name":"leaf","version":"1.0.0"}"#);
+    world.program("sh", ["-ec", "tar czf leaf.tgz package; rm -r package"]).run().ok();
+    let before = world.manifest();
+    world.recant("run --in . -- npm install ./leaf.tgz --offline --no-audit --no-fund").ok();
+    assert!(world.exists("node_modules/leaf/package.json") && world.root().join("home/.npm/_cacache/index-v5").exists());
+    world.recant("rollback last").ok();
+    before.assert_same(&world.manifest(), "taken back");
+}
+
+#[test]
+fn cargo_fetches_on_the_real_tree() {
+    let (true, Some(cargo)) = (desk::has("git"), std::env::var_os("CARGO")) else {
+        return common::skip("a cargo that fetches: it is not known where cargo is");
+    };
+    let mut world = World::on(Path::new("/var/tmp"));
+    if !can_confine(&world) {
+        return;
+    }
+    let path = std::env::var("PATH").expect("a PATH");
+    world.set("PATH", format!("{}:{path}", Path::new(&cargo).parent().expect("a directory").display()));
+    let manifest = |name: &str| format!("[package]\nname = '{name}'\nversion = '1.0.0'\nedition = '2021'\n");
+    let dep = world.root().join("dep");
+    world.write(dep.join("Cargo.toml"), manifest("dep")).write(dep.join("src/lib.rs"), "");
+    let git = "cd ../dep; git init -q; git add .; git -c user.name=n -c user.email=e commit -qm m";
+    world.program("sh", ["-ec", git]).run().ok();
+    let dep = format!("{}[dependencies]\ndep = {{ git = 'file://{}' }}\n", manifest("app"), dep.display());
+    world.write("Cargo.toml", dep).write("src/main.rs", "fn main() {}\n");
+    world.recant("run --in . -- cargo fetch").ok();
+    let home = world.root().join("home/.cargo");
+    assert!(home.join("git/db").exists() && world.exists("Cargo.lock"));
+    // Its lock is held where it is there, so that a cargo outside and one inside wait for each other.
+    world.write(home.join(".package-cache"), "").write(home.join(".global-cache"), "").mkdir(home.join("bin"));
+    world.recant("run --in . -- cargo update -q").ok();
+    world.recant("run --in . -- dd of=../home/.cargo/.package-cache if=/dev/null status=none").ok();
+    world.recant("run --in . -- touch ../home/.cargo/bin/cargo").with(1);
+    world.recant("run --in . -- touch ../home/.cargo/config.toml").with(1);
+}
+
 #[test]
 fn a_command_that_kills_its_init_ends_with_it_and_what_it_did_is_recorded() {
     let world = World::on(Path::new("/var/tmp"));

@@ -41,6 +41,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         paths("capture.pass", &config.pass),
         paths("capture.hide", &config.hide),
         paths("capture.scratch", &config.scratch),
+        paths("capture.caches", &config.caches),
         plain("checkpoint.max_files", &config.max_files, |n| json!(n)),
         bytes("checkpoint.max_size", &config.max_size),
         plain("checkpoint.on_limit", &config.on_limit, |on_limit| json!(on_limit.word())),
@@ -51,7 +52,7 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         plain("snapshot.keep", &config.snapshot_keep, |n| json!(n)),
         bytes("snapshot.max_size", &config.snapshot_max_size),
         plain("snapshot.max_files", &config.snapshot_max_files, |n| json!(n)),
-        plain("remote.ssh", &config.ssh, |words| json!(words)),
+        row("remote.ssh", config.ssh.from, json!(config.ssh.value), config.ssh.value.join(" ")),
         plain("remote.forks", &config.forks, |n| json!(n)),
         row("remote.timeout", config.timeout.from, json!(config.timeout.value), age(config.timeout.value.map(Into::into))),
         plain("output.paths", &config.output_paths, |n| json!(n)),
@@ -69,9 +70,17 @@ pub fn config(call: &Call) -> Result<Ended, Problem> {
         Some(file) => call.out.note(format_args!("there is no file; it would be {}", file.display())),
         None => call.out.note("no home folder is known, so that there is no file"),
     }
-    let lines: Vec<[String; 3]> = rows.iter().map(|row| [row.key.to_string(), row.text.clone(), row.from.clone()]).collect();
+    let lines: Vec<[String; 3]> = rows.iter().flat_map(lines).collect();
     text::table([Side::Left, Side::Left, Side::Left], &lines).for_each(|line| call.out.line(line));
     Ok(Ended::Done)
+}
+
+/// A line for each value of a list, the key and where it comes from on the first.
+fn lines(row: &Row) -> Vec<[String; 3]> {
+    let first = |text: &str| [row.key.to_string(), text.to_owned(), row.from.clone()];
+    let next = |text: &str| [String::new(), text.to_owned(), String::new()];
+    let texts = row.text.split('\n').enumerate();
+    texts.map(|(n, text)| if n == 0 { first(text) } else { next(text) }).collect()
 }
 
 fn row(key: impl Into<Cow<'static, str>>, from: From, value: Value, text: String) -> Row {
@@ -84,7 +93,7 @@ fn plain<T>(key: &'static str, set: &Set<T>, value: impl Fn(&T) -> Value) -> Row
         Value::Null => "none".into(),
         Value::String(text) => text.clone(),
         Value::Array(list) if list.is_empty() => "none".into(),
-        Value::Array(list) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", "),
+        Value::Array(list) => list.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n"),
         other => other.to_string(),
     };
     row(key, set.from, value, text)

@@ -11,6 +11,7 @@ mod asked;
 mod awaited;
 mod bar;
 mod begun;
+mod caches;
 mod cat;
 mod checkpoint;
 mod chosen;

@@ -3,9 +3,11 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::path::PathBuf;
 
 use super::args::Run;
 use super::begun::filled;
+use super::caches::Caches;
 use super::problem::Problem;
 use super::run::{RunDocument, not_started, status_of};
 use super::snapshot::{folder, retain, said, say_damaged};
@@ -40,7 +42,19 @@ struct Watched {
 /// Runs the command, and exits as it does.
 pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
     refuse_what_holds(args)?;
-    let begun = begin(call, args);
+    let (folders, store) = match folders(args).and_then(|folders| Ok((folders, call.store_path()?))) {
+        Ok(found) => found,
+        Err(problem) => return Ok(not_started(&call.out, call.with_remedy(problem))),
+    };
+    let caches = Caches::open(call, &folders, &store);
+    let ended = run_beside(call, args, folders, &caches);
+    caches.close(call);
+    ended
+}
+
+/// With the caches open.
+fn run_beside(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Result<Ended, Problem> {
+    let begun = begin(call, args, folders, caches);
     let Begun { store, watched, confinement, noting } = match begun {
         Ok(begun) => begun,
         Err(problem) => return Ok(not_started(&call.out, call.with_remedy(problem))),
@@ -154,15 +168,31 @@ struct Begun {
     noting: Noting,
 }
 
-fn begin(call: &Call, args: &Run) -> Result<Begun, Problem> {
+/// The directories that are snapshotted, in path order.
+fn folders(args: &Run) -> Result<Vec<AbsPath>, Problem> {
     let mut folders = args.inside.iter().map(|dir| folder(Some(dir))).collect::<Result<Vec<_>, _>>()?;
     folders.sort();
     // What lies in another one is in its snapshots.
     folders.dedup_by(|later, kept| later.is_under(kept));
     let home = super::snapshot::home();
     folders.iter().try_for_each(|folder| place::refuse_broad(folder, home.as_ref()))?;
+    Ok(folders)
+}
+
+/// Whether `--pass` means a file or a directory that is missing is not known, so that neither is made.
+fn refuse_missing(passes: &[PathBuf]) -> Result<(), Problem> {
+    let missing = |path: &&PathBuf| matches!(path.symlink_metadata(), Err(error) if is_gone(&error));
+    let Some(path) = passes.iter().find(missing).map(|path| path.display()) else { return Ok(()) };
+    let problem = Problem::refused(format!("--pass {path}: nothing is there that could be written to"));
+    let remedy = format!("make the directory first: mkdir -p {path}");
+    Err(problem.path(path).remedy(remedy))
+}
+
+fn begin(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Result<Begun, Problem> {
+    refuse_missing(&args.pass)?;
     let dirs: Vec<_> = folders.iter().map(|folder| folder.as_path().to_path_buf()).collect();
-    let confinement = Confinement::make(&dirs, &args.pass, network(args))?;
+    let passes = [&args.pass[..], &caches.paths[..]].concat();
+    let confinement = Confinement::make(&dirs, &passes, network(args))?;
     refuse_open_store(&call.store_path()?, &confinement)?;
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
@@ -178,13 +208,7 @@ fn begin(call: &Call, args: &Run) -> Result<Begun, Problem> {
         say_unread(call, &series.folder, &made)?;
         watched.push(Watched { series, before: made.n });
     }
-    let passed = args.pass.len();
-    let beyond = if passed > 0 { format!(" and {}", text::count(passed as u64, "path of --pass")) } else { String::new() };
-    let folders: Vec<String> = watched.iter().map(|watched| watched.series.folder.to_string()).collect();
-    call.out.note(format_args!(
-        "on the real tree: it may write to {}, /tmp{beyond}, and nowhere else; /tmp is not in the snapshots",
-        folders.join(", ")
-    ));
+    say_where(call, args, &watched, caches);
     if let Some(what) = confinement.network() {
         call.out.note(format_args!("--no-network: {what}"));
     }
@@ -192,6 +216,21 @@ fn begin(call: &Call, args: &Run) -> Result<Begun, Problem> {
         call.out.detail(format_args!("not denied: {what}"));
     }
     Ok(Begun { store, watched, confinement, noting })
+}
+
+/// Says where the command may write, and what of that comes into the session.
+fn say_where(call: &Call, args: &Run, watched: &[Watched], caches: &Caches) {
+    let folders: Vec<String> = watched.iter().map(|watched| call.out.place(&watched.series.folder)).collect();
+    let passed = match &args.pass[..] {
+        [] => None,
+        [path] => Some(path.display().to_string()),
+        paths => Some(format!("the {} paths of --pass", paths.len())),
+    };
+    let places: Vec<String> = folders.iter().cloned().chain(passed).chain(caches.words()).chain(["/tmp".to_owned()]).collect();
+    let line = format!("on the real tree, writing to {} alone", text::list(&places));
+    call.out.note(text::filled(&line));
+    let only = format!("only what changes in {} is in the session and comes off again", text::list(&folders));
+    call.out.note(text::filled(&only));
 }
 
 /// A run has no options for what it takes of a folder.

@@ -96,6 +96,30 @@ pub fn fit<const N: usize>(rows: &mut [[String; N]], width: usize, flexible: &[F
     }
 }
 
+/// "a", "a and b", "a, b and c".
+pub fn list(words: &[impl std::borrow::Borrow<str>]) -> String {
+    match words {
+        [] => String::new(),
+        [word] => word.borrow().into(),
+        [first @ .., last] => format!("{} and {}", first.join(", "), last.borrow()),
+    }
+}
+
+/// Text for standard error behind "recant: ", broken at blanks where a line would be longer than 80 characters. A longer word stays whole.
+pub fn filled(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= 72 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.into()),
+        }
+    }
+    lines.join("\n        ")
+}
+
 /// How a column stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
@@ -179,6 +203,21 @@ mod tests {
             let mut rows = rows.clone();
             fit(&mut rows, width, flexible);
             assert_eq!((&*rows[0][1], &*rows[0][2], &*rows[1][2]), (want[0], want[1], "b"), "{width}");
+        }
+    }
+
+    #[test]
+    fn text_is_broken_at_blanks_and_never_within_a_word() {
+        let long = "x".repeat(90);
+        assert_eq!(filled("a b"), "a b");
+        assert_eq!(filled(&format!("a {long} b")), format!("a\n        {long}\n        b"));
+        assert!(filled(&"word ".repeat(60)).lines().all(|line| line.len() <= 80));
+    }
+
+    #[test]
+    fn a_list_ends_with_and() {
+        for (words, want) in [(&[][..], ""), (&["a"], "a"), (&["a", "b"], "a and b"), (&["a", "b", "c"], "a, b and c")] {
+            assert_eq!(list(words), want);
         }
     }
 

@@ -9,7 +9,7 @@ use super::glob::{MINOR, glob};
 use super::keys::check_keys;
 use super::units::{age, silence, size};
 use super::wrong;
-use super::{Color, Config, Error, OUTPUT_PATHS, OnLimit, Remote, Set};
+use super::{CACHES, Color, Config, Error, OUTPUT_PATHS, OnLimit, Remote, Set};
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -41,6 +41,7 @@ struct CaptureTable {
     pass: Option<Vec<PathBuf>>,
     hide: Option<Vec<PathBuf>>,
     scratch: Option<Vec<PathBuf>>,
+    caches: Option<Vec<PathBuf>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -127,6 +128,7 @@ impl Config {
             let list = list.map(|list| list.into_iter().map(|path| whole(key, path)).collect()).transpose()?;
             Ok(Set::of(list, Vec::new()))
         };
+        let usual_caches = || home.map(|home| CACHES.iter().map(|cache| home.join(cache.path)).collect()).unwrap_or_default();
         let globs = |key: &'static str, globs: Option<Vec<String>>| -> Result<Option<Vec<String>>, Error> {
             let one = |text: String| glob(&text, home).map_err(|why| value(key, format!("{text:?}: {why}")));
             globs.map(|globs| globs.into_iter().map(one).collect()).transpose()
@@ -154,6 +156,10 @@ impl Config {
             pass: paths("capture.pass", file.capture.pass)?,
             hide: paths("capture.hide", file.capture.hide)?,
             scratch: paths("capture.scratch", file.capture.scratch)?,
+            caches: match file.capture.caches {
+                None => Set::of(None, usual_caches()),
+                some => paths("capture.caches", some)?,
+            },
             max_files: Set::of(file.checkpoint.max_files, 100),
             max_size: Set::of(bytes("checkpoint.max_size", file.checkpoint.max_size)?, 50 << 20),
             on_limit: Set::of(file.checkpoint.on_limit, OnLimit::Full),

@@ -3,13 +3,14 @@
 use super::Error;
 
 /// Every key that the file may have. NAME is any word.
-const KEYS: [&str; 27] = [
+const KEYS: [&str; 28] = [
     "store.path",
     "store.warn_size",
     "capture.also",
     "capture.pass",
     "capture.hide",
     "capture.scratch",
+    "capture.caches",
     "checkpoint.max_files",
     "checkpoint.max_size",
     "checkpoint.on_limit",

@@ -122,6 +122,36 @@ impl<T> Set<T> {
     }
 }
 
+/// A download cache that `run --in` leaves writable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cache {
+    /// Where it is, below the home directory.
+    pub path: &'static str,
+    /// The program that it belongs to; where it is missing it is made only if that is in PATH. `None`: many programs use it.
+    pub program: Option<&'static str>,
+    /// A lock file, which is used where it is there: one that was made and removed again could be held meanwhile.
+    pub is_file: bool,
+}
+
+/// `capture.caches` without a word in the file. What programs obey or execute (`~/.cargo/bin`, `~/.npmrc`, `~/.npm/_npx`) is not in it.
+pub const CACHES: [Cache; 10] = {
+    const fn of(path: &'static str, program: Option<&'static str>, is_file: bool) -> Cache {
+        Cache { path, program, is_file }
+    }
+    [
+        of(".npm/_cacache", Some("npm"), false),
+        of(".cargo/registry", Some("cargo"), false),
+        of(".cargo/git", Some("cargo"), false),
+        of(".cargo/.package-cache", Some("cargo"), true),
+        of(".cargo/.package-cache-mutate", Some("cargo"), true),
+        of("go/pkg/mod", Some("go"), false),
+        of("go/pkg/sumdb", Some("go"), false),
+        of(".m2/repository", Some("mvn"), false),
+        of(".gradle/caches", Some("gradle"), false),
+        of(".cache", None, false),
+    ]
+};
+
 /// What happens to a deleted folder that is above a checkpoint limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -208,6 +238,8 @@ pub struct Config {
     pub hide: Set<Vec<PathBuf>>,
     /// `capture.scratch`: places whose changes a run drops at its end.
     pub scratch: Set<Vec<PathBuf>>,
+    /// `capture.caches`: download caches that a command of `run --in` may write to.
+    pub caches: Set<Vec<PathBuf>>,
     /// `checkpoint.max_files`: above so many files `on_limit` holds for a deleted folder.
     pub max_files: Set<u64>,
     /// `checkpoint.max_size`: likewise bytes.

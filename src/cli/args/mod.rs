@@ -140,6 +140,7 @@ Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
   pass = ['~/.cache']          paths that stay real in a run
   hide = ['~/.ssh']            paths that a run cannot see
   scratch = ['/srv/build']     paths whose changes a run drops at its end
+  caches = ['~/.cache']        download caches that run --in may write to
   [checkpoint]
   max_files = 100              a deleted folder with more files is large
   max_size = '50M'             so is one with more bytes

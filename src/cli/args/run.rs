@@ -32,7 +32,8 @@ pub struct Run {
     /// Go on in the pending session of that name; where there is none, begin one. An id means the session that has it
     #[arg(long, value_name = "NAME")]
     pub session: Option<String>,
-    /// Run on the real tree, writing to DIR, --pass and /tmp alone; what changes in DIR is a committed session. The store has to lie elsewhere
+    /// Run on the real tree, writing to DIR, --pass, download caches (capture.caches) and /tmp alone; what changes in DIR is a committed
+    /// session. The store has to lie elsewhere
     #[arg(long = "in", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub inside: Vec<PathBuf>,
     /// Commit if the command exits with 0

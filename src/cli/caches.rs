@@ -1,0 +1,131 @@
+//! The download caches that a command of `run --in` may write to: `capture.caches`.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::{Call, text};
+use crate::config::{CACHES, Cache};
+use crate::error::{At, IoError};
+use crate::fs::dir::Dir;
+use crate::fs::path::AbsPath;
+
+/// Those that are there, and what was made for them.
+#[derive(Debug, Default)]
+pub struct Caches {
+    /// Where they are.
+    pub paths: Vec<PathBuf>,
+    /// The programs whose caches they are.
+    programs: Vec<&'static str>,
+    /// Those of no one program, as they are printed.
+    others: Vec<String>,
+    /// Directories that were missing, in the order in which they were made.
+    made: Vec<PathBuf>,
+}
+
+impl Caches {
+    /// Finds the caches of the settings, but for those that lie in `folders`, which may be written to anyway, and those in which `store`
+    /// lies, which may not. A usual one that is missing is made where its program is in PATH and the home directory is this user's own.
+    pub fn open(call: &Call, folders: &[AbsPath], store: &AbsPath) -> Self {
+        let home = dirs::home_dir();
+        let mut caches = Self::default();
+        for path in &call.config.caches.value {
+            let usual = usual(path, home.as_deref());
+            if let Some((home, usual)) = home.as_deref().zip(usual)
+                && !path.exists()
+                && is_wanted(usual)
+                && let Err(error) = caches.make(call, home, path)
+            {
+                call.out.detail(format_args!("{error}; the command cannot make it either"));
+            }
+            // What is not there, or not for this user to see, is no cache that it writes to.
+            let Some(real) = real(path) else { continue };
+            if folders.iter().any(|folder| real.is_under(folder)) {
+                continue;
+            }
+            let shown = call.out.place(&real);
+            if store.is_under(&real) || real.is_under(store) {
+                call.out.note(format_args!("{shown} is read-only for the command: the store lies there"));
+                continue;
+            }
+            match usual.and_then(|usual| usual.program) {
+                Some(program) if caches.programs.contains(&program) => {}
+                Some(program) => caches.programs.push(program),
+                None => caches.others.push(shown),
+            }
+            caches.paths.push(real.as_path().to_path_buf());
+        }
+        caches
+    }
+
+    /// What they are, for a sentence: "the caches of npm and cargo", and paths.
+    pub fn words(&self) -> Vec<String> {
+        let of = match &self.programs[..] {
+            [] => None,
+            [program] => Some(format!("the cache of {program}")),
+            programs => Some(format!("the caches of {}", text::list(programs))),
+        };
+        of.into_iter().chain(self.others.iter().cloned()).collect()
+    }
+
+    /// Takes away what was made and is still empty.
+    pub fn close(self, call: &Call) {
+        for path in self.made.iter().rev() {
+            if let Err(error) = remove_if_empty(call, path) {
+                call.out.detail(format_args!("{error}; it was made for the command, and is empty"));
+            }
+        }
+    }
+
+    fn make(&mut self, call: &Call, home: &Path, path: &Path) -> Result<(), IoError> {
+        let parent = path.parent().filter(|parent| parent.starts_with(home)).unwrap_or(home);
+        if !parent.exists() {
+            self.make(call, home, parent)?;
+        }
+        let (dir, name) = (open(parent)?, path.file_name().unwrap_or_default().as_encoded_bytes());
+        // In another user's home it would be in that user's way.
+        let me = rustix::process::geteuid().as_raw();
+        if dir.stat().at("look at", parent.display())?.uid == me {
+            call.fs.mkdir(dir.at(name), 0o755).at("make", path.display())?;
+            self.made.push(path.to_path_buf());
+        }
+        Ok(())
+    }
+}
+
+fn open(dir: &Path) -> Result<Dir, IoError> {
+    Dir::open(dir).at("open", dir.display())
+}
+
+fn remove_if_empty(call: &Call, path: &Path) -> Result<(), IoError> {
+    let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
+    match call.fs.rmdir(open(parent)?.at(name.as_encoded_bytes())) {
+        // The command has used it, or removed it.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::EEXIST | libc::ENOENT | libc::ENOTDIR)) => {
+            Ok(())
+        }
+        removed => removed.at("remove", path.display()),
+    }
+}
+
+/// The usual cache that `path` is.
+fn usual(path: &Path, home: Option<&Path>) -> Option<&'static Cache> {
+    let below = path.strip_prefix(home?).ok()?;
+    CACHES.iter().find(|cache| Path::new(cache.path) == below)
+}
+
+/// Whether it is to be made where it is missing.
+fn is_wanted(cache: &Cache) -> bool {
+    !cache.is_file && cache.program.is_none_or(is_in_path)
+}
+
+fn is_in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .filter_map(|dir| std::fs::metadata(dir.join(program)).ok())
+        .any(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+fn real(path: &Path) -> Option<AbsPath> {
+    let real = std::fs::canonicalize(path).ok()?;
+    AbsPath::parse(real.as_os_str().as_encoded_bytes()).ok()
+}
