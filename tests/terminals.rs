@@ -96,3 +96,50 @@ fn a_person_at_a_terminal_notices_nothing() {
         said.lines().for_each(|line| println!("{line}, {who}"));
     });
 }
+
+#[test]
+fn what_a_person_types_in_a_held_shell_stays_in_its_history() {
+    if !has("python3") {
+        return;
+    }
+    each(|desk: &Desk| {
+        for name in ["history.py", "terminal.py"] {
+            let text =
+                if name == "history.py" { include_str!("terminals/history.py") } else { include_str!("terminals/terminal.py") };
+            std::fs::write(desk.world.root().join(name), text).unwrap();
+        }
+        // zsh keeps five lines, so that it cuts its history; fish would make completions of all manual pages.
+        let home = desk.world.root().join("home");
+        let setup = "echo 'HISTFILE=~/.zsh_history SAVEHIST=5 HISTSIZE=5' > .zshrc; \
+                     mkdir -p ../data/fish/generated_completions .cache/fish/generated_completions";
+        desk.bare(&home, setup);
+        let (bash, zsh, fish) =
+            (home.join(".bash_history"), home.join(".zsh_history"), desk.world.root().join("data/fish/fish_history"));
+        for (shell, count, kept, file) in [("bash", 4, 4, &bash), ("zsh", 9, 4, &zsh), ("fish", 40, 40, &fish)] {
+            if !has(shell) {
+                continue;
+            }
+            let script = desk.world.root().join("history.py");
+            let words = [script.to_str().unwrap(), desk.binary.to_str().unwrap(), &count.to_string()];
+            desk.give(desk.world.program("python3", words)).env("SHELL", format!("/usr/bin/{shell}")).run().ok();
+            let text = std::fs::read_to_string(file).unwrap();
+            assert_eq!(text.matches("echo typed-").count(), kept, "{:?}, {shell}: {text}", desk.who);
+            assert!(text.contains("echo x > held; exit") && !desk.world.exists("held"), "{shell}: {text}");
+            let held = desk.recant("diff last --name-only").ok().stdout();
+            assert!(held.lines().any(|path| path.ends_with("tree/held")) && !held.contains("history"), "{shell}: {held}");
+        }
+        // One that was missing and stayed empty goes again.
+        std::fs::remove_file(&bash).unwrap();
+        let shell = |words: &[&str], script: &str| {
+            let call = desk.call([&["shell"], words].concat()).env("SHELL", "/usr/bin/bash");
+            call.stdin(script.to_owned()).run().ok()
+        };
+        let said = shell(&[], "ls -A ~ | grep bash_history\n");
+        assert!(said.stdout().contains(".bash_history") && !bash.exists(), "{said}");
+        // What the session holds of it the shell has to see.
+        desk.held("--session typed", "echo held >> ~/.bash_history").run().ok();
+        let said = shell(&["typed"], "cat ~/.bash_history\n");
+        assert!(said.stdout() == "held\n" && said.stderr().contains("a shell with every file change held; 'exit'"), "{said}");
+        assert!(!bash.exists());
+    });
+}

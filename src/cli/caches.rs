@@ -3,10 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::made::Made;
 use super::{Call, text};
 use crate::config::{CACHES, Cache};
-use crate::error::{At, IoError};
-use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 
 /// Those that are there, and what was made for them.
@@ -18,8 +17,7 @@ pub struct Caches {
     programs: Vec<&'static str>,
     /// Those of no one program, as they are printed.
     others: Vec<String>,
-    /// Directories that were missing, in the order in which they were made.
-    made: Vec<PathBuf>,
+    made: Made,
 }
 
 impl Caches {
@@ -31,9 +29,8 @@ impl Caches {
         for path in &call.config.caches.value {
             let usual = usual(path, home.as_deref());
             if let Some((home, usual)) = home.as_deref().zip(usual)
-                && !path.exists()
                 && is_wanted(usual)
-                && let Err(error) = caches.make(call, home, path)
+                && let Err(error) = caches.made.dir(call, home, path)
             {
                 call.out.detail(format_args!("{error}; the command cannot make it either"));
             }
@@ -69,41 +66,7 @@ impl Caches {
 
     /// Takes away what was made and is still empty.
     pub fn close(self, call: &Call) {
-        for path in self.made.iter().rev() {
-            if let Err(error) = remove_if_empty(call, path) {
-                call.out.detail(format_args!("{error}; it was made for the command, and is empty"));
-            }
-        }
-    }
-
-    fn make(&mut self, call: &Call, home: &Path, path: &Path) -> Result<(), IoError> {
-        let parent = path.parent().filter(|parent| parent.starts_with(home)).unwrap_or(home);
-        if !parent.exists() {
-            self.make(call, home, parent)?;
-        }
-        let (dir, name) = (open(parent)?, path.file_name().unwrap_or_default().as_encoded_bytes());
-        // In another user's home it would be in that user's way.
-        let me = rustix::process::geteuid().as_raw();
-        if dir.stat().at("look at", parent.display())?.uid == me {
-            call.fs.mkdir(dir.at(name), 0o755).at("make", path.display())?;
-            self.made.push(path.to_path_buf());
-        }
-        Ok(())
-    }
-}
-
-fn open(dir: &Path) -> Result<Dir, IoError> {
-    Dir::open(dir).at("open", dir.display())
-}
-
-fn remove_if_empty(call: &Call, path: &Path) -> Result<(), IoError> {
-    let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
-    match call.fs.rmdir(open(parent)?.at(name.as_encoded_bytes())) {
-        // The command has used it, or removed it.
-        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::EEXIST | libc::ENOENT | libc::ENOTDIR)) => {
-            Ok(())
-        }
-        removed => removed.at("remove", path.display()),
+        self.made.close(call);
     }
 }
 

@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 
 use super::sides::{OnTree, Sources};
-use super::{Call, text};
+use super::{Call, history, text};
 use crate::capture::command::Network;
 use crate::capture::hold::Held;
 use crate::capture::places::project_of;
@@ -13,7 +13,7 @@ use crate::error::command;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
-use crate::session::run::How;
+use crate::session::run::{Coverage, How};
 use crate::session::sides::Side;
 use crate::session::store::{Session, Store};
 
@@ -84,7 +84,9 @@ pub fn changed_below(call: &Call, session: &Session) -> Result<(), Problem> {
 /// Says what no session can hold: what stayed real, where something did, and that the network was open. Whether the command used it is not
 /// known: to watch that would cost on every file.
 pub fn beyond_files(call: &Call, held: &Held, network: Network) {
-    let passed: Vec<String> = held.coverage.iter().filter(|row| row.how == How::Passed).map(|row| row.path.to_string()).collect();
+    // That a shell's history is real was said at its start.
+    let is_named = |row: &&Coverage| row.how == How::Passed && row.why.as_deref() != Some(history::WHY);
+    let passed: Vec<String> = held.coverage.iter().filter(is_named).map(|row| row.path.to_string()).collect();
     let open = (network == Network::Open).then_some("the network");
     let real: Vec<&str> = passed.iter().map(String::as_str).chain(open).collect();
     if real.is_empty() {
@@ -95,8 +97,8 @@ pub fn beyond_files(call: &Call, held: &Held, network: Network) {
 }
 
 /// A shell whose prompt says that it runs in a session: its words, and variables for it. Of a shell that is not known here the prompt
-/// stays as it is.
-pub fn prompt(shell: &OsStr, id: &Id) -> (Vec<OsString>, Vec<(OsString, OsString)>) {
+/// stays as it is. zsh gets no prompt, but writes a history that is real in place.
+pub fn prompt(shell: &OsStr, id: &Id, keeps_history: bool) -> (Vec<OsString>, Vec<(OsString, OsString)>) {
     let says = format!("(recant {}) ", id.tail());
     let name = std::path::Path::new(shell).file_name().and_then(OsStr::to_str).unwrap_or_default();
     let plain = vec![shell.to_owned()];
@@ -109,6 +111,8 @@ pub fn prompt(shell: &OsStr, id: &Id) -> (Vec<OsString>, Vec<(OsString, OsString
             ([plain, vec!["-C".into(), setup.into()]].concat(), Vec::new())
         }
         "sh" | "dash" | "ash" | "ksh" | "mksh" => (plain, vec![("PS1".into(), format!("{says}$ ").into())]),
+        // A history that is passed cannot be replaced by rename.
+        "zsh" if keeps_history => ([plain, ["+o", "histsavebycopy"].map(OsString::from).to_vec()].concat(), Vec::new()),
         _ => (plain, Vec::new()),
     }
 }

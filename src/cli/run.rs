@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::args;
 use super::go_on::{self, Aim, Begun};
+use super::history::History;
 use super::out::Out;
 use super::problem::Problem;
 use super::{Call, Ended, apply, hints, place, text};
@@ -125,11 +126,19 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
     let since = crate::fs::exact_now();
     let noting = interrupt::note(interrupt::Asked::Stops);
     let mut begun = go_on::begin(call, &store, asked.aim, &start_of(&args.command))?;
-    if asked.prompt == Prompt::Session {
-        call.out.note("a shell with every file change held; 'exit' ends it");
-    }
+    let history = match (asked.prompt, args.command.first()) {
+        (Prompt::Session, Some(shell)) => {
+            let history = History::open(call, shell, &begun.session);
+            let but = if history.is_real() { " but its history" } else { "" };
+            call.out.note(format_args!("a shell with every file change held{but}; 'exit' ends it"));
+            history
+        }
+        _ => History::default(),
+    };
     let mut id_file = None;
-    let held = match start(call, &store, &mut begun, asked, since, &mut id_file) {
+    let started = start(call, &store, &mut begun, (asked, &history), since, &mut id_file);
+    history.close(call);
+    let held = match started {
         Ok(held) => held,
         Err(not_held) => {
             if begun.fresh && !not_held.ran {
@@ -173,13 +182,13 @@ fn start(
     call: &Call,
     store: &Store,
     begun: &mut Begun,
-    asked: &Asked<'_>,
+    (asked, history): (&Asked<'_>, &History),
     since: Time,
     id_file: &mut Option<IdFile>,
 ) -> Result<Held, NotHeld> {
     let Begun { session, fresh, told } = begun;
     let (args, fresh) = (asked.args, *fresh);
-    let plan = plan(call, store, session, args, since)?;
+    let plan = plan(call, store, session, args, history, since)?;
     for warning in plan.warnings() {
         call.out.warn(warning);
     }
@@ -194,7 +203,7 @@ fn start(
     }
     let linger = if args.no_wait { Linger::Kill } else { Linger::Wait };
     let (argv, env) = match (asked.prompt, args.command.first()) {
-        (Prompt::Session, Some(shell)) => hints::prompt(shell, session.id()),
+        (Prompt::Session, Some(shell)) => hints::prompt(shell, session.id(), history.is_real()),
         _ => (args.command.clone(), Vec::new()),
     };
     if !fresh {
@@ -312,7 +321,7 @@ pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
     let command = vec![OsString::from("true")];
     let mut session = store.begin(&call.fs, Origin::Captured, None, Some(start_of(&command)))?;
     let mut tried = Tried { root: Route::here() == Route::Root, cwd: working_folder()?, coverage: Vec::new(), problem: None };
-    match plan(call, &store, &session, &nothing(command.clone()), since) {
+    match plan(call, &store, &session, &nothing(command.clone()), &History::default(), since) {
         Err(problem) => tried.problem = Some(problem),
         Ok(plan) => {
             tried.coverage = plan.coverage().to_vec();
@@ -344,7 +353,14 @@ fn exec(command: &[OsString]) -> Result<Ended, Problem> {
     Err(Problem::new(kind, format!("{}: {}", program.to_string_lossy(), crate::error::reason(&error))))
 }
 
-fn plan(call: &Call, store: &Store, session: &Session, args: &args::Run, since: Time) -> Result<Plan, Problem> {
+fn plan(
+    call: &Call,
+    store: &Store,
+    session: &Session,
+    args: &args::Run,
+    history: &History,
+    since: Time,
+) -> Result<Plan, Problem> {
     let absolute = |path: &PathBuf| super::cwd().map(|cwd| cwd.join(path));
     let mut passes = Vec::new();
     for path in &args.pass {
@@ -352,6 +368,7 @@ fn plan(call: &Call, store: &Store, session: &Session, args: &args::Run, since: 
     }
     passes.extend(call.config.pass.value.iter().map(|path| Pass { path: path.clone(), why: "capture.pass".into() }));
     passes.extend(usual_passes());
+    passes.extend(history.passes());
     let mut hide = args.hide.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
     hide.extend(call.config.hide.value.iter().cloned());
     let scratch = args.scratch.iter().chain(&call.config.scratch.value);

@@ -79,7 +79,10 @@ pub struct Run {
 #[command(after_help = "Examples:
   recant shell
   recant shell --session work            begins that session, or goes on in it
-  recant shell k3fa                      goes on in a pending session of a run")]
+  recant shell k3fa                      goes on in a pending session of a run
+
+What you type goes into the shell's own history (bash, zsh, fish, ksh), which is
+not held.")]
 pub struct Shell {
     /// A pending session that came from a run; else a new one
     pub id: Option<String>,

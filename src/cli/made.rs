@@ -1,0 +1,83 @@
+//! Directories and files that are made for a command, and go again with its end where they stayed empty.
+
+use std::path::{Path, PathBuf};
+
+use super::Call;
+use crate::error::{At, IoError};
+use crate::fs::dir::Dir;
+
+/// What was made, in the order in which it was.
+#[derive(Debug, Default)]
+pub struct Made(Vec<(PathBuf, Sort)>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sort {
+    Directory,
+    File,
+}
+
+impl Made {
+    /// Makes a directory below `home`, with its parents, where `home` is this user's own: another user's is none to leave things in.
+    pub fn dir(&mut self, call: &Call, home: &Path, path: &Path) -> Result<(), IoError> {
+        if path.exists() || !path.starts_with(home) {
+            return Ok(());
+        }
+        let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
+        self.dir(call, home, parent)?;
+        let dir = open(parent)?;
+        if is_own(&dir, parent)? {
+            call.fs.mkdir(dir.at(name.as_encoded_bytes()), 0o755).at("make", path.display())?;
+            self.0.push((path.to_path_buf(), Sort::Directory));
+        }
+        Ok(())
+    }
+
+    /// Makes an empty file for its owner alone, in a directory that is there and this user's own.
+    pub fn file(&mut self, call: &Call, path: &Path) -> Result<(), IoError> {
+        let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
+        if path.symlink_metadata().is_ok() || !parent.is_dir() {
+            return Ok(());
+        }
+        let dir = open(parent)?;
+        if is_own(&dir, parent)? {
+            call.fs.create(dir.at(name.as_encoded_bytes()), 0o600).at("make", path.display())?;
+            self.0.push((path.to_path_buf(), Sort::File));
+        }
+        Ok(())
+    }
+
+    /// Takes away what is still empty.
+    pub fn close(self, call: &Call) {
+        for (path, sort) in self.0.iter().rev() {
+            if let Err(error) = remove_if_empty(call, path, *sort) {
+                call.out.detail(format_args!("{error}; it was made for the command, and is empty"));
+            }
+        }
+    }
+}
+
+fn open(dir: &Path) -> Result<Dir, IoError> {
+    Dir::open(dir).at("open", dir.display())
+}
+
+fn is_own(dir: &Dir, path: &Path) -> Result<bool, IoError> {
+    Ok(dir.stat().at("look at", path.display())?.uid == rustix::process::geteuid().as_raw())
+}
+
+fn remove_if_empty(call: &Call, path: &Path, sort: Sort) -> Result<(), IoError> {
+    let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Ok(()) };
+    let dir = open(parent)?;
+    let at = dir.at(name.as_encoded_bytes());
+    let removed = match sort {
+        Sort::Directory => call.fs.rmdir(at),
+        Sort::File if path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() == 0) => call.fs.unlink(at),
+        Sort::File => Ok(()),
+    };
+    match removed {
+        // The command has used it, or removed it.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::EEXIST | libc::ENOENT | libc::ENOTDIR)) => {
+            Ok(())
+        }
+        removed => removed.at("remove", path.display()),
+    }
+}
