@@ -25,7 +25,8 @@ fn git(world: &World, folder: &str, words: &str) -> String {
 }
 
 fn with_git(files: &[(&str, &str)]) -> World {
-    let mut world = World::new();
+    // `run --in` opens /tmp, where no store may lie then.
+    let mut world = World::on(Path::new("/var/tmp"));
     world.set("GIT_CONFIG_NOSYSTEM", "1");
     for who in ["AUTHOR", "COMMITTER"] {
         world.set(&format!("GIT_{who}_NAME"), "Ann").set(&format!("GIT_{who}_EMAIL"), "ann@example.org");
@@ -240,7 +241,7 @@ fn a_run_on_the_real_tree_keeps_what_its_command_committed() {
 fn a_run_asks_git_for_no_lock_that_it_can_do_without_unless_somebody_says_otherwise() {
     let print = ["--", "sh", "-c", "printf %s \"$GIT_OPTIONAL_LOCKS\""];
     for options in [&["run"][..], &["run", "--in", "."]] {
-        let world = World::new();
+        let world = World::on(Path::new("/var/tmp"));
         let words = || options.iter().copied().chain(print);
         let said = world.call(words()).run();
         if said.status == 125 {
@@ -389,7 +390,8 @@ fn on_the_real_tree_too_git_s_rewriting_is_no_change_and_no_conflict() {
     if !has_git() {
         return;
     }
-    let desk = Desk::new(if desk::is_root() { desk::Who::Root } else { desk::Who::User });
+    let who = if desk::is_root() { desk::Who::Root } else { desk::Who::User };
+    let desk = Desk::of(who, World::on(Path::new("/var/tmp")));
     desk_with_git(&desk);
     desk.bare(&desk.world.tree(), "touch -d @1000000000 g");
     let looked = "GIT_OPTIONAL_LOCKS=1 git status --short";
