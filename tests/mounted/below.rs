@@ -104,6 +104,15 @@ impl Places {
     }
 }
 
+/// What serves a FUSE file system lives as long as its mount, and the mounts as long as that.
+impl Drop for Places {
+    fn drop(&mut self) {
+        for place in self.all() {
+            sh(&format!("cd {}; umount -l disk || true; umount -l .deep/doc || true", place.display()));
+        }
+    }
+}
+
 #[test]
 fn beside_mounts_below_home_and_tmp_a_user_s_command_does_what_it_does_bare() {
     let Some(places) = Places::new() else { return };
