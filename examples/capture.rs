@@ -115,6 +115,7 @@ fn attempt() -> Result<Exit, Error> {
                 Event::SettingUp | Event::InMemory(_) => {}
                 Event::Lingering(names) => eprintln!("still running: {}", names.join(" ")),
                 Event::Uncovered(path, why) => eprintln!("uncovered: {path}: {why}"),
+                Event::NoGroups(why) => eprintln!("without further groups: {why}"),
             },
         )?;
     if !ended.own_pids {

@@ -32,6 +32,7 @@ tmux        tmux         a terminal in the terminal of a run
 less        less         a pager in a run
 vim         vim          an editor in a run
 setpriv     util-linux   tests as another user
+newgidmap   uidmap       further groups of a user, mapped in a run
 ssh         openssh-client  other machines
 /usr/sbin/sshd openssh-server  other machines
 ip          iproute2     other machines: networks of their own

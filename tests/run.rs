@@ -1596,7 +1596,7 @@ fn a_working_folder_below_one_of_another_group_is_refused_with_what_to_do() {
     desk.made("mkdir -p .git theirs/mine");
     std::os::unix::fs::chown(desk.world.path("theirs"), None, Some(USER + 1)).unwrap();
     let said = desk.call(["run", "--", "touch", "made"]).cwd(desk.world.path("theirs/mine")).run().with(125);
-    assert!(said.stderr().contains("tree/theirs") && said.stderr().contains(&format!("sg {}", USER + 1)), "{said}");
+    assert!(said.stderr().contains("tree/theirs") && said.stderr().contains("recant run --in"), "{said}");
 }
 
 #[test]
@@ -1692,7 +1692,9 @@ fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed(
     let run = |words: &[&str]| run_in(&tree, words);
     // Of a group that a user namespace can't map; and of a place that is not captured.
     let said = run(&["sh", "-c", "echo b >> shared"]).with(2);
-    for part in [&format!("{}/shared belongs to group 4444", tree.display()), "Value too large", "sg 4444 -c"] {
+    for part in
+        [&format!("{}/shared belongs to group 4444", tree.display()), "Value too large", "recant doctor", "recant run --in"]
+    {
         assert!(said.stderr().contains(part), "{part}: {said}");
     }
     let said = run(&["touch", &format!("{open}/new"), "mine"]).with(1);
@@ -1719,6 +1721,82 @@ fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed(
     // /tmp is root's, and can be written to in the run as bare.
     let said = run_in(Path::new("/"), &["false"]).with(1);
     assert!(!said.stderr().contains("/tmp belongs to"), "{said}");
+}
+
+#[test]
+fn what_belongs_to_a_further_group_that_subgid_grants_can_be_changed_in_a_run() {
+    if !is_root() || ["setpriv", "unshare", "newgidmap"].iter().any(|program| !has(program)) {
+        return eprintln!("skipped: granting a group needs root, setpriv, unshare and newgidmap (package uidmap)");
+    }
+    // Not in /tmp, where a confined command may write.
+    let desk = Desk::of(Who::User, common::World::on(Path::new("/var/tmp")));
+    let (root, tree) = (desk.world.root().to_owned(), desk.world.tree());
+    // An /etc of the test's own: newgidmap takes a user of /etc/passwd alone.
+    let etc = format!(
+        "cp -a /etc etc; echo 'recant-ann:x:{USER}:{USER}::/:/bin/sh' >> etc/passwd; \
+         printf 'recant-ann:x:{USER}:\nrecant-devs:x:4444:recant-ann\n' >> etc/group; : > etc/subgid"
+    );
+    desk.world.program("sh", ["-ec", &etc]).cwd(&root).run().ok();
+    let granted = |line: &str| std::fs::write(root.join("etc/subgid"), line).unwrap();
+    let inside = |cwd: &Path, words: &[&str]| {
+        let mount = format!("mount --bind {}/etc /etc; exec \"$@\"", root.display());
+        let user = USER.to_string();
+        let start = ["-m", "sh", "-ec", &mount, "sh", "setpriv", "--reuid", &user, "--regid", &user, "--groups", "4444"];
+        desk.world.program("unshare", [&start[..], words].concat()).cwd(cwd).run()
+    };
+    let binary = desk.binary.to_str().unwrap();
+    let run = |cwd: &Path, script: &str| inside(cwd, &[binary, "run", "--", "sh", "-ec", script]);
+    let made = format!(
+        "echo a > shared; mkdir mine theirs; touch mine/old own; chown -R {USER}:{USER} .; chown {USER}:4444 shared; chmod 664 shared; \
+         chown -R {USER}:4444 mine; chown 0:4444 theirs; chmod 2775 mine theirs"
+    );
+    desk.world.program("sh", ["-ec", &made]).cwd(&tree).run().ok();
+    let before = desk.world.manifest();
+    let script = "echo b >> shared; chmod 660 shared; mkdir mine/new; echo n > mine/new/f; mv mine/old mine/older; chgrp 4444 own; mkdir d; chgrp 4444 d; chmod 2770 d; \
+                  echo x > d/x; id -G";
+    // Not granted: the hint names what would do it, and never sg.
+    let said = run(&tree, "echo b >> shared").with(2);
+    assert!(said.stderr().contains("recant doctor") && !said.stderr().contains("sg 4444"), "{said}");
+    let said = inside(&tree, &[binary, "doctor"]).ok();
+    assert!(said.stdout().contains("4444 recant-devs: usermod --add-subgids 4444-4444 recant-ann"), "{said}");
+    assert!(said.stdout().contains("for good"), "its price: {said}");
+    granted("recant-ann:4444:1\n");
+    let said = inside(&tree, &[binary, "doctor"]).ok();
+    assert!(said.stdout().contains("a run can change their files: 4444 recant-devs"), "{said}");
+    let said = run(&tree, script).ok();
+    assert_eq!(said.stdout(), format!("{USER} 4444\n"), "{said}");
+    before.assert_same(&desk.world.manifest(), "it is held");
+    inside(&tree, &[binary, "commit", "last"]).ok();
+    let groups = |paths: &str| {
+        let said = desk.world.program("sh", ["-ec", &format!("stat -c '%g %a %n' {paths}")]).cwd(&tree).run().ok();
+        said.stdout()
+    };
+    let want = "4444 660 shared\n4444 2755 mine/new\n4444 644 mine/new/f\n4444 644 mine/older\n4444 644 own\n4444 2770 d\n4444 644 d/x\n";
+    assert_eq!(groups("shared mine/new mine/new/f mine/older own d d/x"), want);
+    inside(&tree, &[binary, "rollback", "last"]).ok();
+    before.assert_same(&desk.world.manifest(), "rolled back");
+    // In a directory of somebody else's that hands its group on; and in the session again, whose uppers are there.
+    let theirs = tree.join("theirs");
+    run(&theirs, "echo x > x").ok();
+    inside(&theirs, &[binary, "run", "--session", "last", "--", "sh", "-ec", "echo y >> x; echo z > z"]).ok();
+    inside(&theirs, &[binary, "commit", "last"]).ok();
+    assert_eq!(
+        (groups("theirs/x theirs/z"), desk.world.read("theirs/x")),
+        ("4444 644 theirs/x\n4444 644 theirs/z\n".into(), "x\ny\n".into())
+    );
+    inside(&theirs, &[binary, "rollback", "last"]).ok();
+    // Its time is its owner's.
+    assert!(!desk.world.exists("theirs/x") && !desk.world.exists("theirs/z"));
+    // On the real tree, in the user namespace that its /dev/shm takes.
+    inside(&tree, &[binary, "run", "--in", ".", "--", "chgrp", "4444", "own"]).ok();
+    assert_eq!(groups("own"), "4444 644 own\n");
+    // What newgidmap refuses is said, and the run goes on without.
+    granted(&format!("{USER}:4444:1\n"));
+    let passwd = std::fs::read_to_string(root.join("etc/passwd")).unwrap();
+    std::fs::write(root.join("etc/passwd"), passwd.replace("recant-ann", "recant-ben").replace(&format!(":{USER}:"), ":54399:"))
+        .unwrap();
+    let said = run(&tree, "echo new > new").ok();
+    assert!(said.stderr().contains("newgidmap: ") && said.stderr().contains("cannot be changed in this run"), "{said}");
 }
 
 #[test]

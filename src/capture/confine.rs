@@ -4,6 +4,7 @@
 //! The rules go for all that the command starts, for good. What is open already is not looked at by them, so that descriptors which lead out are
 //! closed as in a capture. Mounting anything is denied to a confined process, and looking into processes outside (ptrace) too.
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use landlock::{
@@ -13,6 +14,7 @@ use landlock::{
 
 use super::command::Network;
 use super::error::Error;
+use super::ids::Ids;
 use super::layout::Route;
 use super::rights::drop_lead_out;
 use super::space::part_shm;
@@ -38,6 +40,7 @@ pub struct Confinement {
     writable: Vec<AbsPath>,
     /// What of /dev/shm was asked for by name; `None` where that is all of it, or there is none.
     shm: Option<Vec<AbsPath>>,
+    ids: Ids,
     version: i32,
     network: Reach,
 }
@@ -87,7 +90,7 @@ impl Confinement {
                 return Err(Error::SetUp { path, act, source, remedy: Some(remedy.into()) });
             }
         };
-        Ok(Self { writable, shm, version, network })
+        Ok(Self { writable, shm, ids: Ids::own(Route::here()), version, network })
     }
 
     /// The place that may be written to in which `path`, a real one, lies, or which lies in it.
@@ -135,8 +138,8 @@ impl Confinement {
     }
 
     /// Gives this process a /dev/shm of its own, if it is to have one.
-    pub(super) fn part_shm(&self) -> Result<(), IoError> {
-        self.shm.as_deref().map_or(Ok(()), part_shm)
+    pub(super) fn part_shm(&self, recant: &UnixStream) -> Result<(), IoError> {
+        self.shm.as_deref().map_or(Ok(()), |kept| part_shm(kept, &self.ids, recant))
     }
 
     /// Confines this process and all that it will start; `own_shm` says whether [`Self::part_shm`] was done. An ordinary user can gain no rights any more (sudo); root keeps those that do not

@@ -70,8 +70,8 @@ pub enum Error {
         path: AbsPath,
         /// "user 12" or "group 34".
         belongs: String,
-        /// The group to become, where that would help.
-        group: Option<u32>,
+        /// What to do about it.
+        remedy: String,
     },
     /// sudo, su or doas, run by an ordinary user: they gain nothing inside.
     #[error("cannot run {program} in a capture of an ordinary user: it can gain no rights there")]
@@ -178,8 +178,7 @@ impl Failure for Error {
             }
             Error::NotShown { over: Some(point), .. } => Some(format!("umount {point}, or commit the session first")),
             Error::NotShown { over: None, .. } => Some("take the cause away, or commit the session first".into()),
-            Error::Unmapped { group: Some(group), .. } => Some(format!("run it with that group: sg {group} -c 'recant run …'")),
-            Error::Unmapped { group: None, .. } => Some("run it as that user, or from another folder".into()),
+            Error::Unmapped { remedy, .. } => Some(remedy.clone()),
             Error::GainsRights { .. } => Some("put it the other way round: sudo recant run -- …".into()),
             Error::Uncollected { lost: true, .. } => Some("put the store on another file system: --store DIR".into()),
             Error::Uncollected { id, .. } => Some(format!("recant diff {id} tries again, once the cause is gone")),

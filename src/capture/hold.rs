@@ -112,7 +112,7 @@ pub fn hold(
     record.started = ended.started;
     let refused = match ended.exit {
         Exit::Code(0) | Exit::Signal(_) => Vec::new(),
-        Exit::Code(_) => refused::reasons(laid.route(), cwd, &command.argv, &coverage),
+        Exit::Code(_) => refused::reasons(laid.route(), laid.ids(), cwd, &command.argv, &coverage),
     };
     // Whoever asks for an end now does not want what it has changed to be in doubt, or lost with the memory that it lies in.
     let _noting = interrupt::note(Asked::GoesOn);

@@ -1,17 +1,178 @@
-//! The users and groups that a user namespace maps.
+//! The user and the groups that an ordinary user's run maps into its user namespaces.
+//!
+//! A process may map itself alone, one user and one group (user_namespaces(7)): what belongs to another one cannot be changed by an overlay
+//! (EOVERFLOW). A further group of the user is mapped by newgidmap(1), which is setuid, where /etc/subgid grants it (subgid(5)). It has to be run outside, by
+//! recant, for the init, which says when it may be ([`Word::MapGroups`]). The inner namespace's map is written by a process that stays in the
+//! outer one, as it takes CAP_SETGID there.
 
-use std::io;
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::error::{At, IoError};
+use super::layout::Route;
+use super::sys;
+use super::words::{Word, say};
+use crate::error::{At, IoError, reason};
 
-/// Maps one user and one group in this process's own user namespace: (inside, outside). user_namespaces(7).
-pub(super) fn map_own(uid: (u32, u32), gid: (u32, u32)) -> Result<(), IoError> {
-    tell("/proc/self/setgroups", "deny").at("deny setgroups for the map", "/proc/self/setgroups")?;
-    tell("/proc/self/uid_map", &format!("{} {} 1", uid.0, uid.1)).at("map the user", "/proc/self/uid_map")?;
-    tell("/proc/self/gid_map", &format!("{} {} 1", gid.0, gid.1)).at("map the group", "/proc/self/gid_map")
+/// The program that maps further groups: newgidmap(1), of the package uidmap.
+const NEWGIDMAP: &str = "newgidmap";
+
+/// Who runs, and which of his groups a run can map.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ids {
+    /// The effective user.
+    pub uid: u32,
+    /// The effective group.
+    pub gid: u32,
+    /// The further groups that newgidmap can map, in order.
+    pub groups: Vec<u32>,
+}
+
+impl Ids {
+    /// This process's, for its route. No program is run for that: /etc/subgid is read only where there are further groups.
+    pub fn own(route: Route) -> Self {
+        let further = if route == Route::User { further_groups() } else { Vec::new() };
+        let may = !further.is_empty() && !rustix::thread::no_new_privs().unwrap_or(false) && newgidmap_path().is_some();
+        let groups =
+            if may { further.into_iter().filter(|group| group.granted).map(|group| group.gid).collect() } else { Vec::new() };
+        Self { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw(), groups }
+    }
+
+    /// Whether an overlay of a user's run can change what belongs to this user and group.
+    pub fn has(&self, uid: u32, gid: u32) -> bool {
+        uid == self.uid && (gid == self.gid || self.groups.contains(&gid))
+    }
+
+    /// Maps them in this process's own user namespace, the outer one of a run, in which it is root: the user to 0, the groups to 0, 1 and so on. Gives the further
+    /// groups that are mapped: all, or none.
+    pub(super) fn map_outer(&self, recant: &UnixStream) -> Result<Vec<u32>, IoError> {
+        let inside = (1..).zip(&self.groups).map(|(inside, gid)| (inside, *gid));
+        let map = [(0, self.gid)].into_iter().chain(inside).collect();
+        let mapped = map_asking((0, self.uid), map, recant)?;
+        Ok(if mapped { self.groups.clone() } else { Vec::new() })
+    }
+
+    /// Maps them in this process's own user namespace as they are. With one namespace more a run would be as it is outside.
+    pub(super) fn map_same(&self, recant: &UnixStream) -> Result<(), IoError> {
+        let map = [self.gid].iter().chain(&self.groups).map(|gid| (*gid, *gid)).collect();
+        map_asking((self.uid, self.uid), map, recant).map(drop)
+    }
+
+    /// Enters the inner user namespace of a run, with a copy of the mounts, in which the ids are as they are outside. `mapped` are the further groups
+    /// of the outer one.
+    pub(super) fn enter_inner(&self, mapped: &[u32]) -> Result<(), IoError> {
+        let enter = || sys::unshare_user_and_mounts().at("make the inner user namespace", "unshare");
+        if mapped.is_empty() {
+            enter()?;
+            return map_own((self.uid, 0), (self.gid, 0));
+        }
+        let own = std::process::id();
+        let maps = Maps {
+            uids: format!("{} 0 1\n", self.uid),
+            gids: [self.gid].iter().chain(mapped).zip(0..).map(|(gid, outer)| format!("{gid} {outer} 1\n")).collect(),
+        };
+        let what = "the groups of the inner user namespace";
+        let (mut ours, theirs) = UnixStream::pair().at("make a socket for", what)?;
+        let Some(writer) = sys::fork().at("fork a process that maps", what)? else {
+            drop(ours);
+            maps.write_for(own, theirs)
+        };
+        drop(theirs);
+        let entered = enter();
+        let mut answer = [0; 4];
+        let answered = ours.write_all(&[0]).and_then(|()| ours.read_exact(&mut answer));
+        sys::wait_for(writer).at("wait for the process that maps", what)?;
+        entered?;
+        answered.at("map", what)?;
+        match i32::from_ne_bytes(answer) {
+            0 => Ok(()),
+            errno => Err(io::Error::from_raw_os_error(errno)).at("map", what),
+        }
+    }
+}
+
+/// What is to be written to a process's maps, a line a range.
+struct Maps {
+    uids: String,
+    gids: String,
+}
+
+impl Maps {
+    /// Waits until the process `pid` is in its new namespace, writes its maps, and says how that went: 0 or the error number.
+    fn write_for(&self, pid: u32, mut asker: UnixStream) -> ! {
+        // Without a word the asker is gone.
+        if asker.read_exact(&mut [0]).is_ok() {
+            let told = tell(&format!("/proc/{pid}/setgroups"), "deny")
+                .and_then(|()| tell(&format!("/proc/{pid}/uid_map"), &self.uids))
+                .and_then(|()| tell(&format!("/proc/{pid}/gid_map"), &self.gids));
+            let errno = told.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+            let _gone = asker.write_all(&errno.to_ne_bytes());
+        }
+        sys::exit_now(0)
+    }
+}
+
+/// Maps one user, (inside, outside), and groups, the own one first, in this process's own user namespace: by newgidmap where there is more
+/// than one. Whether all of them are mapped; else it is the own one alone.
+fn map_asking(uid: (u32, u32), gids: Vec<(u32, u32)>, recant: &UnixStream) -> Result<bool, IoError> {
+    let own = gids.first().copied().unwrap_or(uid);
+    if gids.len() == 1 {
+        map_own(uid, own)?;
+        return Ok(true);
+    }
+    // Before any group is mapped: it cannot be denied afterwards.
+    deny_setgroups()?;
+    map_user(uid)?;
+    say(recant, &Word::MapGroups(gids));
+    let (mut from, mut answer) = (recant, [0]);
+    from.read_exact(&mut answer).at("hear that groups are mapped from", "recant")?;
+    let mapped = answer == [DONE];
+    if !mapped {
+        map_group(own)?;
+    }
+    Ok(mapped)
+}
+
+/// What recant answers to [`Word::MapGroups`] where it is done; anything else means that it is not.
+const DONE: u8 = b'y';
+
+/// Maps groups, (inside, outside), for the process `pid`, by newgidmap, and answers it. The error is for people.
+pub(super) fn map_groups_of(pid: i32, map: &[(u32, u32)], mut answer: &UnixStream) -> Result<(), String> {
+    let ranges = map.iter().flat_map(|(inside, outside)| [inside.to_string(), outside.to_string(), "1".into()]);
+    let ran = std::process::Command::new(NEWGIDMAP).arg(pid.to_string()).args(ranges).output();
+    let done = match ran {
+        Err(error) => Err(format!("{NEWGIDMAP}: {}", reason(&error))),
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(said.lines().next().map_or_else(|| format!("{NEWGIDMAP} failed"), str::to_owned))
+        }
+    };
+    // Where nobody reads it, the init is gone, which its end of the socket tells.
+    let _gone = answer.write_all(&[if done.is_ok() { DONE } else { b'n' }]);
+    done
+}
+
+fn map_own(uid: (u32, u32), gid: (u32, u32)) -> Result<(), IoError> {
+    deny_setgroups()?;
+    map_user(uid)?;
+    map_group(gid)
+}
+
+fn deny_setgroups() -> Result<(), IoError> {
+    tell("/proc/self/setgroups", "deny").at("deny setgroups for the map", "/proc/self/setgroups")
+}
+
+fn map_user((inside, outside): (u32, u32)) -> Result<(), IoError> {
+    tell("/proc/self/uid_map", &format!("{inside} {outside} 1")).at("map the user", "/proc/self/uid_map")
+}
+
+fn map_group((inside, outside): (u32, u32)) -> Result<(), IoError> {
+    tell("/proc/self/gid_map", &format!("{inside} {outside} 1")).at("map the group", "/proc/self/gid_map")
 }
 
 /// Writes to a file of /proc: a word to the kernel, in one call.
@@ -21,4 +182,92 @@ fn tell(path: &str, text: &str) -> io::Result<()> {
         n if n == text.len() => Ok(()),
         _ => Err(Errno::IO.into()),
     }
+}
+
+/// A group of the user beside the effective one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Further {
+    pub gid: u32,
+    /// Whether /etc/subgid lets the user map it.
+    pub granted: bool,
+}
+
+/// What works where a capture does not.
+const IN_PLACE: &str = "recant run --in DIR changes files for real, between two snapshots";
+
+/// What to do where a run cannot change what belongs to another user, or to the group `gid` of this one's own files.
+pub(super) fn remedy(gid: Option<u32>) -> String {
+    match gid.filter(|gid| is_in(*gid)) {
+        Some(_) => format!("recant doctor says how a run can map that group of yours; or: {IN_PLACE}"),
+        None => IN_PLACE.to_owned(),
+    }
+}
+
+/// Whether the caller is in a group.
+pub(super) fn is_in(gid: u32) -> bool {
+    gid == rustix::process::getegid().as_raw() || further().contains(&gid)
+}
+
+/// The caller's further groups, in order.
+pub(super) fn further_groups() -> Vec<Further> {
+    let further = further();
+    if further.is_empty() {
+        return Vec::new();
+    }
+    let granted = granted(rustix::process::geteuid().as_raw());
+    further.into_iter().map(|gid| Further { gid, granted: granted.iter().any(|range| range.contains(&gid)) }).collect()
+}
+
+fn further() -> Vec<u32> {
+    let own = rustix::process::getegid().as_raw();
+    let all = rustix::process::getgroups().unwrap_or_default();
+    let mut further: Vec<u32> = all.into_iter().map(|gid| gid.as_raw()).filter(|gid| *gid != own).collect();
+    further.sort_unstable();
+    further.dedup();
+    further
+}
+
+/// The ranges of groups that a user may map: lines `USER:GID:COUNT`, where USER is a name or a number.
+fn granted(uid: u32) -> Vec<std::ops::Range<u32>> {
+    let text = std::fs::read_to_string("/etc/subgid").unwrap_or_default();
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let owners = [name_in("/etc/passwd", uid), Some(uid.to_string())];
+    let range = |line: &str| {
+        let (owner, range) = line.split_once(':')?;
+        let (start, count) = range.split_once(':')?;
+        let start: u32 = start.parse().ok()?;
+        let end = start.checked_add(count.trim().parse().ok()?)?;
+        owners.iter().flatten().any(|name| name == owner).then_some(start..end)
+    };
+    text.lines().filter_map(range).collect()
+}
+
+/// The name of the caller, where /etc/passwd has one: newgidmap works for no other user.
+pub(super) fn own_name() -> Option<String> {
+    name_in("/etc/passwd", rustix::process::geteuid().as_raw())
+}
+
+/// The name of a group, where /etc/group has one.
+pub(super) fn group_name(gid: u32) -> Option<String> {
+    name_in("/etc/group", gid)
+}
+
+/// The name that a file like passwd(5) or group(5) has for a number.
+fn name_in(file: &str, id: u32) -> Option<String> {
+    let text = std::fs::read(file).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    text.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let (name, number) = (fields.next()?, fields.nth(1)?);
+        (number.parse() == Ok(id)).then(|| name.to_owned())
+    })
+}
+
+/// Where newgidmap is.
+pub(super) fn newgidmap_path() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::env::split_paths(&path).map(|dir| dir.join(NEWGIDMAP));
+    all.filter(|file| file.parent() != Some(Path::new(OsStr::new("")))).find(|file| file.is_file())
 }

@@ -61,13 +61,13 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     if let Ground::Confined(confinement) = orders.ground {
         confinement.leave_network().map_err(failed)?;
         if orders.own_shm {
-            confinement.part_shm().map_err(|error| Word::NoShm(error.into()))?;
+            confinement.part_shm(recant).map_err(|error| Word::NoShm(error.into()))?;
         }
     } else if orders.network == Network::None {
         sys::loopback_up().at("switch the loopback on", "lo").map_err(failed)?;
     }
     if let Ground::Captured(laid) = orders.ground {
-        for (path, why) in space::build(laid, orders.own_pids)? {
+        for (path, why) in space::build(laid, orders.own_pids, recant)? {
             say(recant, &Word::Uncovered(path.as_bytes().to_vec(), why));
         }
     }

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Access;
 
 use super::error::Error;
+use super::ids::Ids;
 use super::layout::{Need, Request, Route, Target};
 use crate::error::At;
 use crate::fs::dir::{Dir, Sort, Stat};
@@ -93,12 +94,13 @@ pub struct Notice {
 
 impl Places {
     /// Chooses for a request.
-    pub fn choose(request: &Request, route: Route) -> Result<Self, Error> {
+    pub fn choose(request: &Request, route: Route, ids: &Ids) -> Result<Self, Error> {
         refuse_private(&request.store, route)?;
         let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
         let mut making = Making {
             request,
             route,
+            ids,
             mounts: &mounts,
             places: Places::default(),
             wanted: Vec::new(),
@@ -180,6 +182,7 @@ impl Wanted {
 struct Making<'a> {
     request: &'a Request,
     route: Route,
+    ids: &'a Ids,
     mounts: &'a [Mount],
     places: Places,
     /// All that is wanted, whatever covers it.
@@ -352,8 +355,7 @@ impl Making<'_> {
     /// Whether an overlay of `above` can take changes at `path` below it. Each folder on the way down is copied up with them,
     /// which in a user namespace fails (EOVERFLOW) for one of another's: /var/tmp/theirs/mine needs an overlay of its own.
     fn reaches(&self, above: &AbsPath, path: &AbsPath) -> bool {
-        let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        let own = |path: &AbsPath| stat(path).is_some_and(|stat| (stat.uid, stat.gid) == (uid, gid));
+        let own = |path: &AbsPath| stat(path).is_some_and(|stat| self.ids.has(stat.uid, stat.gid));
         self.route == Route::Root
             || std::iter::successors(Some(path.clone()), AbsPath::parent).take_while(|at| at != above).all(|at| own(&at))
     }

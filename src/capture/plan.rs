@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::error::Error;
 use super::file;
+use super::ids::{Ids, remedy};
 use super::layout::{Layer, Need, Request, Route, Target, folder};
 use super::memory::Memory;
 use super::places::{Notice, Places, may_write, stat};
@@ -31,8 +32,7 @@ pub struct Plan {
     pub(super) scratch: Vec<AbsPath>,
     pub(super) cwd: AbsPath,
     pub(super) tag: String,
-    pub(super) uid: u32,
-    pub(super) gid: u32,
+    pub(super) ids: Ids,
     /// When the run begins to count.
     pub(super) since: Time,
     coverage: Vec<Coverage>,
@@ -72,7 +72,8 @@ impl Plan {
     pub fn make(request: &Request) -> Result<Self, Error> {
         let route = Route::here();
         refuse_gainer(route, &request.program)?;
-        let places = Places::choose(request, route)?;
+        let ids = Ids::own(route);
+        let places = Places::choose(request, route, &ids)?;
         let plan = Self {
             route,
             targets: places.targets,
@@ -82,8 +83,7 @@ impl Plan {
             scratch: request.scratch.clone(),
             cwd: request.cwd.clone(),
             tag: request.tag.clone(),
-            uid: rustix::process::geteuid().as_raw(),
-            gid: rustix::process::getegid().as_raw(),
+            ids,
             since: request.since,
             coverage: places.coverage,
             warnings: places.warnings,
@@ -177,7 +177,7 @@ impl Plan {
                 }
                 fs.mkdir(upper, 0o700).at("make the upper folder", upper)?;
                 let covered = Dir::open(target.path.as_path()).at("open the folder to capture", &target.path);
-                match covered.and_then(|covered| dress(fs, self.route, upper, &covered)) {
+                match covered.and_then(|covered| dress(fs, self.route, &self.ids, upper, &covered)) {
                     // It went, or its disk died, and nobody asked for it: what is there then is read-only.
                     Err(error)
                         if target.need != Need::Must
@@ -201,7 +201,7 @@ impl Plan {
                 let made_up = folder(fs, work.at(b"lower"))?;
                 if let Some(pieces) = &target.split {
                     let works = folder(fs, work.at(b"works"))?;
-                    let mut laid = split::lay(fs, pieces, &target.path, (&upper, &made_up, works))?;
+                    let mut laid = split::lay(fs, &self.ids, pieces, &target.path, (&upper, &made_up, works))?;
                     uncovered.append(&mut laid.uncopied);
                     split = Some(laid);
                 }
@@ -213,7 +213,7 @@ impl Plan {
         Ok(Laid { plan: self, layers, memory: None, uncovered })
     }
 
-    /// A user namespace maps one user and one group. What belongs to another can't be copied up (EOVERFLOW), nor can
+    /// A user namespace maps one user and the groups of [`Ids`]. What belongs to another can't be copied up (EOVERFLOW), nor can
     /// anything be made in such a folder: refused here, rather than by a riddle in the command's output.
     fn check_cwd(&self) -> Result<(), Error> {
         let dir = Dir::open(self.cwd.as_path()).at("open the working folder", &self.cwd)?;
@@ -231,24 +231,24 @@ impl Plan {
         // Each folder on the way down is copied up with what changes below it.
         let above = std::iter::successors(self.cwd.parent(), AbsPath::parent);
         for folder in above.take_while(|above| above.is_under(&held.path) && *above != held.path) {
-            let is_own = |stat: &Stat| (stat.uid, stat.gid) == (self.uid, self.gid);
+            let is_own = |stat: &Stat| self.ids.has(stat.uid, stat.gid);
             if let (Route::User, Some(stat)) = (self.route, stat(&folder).filter(|stat| !is_own(stat))) {
-                let belongs = if stat.uid == self.uid { format!("group {}", stat.gid) } else { format!("user {}", stat.uid) };
-                let group = (stat.uid == self.uid).then_some(stat.gid);
-                return Err(Error::Unmapped { path: folder, belongs, group });
+                let is_mine = stat.uid == self.ids.uid;
+                let belongs = if is_mine { format!("group {}", stat.gid) } else { format!("user {}", stat.uid) };
+                return Err(Error::Unmapped { path: folder, belongs, remedy: remedy(is_mine.then_some(stat.gid)) });
             }
         }
         let is_top = held.path == self.cwd;
         // The top of an overlay belongs to the upper; only a setgid folder hands its group on.
-        let foreign_group = own.gid != self.gid && (!is_top || own.mode & 0o2000 != 0);
-        let foreign_user = own.uid != self.uid && !is_top;
+        let foreign_group = !self.ids.has(self.ids.uid, own.gid) && (!is_top || own.mode & 0o2000 != 0);
+        let foreign_user = own.uid != self.ids.uid && !is_top;
         match self.route {
             Route::User if foreign_group => {
                 let (path, belongs) = (self.cwd.clone(), format!("group {}", own.gid));
-                Err(Error::Unmapped { path, belongs, group: Some(own.gid) })
+                Err(Error::Unmapped { path, belongs, remedy: remedy(Some(own.gid)) })
             }
             Route::User if foreign_user && may_write(&self.cwd) => {
-                Err(Error::Unmapped { path: self.cwd.clone(), belongs: format!("user {}", own.uid), group: None })
+                Err(Error::Unmapped { path: self.cwd.clone(), belongs: format!("user {}", own.uid), remedy: remedy(None) })
             }
             Route::User | Route::Root => Ok(()),
         }
@@ -269,6 +269,11 @@ impl Laid {
     /// Who sets up the namespace.
     pub fn route(&self) -> Route {
         self.plan.route
+    }
+
+    /// Who runs, and which groups are mapped.
+    pub(super) fn ids(&self) -> &Ids {
+        &self.plan.ids
     }
 
     /// The places whose changes are dropped at the end.

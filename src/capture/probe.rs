@@ -1,5 +1,8 @@
 //! What this machine lets a run do: the switches that decide it, as they stand. Whether a run really works only a run tells.
 
+use std::borrow::Cow;
+
+use super::ids;
 use crate::session::run::How;
 
 /// One thing that a run rests on.
@@ -12,7 +15,7 @@ pub struct Finding {
     /// Whether it is as a run needs it.
     pub good: bool,
     /// What to do where it is not.
-    pub remedy: Option<&'static str>,
+    pub remedy: Option<Cow<'static, str>>,
 }
 
 /// The profile that lets recant make user namespaces where AppArmor restricts them (Ubuntu 23.10 and later), for a binary at
@@ -32,23 +35,52 @@ pub fn apparmor_profile(binary: &str) -> String {
 pub fn findings(root: bool) -> Vec<Finding> {
     let mut all = vec![kernel(), overlays()];
     if !root {
-        let limit = |name, path, remedy| number(path).map(|n| Finding { name, value: n.to_string(), good: n > 0, remedy });
-        all.extend(limit("user namespaces", "user/max_user_namespaces", Some("sysctl user.max_user_namespaces=10000")));
-        all.extend(limit("mount namespaces", "user/max_mnt_namespaces", Some("sysctl user.max_mnt_namespaces=10000")));
-        let unprivileged = limit(
-            "user namespaces for users",
-            "kernel/unprivileged_userns_clone",
-            Some("sysctl kernel.unprivileged_userns_clone=1"),
-        );
+        let limit = |name, path, remedy: &'static str| {
+            number(path).map(|n| Finding { name, value: n.to_string(), good: n > 0, remedy: Some(remedy.into()) })
+        };
+        all.extend(limit("user namespaces", "user/max_user_namespaces", "sysctl user.max_user_namespaces=10000"));
+        all.extend(limit("mount namespaces", "user/max_mnt_namespaces", "sysctl user.max_mnt_namespaces=10000"));
+        let unprivileged =
+            limit("user namespaces for users", "kernel/unprivileged_userns_clone", "sysctl kernel.unprivileged_userns_clone=1");
         all.extend(unprivileged);
         all.extend(number("kernel/apparmor_restrict_unprivileged_userns").map(|n| Finding {
             name: "restricted by AppArmor",
             value: if n == 0 { "no".into() } else { "yes, but for programs with a profile".into() },
             good: n == 0,
-            remedy: Some("recant doctor --apparmor prints the profile that recant needs"),
+            remedy: Some("recant doctor --apparmor prints the profile that recant needs".into()),
         }));
     }
     all
+}
+
+/// The further groups of an ordinary user: whether a run can change their files. `failed` is what newgidmap said when a run was tried. `None` where the
+/// user has none.
+pub fn groups(failed: Option<&str>) -> Option<Finding> {
+    let further = ids::further_groups();
+    if further.is_empty() {
+        return None;
+    }
+    let finding = |value: String, remedy: Option<String>| {
+        Some(Finding { name: "further groups", value, good: remedy.is_none(), remedy: remedy.map(Cow::Owned) })
+    };
+    let shown = |gid: u32| ids::group_name(gid).map_or_else(|| gid.to_string(), |name| format!("{gid} {name}"));
+    let closed: Vec<u32> = further.iter().filter(|group| !group.granted).map(|group| group.gid).collect();
+    let user = ids::own_name().unwrap_or_else(|| "USER".into());
+    if let [first, rest @ ..] = &closed[..] {
+        let gid = if rest.is_empty() { first.to_string() } else { "GID".into() };
+        let value =
+            format!("a run cannot change their files: {}", closed.iter().copied().map(shown).collect::<Vec<_>>().join(", "));
+        let price = format!("{user} then has that group for good, also once removed from it");
+        return finding(value, Some(format!("usermod --add-subgids {gid}-{gid} {user} lets it; {price}")));
+    }
+    let all = further.iter().map(|group| shown(group.gid)).collect::<Vec<_>>().join(", ");
+    match failed {
+        Some(why) => finding(all, Some(format!("a run cannot change their files: {why}"))),
+        None if ids::newgidmap_path().is_none() => {
+            finding(all, Some("a run changes their files with newgidmap: install the package uidmap".into()))
+        }
+        None => finding(format!("a run can change their files: {all}"), None),
+    }
 }
 
 /// A word for what becomes of changes at a place.
@@ -69,7 +101,7 @@ fn kernel() -> Finding {
     let release = rustix::system::uname().release().to_string_lossy().into_owned();
     let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    Finding { name: "Linux", value: release, good: version >= (5, 15), remedy: Some("Linux 5.15 or newer is needed") }
+    Finding { name: "Linux", value: release, good: version >= (5, 15), remedy: Some("Linux 5.15 or newer is needed".into()) }
 }
 
 fn overlays() -> Finding {
@@ -77,7 +109,7 @@ fn overlays() -> Finding {
     let there = listed.lines().any(|line| line.split_whitespace().last() == Some("overlay"));
     let value = if there { "there" } else { "not loaded" };
     // The kernel loads it when somebody who may asks for it.
-    Finding { name: "overlayfs", value: value.into(), good: there, remedy: Some("modprobe overlay") }
+    Finding { name: "overlayfs", value: value.into(), good: there, remedy: Some("modprobe overlay".into()) }
 }
 
 /// A number of /proc/sys.

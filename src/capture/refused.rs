@@ -5,6 +5,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use super::ids::{Ids, is_in, remedy};
 use super::layout::Route;
 use super::places::{may_write, stat};
 use crate::fs::dir::{Dir, Sort, Stat};
@@ -18,8 +19,8 @@ const LOOKED_AT: usize = 500;
 const TOLD: usize = 3;
 
 /// The reasons, a line each; none where nothing was found.
-pub(super) fn reasons(route: Route, cwd: &AbsPath, argv: &[OsString], coverage: &[Coverage]) -> Vec<String> {
-    let looking = Looking { route, coverage, ids: Ids::own() };
+pub(super) fn reasons(route: Route, ids: &Ids, cwd: &AbsPath, argv: &[OsString], coverage: &[Coverage]) -> Vec<String> {
+    let looking = Looking { route, coverage, ids };
     let named = named(cwd, argv);
     let mut closed: Vec<String> = named.iter().filter_map(|path| looking.closed(path)).collect();
     let mut foreign: Vec<String> = Vec::new();
@@ -51,40 +52,10 @@ pub(super) fn reasons(route: Route, cwd: &AbsPath, argv: &[OsString], coverage: 
     reasons
 }
 
-/// The user's groups, of which a user namespace maps the first alone.
-struct Ids {
-    uid: u32,
-    gid: u32,
-    groups: Vec<u32>,
-}
-
-impl Ids {
-    fn own() -> Self {
-        let groups = rustix::process::getgroups().unwrap_or_default();
-        Self {
-            uid: rustix::process::geteuid().as_raw(),
-            gid: rustix::process::getegid().as_raw(),
-            groups: groups.into_iter().map(|gid| gid.as_raw()).collect(),
-        }
-    }
-
-    /// Whether the user may write to it bare: access(2) of what is there, but for links.
-    fn may_write_to(&self, stat: &Stat) -> bool {
-        let bits = if stat.uid == self.uid {
-            0o200
-        } else if stat.gid == self.gid || self.groups.contains(&stat.gid) {
-            0o020
-        } else {
-            0o002
-        };
-        stat.mode & bits != 0
-    }
-}
-
 struct Looking<'a> {
     route: Route,
     coverage: &'a [Coverage],
-    ids: Ids,
+    ids: &'a Ids,
 }
 
 impl Looking<'_> {
@@ -109,26 +80,35 @@ impl Looking<'_> {
         Some(format!("{path} {what}: {remedy}"))
     }
 
-    /// An object of another group or user: the run's namespace maps the user's own and the first group alone.
+    /// An object of another user, or of a group that the run's namespace does not map.
     fn unmapped(&self, path: &AbsPath) -> Option<String> {
         let stat = stat(path)?;
-        let ids = &self.ids;
         // The top folder of a captured place is the upper's, and may be changed; elsewhere it is no question of owners.
         let row = self.coverage.iter().filter(|row| path.is_under(&row.path)).max_by_key(|row| row.path.depth())?;
         if row.how != How::Captured || row.path == *path {
             return None;
         }
-        if (stat.uid, stat.gid) == (ids.uid, ids.gid) || stat.sort == Sort::Symlink || !ids.may_write_to(&stat) {
+        if self.ids.has(stat.uid, stat.gid) || stat.sort == Sort::Symlink || !self.may_write_to(&stat) {
             return None;
         }
         let fails = "changing it fails in the run with 'Value too large for defined data type'";
-        Some(if stat.uid != ids.uid {
-            format!("{path} belongs to user {}, group {}, not to you: {fails}", stat.uid, stat.gid)
+        Some(if stat.uid == self.ids.uid {
+            format!("{path} belongs to group {}: {fails}; {}", stat.gid, remedy(Some(stat.gid)))
         } else {
-            let group = stat.gid;
-            let remedy = format!("sg {group} -c 'recant run …' has that group as its first");
-            format!("{path} belongs to group {group}, one of your further groups: {fails}; {remedy}")
+            format!("{path} belongs to user {}: {fails}; {}", stat.uid, remedy(None))
         })
+    }
+
+    /// Whether the user may write to it bare: access(2) of what is there, but for links.
+    fn may_write_to(&self, stat: &Stat) -> bool {
+        let bits = if stat.uid == self.ids.uid {
+            0o200
+        } else if is_in(stat.gid) {
+            0o020
+        } else {
+            0o002
+        };
+        stat.mode & bits != 0
     }
 }
 

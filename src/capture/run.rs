@@ -19,6 +19,7 @@ use super::command::{Command, Exit, Linger, Network};
 use super::descriptors;
 use super::error::{Error, remedy};
 use super::ground::Ground;
+use super::ids;
 use super::init::{self, Orders};
 use super::limit::{self, Meter};
 use super::orphans::{self, TakingIn};
@@ -86,6 +87,8 @@ pub enum Event {
     Lingering(Vec<String>),
     /// The store can hold no upper: what the command writes lies in memory, at most so many bytes, until it has ended.
     InMemory(u64),
+    /// The further groups that were to be mapped could not be, for this reason. The command is not started yet.
+    NoGroups(String),
     /// A place could not be captured, for this reason: it is read-only. The command is not started yet.
     Uncovered(AbsPath, String),
 }
@@ -276,6 +279,11 @@ impl Running<'_> {
                 }
                 Some(Word::Failed(failed)) => outcome = Some(Outcome::Failed(failed)),
                 Some(Word::NoProc) => outcome = Some(Outcome::Again),
+                Some(Word::MapGroups(map)) => {
+                    if let Err(why) = ids::map_groups_of(init, &map, words.socket()) {
+                        (self.hear)(Event::NoGroups(why));
+                    }
+                }
                 Some(Word::NoShm(failed)) => {
                     if let Ok(path) = AbsPath::parse("/dev/shm") {
                         (self.hear)(Event::Uncovered(path, said(failed)));

@@ -16,13 +16,13 @@ mod split;
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 use rustix::fs::{AtFlags, Mode, OFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags};
 use rustix::thread::CapabilitySet;
 
-use super::ids::map_own;
 use super::inside::MARK;
 use super::layout::{Attached, Layer, Need, Route, Target};
 use super::plan::{Laid, Plan};
@@ -43,11 +43,9 @@ const PROC_CLOSED: &[&str] = &["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi
 
 /// Builds it all; afterwards this process has the rights that the command will have, and stands in its working folder.
 /// Gives the places that could not be captured and are read-only, with the reason.
-pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<Vec<Uncovered>, Unbuilt> {
+pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<Vec<Uncovered>, Unbuilt> {
     let plan = &laid.plan;
-    if plan.route == Route::User {
-        map_own((0, plan.uid), (0, plan.gid))?;
-    }
+    let mapped = if plan.route == Route::User { plan.ids.map_outer(recant)? } else { Vec::new() };
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     rustix::mount::mount_change("/", private).at("make the mounts private", "/")?;
 
@@ -87,8 +85,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool) -> Result<Vec<Uncovered>, Unbui
     match plan.route {
         Route::User => {
             // A second user namespace: each mount in it is locked, for a third one made inside as well.
-            sys::unshare_user_and_mounts().at("make the inner user namespace", "unshare")?;
-            map_own((plan.uid, 0), (plan.gid, 0))?;
+            plan.ids.enter_inner(&mapped)?;
             drop_rights(CapabilitySet::all()).at("drop the capabilities", "capset")?;
         }
         Route::Root => {

@@ -25,6 +25,7 @@ use rustix::io::Errno;
 use super::collect::facts::full_path;
 use super::error::Error;
 use super::file::{self, Original};
+use super::ids::Ids;
 use super::layout::{Route, is_whiteout};
 use super::pieces::{As, LAID, LaidSplit, Piece, Split, laid_at, parted};
 use super::upper::dress;
@@ -39,13 +40,14 @@ use crate::fs::path::AbsPath;
 /// Errors: of the store, a full one among them, and of the directory itself.
 pub(super) fn lay(
     fs: &Fs,
+    ids: &Ids,
     split: &Split,
     covered: &AbsPath,
     (upper, lower, works): (&Dir, &Dir, Dir),
 ) -> Result<LaidSplit, Error> {
     let again = |dir: &Dir| dir.open_below(b"").at("open the directory", dir.path().display());
     let real = Dir::open(covered.as_path()).at("open the directory to capture", covered)?;
-    let mut levels = HashMap::from([(Vec::new(), Level::of(real, again(upper)?, again(lower)?)?)]);
+    let mut levels = HashMap::from([(Vec::new(), Level::of(ids, real, again(upper)?, again(lower)?)?)]);
     let (mut pieces, mut uncopied) = (Vec::new(), Vec::new());
     for piece in &split.0 {
         let (above, name) = parted(&piece.below);
@@ -77,7 +79,8 @@ pub(super) fn lay(
 }
 
 /// A directory that is split: the real one, its upper, and its lower.
-struct Level {
+struct Level<'a> {
+    ids: &'a Ids,
     real: Dir,
     upper: Dir,
     lower: Dir,
@@ -85,10 +88,10 @@ struct Level {
     mtime: Time,
 }
 
-impl Level {
-    fn of(real: Dir, upper: Dir, lower: Dir) -> Result<Self, Error> {
+impl<'a> Level<'a> {
+    fn of(ids: &'a Ids, real: Dir, upper: Dir, lower: Dir) -> Result<Self, Error> {
         let mtime = upper.stat().at("look at the upper directory", upper.path().display())?.mtime;
-        Ok(Self { real, upper, lower, mtime })
+        Ok(Self { ids, real, upper, lower, mtime })
     }
 
     /// Lays one name. Gives what became of it; `None` where it is not needed.
@@ -151,7 +154,7 @@ impl Level {
             let mtime = real.stat().at("look at the directory to capture", self.real.at(name))?.mtime;
             // Before the mode, by which its owner may be refused it.
             fs.set_xattr(at, &[b"user.overlay.", LAID.as_bytes()].concat(), &laid_at(mtime)).at("note what it covers in", at)?;
-            dress(fs, Route::User, at, &real)
+            dress(fs, Route::User, self.ids, at, &real)
         });
         match dressed {
             Ok(_) => Ok(true),
@@ -183,7 +186,7 @@ impl Level {
 
     fn below(&self, name: &[u8]) -> Result<Self, Error> {
         let open = |dir: &Dir| dir.at(name).open_dir().at("open the directory", dir.at(name));
-        Self::of(open(&self.real)?, open(&self.upper)?, open(&self.lower)?)
+        Self::of(self.ids, open(&self.real)?, open(&self.upper)?, open(&self.lower)?)
     }
 }
 

@@ -1,16 +1,20 @@
 //! The looks of an upper: an overlay's top shows its own owner, mode, times and xattrs.
 
+use super::ids::Ids;
 use super::layout::{Route, is_overlay_xattr};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Time};
 
 /// Gives an upper the looks of the directory that it covers; tells the mtime that it gave.
-pub(super) fn dress(fs: &Fs, route: Route, upper: Entry<'_>, dir: &Dir) -> Result<Time, IoError> {
+pub(super) fn dress(fs: &Fs, route: Route, ids: &Ids, upper: Entry<'_>, dir: &Dir) -> Result<Time, IoError> {
     let covered = dir.path().display();
     let stat = dir.stat().at("look at the folder to capture", &covered)?;
     if route == Route::Root {
         fs.set_owner(upper, stat.uid, stat.gid).at("set the owner of the upper folder", upper)?;
+    } else if ids.groups.contains(&stat.gid) {
+        // What is made in a setgid directory gets its group.
+        fs.set_owner(upper, ids.uid, stat.gid).at("set the group of the upper directory", upper)?;
     }
     for (name, value) in dir.xattrs().at("read the extended attributes", &covered)? {
         if is_overlay_xattr(&name) {

@@ -14,6 +14,8 @@ pub(super) enum Word {
     Failed(Failed),
     /// The kernel gives this user no /proc of a PID namespace: to be tried without.
     NoProc,
+    /// These groups, (inside, outside), are to be mapped for the init; it waits for the answer.
+    MapGroups(Vec<(u32, u32)>),
     /// A confined command can have no /dev/shm of its own, and why: to be tried without.
     NoShm(Failed),
     /// A place could not be captured and is read-only: its path as bytes, and why.

@@ -44,13 +44,20 @@ pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Problem> {
     }
     super::refuse_inside()?;
     let tried = run::attempt_nothing(call)?;
-    let findings = probe::findings(tried.root);
+    let mut findings = probe::findings(tried.root);
+    if !tried.root {
+        findings.extend(probe::groups(tried.no_groups.as_deref()));
+    }
     let problem = tried.problem.as_ref();
     if call.out.is_text() {
         print(call, &tried, &findings);
     } else {
-        let rows =
-            findings.iter().map(|f| Row { name: f.name, value: &f.value, good: f.good, remedy: f.remedy.filter(|_| !f.good) });
+        let rows = findings.iter().map(|f| Row {
+            name: f.name,
+            value: &f.value,
+            good: f.good,
+            remedy: f.remedy.as_deref().filter(|_| !f.good),
+        });
         call.out.document(&Document {
             run: Works {
                 works: problem.is_none(),
@@ -79,7 +86,7 @@ fn print(call: &Call, tried: &run::Tried, findings: &[Finding]) {
     }
     call.out.line("");
     for finding in findings {
-        let remedy = finding.remedy.filter(|_| !finding.good).map(|remedy| format!(": {remedy}")).unwrap_or_default();
+        let remedy = finding.remedy.as_ref().filter(|_| !finding.good).map(|remedy| format!(": {remedy}")).unwrap_or_default();
         call.out.line(format_args!("{:<26}  {}{remedy}", finding.name, finding.value));
     }
     if !tried.coverage.is_empty() {

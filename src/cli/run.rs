@@ -223,6 +223,7 @@ fn start(
             call.out.note(format_args!("waiting for what the command left running: {} (Ctrl-C ends it)", names.join(", ")))
         }
         Event::Uncovered(path, why) => call.out.warn(format_args!("{path}: {why}; it is read-only for the command")),
+        Event::NoGroups(why) => call.out.warn(format_args!("{why}: files of your further groups cannot be changed in this run")),
         Event::InMemory(limit) => call.out.warn(format_args!(
             "the store's file system can't hold a run: what the command writes lies in memory until it has ended, at most {}",
             text::bytes(limit)
@@ -310,6 +311,8 @@ pub struct Tried {
     pub cwd: AbsPath,
     /// What would become of changes where; empty where that could not be told.
     pub coverage: Vec<Coverage>,
+    /// Why further groups could not be mapped in it.
+    pub no_groups: Option<String>,
     /// Why it does not work.
     pub problem: Option<Problem>,
 }
@@ -320,18 +323,21 @@ pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
     let since = crate::fs::exact_now();
     let command = vec![OsString::from("true")];
     let mut session = store.begin(&call.fs, Origin::Captured, None, Some(start_of(&command)))?;
-    let mut tried = Tried { root: Route::here() == Route::Root, cwd: working_folder()?, coverage: Vec::new(), problem: None };
+    let (root, cwd) = (Route::here() == Route::Root, working_folder()?);
+    let mut tried = Tried { root, cwd, coverage: Vec::new(), no_groups: None, problem: None };
     match plan(call, &store, &session, &nothing(command.clone()), &History::default(), since) {
         Err(problem) => tried.problem = Some(problem),
         Ok(plan) => {
             tried.coverage = plan.coverage().to_vec();
             let command =
                 Command { argv: command, env: Vec::new(), linger: Linger::Wait, network: Network::Open, max_size: None };
-            let mut hear = |event| {
-                if let Event::Uncovered(path, why) = event {
+            let mut hear = |event| match event {
+                Event::Uncovered(path, why) => {
                     let rows = tried.coverage.iter_mut().filter(|row| row.path == path);
                     rows.for_each(|row| (row.how, row.why) = (How::Uncovered, Some(why.clone())));
                 }
+                Event::NoGroups(why) => tried.no_groups = Some(why),
+                Event::SettingUp | Event::Lingering(_) | Event::InMemory(_) => {}
             };
             match hold(&call.fs, &store, &mut session, plan, &command, &tried.cwd, &mut hear) {
                 // It came as far as the command.

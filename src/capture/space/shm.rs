@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use rustix::fs::Mode;
@@ -12,7 +13,7 @@ use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::thread::CapabilitySet;
 
 use super::mounting::{attach, clone_of, mount_tmpfs};
-use crate::capture::ids::map_own;
+use crate::capture::ids::Ids;
 use crate::capture::rights::drop_rights;
 use crate::capture::sys;
 use crate::error::{At, IoError};
@@ -22,18 +23,17 @@ use crate::fs::path::AbsPath;
 const SHM: &str = "/dev/shm";
 
 /// Gives this process, which stays on the real tree, a private /dev/shm: in a mount namespace of its own, and where it may not make
-/// one in a user namespace, too, that maps itself alone. What lies at `kept`, below /dev/shm, stays the real one. Mounts that
+/// one in a user namespace, too, that maps itself and the further groups that it can. What lies at `kept`, below /dev/shm, stays the real one. Mounts that
 /// are made outside are seen inside, and none of the inside outside.
-pub(in crate::capture) fn part(kept: &[AbsPath]) -> Result<(), IoError> {
-    let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
+pub(in crate::capture) fn part(kept: &[AbsPath], ids: &Ids, recant: &UnixStream) -> Result<(), IoError> {
     let act = "make a mount namespace";
     let in_user_namespace = match sys::unshare_mounts() {
         Ok(()) => false,
         // A root that may make no mount namespace would lose all other users in one that maps itself alone.
-        Err(error) if uid.is_root() => return Err(error).at(act, SHM),
+        Err(error) if ids.uid == 0 => return Err(error).at(act, SHM),
         Err(_) => {
             sys::unshare_user_and_mounts().at(act, SHM)?;
-            map_own((uid.as_raw(), uid.as_raw()), (gid.as_raw(), gid.as_raw()))?;
+            ids.map_same(recant)?;
             true
         }
     };
