@@ -1671,6 +1671,29 @@ fn the_time_of_a_mount_s_own_folder_that_somebody_else_set_is_no_change_of_the_c
     assert_eq!(times, [false, false, true], "before the first, of the first, of the second: {said}");
 }
 
+/// What is said of EXDEV after a command that failed.
+const EXDEV: &str = "cross-device link? Renaming an older directory fails in a run; mv works";
+
+#[test]
+fn that_an_older_directory_is_not_renamed_in_a_user_s_run_is_said_after_any_failure() {
+    each(|desk| {
+        if !has("python3") {
+            return;
+        }
+        desk.made("mkdir old; echo f > old/f");
+        let rename = "import os; os.rename('old', 'new')";
+        let said = desk.call(["run", "--discard", "--", "python3", "-c", rename]).run();
+        if desk.who == Who::Root {
+            assert!(!said.ok().stderr().contains(EXDEV), "root's run can");
+            assert!(!desk.run("exit 1").stderr().contains(EXDEV));
+            return;
+        }
+        let said = said.with(1);
+        assert!(said.stderr().contains("cross-device link:") && said.stderr().contains(EXDEV), "{said}");
+        assert!(!desk.run("mv old new").ok().stderr().contains(EXDEV), "mv works, and what went well is told nothing");
+    });
+}
+
 #[test]
 fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed() {
     if !is_root() || !has("setpriv") {
@@ -1712,7 +1735,7 @@ fn what_works_bare_and_is_refused_in_a_run_is_named_once_the_command_has_failed(
         assert!(said.stderr().contains("git clone --no-hardlinks works"), "{said}");
         run(&["git", "clone", "-q", "--no-hardlinks", "one", "two"]).ok();
         let said = run(&["git", "-C", "one", "mv", "d", "e"]).with(128);
-        assert!(!said.stderr().contains("git clone"), "{said}");
+        assert!(!said.stderr().contains("git clone") && said.stderr().contains(EXDEV), "{said}");
     }
     // Nothing is said of it where the command did not fail, or was not pointed there.
     assert!(!run(&["touch", "mine"]).ok().stderr().contains("works bare and is refused"));

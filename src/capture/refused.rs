@@ -38,11 +38,7 @@ pub(super) fn reasons(route: Route, ids: &Ids, cwd: &AbsPath, argv: &[OsString],
         }
         reasons.append(list);
     }
-    if route == Route::User && git_at_a_folder(cwd, argv, "mv") {
-        reasons
-            .push("git mv of a folder that was there before the run fails with 'Invalid cross-device link'; mv does not".into());
-    }
-    if route == Route::User && git_at_a_folder(cwd, argv, "clone") {
+    if route == Route::User && git_clones_a_directory(cwd, argv) {
         reasons.push(
             "git clone of a folder that was there before the run fails with 'hardlink different from source': a new name has \
              another inode number in the run; git clone --no-hardlinks works"
@@ -135,11 +131,10 @@ fn stat_name(cwd: &AbsPath, word: &[u8]) -> bool {
     cwd.join(word).is_ok_and(|path| stat(&path).is_some())
 }
 
-/// `git mv` and `git clone` of a folder: the one program of which it is known that it does not copy where rename(2) answers EXDEV,
-/// and that it looks whether a hard link is one.
-fn git_at_a_folder(cwd: &AbsPath, argv: &[OsString], verb: &str) -> bool {
+/// `git clone` of a directory: the one program of which it is known that it looks whether a hard link is one.
+fn git_clones_a_directory(cwd: &AbsPath, argv: &[OsString]) -> bool {
     let [program, rest @ ..] = argv else { return false };
     program.as_bytes().ends_with(b"git")
-        && rest.iter().find(|word| !word.as_bytes().starts_with(b"-")).is_some_and(|word| *word == *verb)
+        && rest.iter().find(|word| !word.as_bytes().starts_with(b"-")).is_some_and(|word| *word == "clone")
         && named(cwd, argv).iter().any(|path| stat(path).is_some_and(|stat| stat.sort == Sort::Folder))
 }

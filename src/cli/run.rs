@@ -171,6 +171,10 @@ fn finish(
         call.out.note(format_args!("the command failed; this works bare and is refused in a run: {first}"));
         rest.iter().for_each(|reason| call.out.note(format_args!("likewise: {reason}")));
     }
+    // Nothing tells whether it was that: rename(2) leaves no trace where it fails.
+    if Route::here() == Route::User && matches!(held.exit, Exit::Code(code) if code != 0) {
+        call.out.note("cross-device link? Renaming an older directory fails in a run; mv works");
+    }
     let (result, ended) = end(call, store, begun, held, args)?;
     if let Some(mut file) = id_file {
         file.result(result)?;
