@@ -14,6 +14,7 @@ fn where_a_run_works_doctor_says_so_and_what_would_be_held() {
         let said = desk.recant("doctor").ok();
         let who = if desk.who == Who::Root { "root" } else { "user" };
         assert!(said.stdout().starts_with(&format!("recant run works here, as {who}\n")), "{said}");
+        assert!(said.stdout().contains("recant run --in DIR works here, too: "), "{said}");
         let rows = said.stdout();
         // Columns are parted by spaces of any number.
         let rows: Vec<String> = rows.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
@@ -51,8 +52,10 @@ fn where_a_run_does_not_work_doctor_and_run_name_the_switch_to_set() {
             "{said}"
         );
         assert!(out.lines().any(|line| line.starts_with("user namespaces  ") && line.contains("0: sysctl")), "{said}");
+        // What is left was tried.
+        assert!(out.contains("recant run --in DIR works here instead: "), "{said}");
         let json = without(&["doctor", "--json"]).with(125).json();
-        assert_eq!(json["run"]["works"], false, "{json}");
+        assert_eq!((&json["run"]["works"], &json["run_in"]["works"]), (&false.into(), &true.into()), "{json}");
         assert!(json["run"]["remedy"].as_str().unwrap().contains("max_user_namespaces"), "{json}");
         let said = without(&["run", "--", "touch", "made"]).with(125);
         assert!(said.stderr().contains("max_user_namespaces") && said.stderr().contains("not started"), "{said}");

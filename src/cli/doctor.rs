@@ -3,15 +3,16 @@
 use serde::Serialize;
 
 use super::problem::Problem;
-use super::{Call, Ended, args, coverage, run};
+use super::{Call, Ended, args, coverage, run, snapshot_run};
 use crate::capture::probe::{self, Finding};
 use crate::error::Kind;
 use crate::session::run::Coverage;
 
-/// `{"schema":2,"run":{…},"findings":[…],"coverage":[…]}`.
+/// `{"schema":2,"run":{…},"run_in":{…},"findings":[…],"coverage":[…]}`.
 #[derive(Serialize)]
 struct Document<'a> {
     run: Works<'a>,
+    run_in: WorksIn<'a>,
     findings: Vec<Row<'a>>,
     coverage: &'a [Coverage],
 }
@@ -21,6 +22,14 @@ struct Works<'a> {
     works: bool,
     #[serde(rename = "as")]
     who: &'static str,
+    why: Option<&'a str>,
+    remedy: Option<&'a str>,
+}
+
+/// `run --in`, which is there where `run` does not work.
+#[derive(Serialize)]
+struct WorksIn<'a> {
+    works: bool,
     why: Option<&'a str>,
     remedy: Option<&'a str>,
 }
@@ -49,8 +58,9 @@ pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Problem> {
         findings.extend(probe::groups(tried.no_groups.as_deref()));
     }
     let problem = tried.problem.as_ref();
+    let in_place = snapshot_run::attempt_nothing()?;
     if call.out.is_text() {
-        print(call, &tried, &findings);
+        print(call, &tried, in_place.as_ref(), &findings);
     } else {
         let rows = findings.iter().map(|f| Row {
             name: f.name,
@@ -65,6 +75,11 @@ pub fn doctor(call: &Call, args: &args::Doctor) -> Result<Ended, Problem> {
                 why: problem.map(|problem| &*problem.message),
                 remedy: problem.and_then(|problem| problem.remedy.as_deref()),
             },
+            run_in: WorksIn {
+                works: in_place.is_none(),
+                why: in_place.as_ref().map(|problem| &*problem.message),
+                remedy: in_place.as_ref().and_then(|problem| problem.remedy.as_deref()),
+            },
             findings: rows.collect(),
             coverage: &tried.coverage,
         });
@@ -76,11 +91,19 @@ fn who(root: bool) -> &'static str {
     if root { "root" } else { "user" }
 }
 
-fn print(call: &Call, tried: &run::Tried, findings: &[Finding]) {
+fn print(call: &Call, tried: &run::Tried, in_place: Option<&Problem>, findings: &[Finding]) {
     match &tried.problem {
         None => call.out.line(format_args!("recant run works here, as {}", who(tried.root))),
         Some(problem) => {
             call.out.line(format_args!("recant run does not work here, as {}: {}", who(tried.root), problem.message));
+            problem.remedy.iter().for_each(|remedy| call.out.line(format_args!("  {remedy}")));
+        }
+    }
+    match (in_place, &tried.problem) {
+        (None, None) => call.out.line("recant run --in DIR works here, too: on the real files, between two snapshots"),
+        (None, Some(_)) => call.out.line("recant run --in DIR works here instead: on the real files, between two snapshots"),
+        (Some(problem), _) => {
+            call.out.line(format_args!("recant run --in does not work here: {}", problem.message));
             problem.remedy.iter().for_each(|remedy| call.out.line(format_args!("  {remedy}")));
         }
     }

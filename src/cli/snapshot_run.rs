@@ -110,6 +110,21 @@ fn run_beside(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -
     Ok(if left && status == 0 { Ended::With(Kind::LeftOut) } else { Ended::Command(status) })
 }
 
+/// Runs `true` on the real tree as [`run_in`] would, confined to the working directory. Gives what kept it from working.
+pub fn attempt_nothing() -> Result<Option<Problem>, Problem> {
+    let confinement = match Confinement::make(&[super::cwd()?], &[], Network::Open) {
+        Ok(confinement) => confinement,
+        Err(error) => return Ok(Some(error.into())),
+    };
+    let (argv, network) = (vec!["true".into()], Network::Open);
+    let command = Command { argv, env: Vec::new(), linger: Linger::Wait, network, max_size: None };
+    match run_on(Ground::Confined(&confinement), &command, &mut |_| ()) {
+        // It came as far as the command.
+        Ok(_) | Err(NotRun::NotFound { .. } | NotRun::NotExecutable { .. }) => Ok(None),
+        Err(error) => Ok(Some(error.into())),
+    }
+}
+
 /// What became of a command's changes.
 struct Collected {
     /// Its session and their number, where there are any.
