@@ -1671,6 +1671,53 @@ fn the_time_of_a_mount_s_own_folder_that_somebody_else_set_is_no_change_of_the_c
     assert_eq!(times, [false, false, true], "before the first, of the first, of the second: {said}");
 }
 
+#[test]
+fn what_readme_names_as_limits_of_a_run_is_refused_in_one() {
+    each(|desk| {
+        if !has("python3") {
+            return;
+        }
+        desk.made("printf old > mapped; touch file");
+        let script = "import ctypes, errno, mmap, os\n\
+            libc = ctypes.CDLL(None, use_errno=True)\n\
+            mapping = mmap.mmap(os.open('mapped', os.O_RDONLY), 3, mmap.MAP_SHARED, mmap.PROT_READ)\n\
+            assert mapping[:3] == b'old'\n\
+            os.pwrite(os.open('mapped', os.O_WRONLY), b'new', 0)\n\
+            assert (mapping[:3], open('mapped', 'rb').read()) == (b'old', b'new')\n\
+            assert os.pathconf('.', 'PC_LINK_MAX') == 127\n\
+            assert libc.renameat2(-100, b'file', -100, b'other', 4) == -1 and ctypes.get_errno() == errno.EINVAL\n\
+            try:\n    os.mknod('zero', 0o20600, 0)\n    raise SystemExit('a node 0:0 was made')\n\
+            except PermissionError:\n    pass\n";
+        desk.call(["run", "--discard", "--", "python3", "-c", script]).run().ok();
+        if desk.who == Who::User {
+            return;
+        }
+        let refused = ["unshare -m true", "mount -t tmpfs none .", "mknod null c 1 3; cat null"];
+        for script in refused {
+            assert!(desk.held("--discard", script).run().status != 0, "{script}");
+        }
+        desk.held("--discard", "mknod null c 1 3; test -c null").run().ok();
+    });
+    if !is_root() || !has("chattr") {
+        return eprintln!("skipped: immutable files need root and chattr");
+    }
+    let desk = Desk::new(Who::Root);
+    desk.made("echo i > fixed; echo a > growing");
+    if desk.world.program("chattr", ["+i", "fixed"]).cwd(desk.world.tree()).run().status != 0 {
+        return eprintln!("skipped: immutable files: this file system has none");
+    }
+    desk.bare(&desk.world.tree(), "chattr +a growing");
+    let said = desk.run("echo more >> growing && ! rm fixed && ! sh -c 'echo x >> fixed' && ! sh -c 'echo x > growing'").ok();
+    assert_eq!(desk.paths(&desk.id()), ["growing"], "{said}");
+    desk.recant(&format!("discard {}", desk.id())).ok();
+    // Root's run can take it off, for itself.
+    desk.run("chattr -i fixed && echo x >> fixed && echo other > other").ok();
+    let said = desk.recant("commit last").with(1);
+    assert!(said.stderr().contains("fixed") && said.stderr().contains("immutable"), "{said}");
+    desk.recant("commit last other").ok();
+    desk.bare(&desk.world.tree(), "chattr -i fixed; chattr -a growing");
+}
+
 /// What is said of EXDEV after a command that failed.
 const EXDEV: &str = "cross-device link? Renaming an older directory fails in a run; mv works";
 
