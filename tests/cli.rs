@@ -464,8 +464,12 @@ fn the_help_of_config_shows_every_setting_and_its_example_is_read() {
     let (tables, top) = tables.split_once("At the top, before the first table:\n").unwrap();
     let (top, _) = top.split_once("\n\n").unwrap();
     // An example, then its explanation two blanks apart.
-    let example =
-        |text: &str| text.lines().map(|line| line.trim().split("  ").next().unwrap().to_owned() + "\n").collect::<String>();
+    let example = |text: &str| {
+        text.lines()
+            .filter(|line| line.starts_with("  "))
+            .map(|line| line.trim().split("  ").next().unwrap().to_owned() + "\n")
+            .collect::<String>()
+    };
     world.config(&(example(top) + &example(tables)));
     for row in world.call(["config", "--jsonl", "--store", "s"]).run().ok().json_lines() {
         let from = row["from"].as_str().unwrap();
