@@ -21,7 +21,7 @@ impl Scene {
                 text.contains("given back as it is now") && self.is_named(&change.path, std::slice::from_ref(text))
             };
             if (how.is_some() || is_all) && !act.named.iter().any(as_it_is) {
-                assert_at(act, change, now, how.is_some_and(|how| how == "already_so"));
+                assert_at(act, change, now, how.is_some_and(|how| how == "unchanged"));
             }
         }
         assert_others(&act.changes, &act.before.tree, &now.tree, &act.what);
