@@ -174,11 +174,14 @@ fn drop_held(call: &Call, store: &Store, session: &mut Locked, done: &mut Done) 
     let before = session.header.clone();
     let _noting = interrupt::note(Asked::GoesOn);
     let discarded = prune::discard(&call.fs, session);
+    let changes = out_of(&before);
     if is_done(&discarded) {
-        let changes = out_of(&before);
         note_in_log(call, store, "discard", &before);
-        done.discarded.push(Discarded { session: before.id, changes, bytes: before.sizes.all() });
         call.out.changes.set(Some(call.out.changes.get().unwrap_or(0) + changes));
+    }
+    // Where not all of it could be removed the error says that it is discarded.
+    if discarded.is_ok() {
+        done.discarded.push(Discarded { session: before.id, changes, bytes: before.sizes.all() });
     }
     Ok(discarded?)
 }
@@ -198,12 +201,13 @@ fn finish(call: &Call, acted: Result<(), Problem>, done: &Done) -> Result<Ended,
 }
 
 /// What stopped it, with what was discarded before.
-fn after(problem: Problem, done: &Done) -> Problem {
+fn after(mut problem: Problem, done: &Done) -> Problem {
     if done.discarded.is_empty() {
         return problem;
     }
     let sessions = text::count(done.discarded.len() as u64, "session");
-    let state = format!("{sessions} discarded before it; nothing else was changed");
+    let own = problem.state.take().filter(|state| state != "nothing was changed");
+    let state = format!("{sessions} discarded before it; {}", own.as_deref().unwrap_or("nothing else was changed"));
     Problem { kind: Kind::LeftOut, state: Some(state), ..problem }
 }
 
