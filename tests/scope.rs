@@ -1,8 +1,10 @@
 //! Names and scope: which session a word means where, and how a command in a message reaches the same one.
+#![allow(clippy::disallowed_methods, reason = "tests set up real files")]
 
 mod common;
 
-use common::World;
+use common::{Said, World, can_run};
+use insta::assert_snapshot;
 
 #[test]
 fn a_command_in_a_message_reaches_the_store_that_the_call_named() {
@@ -24,4 +26,206 @@ fn a_command_in_a_message_reaches_the_store_that_the_call_named() {
     );
     world.program("sh", ["-c", &bare]).run().ok();
     assert_eq!(world.read("f"), "old");
+}
+
+/// Two projects with a repository each, and a file in each.
+fn two_projects() -> World {
+    let world = World::new();
+    for project in ["src", "web"] {
+        world.mkdir(format!("{project}/.git")).mkdir(format!("{project}/docs")).write(format!("{project}/f"), "old");
+    }
+    world
+}
+
+/// Stages new content for `f` of a project, begun in `dir`; gives the session's id.
+fn staged(world: &World, dir: &str, project: &str) -> String {
+    let id = world.recant_in(dir, "session new").ok().id();
+    world.stage_write(&id, format!("{project}/f"), "new");
+    id
+}
+
+trait In {
+    /// Runs recant in a directory below the tree.
+    fn recant_in(&self, dir: &str, words: &str) -> Said;
+}
+
+impl In for World {
+    fn recant_in(&self, dir: &str, words: &str) -> Said {
+        self.call(words.split_whitespace()).cwd(self.path(dir)).run()
+    }
+}
+
+#[test]
+fn last_is_of_this_project_for_what_changes_something() {
+    let world = two_projects();
+    let web = staged(&world, "web/docs", "web");
+    let src = staged(&world, "src", "src");
+    world.recant_in("src", "commit last").ok();
+    // The newest session is that of src. What is typed in web is about web.
+    assert_eq!(world.recant_in("web", "commit last --dry-run").ok().masked_err().lines().next(), Some("recant: last is <id1>"));
+    let said = world.recant_in("web", "rollback last").with(1);
+    assert_eq!(world.read("src/f"), "new", "{said}");
+    assert_snapshot!(said, @r#"
+    status 1
+    --- stderr
+    recant: no session of this project can be rolled back: /world/tree/web
+            nothing was changed; here: <id1~> (pending)
+            the newest elsewhere, begun in /world/tree/src: recant rollback <id2>
+    "#);
+    let said = world.recant_in("", "discard last").with(1).stderr();
+    assert!(said.contains(&format!("begun in {}: recant discard {web}", world.path("web/docs").display())), "{said}");
+    world.recant_in("web/docs", "commit last").ok();
+    assert_eq!(world.status(&web), "committed");
+    world.recant_in("src/docs", "rollback last").ok();
+    assert_eq!(
+        (world.read("src/f"), world.read("web/f"), world.status(&src)),
+        ("old".into(), "new".into(), "rolled_back".into())
+    );
+}
+
+#[test]
+fn last_is_the_newest_on_which_the_verb_can_act_and_what_is_passed_over_is_said() {
+    let world = two_projects();
+    let ids: Vec<String> = (0..3).map(|_| staged(&world, "web", "web")).collect();
+    world.recant(&format!("commit {}", ids[1])).ok();
+    world.recant(&format!("rollback {}", ids[1])).ok();
+    world.recant(&format!("commit {}", ids[0])).ok();
+    let said = world.recant_in("web", "rollback last").ok();
+    assert!(
+        said.masked_err().starts_with("recant: passed over: <id3~> (pending), <id2~> (rolled back)\nrecant: last is <id1>\n"),
+        "{said}"
+    );
+    let said = world.recant_in("web", "redo last --dry-run").ok();
+    assert!(said.masked_err().starts_with("recant: passed over: <id3~> (pending)\nrecant: last is <id2>\n"), "{said}");
+    world.recant(&format!("discard {}", ids[2])).ok();
+    let said = world.recant_in("web", "discard last").ok();
+    assert!(said.masked_err().starts_with("recant: last is <id2>\n"), "{said}");
+    world.recant_in("web", "discard last").ok();
+    world.recant_in("web", "discard last").with(1);
+    let empty = world.recant_in("web", "session new").ok().id();
+    world.call(["session", "write", "last", "g"]).cwd(world.path("web")).stdin("x").run().ok();
+    assert_eq!(world.status(&empty), "pending");
+    world.recant_in("web", "session rename last named").ok();
+    assert_eq!(world.recant("show named --json").ok().json()["session"]["id"], *empty);
+}
+
+#[test]
+fn a_verb_that_only_reads_takes_the_newest_anywhere_where_this_project_has_none() {
+    let world = two_projects();
+    let web = staged(&world, "web", "web");
+    let src = staged(&world, "src", "src");
+    assert_eq!(world.recant_in("web", "show --json").ok().json()["session"]["id"], *web);
+    assert_eq!(world.recant_in("src/docs", "diff last --json").ok().json()["session"]["id"], *src);
+    let said = world.recant("diff --name-only").ok();
+    assert_eq!(said.masked_err(), "recant: last is <id2>, begun in /world/tree/src: this project has none\n");
+}
+
+#[test]
+fn a_session_of_an_older_recant_is_of_the_project_of_its_command_or_of_its_first_path() {
+    let world = two_projects();
+    let web = staged(&world, "src", "web");
+    let header = world.session(&web).join("session.json");
+    let text = std::fs::read_to_string(&header).expect("the header");
+    let cwd = format!("\"cwd\":\"{}\",", world.path("src").display());
+    assert!(text.contains(&cwd), "a session records where it was begun: {text}");
+    std::fs::write(&header, text.replace(&cwd, "")).expect("the header as it was");
+    world.recant_in("src", "commit last").with(1);
+    world.recant_in("web", "commit last").ok();
+    if !can_run() {
+        return;
+    }
+    world.recant_in("src/docs", "run -- touch made").ok();
+    let run = world.recant_in("src", "show --json").ok().json()["session"]["id"].as_str().expect("an id").to_owned();
+    let header = world.session(&run).join("session.json");
+    let text = std::fs::read_to_string(&header).expect("the header");
+    let cwd = format!("\"cwd\":\"{}\",", world.path("src/docs").display());
+    assert!(text.contains(&cwd), "{text}");
+    std::fs::write(&header, text.replace(&cwd, "")).expect("the header as it was");
+    world.recant_in("web", "discard last").with(1);
+    world.recant_in("src", "discard last").ok();
+}
+
+#[test]
+fn what_is_restored_or_imported_belongs_to_the_project_where_that_was_done() {
+    let world = two_projects();
+    let id = staged(&world, "web", "web");
+    let stream = world.call(["session", "export", &id]).run().ok().out;
+    world.recant(&format!("session prune {id}")).ok();
+    world.call(["session", "import"]).cwd(world.path("src")).stdin(stream).run().ok();
+    world.recant_in("web", "commit last").with(1);
+    world.recant_in("src", "commit last").ok();
+    assert_eq!(world.read("web/f"), "new");
+    world.recant_in("src", "snapshot create").ok();
+    world.write("src/f", "newer").recant_in("src", "snapshot restore last").ok();
+    assert_eq!(world.read("src/f"), "old");
+    world.recant_in("src", "rollback last").ok();
+    assert_eq!((world.read("src/f"), world.read("web/f")), ("newer".into(), "new".into()));
+}
+
+#[test]
+fn a_name_is_taken_over_from_what_is_done_and_means_what_the_verb_can_act_on() {
+    let world = two_projects();
+    let named = |file: &str| {
+        let id = world.recant("session new -n deploy").ok().id();
+        world.stage_write(&id, file, "new");
+        id
+    };
+    let first = named("web/f");
+    world.stage_write(&first, "web/g", "new");
+    world.recant("session new -n deploy").with(1);
+    world.recant("commit deploy web/g").ok();
+    world.recant("session new -n deploy").with(1);
+    world.recant("commit deploy").ok();
+    let second = named("src/f");
+    assert_eq!(world.recant("show deploy --json").ok().json()["session"]["id"], *second);
+    world.recant("rollback deploy").ok();
+    assert_eq!((world.status(&first), world.status(&second)), ("rolled_back".into(), "pending".into()));
+    world.recant("commit deploy").ok();
+    assert_eq!(world.status(&second), "committed");
+    world.recant("redo deploy").ok();
+    assert_eq!(world.status(&first), "committed");
+}
+
+#[test]
+fn no_name_hides_a_session_from_its_short_id() {
+    let world = two_projects();
+    let id = staged(&world, "web", "web");
+    let tail = &id[16..];
+    let other = world.begin();
+    for words in [format!("session new -n {tail}"), format!("session rename {other} {tail}")] {
+        let said = world.recant(&words);
+        // A name starts with a letter.
+        if said.status == 1 && tail.starts_with(|c: char| c.is_ascii_alphabetic()) {
+            assert!(said.stderr().contains(&format!("the name {tail:?} is the last part of session {id}")), "{said}");
+        }
+        assert_eq!(said.status, 1, "{said}");
+    }
+    // One that has such a name already, of an older recant.
+    let header = world.session(&other).join("session.json");
+    let text = std::fs::read_to_string(&header).expect("the header");
+    std::fs::write(&header, text.replacen("\"seq\"", &format!("\"name\":\"{tail}\",\"seq\""), 1)).expect("a header with a name");
+    assert_eq!(world.recant(&format!("show {tail} --json")).ok().json()["session"]["id"], *id);
+}
+
+#[test]
+fn nearest_is_what_is_near_and_else_what_is_pending_here() {
+    let world = two_projects();
+    let id = staged(&world, "web", "web");
+    world.recant(&format!("session rename {id} upgrade")).ok();
+    assert_snapshot!(world.recant_in("web", "commit upgrede"), @r#"
+    status 1
+    --- stderr
+    recant: no session "upgrede"; the nearest: <id1> (upgrade)
+            nothing was changed
+            recant list shows all sessions
+    "#);
+    assert_snapshot!(world.recant_in("web", "commit zzz"), @r#"
+    status 1
+    --- stderr
+    recant: no session "zzz"
+            nothing was changed
+            pending here: <id1~> (upgrade); recant list shows all sessions
+    "#);
+    let said = world.recant_in("src", "commit zzz").with(1);
+    assert!(!said.stderr().contains("upgrade"), "{said}");
 }

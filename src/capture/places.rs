@@ -24,6 +24,7 @@ use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::mounts::{self, Mount};
 use crate::fs::path::AbsPath;
 use crate::session::run::{Coverage, How};
+use crate::tree::project::project_of;
 
 /// File systems of which an overlay makes no sense: their files are the kernel's.
 const PSEUDO: &[&str] = &[
@@ -50,9 +51,6 @@ const PSEUDO: &[&str] = &[
     "nfsd",
     "selinuxfs",
 ];
-
-/// What marks the top folder of a project.
-const PROJECT: &[&[u8]] = &[b".git", b".hg", b".jj", b".svn", b".bzr"];
 
 /// So many mounts of a root's tree are captured unasked, those next to `/` first. Each costs about 0.3 ms; a container host has
 /// hundreds.
@@ -148,20 +146,6 @@ fn refuse_private(store: &AbsPath, route: Route) -> Result<(), Error> {
     }
 }
 
-/// The top folder of the project that `cwd` lies in: the nearest one upward with a repository, else `cwd`.
-pub fn project_of(cwd: &AbsPath) -> AbsPath {
-    let mut at = Some(cwd.clone());
-    while let Some(folder) = at {
-        let is_top =
-            Dir::open(folder.as_path()).is_ok_and(|dir| PROJECT.iter().any(|mark| matches!(dir.at(mark).stat(), Ok(Some(_)))));
-        if is_top && folder.depth() > 0 {
-            return folder;
-        }
-        at = folder.parent();
-    }
-    cwd.clone()
-}
-
 /// A place that is to be captured.
 struct Wanted {
     path: AbsPath,
@@ -241,7 +225,7 @@ impl Making<'_> {
     /// What is wanted whatever mounts there are.
     fn wanted(&mut self) -> Vec<Wanted> {
         let mut wanted = Vec::new();
-        let project = project_of(&self.request.cwd);
+        let project = project_of(&self.request.cwd, self.request.home.as_deref());
         let why = if project == self.request.cwd { "the working folder" } else { "the working folder's project" };
         wanted.extend(self.request.home.as_deref().and_then(real).map(|home| Wanted::new(home, "home")));
         wanted.push(Wanted::new(project, why));

@@ -8,8 +8,8 @@ use super::awaited::{self, Awaited};
 use super::bar::Bar;
 use super::gate::AtGate;
 use super::problem::{Against, Barrier, Problem};
+use super::which::Want;
 use super::{Call, Ended, collect, meant, place, recover, text};
-use crate::capture::places::project_of;
 use crate::checkpoint::limits::{self, Large, Limits};
 use crate::commit::{self, Aside, Denied, Request};
 use crate::config;
@@ -25,6 +25,7 @@ use crate::session::header::Status;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Store};
 use crate::snapshot::restore;
+use crate::tree::project::project_of;
 
 /// `{"schema":2,"session":…,"verb":…,"dry_run":…,"status":…,"generation":n,"paths":[…],"skipped":[…],"notes":[…],"kept_bytes":n,"displaced":[…]}`.
 #[derive(Serialize)]
@@ -222,18 +223,19 @@ fn named_by(key: &str, globs: &[String]) -> Result<Denied, Problem> {
 fn minor(call: &Call, session: &Locked) -> Result<Option<Denied>, Problem> {
     let Some(run) = session.run()? else { return Ok(None) };
     let named = named_by("commit.minor", &call.config.minor.value)?;
-    let project = project_of(&run.cwd);
+    let project = project_of(&run.cwd, dirs::home_dir().as_deref());
     let works_there = named(&project);
     Ok(Some(std::rc::Rc::new(move |path: &AbsPath| named(path) && !(works_there && path.is_under(&project)))))
 }
 
 fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<Ended, Problem> {
     let said = Said { dry_run: what.dry_run, all };
-    meant::refuse_namesake(call, what)?;
+    meant::refuse_namesake(call, what, act.verb)?;
     if let Some(ended) = meant::not_here_yet(call, what, act.verb)? {
         return Ok(ended);
     }
-    let (store, mut session) = if said.dry_run { to_look_at(call, what.key())? } else { call.locked(what.key())? };
+    let (store, mut session) =
+        if said.dry_run { to_look_at(call, what.key(), act.verb.into())? } else { call.locked(what.key(), act.verb.into())? };
     meant::refuse_another(what, &session)?;
     let changes = if what.paths.is_empty() { Changes::default() } else { session.changes()? };
     let paths = what.paths.iter().map(|path| place::named(path, &changes)).collect::<Result<Vec<_>, _>>()?;
@@ -370,9 +372,9 @@ fn set_aside(call: &Call, session: &Locked, aside: &mut Aside, conflicts: &[Conf
 }
 
 /// A dry run takes the lock, so that what it says is not half of something, but recovers nothing.
-fn to_look_at<'c>(call: &'c Call, key: &str) -> Result<(&'c Store, Locked), Problem> {
+fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, Locked), Problem> {
     let store = call.store_with(key)?;
-    let id = call.find(store, Some(key))?;
+    let id = call.find(store, Some(key), want)?;
     // A recant that is at work holds it: its journal tells of no interruption.
     let locked = store.lock_session(&call.fs, &id);
     if let (false, Some(what)) = (matches!(&locked, Err(error) if error.kind() == Kind::Busy), recover::would(store, &id)) {

@@ -242,7 +242,7 @@ impl Typing {
         let store = self.store()?;
         let id = match self.id.as_deref() {
             None | Some("last") => store.newest(&[]).ok()?.id,
-            Some(key) => store.find(key).ok()?,
+            Some(key) => store.find(key, |_| true).ok()?,
         };
         let cwd = std::env::current_dir().ok()?.into_os_string().into_vec();
         let mut reading = store.session(&id).ok()?.read_changes().ok()?;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::awaited::{Word, local, note};
 use super::overdue::{LATE, Taken, failed, note_or_say, take_back_one};
 use super::problem::Problem;
+use super::which::Want;
 use super::{Call, Ended, args};
 use crate::error::Kind;
 use crate::session::confirm::{self, Record};
@@ -27,8 +28,8 @@ pub fn confirm(call: &Call, args: &args::Confirm) -> Result<Ended, Problem> {
         return watch(call, &args.id);
     }
     let store = call.store_with(&args.id)?;
-    let id = call.find(store, Some(&args.id))?;
-    let (store, session) = call.locked(id.as_str())?;
+    let id = call.find(store, Some(&args.id), Want::Confirm)?;
+    let (store, session) = call.locked(id.as_str(), Want::Confirm)?;
     match Word::of(store, &session.header) {
         Word::None => Err(nothing_waits(store, &id)?),
         // Until when it would have waited is of no weight any more.

@@ -6,6 +6,7 @@ use super::args;
 use super::awaited;
 use super::list::heads;
 use super::problem::Problem;
+use super::which::Want;
 use super::whose::Whose;
 use super::{Call, Ended, text};
 use crate::checkpoint::manifest;
@@ -53,12 +54,12 @@ fn named(call: &Call, keys: &[String]) -> Result<Ended, Problem> {
     for key in keys {
         let opened = call.store_with(key)?;
         store = Some(opened);
-        let id = call.find(opened, Some(key))?;
+        let id = call.find(opened, Some(key), Want::Discard)?;
         // Named twice it is meant once.
         if sessions.iter().any(|known| *known.id() == id) {
             continue;
         }
-        let (_, session) = call.locked(id.as_str())?;
+        let (_, session) = call.locked(id.as_str(), Want::Discard)?;
         sessions.push(session);
     }
     let Some(store) = store else { return Ok(Ended::Done) };
@@ -123,7 +124,7 @@ fn all_pending(call: &Call) -> Result<Ended, Problem> {
     }
     let act = || {
         for header in &chosen {
-            let mut session = match call.locked(header.id.as_str()) {
+            let mut session = match call.locked(header.id.as_str(), Want::Discard) {
                 Ok((_, session)) => session,
                 Err(problem) if problem.kind == Kind::Busy => {
                     done.skipped.push(Skipped { session: header.id.clone(), why: HELD });

@@ -2,6 +2,7 @@
 
 use super::collect;
 use super::problem::Problem;
+use super::which::Want;
 use super::{Call, text};
 use crate::error::{Kind, command};
 use crate::session::Error;
@@ -37,7 +38,7 @@ pub struct Begun {
 pub fn begin(call: &Call, store: &Store, aim: Aim<'_>, command: &str) -> Result<Begun, Problem> {
     match aim {
         Aim::New(name) => Ok(new(call, store, name, command)?),
-        Aim::There(key) => take_up(call, store, &call.find(store, Some(key))?),
+        Aim::There(key) => take_up(call, store, &call.find(store, Some(key), Want::GoOn)?),
         Aim::Named(key) => named(call, store, key, command),
     }
 }
@@ -85,7 +86,7 @@ fn take_up_found(call: &Call, store: &Store, key: &str, found: &Found) -> Result
 /// Errors: `key` means nothing, and can be no name.
 fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Found>, Problem> {
     if key == "last" {
-        return Ok(Some(Found { id: call.find(store, Some(key))?, by_name: false }));
+        return Ok(Some(Found { id: call.find(store, Some(key), Want::GoOn)?, by_name: false }));
     }
     let (headers, _) = store.headers()?;
     let is_id = |header: &&Header| header.id.as_str() == key || header.id.tail() == key;
@@ -94,7 +95,7 @@ fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Found>, Problem>
     if !headers.iter().any(|header| is_id(&header)) && named().next().is_some() {
         return Ok(named().find(keeps_name).map(|header| Found { id: header.id.clone(), by_name: true }));
     }
-    match store.find(key) {
+    match store.find(key, |header| Want::GoOn.fits(store, header)) {
         Ok(id) => Ok(Some(Found { id, by_name: false })),
         Err(Error::Unknown { .. } | Error::BadKey { .. }) => match id::check_name(key) {
             Ok(()) => Ok(None),

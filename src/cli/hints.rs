@@ -7,7 +7,6 @@ use super::sides::{OnTree, Sources};
 use super::{Call, history, text};
 use crate::capture::command::Network;
 use crate::capture::hold::Held;
-use crate::capture::places::project_of;
 use crate::cli::problem::Problem;
 use crate::error::command;
 use crate::fs::path::AbsPath;
@@ -16,6 +15,7 @@ use crate::session::id::Id;
 use crate::session::run::{Coverage, How};
 use crate::session::sides::Side;
 use crate::session::store::{Session, Store};
+use crate::tree::project::project_of;
 
 /// So many of the newest sessions are looked at for a pending one: a run must not cost what a listing of thousands does.
 const NEWEST: usize = 8;
@@ -30,8 +30,9 @@ pub fn pending(call: &Call, store: &Store, own: &Id, cwd: &AbsPath) -> bool {
     let mut ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
     // Ids begin with their time.
     ids.sort_by(|a, b| b.as_str().cmp(a.as_str()));
-    let project = project_of(cwd);
-    let here = |folder: &AbsPath| folder.is_under(&project) || project.is_under(&project_of(folder));
+    let home = dirs::home_dir();
+    let project = project_of(cwd, home.as_deref());
+    let here = |folder: &AbsPath| folder.is_under(&project) || project.is_under(&project_of(folder, home.as_deref()));
     let pending = ids.iter().filter(|id| *id != own).take(NEWEST).find_map(|id| {
         let session = store.session(id).ok()?;
         let header = &session.header;

@@ -7,6 +7,7 @@ use super::list::shown;
 use super::problem::Problem;
 use super::shown::cut;
 use super::text::{self, Flexible, Side};
+use super::which::Want;
 use super::{Call, Ended};
 use crate::error::{Kind, command};
 use crate::fs::path::is_unfit;
@@ -45,7 +46,7 @@ struct Torn {
 fn log_key(call: &Call, entries: &[Entry], key: &str) -> Result<crate::session::id::Id, Problem> {
     let store = call.store_with(key)?;
     let logged = || entries.iter().rev().find(|entry| entry.session.as_str() == key || entry.session.tail() == key);
-    match call.find(store, Some(key)) {
+    match call.find(store, Some(key), Want::Look) {
         Ok(id) => Ok(id),
         Err(problem) => logged().map(|entry| entry.session.clone()).ok_or(problem),
     }

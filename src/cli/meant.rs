@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::args::What;
 use super::problem::Problem;
+use super::which::Want;
 use super::{Call, Ended};
 use crate::engine::job::Verb;
 use crate::moving;
@@ -18,13 +19,14 @@ impl What {
 }
 
 /// Ends it where the name that the call gives is another session's here. A start of an id is no name: it counts where it was looked up.
-pub fn refuse_namesake(call: &Call, what: &What) -> Result<(), Problem> {
+pub fn refuse_namesake(call: &Call, what: &What, verb: Verb) -> Result<(), Problem> {
     let (Some(meant), Some(store)) = (&what.meant, call.store()?) else { return Ok(()) };
     let called = &*what.id;
     // That it is not here, or not alone, is for whoever looks for the one that is meant.
-    let Ok(id) = store.find(called) else { return Ok(()) };
+    let want = Want::from(verb);
+    let Ok(id) = store.find(called, |header| want.fits(store, header)) else { return Ok(()) };
     let header = store.session(&id)?.header;
-    let is_called = id.tail() == called || header.discarded.is_none() && header.name.as_deref() == Some(called);
+    let is_called = id.tail() == called || want.fits(store, &header) && header.name.as_deref() == Some(called);
     if !is_called || id.as_str() == meant {
         return Ok(());
     }
@@ -60,7 +62,7 @@ struct Missing<'a> {
 
 /// Says of a dry run that the session comes with the commit itself, where that is so. `None` where it is here.
 pub fn not_here_yet(call: &Call, what: &What, verb: Verb) -> Result<Option<Ended>, Problem> {
-    let is_here = |key| Ok::<_, Problem>(call.store()?.is_some_and(|store| store.find(key).is_ok()));
+    let is_here = |key| Ok::<_, Problem>(call.store()?.is_some_and(|store| store.find(key, |_| true).is_ok()));
     if !what.brought || is_here(what.key())? {
         return Ok(None);
     }

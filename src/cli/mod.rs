@@ -61,6 +61,7 @@ mod stage;
 mod status;
 mod text;
 mod watcher;
+mod which;
 mod whose;
 
 use std::cell::{OnceCell, RefCell};
@@ -83,6 +84,7 @@ use far::Near;
 use out::{Form, Out};
 use place::Place;
 use problem::Problem;
+use which::Want;
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -160,8 +162,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         out: early(color).most(config.output_paths.value),
         config,
         yes: global.yes,
-        is_far: near.is_some(),
         can_ask: near.as_ref().map_or_else(|| std::io::stdin().is_terminal() && std::io::stderr().is_terminal(), Near::can_ask),
+        is_far: near.is_some(),
         store: OnceCell::new(),
         last: RefCell::default(),
     };
@@ -258,10 +260,10 @@ pub struct Call {
     place: Place,
     out: Out,
     yes: bool,
-    /// Whether it comes from another machine, by `-H`.
-    is_far: bool,
     /// Whether a person sits at a terminal, here or on the near side.
     can_ask: bool,
+    /// Whether it is carried out for a person at another machine.
+    is_far: bool,
     store: OnceCell<Option<Store>>,
     /// What `last` was said to be.
     last: RefCell<Option<Id>>,
@@ -377,14 +379,19 @@ impl Call {
             return Ok(store.as_ref());
         }
         refuse_inside()?;
-        let store = Store::open(&self.store_path()?)?;
+        let mut store = Store::open(&self.store_path()?)?;
+        if let Some(store) = &mut store {
+            store.begins_in = here().ok();
+        }
         Ok(self.store.get_or_init(|| store).as_ref())
     }
 
     /// The store, made where it is missing.
     fn made_store(&self) -> Result<Store, Problem> {
         refuse_inside()?;
-        Ok(Store::create(&self.fs, &self.store_path()?)?)
+        let mut store = Store::create(&self.fs, &self.store_path()?)?;
+        store.begins_in = here().ok();
+        Ok(store)
     }
 
     /// The store, for a verb that needs a session which has to be there.
@@ -396,20 +403,15 @@ impl Call {
         }
     }
 
-    /// The id that `key` stands for; without one, `last`. Which session `last` is, is said.
-    fn find(&self, store: &Store, key: Option<&str>) -> Result<Id, Problem> {
-        let key = key.unwrap_or("last");
-        let id = if key == "last" { collect::newest(self, store)? } else { store.find(key)? };
-        if key == "last" && self.last.replace(Some(id.clone())).as_ref() != Some(&id) {
-            self.out.note(format_args!("last is {id}"));
-        }
-        Ok(id)
+    /// The id that `key` stands for, of a session that a verb wants something with; without one, `last`. Which session `last` is, is said.
+    fn find(&self, store: &Store, key: Option<&str>, want: Want) -> Result<Id, Problem> {
+        which::find(self, store, key.unwrap_or("last"), want)
     }
 
     /// A session to read.
     fn session(&self, key: Option<&str>) -> Result<(&Store, Session), Problem> {
         let store = self.store_with(key.unwrap_or("last"))?;
-        let id = self.find(store, key)?;
+        let id = self.find(store, key, Want::Look)?;
         let mut session = store.session(&id)?;
         if session.header.uncollected {
             collect::collect_ended(self, store, &id)?;
@@ -419,9 +421,9 @@ impl Call {
     }
 
     /// A session to change, with its lock; what crashes left is settled first (C2).
-    fn locked(&self, key: &str) -> Result<(&Store, Locked), Problem> {
+    fn locked(&self, key: &str, want: Want) -> Result<(&Store, Locked), Problem> {
         let store = self.store_with(key)?;
-        let id = self.find(store, Some(key))?;
+        let id = self.find(store, Some(key), want)?;
         // The session's lock before the store's (docs/ARCHITECTURE.md, Locks): of two recants on one session the second ends at once.
         let mut locked = match store.lock_session(&self.fs, &id) {
             // A journal may tell what the header was: that comes before the advice to drop the session.
@@ -605,6 +607,11 @@ impl Standing {
         }
         text
     }
+}
+
+/// The working directory, as sessions record it.
+fn here() -> Result<AbsPath, Problem> {
+    Ok(crate::capture::plan::working_folder()?)
 }
 
 /// The working folder.

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::out::Out;
 use super::problem::{Against, Problem};
+use super::which::Want;
 use super::{Call, Ended, args, asked, text};
 use crate::engine::conflict;
 use crate::error::Kind;
@@ -45,7 +46,7 @@ pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Problem> {
         return Err(Problem::refused("an export is no text for a terminal")
             .remedy(format!("recant session export {} > FILE", Shown(args.id.as_bytes()))));
     }
-    let (store, session) = call.locked(&args.id)?;
+    let (store, session) = call.locked(&args.id, Want::Look)?;
     let with = if args.checkpoint { With::Checkpoint } else { With::Changes };
     match moving::export(&session, with, &mut Pipe(&call.out)) {
         Err(_) if call.out.is_closed() => Ok(Ended::Done),

@@ -7,6 +7,7 @@ use super::awaited::refuse_prune;
 use super::discard::{is_done, note_in_log};
 use super::list::{Damaged, heads};
 use super::problem::Problem;
+use super::which::Want;
 use super::{Call, Ended, text};
 use crate::checkpoint::manifest::{Manifest, keeps_overwritten as keeps};
 use crate::error::{Failure, Kind, command};
@@ -302,7 +303,7 @@ impl<'a> Pruning<'a> {
         let garbled = self.garbled()?;
         let mut headers: Vec<Header> = Vec::new();
         for key in &self.args.ids {
-            let id = self.call.find(self.store, Some(key))?;
+            let id = self.call.find(self.store, Some(key), Want::Tend)?;
             if id.as_str() == key && garbled.iter().any(|remains| remains.id == id) {
                 continue;
             }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::args;
 use super::problem::Problem;
+use super::which::Want;
 use super::{Call, Ended};
 use crate::engine::decide::how_to_decide;
 use crate::engine::job::Decision;
@@ -59,7 +60,7 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
         (Some(key), _) => {
             let store = call.store_with(key)?;
             let _lock = call.store_lock(store)?;
-            let id = call.find(store, Some(key))?;
+            let id = call.find(store, Some(key), Want::Tend)?;
             let choice = choice(args);
             // One that cannot be told needs the choice; what else is wrong is said by recovery too.
             let there = !matches!(recover::finding(store, &id), Ok(None));

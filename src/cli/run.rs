@@ -18,7 +18,6 @@ use crate::capture::error::Error;
 use crate::capture::hold::{Held, hold, start_of};
 use crate::capture::inside::inside;
 use crate::capture::layout::{Pass, Request, Route};
-use crate::capture::places::project_of;
 use crate::capture::plan::{Plan, working_folder};
 use crate::capture::run::Event;
 use crate::error::{At, Kind, command};
@@ -31,6 +30,7 @@ use crate::session::id::Id;
 use crate::session::prune;
 use crate::session::run::{Coverage, Ending, How};
 use crate::session::store::{Session, Store};
+use crate::tree::project::project_of;
 
 /// `{"schema":2,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
 #[derive(Serialize)]
@@ -198,7 +198,7 @@ fn start(
     }
     let cwd = working_folder().map_err(Problem::from)?;
     for notice in plan.notices() {
-        if store.is_news(&call.fs, &project_of(&cwd), &notice.about).map_err(Problem::from)? {
+        if store.is_news(&call.fs, &project_of(&cwd, dirs::home_dir().as_deref()), &notice.about).map_err(Problem::from)? {
             call.out.warn(&notice.text);
         }
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::args;
 use super::asked;
 use super::problem::Problem;
+use super::which::Want;
 use super::{Call, Ended};
 use crate::error::At;
 use crate::fs::interrupt::Input;
@@ -94,7 +95,7 @@ pub fn chmod(call: &Call, args: &args::Chmod) -> Result<Ended, Problem> {
 
 /// Gives a session another name, or none.
 pub fn rename(call: &Call, args: &args::Rename) -> Result<Ended, Problem> {
-    let (store, mut session) = call.locked(&args.id)?;
+    let (store, mut session) = call.locked(&args.id, Want::Tend)?;
     let rename = || {
         store.rename(&call.fs, &mut session, args.name.as_deref())?;
         call.clear_away(store);
@@ -119,7 +120,7 @@ fn at_desk(
     parents: bool,
     stage: impl FnOnce(&mut Desk<'_>) -> Result<AbsPath, Problem>,
 ) -> Result<Ended, Problem> {
-    let (store, mut session) = call.locked(key)?;
+    let (store, mut session) = call.locked(key, Want::Stage)?;
     let act = || {
         let mut desk = Desk::open(&call.fs, store, &mut session, parents)?;
         match stage(&mut desk) {

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use super::Call;
-use super::place::absolute;
 use super::problem::Problem;
-use crate::capture::places::project_of;
+use super::which::begun_in;
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::store::Store;
+use crate::tree::project::project_of;
 
 /// The project that the user is in, and those of the directories that were looked at before.
 pub struct Whose {
@@ -20,7 +20,7 @@ pub struct Whose {
 impl Whose {
     /// From the working directory. Errors: there is none any more.
     pub fn here(call: &Call) -> Result<Self, Problem> {
-        let here = if call.is_far { None } else { Some(project_of(&absolute(&super::cwd()?)?)) };
+        let here = if call.is_far { None } else { Some(project(&super::here()?)) };
         Ok(Self { here, known: HashMap::new() })
     }
 
@@ -38,17 +38,11 @@ impl Whose {
 
     /// The project of a session; `None` where its record cannot be read.
     pub fn of(&mut self, store: &Store, header: &Header) -> Option<AbsPath> {
-        let dir = directory(store, header)?;
-        Some(self.known.entry(dir).or_insert_with_key(project_of).clone())
+        let dir = begun_in(store, header)?;
+        Some(self.known.entry(dir).or_insert_with_key(project).clone())
     }
 }
 
-/// The directory in which a session was begun: that of its command, else that of its first path.
-fn directory(store: &Store, header: &Header) -> Option<AbsPath> {
-    let session = store.session(&header.id).ok()?;
-    if let Some(run) = session.run().ok()? {
-        return Some(run.cwd);
-    }
-    let first = session.read_changes().ok()?.next().ok()??;
-    first.path.parent()
+fn project(dir: &AbsPath) -> AbsPath {
+    project_of(dir, dirs::home_dir().as_deref())
 }

@@ -4,7 +4,7 @@ use super::Error;
 use super::header::Header;
 use super::id::Id;
 use super::opened::{Locked, SESSION_FOLDERS, Session, header_bytes, split};
-use super::store::{Store, name_is_free};
+use super::store::Store;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -82,7 +82,8 @@ impl Store {
         let headers = self.sweep_begun(fs)?;
         header.seq = headers.iter().map(|h| h.seq).max().unwrap_or(0) + 1;
         header.changed = crate::fs::now();
-        let taken = header.name.take_if(|name| name_is_free(&headers, name).is_err());
+        header.cwd = self.begins_in.clone();
+        let taken = header.name.take_if(|name| self.name_is_free(&headers, name).is_err());
         let at = arriving.dir.at(b"session.json");
         // D3: content is, and originals will be, durable in folders of these two, whose names have to last as well.
         let dir = &arriving.dir;

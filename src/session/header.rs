@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::id::Id;
 use super::sides::{self, Side};
 use crate::fs::dir::Time;
+use crate::fs::path::AbsPath;
 use crate::tree::digest::Digest;
 use crate::tree::time;
 
@@ -85,6 +86,9 @@ pub struct Header {
     /// When something in it last changed.
     #[serde(with = "time")]
     pub changed: Time,
+    /// The directory in which it was begun; missing where that was gone, and in sessions of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<AbsPath>,
     /// The start of the command, at most 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
@@ -170,6 +174,7 @@ impl Header {
             origin,
             created: now,
             changed: now,
+            cwd: None,
             command: None,
             uncollected: false,
             unsynced: false,

@@ -25,7 +25,7 @@ pub mod stage;
 pub mod store;
 mod told;
 
-use crate::error::{Failure, IoError, Kind};
+use crate::error::{Failure, IoError, Kind, command};
 
 /// What can go wrong in this room.
 #[derive(Debug, thiserror::Error)]
@@ -107,6 +107,14 @@ pub enum Error {
         /// Who has it.
         by: String,
     },
+    /// A name that would hide a session from its short id.
+    #[error("the name {name:?} is the last part of session {id}")]
+    NameIsId {
+        /// The name.
+        name: String,
+        /// Whose last part it is.
+        id: String,
+    },
     /// Another recant holds it.
     #[error("{what} is held by another recant")]
     Busy {
@@ -168,7 +176,7 @@ impl Failure for Error {
             | Error::Unsafe { .. }
             | Error::Unknown { .. }
             | Error::Ambiguous { .. } => Kind::Refused,
-            Error::BadKey { .. } | Error::NameTaken { .. } | Error::NotNow { .. } => Kind::Refused,
+            Error::BadKey { .. } | Error::NameTaken { .. } | Error::NameIsId { .. } | Error::NotNow { .. } => Kind::Refused,
             Error::NotStaged { .. } => Kind::Refused,
             Error::NotEmptied { .. } | Error::NotLasting { .. } => Kind::LeftOut,
             Error::Damaged { .. } | Error::Garbled { .. } => Kind::Damaged,
@@ -196,7 +204,11 @@ impl Failure for Error {
             Error::Garbled { id, .. } => {
                 Some(format!("recant session prune {id} drops it with all that it holds; with --dry-run it tells what that is"))
             }
-            Error::NameTaken { by, .. } => Some(format!("take another one, or recant session rename {by} takes it away there")),
+            Error::NameTaken { by, .. } => {
+                let rename = command(format_args!("session rename {by}"));
+                Some(format!("take another one, or {rename} takes it away there"))
+            }
+            Error::NameIsId { .. } => Some("take another one".into()),
             Error::BadKey { .. } => {
                 Some("ids and names have letters, digits, '.', '_' and '-'; recant list --all shows all sessions".into())
             }

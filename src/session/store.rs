@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use super::Error;
 pub use super::arrive::Arriving;
-use super::header::{Header, Origin};
+use super::header::{Header, Origin, Status};
 use super::id::{self, Id};
 pub use super::opened::{Locked, Session, header_bytes, open_own, part, read_small};
 use super::opened::{RUN_FOLDERS, SESSION_FOLDERS, mkdir_if_missing, parse_header, read_header, split, write_header};
+use crate::config::edits;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
@@ -22,6 +23,8 @@ pub struct Store {
     pub path: AbsPath,
     /// Its folder.
     pub dir: Dir,
+    /// The directory in which whoever has it open begins sessions: they record it.
+    pub begins_in: Option<AbsPath>,
     sessions: Dir,
     journals: Dir,
 }
@@ -90,7 +93,7 @@ impl Store {
             Ok(dir)
         };
         let (sessions, journals) = (sub(FOLDERS[0])?, sub(FOLDERS[1])?);
-        Ok(Some(Self { path: path.clone(), dir, sessions, journals }))
+        Ok(Some(Self { path: path.clone(), dir, begins_in: None, sessions, journals }))
     }
 
     /// Opens the store at `path`, made with its parents where it is missing, all with mode 0700.
@@ -229,9 +232,9 @@ impl Store {
         })
     }
 
-    /// The session that `key` names: a whole id, a name, an id's last part, a unique prefix, in this order. Of several that had a name it
-    /// is the one that is not discarded, else the newest.
-    pub fn find(&self, key: &str) -> Result<Id, Error> {
+    /// The session that `key` names: a whole id, an id's last part, a name, a unique prefix, in this order. A name may have been taken
+    /// over: it is that of the newest session that `fits`, else of the newest that is not discarded, else of the newest.
+    pub fn find(&self, key: &str, fits: impl Fn(&Header) -> bool) -> Result<Id, Error> {
         if key.is_empty() || key.contains(['/', '\0']) || key.starts_with('.') {
             return Err(Error::BadKey { key: key.into(), why: "it is empty, starts with '.' or holds '/'" });
         }
@@ -241,21 +244,22 @@ impl Store {
             return Ok(id);
         }
         let (headers, broken) = self.headers()?;
+        let ids = || headers.iter().map(|h| h.id.clone()).chain(broken.iter().filter_map(|b| Id::parse(&b.name)));
+        let only = |ids: Vec<Id>| match &ids[..] {
+            [] => Ok(None),
+            [id] => Ok(Some(id.clone())),
+            _ => Err(Error::Ambiguous { key: key.into(), fits: ids.iter().map(ToString::to_string).collect() }),
+        };
+        if let Some(id) = only(ids().filter(|id| id.tail() == key).collect())? {
+            return Ok(id);
+        }
         let called = || headers.iter().rev().filter(|h| h.name.as_deref() == Some(key));
-        if let Some(header) = called().find(|h| h.discarded.is_none()).or_else(|| called().next()) {
+        let not_discarded = |h: &&Header| h.discarded.is_none();
+        if let Some(header) = called().find(|h| fits(h)).or_else(|| called().find(not_discarded)).or_else(|| called().next()) {
             return Ok(header.id.clone());
         }
-        let ids = || headers.iter().map(|h| h.id.clone()).chain(broken.iter().filter_map(|b| Id::parse(&b.name)));
-        for fits in
-            [ids().filter(|id| id.tail() == key).collect::<Vec<_>>(), ids().filter(|id| id.as_str().starts_with(key)).collect()]
-        {
-            match &fits[..] {
-                [] => {}
-                [id] => return Ok(id.clone()),
-                _ => return Err(Error::Ambiguous { key: key.into(), fits: fits.iter().map(ToString::to_string).collect() }),
-            }
-        }
-        Err(Error::Unknown { key: key.into(), near: nearest(key, &headers) })
+        only(ids().filter(|id| id.as_str().starts_with(key)).collect())?
+            .ok_or_else(|| Error::Unknown { key: key.into(), near: nearest(key, &headers) })
     }
 
     /// Opens a session for reading.
@@ -314,11 +318,16 @@ impl Store {
         let _numbering = self.numbering(fs)?;
         let headers = self.sweep_begun(fs)?;
         if let Some(name) = name {
-            name_is_free(&headers, name)?;
+            self.name_is_free(&headers, name)?;
         }
         let seq = headers.iter().map(|h| h.seq).max().unwrap_or(0) + 1;
         loop {
             let id = Id::new_now().at("draw a random number for", "the session's id")?;
+            // Its last part is to mean nothing else.
+            if headers.iter().any(|h| h.id.tail() == id.tail() || h.name.as_deref() == Some(id.tail())) || name == Some(id.tail())
+            {
+                continue;
+            }
             let temp = format!(".new-{id}").into_bytes();
             let temp = self.sessions.at(&temp);
             fs.mkdir(temp, 0o700).at("make the folder", temp)?;
@@ -337,6 +346,7 @@ impl Store {
             header.uncollected = !durable;
             header.begun = begun;
             header.command = command.clone();
+            header.cwd = self.begins_in.clone();
             let at = dir.at(b"session.json");
             let bytes = header_bytes(&header);
             if durable {
@@ -371,6 +381,19 @@ impl Store {
         lock.ok_or_else(|| Error::Busy { what: format!("the list of sessions of {}", self.path) })
     }
 
+    /// Whether a session may get `name`, among the others, whose `headers` these are. What is committed, rolled back or discarded gives its
+    /// name up to whoever takes it over; the last part of an id means that session alone.
+    pub(super) fn name_is_free<'h>(&self, headers: impl IntoIterator<Item = &'h Header>, name: &str) -> Result<(), Error> {
+        let holds = |h: &&Header| matches!(h.status(), Status::Pending | Status::Partial | Status::Running);
+        if let Some(h) = headers.into_iter().find(|h| h.name.as_deref() == Some(name) && holds(h)) {
+            return Err(Error::NameTaken { name: name.into(), by: h.id.to_string() });
+        }
+        let ids = self.sessions.names().at("list the sessions", self.sessions.path().display())?;
+        let mut ids = ids.iter().filter_map(|id| Id::parse(std::str::from_utf8(id).ok()?));
+        let of = ids.find(|id| id.tail() == name);
+        of.map_or(Ok(()), |id| Err(Error::NameIsId { name: name.into(), id: id.to_string() }))
+    }
+
     /// Gives a session another name, or none.
     pub fn rename(&self, fs: &Fs, locked: &mut Locked, name: Option<&str>) -> Result<(), Error> {
         let _numbering;
@@ -378,7 +401,7 @@ impl Store {
             id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
             _numbering = self.numbering(fs)?;
             let headers = self.sweep_begun(fs)?;
-            name_is_free(headers.iter().filter(|h| h.id != locked.header.id), name)?;
+            self.name_is_free(headers.iter().filter(|h| h.id != locked.header.id), name)?;
         }
         let mut header = locked.header.clone();
         header.name = name.map(Into::into);
@@ -534,23 +557,17 @@ fn make_folders(fs: &Fs, path: &AbsPath) -> Result<Dir, Error> {
     Ok(Dir::open(path.as_path()).at("open the folder", path)?)
 }
 
-/// A session that is discarded is a record of it alone: whoever tries again may take its name.
-pub(super) fn name_is_free<'h>(headers: impl IntoIterator<Item = &'h Header>, name: &str) -> Result<(), Error> {
-    let taken = headers.into_iter().find(|h| h.name.as_deref() == Some(name) && h.discarded.is_none());
-    taken.map_or(Ok(()), |h| Err(Error::NameTaken { name: name.into(), by: h.id.to_string() }))
-}
-
-/// The three ids and names that begin most like `key`, or end like it.
+/// The three ids and names that are like `key`: made of it by changing a third of its letters at most, the most like one first.
 fn nearest(key: &str, headers: &[Header]) -> Vec<String> {
-    let shared = |a: &str| a.bytes().zip(key.bytes()).take_while(|(a, b)| a == b).count();
-    let score = |h: &Header| {
-        let name = h.name.as_deref().map_or(0, shared);
-        shared(h.id.as_str()).max(shared(h.id.tail()) * 4).max(name * 4)
+    let most = key.chars().count() / 3;
+    let unlikeness = |h: &Header| {
+        let names = [Some(h.id.as_str()), Some(h.id.tail()), h.name.as_deref()];
+        names.into_iter().flatten().map(|name| edits(name, key)).min().unwrap_or(usize::MAX)
     };
-    let mut near: Vec<&Header> = headers.iter().collect();
-    near.sort_by_key(|h| (std::cmp::Reverse(score(h)), std::cmp::Reverse(h.seq)));
+    let mut near: Vec<(usize, &Header)> = headers.iter().rev().map(|h| (unlikeness(h), h)).filter(|(n, _)| *n <= most).collect();
+    near.sort_by_key(|(n, _)| *n);
     let show = |h: &Header| h.name.as_ref().map_or(h.id.to_string(), |name| format!("{} ({name})", h.id));
-    near.into_iter().take(3).map(show).collect()
+    near.into_iter().take(3).map(|(_, h)| show(h)).collect()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub mod digest;
 pub mod git_index;
 pub mod json;
 pub mod look;
+pub mod project;
 pub mod state;
 pub mod time;
 pub mod walk;

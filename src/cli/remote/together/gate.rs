@@ -15,6 +15,7 @@ use super::machine::{Finished, Row, gather};
 use crate::cli::Call;
 use crate::cli::problem::Problem;
 use crate::cli::spool::Spool;
+use crate::cli::which::Want;
 use crate::error::At;
 use crate::moving;
 use crate::remote::link::{Input, Link, SshSays};
@@ -223,7 +224,7 @@ impl Export<'_> {
 
     fn make(&self) -> Result<Spool, Problem> {
         let id = self.session.map(Id::to_string).unwrap_or_default();
-        let (_, session) = self.call.locked(&id)?;
+        let (_, session) = self.call.locked(&id, Want::Look)?;
         Spool::of(self.call, |to| Ok(moving::export(&session, moving::With::Changes, to)?))
     }
 }

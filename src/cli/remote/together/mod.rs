@@ -19,6 +19,7 @@ use super::ways::Ways;
 use crate::cli::args::{Back, Cli, Commit, OnLimit, Redo, Verb};
 use crate::cli::collect;
 use crate::cli::problem::Problem;
+use crate::cli::which::Want;
 use crate::cli::{Call, Ended};
 use crate::engine::job;
 use crate::moving;
@@ -96,7 +97,11 @@ struct Here {
 /// The session of this side, where it is here.
 fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<Here>, Problem> {
     let Some(store) = call.store()? else { return Ok(None) };
-    let found = if key == "last" { Ok(collect::newest(call, store)?) } else { store.find(key) };
+    let found = if key == "last" {
+        Ok(collect::newest(call, store)?)
+    } else {
+        store.find(key, |header| Want::from(verb).fits(store, header))
+    };
     let id = match found {
         Ok(id) => id,
         // The machines know it, or say that they do not.
