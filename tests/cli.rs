@@ -9,7 +9,7 @@ use common::World;
 use insta::assert_snapshot;
 
 /// Every verb there is, as it is called.
-const VERBS: [&str; 43] = [
+const VERBS: [&str; 44] = [
     "run",
     "shell",
     "session",
@@ -30,6 +30,7 @@ const VERBS: [&str; 43] = [
     "diff",
     "commit",
     "rollback",
+    "undo",
     "redo",
     "checkpoint",
     "checkpoint list",

@@ -93,7 +93,8 @@ fn a_run_there_is_held_there_and_ends_as_its_command_does() {
     assert_eq!(host.read("f"), "old\n");
     world.recant("-H web1 commit last").ok();
     assert_eq!(host.read("f"), "new\n");
-    world.recant("-H web1 rollback last").ok();
+    world.recant("-H web1 undo").with(2);
+    world.recant("-H web1 undo -y").ok();
     assert_eq!(host.read("f"), "old\n");
     for (script, status) in [("exit 255", 255), ("exit 213", 213), ("kill -9 $$", 137), ("exit 127", 127)] {
         assert_eq!(world.call(["-H", "web1", "run", "--", "sh", "-c", script]).run().status, status, "{script}");

@@ -1,7 +1,11 @@
 //! Names and scope: which session a word means where, and how a command in a message reaches the same one.
+#![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![allow(clippy::disallowed_methods, reason = "tests set up real files")]
 
 mod common;
+
+use std::io::Write;
+use std::process::Stdio;
 
 use common::{Said, World, can_run};
 use insta::assert_snapshot;
@@ -228,4 +232,56 @@ fn nearest_is_what_is_near_and_else_what_is_pending_here() {
     "#);
     let said = world.recant_in("src", "commit zzz").with(1);
     assert!(!said.stderr().contains("upgrade"), "{said}");
+}
+
+/// What a person at a terminal sees who answers so; and the status.
+fn at_terminal(world: &World, dir: &str, words: &str, answer: &str) -> Option<(i32, String)> {
+    let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+    let mut child = world.program("script", ["-qec", &command, "/dev/null"]).cwd(world.path(dir)).command();
+    child.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let Ok(mut child) = child.spawn() else {
+        println!("skipped: script makes the terminal");
+        return None;
+    };
+    child.stdin.take().expect("its input").write_all(answer.as_bytes()).expect("an answer");
+    let output = child.wait_with_output().expect("its end");
+    Some((output.status.code().expect("a status"), String::from_utf8_lossy(&output.stdout).replace('\r', "")))
+}
+
+#[test]
+fn undo_without_a_terminal_wants_y_or_the_verb_that_asks_nothing() {
+    let world = two_projects();
+    staged(&world, "web", "web");
+    world.recant_in("web", "commit last").ok();
+    assert_snapshot!(world.recant_in("web", "undo"), @r#"
+    status 2
+    --- stderr
+    recant: undo asks first, and there is no terminal
+            nothing was changed
+            recant undo -y asks nothing; nor does recant rollback ID
+    "#);
+    world.recant_in("src", "undo -y").with(1);
+    world.recant_in("web", "undo --dry-run").ok();
+    assert_eq!(world.read("web/f"), "new");
+    world.recant_in("web", "undo -y").ok();
+    assert_eq!(world.read("web/f"), "old");
+}
+
+#[test]
+fn undo_at_a_terminal_shows_what_it_does_and_asks() {
+    let world = two_projects();
+    let id = staged(&world, "web", "web");
+    for n in 0..12 {
+        world.stage_write(&id, format!("web/n{n:02}"), "x");
+    }
+    world.recant_in("web", "commit last").ok();
+    let Some((status, said)) = at_terminal(&world, "web", "undo", "n\n") else { return };
+    assert_eq!((status, &*world.read("web/f")), (1, "new"), "{said}");
+    let tail = &id[16..];
+    assert!(said.contains(&format!("undo takes {id} back:")) && said.contains("Take 13 changes back? [y/N]"), "{said}");
+    assert!(said.contains(&format!("… and 3 more: recant rollback {tail} --dry-run --all")), "{said}");
+    let (status, said) = at_terminal(&world, "web", "undo last n00", "y\n").expect("as before");
+    assert_eq!((status, world.exists("web/n00"), world.exists("web/n01")), (0, false, true), "{said}");
+    let (status, said) = at_terminal(&world, "web", &format!("undo {tail}"), "y\n").expect("as before");
+    assert_eq!((status, world.exists("web/n01"), &*world.read("web/f")), (0, false, "old"), "{said}");
 }

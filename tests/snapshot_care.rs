@@ -168,7 +168,7 @@ fn what_was_meant_otherwise_is_refused_with_the_call_that_does_it() {
         ("snapshot rm 0", 2, "recant snapshot prune --number N takes one away"),
         ("snapshot rollback 0", 2, "recant snapshot restore N makes the folder as it was"),
         ("snapshot revert", 2, "recant snapshot restore N makes the folder as it was"),
-        ("undo", 2, "recant rollback ID takes back what was committed"),
+        ("revert", 2, "recant undo takes back what was committed"),
         ("restore 0", 2, "recant rollback ID takes back what was committed; recant snapshot restore N"),
         ("session rm ID f", 2, "recant session delete ID PATH stages a deletion"),
         ("snapshot create --keep x", 2, "a whole number is wanted"),

@@ -181,6 +181,22 @@ pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
     carry_out(call, &args.what, args.all, Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask, within: None })
 }
 
+/// What a rollback would do, and with which session.
+pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<(Id, Report), Problem> {
+    let (store, mut session) = to_look_at(call, args.what.key(), Want::RollBack)?;
+    let paths = paths(&session, &args.what)?;
+    let ask = |session: &Locked, paths: &[AbsPath], _: &Aside| crate::rollback::rollback(session, paths, on_conflict(args.force));
+    let act = Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask, within: None };
+    let (report, _) = carry_out_in(call, store, &mut session, &paths, Effect::Print, &act)?;
+    Ok((session.id().clone(), report))
+}
+
+/// The paths that a call names, as the session has them.
+fn paths(session: &Locked, what: &args::What) -> Result<Vec<AbsPath>, Problem> {
+    let changes = if what.paths.is_empty() { Changes::default() } else { session.changes()? };
+    what.paths.iter().map(|path| place::named(path, &changes)).collect()
+}
+
 fn on_conflict(force: bool) -> OnConflict {
     if force { OnConflict::Keep } else { OnConflict::Stop }
 }
@@ -237,9 +253,7 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     let (store, mut session) =
         if said.dry_run { to_look_at(call, what.key(), act.verb.into())? } else { call.locked(what.key(), act.verb.into())? };
     meant::refuse_another(what, &session)?;
-    let changes = if what.paths.is_empty() { Changes::default() } else { session.changes()? };
-    let paths = what.paths.iter().map(|path| place::named(path, &changes)).collect::<Result<Vec<_>, _>>()?;
-    drop(changes);
+    let paths = paths(&session, what)?;
     let gate = AtGate::new(call, &session.header);
     let effect = match () {
         () if said.dry_run => Effect::Print,

@@ -24,7 +24,7 @@ pub const GROUPS: [Group; 6] = [
     Group { title: "Look", verbs: &["list", "show", "diff", "cat", "status", "log"], calls: &[], told_in_short: true },
     Group {
         title: "Make real and take back",
-        verbs: &["commit", "confirm", "rollback", "redo", "discard"],
+        verbs: &["commit", "confirm", "rollback", "undo", "redo", "discard"],
         calls: &[],
         told_in_short: true,
     },

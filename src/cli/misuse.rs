@@ -88,9 +88,7 @@ fn meant(error: &clap::Error, args: &[OsString]) -> Option<&'static str> {
             "recant session delete ID PATH stages a deletion; recant discard ID drops what is held, session prune ID the session",
         ),
         _ if is_of("snapshot") || is_of("session") || is_of("checkpoint") => None,
-        "undo" | "revert" | "reset" => {
-            Some("recant rollback ID takes back what was committed; recant discard ID drops what is held")
-        }
+        "revert" | "reset" => Some("recant undo takes back what was committed; recant discard ID drops what is held"),
         "restore" => Some("recant rollback ID takes back what was committed; recant snapshot restore N makes a folder as it was"),
         _ => None,
     }

@@ -60,6 +60,7 @@ mod spool;
 mod stage;
 mod status;
 mod text;
+mod undo;
 mod watcher;
 mod which;
 mod whose;
@@ -79,7 +80,7 @@ use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Session, Store};
-use args::{CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
+use args::{CheckpointVerb, SessionVerb, SnapshotVerb, Undo, Verb};
 use far::Near;
 use out::{Form, Out};
 use place::Place;
@@ -198,7 +199,7 @@ fn effects(verb: &Verb) -> Effects {
     let only_reads = match verb {
         Verb::Commit(args) => args.what.dry_run,
         Verb::Prune(args) => args.dry_run,
-        Verb::Rollback(args) => args.what.dry_run,
+        Verb::Rollback(args) | Verb::Undo(Undo(args)) => args.what.dry_run,
         Verb::Redo(args) => args.back.what.dry_run,
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } | Verb::Session { verb: SessionVerb::Prune(args) } => args.dry_run,
         Verb::Session { verb } => matches!(verb, SessionVerb::List(_) | SessionVerb::Show(_) | SessionVerb::Export(_)),
@@ -278,7 +279,7 @@ impl Call {
     }
 
     fn carry_out(&self, verb: Verb) -> Result<Ended, Problem> {
-        if let Verb::Commit(_) | Verb::Rollback(_) | Verb::Redo(_) = verb
+        if let Verb::Commit(_) | Verb::Rollback(_) | Verb::Undo(_) | Verb::Redo(_) = verb
             && let Some(id) = crate::capture::inside::inside()
         {
             let message = format!("this is inside the run of session {id}, where nothing reaches the real tree");
@@ -314,6 +315,7 @@ impl Call {
             Verb::Commit(args) => apply::commit(self, &args),
             Verb::Confirm(args) => confirm::confirm(self, &args),
             Verb::Rollback(args) => apply::rollback(self, &args),
+            Verb::Undo(Undo(args)) => undo::undo(self, args),
             Verb::Redo(args) => apply::redo(self, &args),
             Verb::Checkpoint { verb } => match verb {
                 CheckpointVerb::List => checkpoint::list(self),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 
 /// `commit`.
 #[derive(Debug, Args)]
@@ -96,6 +96,37 @@ pub struct Back {
     /// List every path, also in crowded folders
     #[arg(long)]
     pub all: bool,
+}
+
+/// `undo`: `rollback`, with `last` where no session is named.
+#[derive(Debug)]
+pub struct Undo(pub Back);
+
+impl FromArgMatches for Undo {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Back::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl Args for Undo {
+    fn augment_args(command: Command) -> Command {
+        Back::augment_args(command).mut_arg("id", with_default).mut_arg("paths", |paths| paths.index(2))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Back::augment_args_for_update(command).mut_arg("id", with_default).mut_arg("paths", |paths| paths.index(2))
+    }
+}
+
+fn with_default(id: Arg) -> Arg {
+    id.required(false)
+        .default_value("last")
+        .hide_default_value(true)
+        .help("Id, its last part, a unique prefix, a name; else 'last'")
 }
 
 /// `redo`.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, What};
+pub use apply::{Back, Commit, Confirm, OnLimit, Recover, Redo, Undo, What};
 pub use look::{Cat, Diff, Log};
 pub use run::{Doctor, Run, Shell};
 pub use session::{
@@ -212,6 +212,16 @@ What somebody has changed since the commit is a conflict: nothing is done, and
 every such path is named. --force goes on, and keeps what it overwrites:
 recant cat ID PATH --displaced.")]
     Rollback(Back),
+    /// Roll back what was committed last here; shows it, and asks
+    #[command(after_help = "Examples:
+  recant undo                            the newest commit of this project
+  recant undo k3fa                       another session
+  recant undo last etc/app.conf          this path alone
+  recant undo -y                         without a question
+
+The same as rollback, which asks nothing. Without a terminal there is nobody to
+ask: undo wants -y then, or rollback ID.")]
+    Undo(Undo),
     /// Commit again what was rolled back
     #[command(after_help = "Examples:
   recant redo last --dry-run

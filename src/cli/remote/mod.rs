@@ -17,9 +17,9 @@ use one::Far;
 use together::Together;
 use ways::{Ways, request};
 
-use super::args::{Cli, Global, SessionVerb, SnapshotVerb, Verb};
+use super::args::{Cli, Global, SessionVerb, SnapshotVerb, Undo, Verb};
 use super::problem::Problem;
-use super::{Call, Ended, far};
+use super::{Call, Ended, far, text, undo};
 use crate::remote::request::Request;
 
 /// The machines that a call names; `None` where it is for this one. An option that names none is one all the same: whoever wrote it meant
@@ -38,6 +38,11 @@ pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Res
     let target = match hosts {
         Hosts::One(target) => target,
         Hosts::Many(targets) => {
+            if let Verb::Undo(Undo(args)) = &cli.verb
+                && !args.what.dry_run
+            {
+                ask_undo(call, targets.len())?;
+            }
             let together = Together::of(call, cli, &targets)?;
             if let Some(act) = together.as_ref().filter(|act| !act.is_dry_run) {
                 let blank: Vec<Request> = targets.iter().map(|target| request(call, cli, words, target)).collect();
@@ -60,6 +65,14 @@ pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Res
             far.alone(&target, &request(call, cli, words, &target))
         }
     }
+}
+
+/// On several machines nobody can be asked there: it is done here, once.
+fn ask_undo(call: &Call, machines: usize) -> Result<(), Problem> {
+    if !call.yes && !call.can_ask {
+        return Err(undo::unasked());
+    }
+    call.confirm(&format!("Take this back on {}?", text::count(machines as u64, "machine")))
 }
 
 /// Whether a verb prints what may be long.

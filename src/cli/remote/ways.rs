@@ -25,9 +25,12 @@ pub fn takes_content(verb: &Verb) -> bool {
 fn reads_input(call: &Call, verb: &Verb) -> bool {
     match verb {
         verb if takes_content(verb) => true,
-        Verb::Discard(_) | Verb::Prune(_) | Verb::Session { .. } | Verb::Checkpoint { .. } | Verb::Snapshot { .. } => {
-            call.can_ask
-        }
+        Verb::Discard(_)
+        | Verb::Undo(_)
+        | Verb::Prune(_)
+        | Verb::Session { .. }
+        | Verb::Checkpoint { .. }
+        | Verb::Snapshot { .. } => call.can_ask,
         _ => false,
     }
 }

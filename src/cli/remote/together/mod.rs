@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use act::{Act, Machines};
 
 use super::ways::Ways;
-use crate::cli::args::{Back, Cli, Commit, OnLimit, Redo, Verb};
+use crate::cli::args::{Back, Cli, Commit, OnLimit, Redo, Undo, Verb};
 use crate::cli::collect;
 use crate::cli::problem::Problem;
 use crate::cli::which::Want;
@@ -43,7 +43,7 @@ impl Together {
     pub fn of(call: &Call, cli: &Cli, targets: &[Target]) -> Result<Option<Self>, Problem> {
         let (verb, what) = match &cli.verb {
             Verb::Commit(args) => (job::Verb::Commit, &args.what),
-            Verb::Rollback(args) => (job::Verb::Rollback, &args.what),
+            Verb::Rollback(args) | Verb::Undo(Undo(args)) => (job::Verb::Rollback, &args.what),
             Verb::Redo(args) => (job::Verb::Redo, &args.back.what),
             _ => return Ok(None),
         };
@@ -141,7 +141,7 @@ fn words(cli: &Cli) -> Vec<OsString> {
             flag(within.is_some(), within.as_deref().unwrap_or_default());
             &what.paths
         }
-        Verb::Rollback(Back { what, force, .. }) => {
+        Verb::Rollback(Back { what, force, .. }) | Verb::Undo(Undo(Back { what, force, .. })) => {
             flag(*force, "--force");
             &what.paths
         }

@@ -1,0 +1,42 @@
+//! `undo`: a rollback that shows what it will do, and asks.
+
+use super::problem::Problem;
+use super::{Call, Ended, apply, args, text};
+use crate::error::{Kind, command};
+
+/// So many paths are shown before the question.
+const SHOWN: usize = 10;
+
+/// Takes a session back, once a person at the terminal has seen what that does, or with `-y`.
+pub fn undo(call: &Call, mut args: args::Back) -> Result<Ended, Problem> {
+    if !args.what.dry_run && !call.yes {
+        if !call.can_ask {
+            return Err(unasked());
+        }
+        let (id, report) = apply::would_roll_back(call, &args)?;
+        if !report.rows.is_empty() {
+            call.out.say(format_args!("recant: undo takes {id} back:"));
+            for row in report.rows.iter().take(SHOWN) {
+                call.out.say(format_args!("  {:<9} {}", apply::word(report.verb, row.done), call.out.shown(&row.path)));
+            }
+            if let Some(more) = report.rows.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+                let all = command(format_args!("rollback {} --dry-run --all", id.tail()));
+                call.out.say(format_args!("  … and {more} more: {all}"));
+            }
+            call.confirm(&format!("Take {} back?", text::count(report.rows.len() as u64, "change")))?;
+        }
+        // What was shown is taken back, whatever is the newest by now.
+        args.what.id = id.to_string();
+    }
+    apply::rollback(call, &args)
+}
+
+/// Nobody can be asked.
+pub fn unasked() -> Problem {
+    let (yes, rollback) = (command("undo -y"), command("rollback ID"));
+    Problem {
+        state: Some("nothing was changed".into()),
+        ..Problem::new(Kind::Usage, "undo asks first, and there is no terminal")
+    }
+    .remedy(format!("{yes} asks nothing; nor does {rollback}"))
+}
