@@ -108,6 +108,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     };
 
     shapes.check("status", &run("status").ok().json());
+    shapes.check("here", &run("").ok().json());
     shapes.check("list", &run("list").ok().json());
     shapes.check("session new", &run("session new").ok().json());
     let id = run("session new -n named").ok().json()["id"].as_str().unwrap().to_owned();
@@ -165,6 +166,7 @@ fn every_document_has_the_shape_that_the_page_says() {
     let other = world.edited("waits");
     shapes.check("commit", &run(&format!("commit {other} --confirm-within 1h")).ok().json());
     shapes.check("status", &run("status").ok().json());
+    shapes.check("here", &run("").ok().json());
     shapes.check("confirm", &run(&format!("confirm {other}")).ok().json());
     shapes.check("discard", &run("discard named").ok().json());
     shapes.check("prune", &run("session prune --keep 0 --dry-run").ok().json());
@@ -187,6 +189,7 @@ fn every_document_has_the_shape_that_the_page_says() {
         let status = run("status").ok().json();
         assert_eq!(status["interrupted"], serde_json::json!([id]));
         shapes.check("status", &status);
+        shapes.check("here", &run("").ok().json());
         assert_eq!(run("list").ok().json()["sessions"][0]["interrupted"], true);
         let recovery = run("recover").ok().json();
         assert_eq!(recovery["recovered"][0]["result"], "undone");

@@ -285,3 +285,53 @@ fn undo_at_a_terminal_shows_what_it_does_and_asks() {
     let (status, said) = at_terminal(&world, "web", &format!("undo {tail}"), "y\n").expect("as before");
     assert_eq!((status, world.exists("web/n01"), &*world.read("web/f")), (0, false, "old"), "{said}");
 }
+
+#[test]
+fn recant_alone_says_how_to_begin_where_nothing_was_held_yet() {
+    let world = World::new();
+    assert_snapshot!(world.recant(""), @r"
+    status 0
+    --- stdout
+    Nothing is held yet. To begin:
+      recant run -- COMMAND    run a command, and hold its file changes
+      recant diff              look at them
+      recant commit last       make them real; recant rollback last takes them back
+    recant --help lists all verbs; recant doctor tries whether a run works here.
+    ");
+    assert!(!world.store().exists(), "looking makes no store");
+    assert_eq!(world.recant("--json").ok().json()["fresh"], true);
+}
+
+#[test]
+fn recant_alone_says_what_is_open_in_this_project_each_with_the_next_command() {
+    let world = two_projects();
+    let committed = staged(&world, "web", "web");
+    world.recant(&format!("commit {committed}")).ok();
+    let pending =
+        world.recant_in("web/docs", "session new -n a-name-that-is-rather-long-so-that-it-does-not-fit-80-columns").ok().id();
+    world.stage_write(&pending, "web/g", "x");
+    let other = staged(&world, "src", "src");
+    assert_snapshot!(world.recant_in("web", ""), @r"
+    status 0
+    --- stdout
+    /world/tree/web
+    pending      <id2~>  1 change  a-name-that-is-rather-long-s…  recant diff <id2~>
+    committed    <id1~>  1 change                                 recant rollback <id1~>
+                 1 session pending in other projects            recant list
+    ");
+    let here = world.recant_in("web", "--json").ok().json();
+    assert_eq!((here["sessions"].as_array().expect("a list").len(), &here["elsewhere"]), (2, &1.into()));
+    assert_eq!(here["sessions"][0]["next"][0], format!("recant diff {}", &pending[16..]));
+    let said = world.recant_in("src", "").ok().stdout();
+    assert!(said.contains(&format!("recant diff {}", &other[16..])) && !said.contains(&pending[16..]), "{said}");
+    for n in 0..12 {
+        let id = world.recant_in("web", "session new").ok().id();
+        world.stage_write(&id, format!("web/n{n}"), "x");
+        if n < 6 {
+            world.recant(&format!("commit {id}")).ok();
+        }
+    }
+    let said = world.recant_in("web", "").ok().stdout();
+    assert!(said.lines().count() <= 20 && said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    assert!(said.contains("and 2 more") && said.contains("and 4 more"), "{said}");
+}

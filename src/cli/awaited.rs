@@ -220,6 +220,16 @@ pub fn waiting(store: &Store) -> Result<(Vec<Waiting>, Vec<Untold>), Problem> {
 }
 
 impl Waiting {
+    /// Of which session.
+    pub fn id(&self) -> &Id {
+        &self.session
+    }
+
+    /// When it is taken back, for people.
+    pub fn until(&self) -> String {
+        local(self.due)
+    }
+
     /// For people: what is waited for, and what is left where it came to nothing.
     pub fn lines(&self) -> Vec<String> {
         let Self { session: id, due, .. } = self;

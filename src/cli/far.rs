@@ -94,7 +94,8 @@ fn over_connection() -> Ended {
 /// recant once more, with the near side's words; and the verb, where they make one.
 fn command(request: &Request, carrier: Carrier) -> Result<(Command, Option<Verb>), Problem> {
     let words = request.words().ok_or_else(|| Problem::refused("the request is garbled: one of its words is none"))?;
-    let verb = Cli::try_parse_from([OsString::from("recant")].iter().chain(&words)).ok().map(|cli| cli.verb);
+    let verb =
+        Cli::try_parse_from([OsString::from("recant")].iter().chain(&words)).ok().map(|cli| cli.verb.unwrap_or(Verb::Here));
     // By its name, which process listings show; where another has that by now (put there meanwhile), by the file itself.
     let own = std::env::current_exe().ok().filter(|path| path.exists());
     let mut command = Command::new(own.unwrap_or_else(|| "/proc/self/exe".into()));

@@ -27,6 +27,7 @@ mod far;
 mod gate;
 mod go_on;
 mod help;
+mod here;
 mod hints;
 mod history;
 mod list;
@@ -118,7 +119,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         Err(error) => return misuse::misused(&error, &args),
     };
     let global = &cli.global;
-    match &cli.verb {
+    match cli.verb() {
         Verb::Far(args) => return far::far(args),
         Verb::Complete(args) => return complete::complete(args),
         _ => {}
@@ -139,10 +140,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
     let (config, place) = match place::settings() {
         Ok(found) => found,
         // These two need no settings, and are run where none are right yet.
-        Err(_) if matches!(cli.verb, Verb::Completions(_) | Verb::Man(_)) => place::nowhere(),
+        Err(_) if matches!(cli.verb(), Verb::Completions(_) | Verb::Man(_)) => place::nowhere(),
         Err(problem) => {
             let out = early(Color::Auto);
-            return finish(&out, not_begun(&out, &cli.verb, problem), Effects::None);
+            return finish(&out, not_begun(&out, cli.verb(), problem), Effects::None);
         }
     };
     let color = match global.color {
@@ -168,12 +169,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         store: OnceCell::new(),
         last: RefCell::default(),
     };
-    let effects = effects(&cli.verb);
+    let effects = effects(cli.verb());
     if let Some(hosts) = hosts {
         let ended = remote::carry_out(&call, &cli, &args[1..], &hosts);
-        return remote::finish(&call.out, ended, &cli.verb);
+        return remote::finish(&call.out, ended, cli.verb());
     }
-    let ended = call.carry_out(cli.verb).map_err(|problem| call.with_remedy(problem));
+    let ended = call.carry_out(cli.verb.unwrap_or(Verb::Here)).map_err(|problem| call.with_remedy(problem));
     let ended = finish(&call.out, ended, effects);
     if let Some((near, changes)) = near.zip(call.out.changes.get()) {
         near.tell(changes);
@@ -211,7 +212,7 @@ fn effects(verb: &Verb) -> Effects {
         },
         Verb::Run(_) | Verb::Shell(_) | Verb::Discard(_) | Verb::Recover(_) | Verb::Confirm(_) => false,
         Verb::List(_) | Verb::Show(_) | Verb::Diff(_) | Verb::Checkpoint { .. } | Verb::Cat(_) | Verb::Status => true,
-        Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
+        Verb::Here | Verb::Log(_) | Verb::Doctor(_) | Verb::Config | Verb::Completions(_) | Verb::Man(_) => true,
         Verb::Far(_) | Verb::Complete(_) => true,
     };
     if only_reads { Effects::None } else { Effects::Some }
@@ -340,6 +341,7 @@ impl Call {
             Verb::Config => config::config(self),
             Verb::Completions(args) => manual::completions(self, &args),
             Verb::Man(args) => manual::man(self, &args),
+            Verb::Here => here::here(self),
             // Before there was a call.
             Verb::Far(args) => Ok(far::far(&args)),
             Verb::Complete(args) => Ok(complete::complete(&args)),
@@ -383,7 +385,7 @@ impl Call {
         refuse_inside()?;
         let mut store = Store::open(&self.store_path()?)?;
         if let Some(store) = &mut store {
-            store.begins_in = here().ok();
+            store.begins_in = working_directory().ok();
         }
         Ok(self.store.get_or_init(|| store).as_ref())
     }
@@ -392,7 +394,7 @@ impl Call {
     fn made_store(&self) -> Result<Store, Problem> {
         refuse_inside()?;
         let mut store = Store::create(&self.fs, &self.store_path()?)?;
-        store.begins_in = here().ok();
+        store.begins_in = working_directory().ok();
         Ok(store)
     }
 
@@ -612,7 +614,7 @@ impl Standing {
 }
 
 /// The working directory, as sessions record it.
-fn here() -> Result<AbsPath, Problem> {
+fn working_directory() -> Result<AbsPath, Problem> {
     Ok(crate::capture::plan::working_folder()?)
 }
 

@@ -118,7 +118,7 @@ impl Here {
     ///
     /// Errors: the working directory is gone.
     pub fn now() -> Result<Self, Problem> {
-        let cwd = super::here()?;
+        let cwd = super::working_directory()?;
         Ok(Self { project: project_of(&cwd, dirs::home_dir().as_deref()), known: RefCell::default() })
     }
 

@@ -20,7 +20,7 @@ pub struct Whose {
 impl Whose {
     /// From the working directory. Errors: there is none any more.
     pub fn here(call: &Call) -> Result<Self, Problem> {
-        let here = if call.is_far { None } else { Some(project(&super::here()?)) };
+        let here = if call.is_far { None } else { Some(project(&super::working_directory()?)) };
         Ok(Self { here, known: HashMap::new() })
     }
 

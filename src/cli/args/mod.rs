@@ -55,9 +55,16 @@ pub struct Cli {
     /// Options of all verbs.
     #[command(flatten)]
     pub global: Global,
-    /// What to do.
+    /// What to do; else say how things stand here.
     #[command(subcommand)]
-    pub verb: Verb,
+    pub verb: Option<Verb>,
+}
+
+impl Cli {
+    /// What to do.
+    pub fn verb(&self) -> &Verb {
+        self.verb.as_ref().unwrap_or(&Verb::Here)
+    }
 }
 
 /// Options before or after any verb.
@@ -272,6 +279,9 @@ ask: undo wants -y then, or rollback ID.")]
     Completions(Completions),
     /// Print a manual page, or write all of them into a folder
     Man(Man),
+    /// Say how things stand here: no verb at all
+    #[command(skip)]
+    Here,
     /// Be the far side of another machine's recant -H
     #[command(hide = true)]
     Far(Far),

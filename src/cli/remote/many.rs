@@ -45,22 +45,22 @@ pub fn carry_out(
     request: &mut dyn FnMut(&Target) -> Request,
 ) -> Result<Ended, Problem> {
     let there = text::count(targets.len() as u64, "machine");
-    if let Verb::Shell(_) = cli.verb {
+    if let Verb::Shell(_) = cli.verb() {
         return Err(Problem::refused(format!("a shell is on one machine, and -H names {there}")).remedy("recant -H HOST shell"));
     }
-    if named(&cli.verb).iter().any(|key| *key == "last") {
+    if named(cli.verb()).iter().any(|key| *key == "last") {
         let problem = Problem::refused("'last' would be another session on each machine");
         return Err(problem.remedy(format!("name it: recant -H {} list", targets[0].name)));
     }
     // Each of them would ask by itself, and nobody could answer.
-    if asks(&cli.verb) {
+    if asks(cli.verb()) {
         call.confirm(&format!("Carry this out on {there}?"))?;
     }
-    let input = input(call, ways, &cli.verb)?;
+    let input = input(call, ways, cli.verb())?;
     let requests: Vec<Request> =
         targets.iter().map(|target| Request { terminals: Vec::new(), input: input.is_some(), ..request(target) }).collect();
     let forks = ways.forks.min(targets.len());
-    let is_command = matches!(cli.verb, Verb::Run(_));
+    let is_command = matches!(cli.verb(), Verb::Run(_));
     let mut shown = Shower { call, answers: BTreeMap::new(), next: 0, rows: Vec::new(), is_command };
     let (tell, told) = channel();
     let next = AtomicUsize::new(0);

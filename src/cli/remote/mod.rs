@@ -38,7 +38,7 @@ pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Res
     let target = match hosts {
         Hosts::One(target) => target,
         Hosts::Many(targets) => {
-            if let Verb::Undo(Undo(args)) = &cli.verb
+            if let Verb::Undo(Undo(args)) = cli.verb()
                 && !args.what.dry_run
             {
                 ask_undo(call, targets.len())?;
@@ -53,7 +53,7 @@ pub fn carry_out(call: &Call, cli: &Cli, words: &[OsString], hosts: &str) -> Res
         }
     };
     let far = Far { call, ways };
-    match &cli.verb {
+    match cli.verb() {
         Verb::Run(_) | Verb::Shell(_) if far::terminals().len() == 3 => {
             far.on_terminal(&target, &request(call, cli, words, &target))
         }

@@ -45,7 +45,7 @@ pub fn request(call: &Call, cli: &Cli, words: &[OsString], target: &Target) -> R
         argv: words.iter().map(|word| Word::from(word.as_os_str())).collect(),
         color: call.out.colors(),
         columns: size.ok().map(|size| size.ws_col).filter(|columns| *columns > 0),
-        input: reads_input(call, &cli.verb),
+        input: reads_input(call, cli.verb()),
         terminals,
         env: env.map(|(name, value)| (Word::from(&*name), Word::from(&*value))).collect(),
         silence: call.config.timeout.value,

@@ -41,7 +41,7 @@ pub struct Together {
 impl Together {
     /// Of a call, if it is one; which session it names is told here. `targets` are at least one.
     pub fn of(call: &Call, cli: &Cli, targets: &[Target]) -> Result<Option<Self>, Problem> {
-        let (verb, what) = match &cli.verb {
+        let (verb, what) = match cli.verb() {
             Verb::Commit(args) => (job::Verb::Commit, &args.what),
             Verb::Rollback(args) | Verb::Undo(Undo(args)) => (job::Verb::Rollback, &args.what),
             Verb::Redo(args) => (job::Verb::Redo, &args.back.what),
@@ -131,7 +131,7 @@ fn policy(on_limit: OnLimit) -> &'static str {
 fn words(cli: &Cli) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let mut flag = |on: bool, word: &str| words.extend(on.then(|| OsString::from(word)));
-    let paths = match &cli.verb {
+    let paths = match cli.verb() {
         Verb::Commit(Commit { what, force, on_limit, accept_unsynced, strict, confirm_within, .. }) => {
             flag(*force, "--force");
             flag(*accept_unsynced, "--accept-unsynced");

@@ -1,0 +1,173 @@
+//! `recant` alone: how things stand in this project, each with the command that comes next. Reads headers and names of journals only.
+
+use serde::Serialize;
+
+use super::awaited::{self, Waiting};
+use super::problem::Problem;
+use super::which::Here;
+use super::{Call, Ended, Standing, cut_off, text};
+use crate::error::command;
+use crate::fs::path::AbsPath;
+use crate::session::header::{Header, Status};
+use crate::session::id::Id;
+use crate::session::store::Store;
+
+/// `{"schema":2,"project":…,"fresh":…,"sessions":[…],"interrupted":[…],"unconfirmed":[…],"elsewhere":n}`.
+#[derive(Serialize)]
+struct Whole<'a> {
+    project: &'a AbsPath,
+    /// Nothing was ever held in this store.
+    fresh: bool,
+    /// Those of this project that are pending, running, partial, or committed, the newest first.
+    sessions: &'a [Row],
+    interrupted: &'a [Id],
+    unconfirmed: &'a [Waiting],
+    /// So many of other projects are pending.
+    elsewhere: usize,
+}
+
+/// A session, and what can be done with it next.
+#[derive(Serialize)]
+struct Row {
+    id: Id,
+    name: Option<String>,
+    status: &'static str,
+    changes: u64,
+    command: Option<String>,
+    /// Whole commands.
+    next: Vec<String>,
+    #[serde(skip)]
+    verbs: &'static [&'static str],
+}
+
+/// So many lines of each sort are printed: 20 in all, with those around them.
+const MOST: [(&str, usize); 4] = [("running", 2), ("pending", 5), ("partial", 2), ("committed", 3)];
+const MOST_URGENT: usize = 2;
+/// Columns of a line.
+const WIDTH: usize = 80;
+
+/// Says how things stand here.
+pub fn here(call: &Call) -> Result<Ended, Problem> {
+    let here = Here::now()?;
+    let Some(store) = call.store()? else { return say(call, &here, &[], &[], &[], 0, true) };
+    let (headers, broken) = store.headers()?;
+    let interrupted = cut_off(store, crate::engine::recover::interrupted(store)?);
+    let (unconfirmed, _) = awaited::waiting(store)?;
+    // On a machine that is worked on from another one nobody stands in a project.
+    let is_here = |header: &&Header| call.is_far || here.has(store, header);
+    let of_use = |header: &&Header| header.discarded.is_none() && (header.counts.changes > 0 || header.uncollected);
+    let (near, far): (Vec<&Header>, Vec<&Header>) = headers.iter().rev().filter(of_use).partition(is_here);
+    let rows = near.iter().filter_map(|header| row(store, header, &interrupted).transpose()).collect::<Result<Vec<_>, _>>()?;
+    let elsewhere = far.iter().filter(|header| header.status() == Status::Pending).count();
+    if !broken.is_empty() {
+        let damaged = text::count(broken.len() as u64, "session");
+        call.out.warn(format_args!("{damaged} cannot be read: {}", command("status")));
+    }
+    say(call, &here, &rows, &interrupted, &unconfirmed, elsewhere, headers.is_empty() && broken.is_empty())
+}
+
+/// A session as it is shown; `None` of one with which nothing is left to be done.
+fn row(store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>, Problem> {
+    let tail = header.id.tail();
+    let status = Standing::of(store, header, interrupted)?.word;
+    let verbs: &'static [&'static str] = match header.status() {
+        Status::Running if status == "running" => &["show"],
+        Status::Running | Status::Pending => &["diff", "commit", "discard"],
+        Status::Partial => &["show", "commit", "rollback"],
+        Status::Committed => &["rollback"],
+        Status::RolledBack | Status::Discarded => return Ok(None),
+    };
+    Ok(Some(Row {
+        id: header.id.clone(),
+        name: header.name.clone(),
+        status,
+        changes: header.counts.changes,
+        command: header.command.clone(),
+        next: verbs.iter().map(|verb| command(format_args!("{verb} {tail}"))).collect(),
+        verbs,
+    }))
+}
+
+fn say(
+    call: &Call,
+    here: &Here,
+    rows: &[Row],
+    interrupted: &[Id],
+    unconfirmed: &[Waiting],
+    elsewhere: usize,
+    fresh: bool,
+) -> Result<Ended, Problem> {
+    if call.out.is_text() {
+        if fresh { begin(call) } else { print(call, here, rows, interrupted, unconfirmed, elsewhere) }
+    } else {
+        call.out.document(&Whole { project: &here.project, fresh, sessions: rows, interrupted, unconfirmed, elsewhere });
+    }
+    Ok(Ended::Done)
+}
+
+/// The commands to begin with.
+fn begin(call: &Call) {
+    let out = &call.out;
+    out.line("Nothing is held yet. To begin:");
+    for (words, what) in [
+        ("run -- COMMAND", "run a command, and hold its file changes"),
+        ("diff", "look at them"),
+        ("commit last", "make them real; recant rollback last takes them back"),
+    ] {
+        out.line(format_args!("  {:<24} {what}", command(words)));
+    }
+    out.line(format_args!("{} lists all verbs; {} tries whether a run works here.", command("--help"), command("doctor")));
+}
+
+fn print(call: &Call, here: &Here, rows: &[Row], interrupted: &[Id], unconfirmed: &[Waiting], elsewhere: usize) {
+    let out = &call.out;
+    let mut lines: Vec<[String; 3]> = Vec::new();
+    let mut line = |first: &str, what: String, words: &str| lines.push([first.into(), what, command(words)]);
+    for id in interrupted.iter().take(MOST_URGENT) {
+        line("interrupted", format!("{}  an operation was cut off", id.tail()), &format!("recover {}", id.tail()));
+    }
+    for waiting in unconfirmed.iter().take(MOST_URGENT) {
+        let tail = waiting.id().tail();
+        line("unconfirmed", format!("{tail}  until {}", waiting.until()), &format!("confirm {tail}"));
+    }
+    for (status, most) in MOST {
+        let of_it: Vec<&Row> = rows.iter().filter(|row| row.status == status).collect();
+        of_it.iter().take(most).for_each(|row| line(row.status, row.what(), &row.words(0)));
+        if let Some(more) = of_it.len().checked_sub(most).filter(|more| *more > 0) {
+            line("", format!("and {more} more"), "list");
+        }
+    }
+    if rows.is_empty() && interrupted.is_empty() && unconfirmed.is_empty() {
+        line("", "nothing of this project is held or committed".into(), "run -- COMMAND");
+    }
+    if elsewhere > 0 {
+        line("", format!("{} pending in other projects", text::count(elsewhere as u64, "session")), "list");
+    }
+    out.line(out.place(&here.project));
+    let widest = lines.iter().map(|[.., next]| next.chars().count()).max().unwrap_or(0);
+    lines.iter().for_each(|[first, what, next]| out.line(format_args!("{first:<12} {}  {next}", fitted(what, widest))));
+}
+
+impl Row {
+    /// The words of one of its next commands.
+    fn words(&self, n: usize) -> String {
+        self.verbs.get(n).map(|verb| format!("{verb} {}", self.id.tail())).unwrap_or_default()
+    }
+
+    /// Its short id, how much it holds, and what it came from.
+    fn what(&self) -> String {
+        let of = self.name.as_ref().or(self.command.as_ref()).map(|of| format!("  {of}")).unwrap_or_default();
+        let held = if self.status == "running" { "under way".into() } else { text::count(self.changes, "change") };
+        format!("{}  {held}{of}", self.id.tail())
+    }
+}
+
+/// What stands in the middle of a line, shortened so that a command of `widest` columns fits behind it.
+fn fitted(what: &str, widest: usize) -> String {
+    let room = WIDTH.saturating_sub(13 + 2 + widest).max(20);
+    let mut shown: String = what.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if shown.chars().count() > room {
+        shown = shown.chars().take(room - 1).chain(['…']).collect();
+    }
+    format!("{shown:<room$}")
+}
