@@ -335,3 +335,59 @@ fn recant_alone_says_what_is_open_in_this_project_each_with_the_next_command() {
     assert!(said.lines().count() <= 20 && said.lines().all(|line| line.chars().count() <= 80), "{said}");
     assert!(said.contains("and 2 more") && said.contains("and 4 more"), "{said}");
 }
+
+#[test]
+fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_allow_it() {
+    let world = two_projects();
+    let id = staged(&world, "web", "web");
+    world.recant_in("web", "snapshot create").ok();
+    let agent = |variable: &str, words: &str| {
+        world.call(words.split_whitespace()).cwd(world.path("web")).env(variable, "1").env("RECANT_AGENT_COMMIT", "allow").run()
+    };
+    let before = world.manifest();
+    assert_snapshot!(agent("CLAUDECODE", "commit last -y"), @r"
+    status 1
+    --- stderr
+    recant: an agent calls (CLAUDECODE is set) without a terminal: a person decides what becomes real
+            nothing was changed
+            for the person to type: recant commit <id1~> -y
+    ");
+    for words in
+        ["commit last", "rollback last", "redo last", "undo", "undo -y", "snapshot restore last", "-y snapshot restore last"]
+    {
+        for variable in ["RECANT_AGENT", "CODEX_THREAD_ID", "GEMINI_CLI"] {
+            let said = agent(variable, words).with(1);
+            assert!(said.stderr().contains("for the person to type: recant "), "{words}: {said}");
+        }
+    }
+    // A run's own failures are told from its command's statuses.
+    let said = agent("CLAUDECODE", "run --commit -- touch made").with(125);
+    assert!(said.stderr().contains("for the person to type: recant run --commit -- touch made"), "{said}");
+    before.assert_same(&world.manifest(), "refused");
+    agent("CLAUDECODE", "commit last --dry-run").ok();
+    agent("CLAUDECODE", "snapshot restore last --dry-run").ok();
+    agent("CLAUDECODE", "diff last").ok();
+    world.call(["commit", &id]).env("CLAUDECODE", "").run().ok();
+    agent("CLAUDECODE", "rollback last").with(1);
+    world.config("[agent]\ncommit = 'refuse'\n");
+    agent("CLAUDECODE", "rollback last").with(1);
+    world.config("[agent]\ncommit = 'allow'\n");
+    agent("CLAUDECODE", "rollback last").ok();
+    assert_eq!(world.read("web/f"), "old");
+    world.config("");
+    agent("CLAUDECODE", "discard last").ok();
+    world.config("[agent]\ncommit = 'perhaps'\n");
+    assert!(world.recant("list").with(1).stderr().contains("config.toml: line 2"));
+}
+
+#[test]
+fn a_person_at_a_terminal_of_an_agent_decides() {
+    let world = two_projects();
+    staged(&world, "web", "web");
+    let Some((status, said)) = at_terminal(&world, "web", "commit last", "") else { return };
+    assert_eq!((status, &*world.read("web/f")), (0, "new"), "{said}");
+    let mut world = world;
+    world.set("CLAUDECODE", "1");
+    let (status, said) = at_terminal(&world, "web", "undo", "y\n").expect("as before");
+    assert_eq!((status, &*world.read("web/f")), (0, "old"), "{said}");
+}

@@ -112,10 +112,12 @@ fn command(request: &Request, carrier: Carrier) -> Result<(Command, Option<Verb>
     Ok((command, verb))
 }
 
-/// Whether a variable goes along: what recant itself reads, but for what names a store or a machine.
+/// Whether a variable goes along: what recant itself reads, but for what names a store or a machine. Who calls is judged by the near side, with the
+/// settings of its person.
 pub fn is_recants_own(name: &std::ffi::OsStr) -> bool {
     let name = name.as_encoded_bytes();
-    name == b"NO_COLOR" || name.starts_with(b"RECANT_") && name != b"RECANT_STORE" && name != b"RECANT_HOST"
+    name == b"NO_COLOR"
+        || name.starts_with(b"RECANT_") && ![&b"RECANT_STORE"[..], b"RECANT_HOST", b"RECANT_AGENT"].contains(&name)
 }
 
 /// What is only read can end at once; so can what a command of a run does, and content that will not come whole. All else has begun

@@ -5,6 +5,7 @@
 //! - **C2** A verb that changes something calls [`Call::prepare_to_change`] first: what a crash left is settled before.
 //! - **C3** An error ends as a [`Problem`] with its [`Kind`]; `main.rs` alone knows exit statuses.
 
+mod agent;
 mod apply;
 pub mod args;
 mod asked;
@@ -169,6 +170,9 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         store: OnceCell::new(),
         last: RefCell::default(),
     };
+    if let Err(problem) = agent::refuse(&call, cli.verb(), &args[1..]) {
+        return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effects::None);
+    }
     let effects = effects(cli.verb());
     if let Some(hosts) = hosts {
         let ended = remote::carry_out(&call, &cli, &args[1..], &hosts);

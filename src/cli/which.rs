@@ -184,6 +184,13 @@ fn last(call: &Call, store: &Store, want: Want) -> Result<(Id, Option<String>), 
     Err(none_here(store, &here, want, elsewhere, &passed))
 }
 
+/// What `last` would be found to be, where nothing is to be done for it: no run is collected, and nothing said.
+pub fn newest_here(call: &Call, want: Want) -> Option<Id> {
+    let (Ok(Some(store)), Ok(here)) = (call.store(), Here::now()) else { return None };
+    let (headers, _) = store.headers().ok()?;
+    headers.iter().rev().find(|header| want.fits(store, header) && here.has(store, header)).map(|header| header.id.clone())
+}
+
 /// Whether a session is one that `last` could be, or has to be told of where it is not.
 fn counts(want: Want, header: &Header) -> bool {
     let empty_desk = want == Want::Stage && header.origin == Origin::Staged;

@@ -9,7 +9,7 @@ use super::glob::{MINOR, glob};
 use super::keys::check_keys;
 use super::units::{age, silence, size};
 use super::wrong;
-use super::{CACHES, Color, Config, Error, OUTPUT_PATHS, OnLimit, Remote, Set};
+use super::{AgentCommit, CACHES, Color, Config, Error, OUTPUT_PATHS, OnLimit, Remote, Set};
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -18,6 +18,7 @@ struct File {
     capture: CaptureTable,
     checkpoint: CheckpointTable,
     commit: CommitTable,
+    agent: AgentTable,
     retention: RetentionTable,
     snapshot: SnapshotTable,
     remote: RemoteTable,
@@ -57,6 +58,12 @@ struct CheckpointTable {
 struct CommitTable {
     deny: Option<Vec<String>>,
     minor: Option<Vec<String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct AgentTable {
+    commit: Option<AgentCommit>,
 }
 
 #[derive(Deserialize, Default)]
@@ -165,6 +172,7 @@ impl Config {
             on_limit: Set::of(file.checkpoint.on_limit, OnLimit::Full),
             deny: Set::of(deny, Vec::new()),
             minor: Set::of(minor, MINOR.iter().filter_map(|text| glob(text, home).ok()).collect()),
+            agent_commit: Set::of(file.agent.commit, AgentCommit::default()),
             keep: Set::of(file.retention.keep.map(Some), None),
             older_than: Set::of(older_than.map_err(|why| value("retention.older_than", why))?.map(Some), None),
             snapshot_keep: Set::of(file.snapshot.keep, 50),

@@ -3,7 +3,7 @@
 use super::Error;
 
 /// Every key that the file may have. NAME is any word.
-const KEYS: [&str; 28] = [
+const KEYS: [&str; 29] = [
     "store.path",
     "store.warn_size",
     "capture.also",
@@ -16,6 +16,7 @@ const KEYS: [&str; 28] = [
     "checkpoint.on_limit",
     "commit.deny",
     "commit.minor",
+    "agent.commit",
     "retention.keep",
     "retention.older_than",
     "snapshot.keep",

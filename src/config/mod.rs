@@ -176,6 +176,27 @@ impl OnLimit {
     }
 }
 
+/// Whether an agent without a terminal may make changes real, and take back what is real.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentCommit {
+    /// It is refused, with the command for a person.
+    #[default]
+    Refuse,
+    /// It may.
+    Allow,
+}
+
+impl AgentCommit {
+    /// The word in the file.
+    pub fn word(self) -> &'static str {
+        match self {
+            AgentCommit::Refuse => "refuse",
+            AgentCommit::Allow => "allow",
+        }
+    }
+}
+
 /// When text is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -251,6 +272,8 @@ pub struct Config {
     pub deny: Set<Vec<String>>,
     /// `commit.minor`: globs, read like those of `commit.deny`, of paths that a commit of a run leaves out where they conflict.
     pub minor: Set<Vec<String>>,
+    /// `agent.commit`.
+    pub agent_commit: Set<AgentCommit>,
     /// `retention.keep`: a prune without conditions keeps so many of the newest.
     pub keep: Set<Option<usize>>,
     /// `retention.older_than`: seconds; a prune without conditions takes what is older.
