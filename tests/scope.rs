@@ -221,14 +221,14 @@ fn nearest_is_what_is_near_and_else_what_is_pending_here() {
     --- stderr
     recant: no session "upgrede"; the nearest: <id1> (upgrade)
             nothing was changed
-            recant list shows all sessions
+            recant list --all shows all sessions
     "#);
     assert_snapshot!(world.recant_in("web", "commit zzz"), @r#"
     status 1
     --- stderr
     recant: no session "zzz"
             nothing was changed
-            pending here: <id1~> (upgrade); recant list shows all sessions
+            pending here: <id1~> (upgrade); recant list --all shows all sessions
     "#);
     let said = world.recant_in("src", "commit zzz").with(1);
     assert!(!said.stderr().contains("upgrade"), "{said}");
@@ -317,7 +317,7 @@ fn recant_alone_says_what_is_open_in_this_project_each_with_the_next_command() {
     /world/tree/web
     pending      <id2~>  1 change  a-name-that-is-rather-long-s…  recant diff <id2~>
     committed    <id1~>  1 change                                 recant rollback <id1~>
-                 1 session pending in other projects            recant list
+                 1 session pending in other projects            recant list --all
     ");
     let here = world.recant_in("web", "--json").ok().json();
     assert_eq!((here["sessions"].as_array().expect("a list").len(), &here["elsewhere"]), (2, &1.into()));

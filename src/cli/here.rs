@@ -141,7 +141,7 @@ fn print(call: &Call, here: &Here, rows: &[Row], interrupted: &[Id], unconfirmed
         line("", "nothing of this project is held or committed".into(), "run -- COMMAND");
     }
     if elsewhere > 0 {
-        line("", format!("{} pending in other projects", text::count(elsewhere as u64, "session")), "list");
+        line("", format!("{} pending in other projects", text::count(elsewhere as u64, "session")), "list --all");
     }
     out.line(out.place(&here.project));
     let widest = lines.iter().map(|[.., next]| next.chars().count()).max().unwrap_or(0);

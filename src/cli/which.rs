@@ -250,7 +250,7 @@ fn none_here(store: &Store, here: &Here, want: Want, elsewhere: Option<&Header>,
     let problem = Problem::refused(format!("no session of this project can be {}: {}", want.done(), here.project));
     let state = passed.text().map(|text| format!("nothing was changed; here: {text}")).or(problem.state.clone());
     let remedy = match elsewhere {
-        None => command("list shows all sessions"),
+        None => command("list --all shows all sessions"),
         Some(header) => {
             let place = begun_in(store, header).map(|dir| format!(", begun in {dir}")).unwrap_or_default();
             format!("the newest elsewhere{place}: {}", want.command(&header.id))
@@ -267,7 +267,7 @@ fn or_pending_here(store: &Store, error: Error) -> Problem {
     if pending.is_empty() {
         return problem;
     }
-    let list = command("list shows all sessions");
+    let list = command("list --all shows all sessions");
     problem.remedy(format!("pending here: {}; {list}", pending.join(", ")))
 }
 
