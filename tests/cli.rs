@@ -514,6 +514,7 @@ fn config_prints_what_is_in_force_and_where_it_comes_from() {
     /world/home/.*_history
     /tmp
     /var/tmp
+    agent.commit refuse default
     retention.keep none default
     retention.older_than 2w file
     snapshot.keep 50 default

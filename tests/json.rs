@@ -335,7 +335,7 @@ fn a_list_comes_as_one_document_a_line_where_asked() {
     let world = World::new();
     let id = world.begin();
     world.stage_write(&id, "a", "x").stage_write(&id, "b", "x");
-    let settings = world.recant("config").ok().stdout().lines().count();
+    let settings = world.recant("config --json").ok().json()["settings"].as_array().expect("a list").len();
     for (words, lines) in [
         ("list", 1),
         ("show", 2),

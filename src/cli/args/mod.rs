@@ -156,7 +156,7 @@ Settings, in config.toml of the folder recant in $XDG_CONFIG_HOME or ~/.config:
   deny = ['*.key', '/etc/']    never committed; globs as in .gitignore
   minor = ['~/.cache']         left out where they conflict; globs likewise
   [agent]
-  commit = 'allow'             agents without a terminal may commit and roll back
+  commit = 'allow'             agents without a terminal may commit
   [retention]
   keep = 50                    a prune without conditions keeps the newest 50
   older_than = '30d'           and takes what is older than that
