@@ -12,6 +12,7 @@ use crate::engine::Error;
 use crate::engine::choose::{Choice, Chosen, Rules, choose, may_begin};
 use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
+use crate::error::recant;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, FolderTime};
 use crate::session::run::Run;
@@ -87,7 +88,7 @@ fn refuse_unsynced(session: &Session, accept_unsynced: bool) -> Result<(), Error
         return Ok(());
     }
     let id = session.id().to_string();
-    let remedy = Some(format!("look with recant diff {id}; --accept-unsynced commits it all the same"));
+    let remedy = Some(format!("look with {recant} diff {id}; --accept-unsynced commits it all the same", recant = recant()));
     let why = "its run was cut off by a restart of the machine: files may be empty".into();
     Err(Error::Session(crate::session::Error::NotNow { id, why, remedy }))
 }

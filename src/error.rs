@@ -86,12 +86,17 @@ pub fn set_call(options: String) {
     CALL.get_or_init(|| options);
 }
 
-/// A recant command for a message: `diff k3fa` gives `recant diff k3fa`, with the options of [`set_call`] before the verb.
-pub fn command(words: impl Display) -> String {
+/// `recant` as a command in a message begins: with the options of [`set_call`].
+pub fn recant() -> String {
     match CALL.get().filter(|options| !options.is_empty()) {
-        Some(options) => format!("recant {options} {words}"),
-        None => format!("recant {words}"),
+        Some(options) => format!("recant {options}"),
+        None => "recant".into(),
     }
+}
+
+/// A recant command for a message: `diff k3fa` gives `recant diff k3fa`, with those options before the verb.
+pub fn command(words: impl Display) -> String {
+    format!("{} {words}", recant())
 }
 
 /// `word` as a shell reads it back: as it is where nothing in it means anything to a shell, else in quotes. What is no UTF-8, or controls a

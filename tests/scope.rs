@@ -23,6 +23,15 @@ fn a_command_in_a_message_reaches_the_store_that_the_call_named() {
     let option = format!("--store '{}'", world.root().join(r"it'\''s mine").display());
     let back = format!("recant {option} rollback {}", &id[16..]);
     assert!(said.contains(&back), "{said}");
+    // Of errors that any room makes, too.
+    for words in [format!("rollback {id} --dry-run"), "show none".into(), format!("session write {id} f")] {
+        let said = in_store(&words).run();
+        assert!(!said.stderr().contains("recant rollback") && !said.stderr().contains("recant list"), "{said}");
+    }
+    let said = in_store("session write none f").run().with(1);
+    assert!(said.stderr().contains(&format!("recant {option} list --all shows all sessions")), "{said}");
+    let said = in_store(&format!("discard {id}")).run().with(1);
+    assert!(said.stderr().contains(&format!("recant {option} rollback {id} first")), "{said}");
     // A shell that is given the command finds the session.
     let bare = format!(
         "PATH={}:$PATH; {back}",
@@ -295,7 +304,7 @@ fn recant_alone_says_how_to_begin_where_nothing_was_held_yet() {
     Nothing is held yet. To begin:
       recant run -- COMMAND    run a command, and hold its file changes
       recant diff              look at them
-      recant commit last       make them real; recant rollback last takes them back
+      recant commit last       make them real; rollback last takes them back
     recant --help lists all verbs; recant doctor tries whether a run works here.
     ");
     assert!(!world.store().exists(), "looking makes no store");

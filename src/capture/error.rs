@@ -3,7 +3,7 @@
 use std::io;
 
 use super::command::Exit;
-use crate::error::{Failure, IoError, Kind, reason};
+use crate::error::{Failure, IoError, Kind, reason, recant};
 use crate::fs::path::AbsPath;
 
 /// What can go wrong in this room.
@@ -181,7 +181,9 @@ impl Failure for Error {
             Error::Unmapped { remedy, .. } => Some(remedy.clone()),
             Error::GainsRights { .. } => Some("put it the other way round: sudo recant run -- …".into()),
             Error::Uncollected { lost: true, .. } => Some("put the store on another file system: --store DIR".into()),
-            Error::Uncollected { id, .. } => Some(format!("recant diff {id} tries again, once the cause is gone")),
+            Error::Uncollected { id, .. } => {
+                Some(format!("{recant} diff {id} tries again, once the cause is gone", recant = recant()))
+            }
             Error::FolderAsDescriptor { fd } => Some(format!("redirect descriptor {fd} to a file, a pipe or a terminal")),
             _ => None,
         }

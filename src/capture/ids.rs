@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::layout::Route;
 use super::sys;
 use super::words::{Word, say};
-use crate::error::{At, IoError, reason};
+use crate::error::{At, IoError, reason, recant};
 
 /// The program that maps further groups: newgidmap(1), of the package uidmap.
 const NEWGIDMAP: &str = "newgidmap";
@@ -198,7 +198,7 @@ const IN_PLACE: &str = "recant run --in DIR changes files for real, between two 
 /// What to do where a run cannot change what belongs to another user, or to the group `gid` of this one's own files.
 pub(super) fn remedy(gid: Option<u32>) -> String {
     match gid.filter(|gid| is_in(*gid)) {
-        Some(_) => format!("recant doctor says how a run can map that group of yours; or: {IN_PLACE}"),
+        Some(_) => format!("{recant} doctor says how a run can map that group of yours; or: {IN_PLACE}", recant = recant()),
         None => IN_PLACE.to_owned(),
     }
 }

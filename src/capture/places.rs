@@ -19,7 +19,7 @@ use rustix::fs::Access;
 use super::error::Error;
 use super::ids::Ids;
 use super::layout::{Need, Request, Route, Target};
-use crate::error::At;
+use crate::error::{At, recant};
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::mounts::{self, Mount};
 use crate::fs::path::AbsPath;
@@ -310,7 +310,11 @@ impl Making<'_> {
         let named: Vec<String> = self.uncovered.iter().take(NAMED).map(ToString::to_string).collect();
         let more = self.uncovered.len() - named.len();
         let and = if more == 0 { String::new() } else { format!(" and {more} more mounts") };
-        let what = format!("{}{and}: not captured, so read-only for the command (recant doctor tells why)", named.join(", "));
+        let what = format!(
+            "{}{and}: not captured, so read-only for the command ({recant} doctor tells why)",
+            named.join(", "),
+            recant = recant()
+        );
         self.places.warnings.push(what);
     }
 

@@ -7,7 +7,7 @@ use super::problem::Problem;
 use super::watcher::{self, Watcher};
 use super::{Call, text};
 use crate::engine::job::Verb;
-use crate::error::{Failure, Kind};
+use crate::error::{Failure, Kind, recant};
 use crate::fs::dir::Time;
 use crate::session::confirm::{self, Record};
 use crate::session::header::{Header, Status};
@@ -53,7 +53,8 @@ impl Word {
 /// What a record that cannot be read means, and who can decide.
 pub fn unreadable(id: &Id, why: &str) -> String {
     format!(
-        "{why}: the rollback deadline of session {id} is unreadable; recant confirm {id} keeps the commit, recant rollback {id} takes it back"
+        "{why}: the rollback deadline of session {id} is unreadable; {recant} confirm {id} keeps the commit, {recant} rollback {id} takes it back",
+        recant = recant()
     )
 }
 
@@ -72,7 +73,9 @@ pub fn arm(call: &Call, store: &Store, session: &Locked, seconds: i64) -> Result
         }
         _ if session.header.counts.inside > 0 => {
             let message = format!("cannot commit {id} with --confirm-within: a part of it is committed already");
-            return Err(Problem::refused(message).remedy(format!("recant rollback {id}, then commit all of it")));
+            return Err(
+                Problem::refused(message).remedy(format!("{recant} rollback {id}, then commit all of it", recant = recant()))
+            );
         }
         _ => {}
     }
@@ -90,7 +93,8 @@ pub fn refuse_more(store: &Store, session: &Locked, verb: Verb) -> Result<(), Pr
         Word::Unreadable(why) => format!("{why}: a part of it waits to be confirmed, and until when cannot be told"),
     };
     let message = format!("cannot {} {id}: {why}", verb.infinitive());
-    Err(Problem::refused(message).remedy(format!("recant confirm {id} lets it stay, recant rollback {id} takes it back")))
+    Err(Problem::refused(message)
+        .remedy(format!("{recant} confirm {id} lets it stay, {recant} rollback {id} takes it back", recant = recant())))
 }
 
 /// What is on the tree cannot be discarded; of what waits for a word the checkpoint cannot be let go either.
@@ -102,8 +106,10 @@ pub fn refuse_discard(store: &Store, header: &Header) -> Result<(), Problem> {
         Word::Unreadable(why) => format!("until when cannot be told ({why})"),
     };
     let message = format!("cannot discard {id}: it is {}, and waits to be confirmed {until}", header.status().word());
-    Err(Problem::refused(message)
-        .remedy(format!("recant rollback {id} takes it back, then discard it; recant confirm {id} lets it stay")))
+    Err(Problem::refused(message).remedy(format!(
+        "{recant} rollback {id} takes it back, then discard it; {recant} confirm {id} lets it stay",
+        recant = recant()
+    )))
 }
 
 /// What a rollback needs that nobody may be there to ask for does not go.
@@ -117,8 +123,10 @@ pub fn refuse_prune(store: &Store, header: &Header, what: &str) -> Result<(), Pr
         Word::Unreadable(why) => format!("{why}: it waits to be confirmed, and until when cannot be told"),
     };
     let of = if what == "session" { "session" } else { "the checkpoint of" };
-    Err(Problem::refused(format!("cannot prune {of} {id}: {why}"))
-        .remedy(format!("recant confirm {id} lets it stay, recant rollback {id} takes it back; then prune it")))
+    Err(Problem::refused(format!("cannot prune {of} {id}: {why}")).remedy(format!(
+        "{recant} confirm {id} lets it stay, {recant} rollback {id} takes it back; then prune it",
+        recant = recant()
+    )))
 }
 
 /// Once it is committed the time begins, and somebody watches it. It is done by then, whatever goes wrong here: what was noted
@@ -142,7 +150,11 @@ impl Awaited {
     /// For people.
     pub fn say(&self, call: &Call, id: &Id) {
         let until = local(self.due);
-        call.out.note(format_args!("session {id} is rolled back at {until} unless confirmed: recant confirm {}", id.tail()));
+        call.out.note(format_args!(
+            "session {id} is rolled back at {until} unless confirmed: {recant} confirm {}",
+            id.tail(),
+            recant = recant()
+        ));
         call.out.note(&self.told);
     }
 }
@@ -238,7 +250,7 @@ impl Waiting {
         } else if self.overdue {
             format!("{id}: not confirmed by {}: the next recant that changes something takes it back", local(*due))
         } else {
-            format!("{id}: taken back at {} unless confirmed: recant confirm {}", local(*due), id.tail())
+            format!("{id}: taken back at {} unless confirmed: {recant} confirm {}", local(*due), id.tail(), recant = recant())
         };
         std::iter::once(first).chain(self.failed.iter().cloned()).collect()
     }

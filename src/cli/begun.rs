@@ -2,6 +2,7 @@
 
 use super::Call;
 use super::problem::Problem;
+use crate::error::recant;
 use crate::session::store::{Locked, Store};
 
 /// Begins a session and fills it. `command` is what a listing shows of it. Where `fill` fails it goes again.
@@ -27,6 +28,9 @@ pub fn filled<E: Into<Problem>>(
 pub fn take_away(call: &Call, store: &Store, session: Locked) {
     let id = session.id().clone();
     if let Err(error) = store.remove_session(&call.fs, session) {
-        call.out.warn(format_args!("session {id} holds nothing of use and could not be removed: {error}; recant discard {id}"));
+        call.out.warn(format_args!(
+            "session {id} holds nothing of use and could not be removed: {error}; {recant} discard {id}",
+            recant = recant()
+        ));
     }
 }

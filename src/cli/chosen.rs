@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::place;
 use super::problem::Problem;
 use crate::config::edits;
+use crate::error::recant;
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::id::Id;
@@ -37,7 +38,9 @@ pub fn not_in_session(id: &Id, changes: &Changes, path: &AbsPath) -> Problem {
     near.sort();
     let near: Vec<String> = near.into_iter().take(3).map(|(_, path)| path).collect();
     let nearest = if near.is_empty() { String::new() } else { format!("; the nearest: {}", near.join(", ")) };
-    Problem::refused(format!("{path}: not in the session{nearest}"))
-        .path(path)
-        .remedy(format!("recant show {} lists what is in it", id.tail()))
+    Problem::refused(format!("{path}: not in the session{nearest}")).path(path).remedy(format!(
+        "{recant} show {} lists what is in it",
+        id.tail(),
+        recant = recant()
+    ))
 }

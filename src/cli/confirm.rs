@@ -9,7 +9,7 @@ use super::overdue::{LATE, Taken, failed, note_or_say, take_back_one};
 use super::problem::Problem;
 use super::which::Want;
 use super::{Call, Ended, args};
-use crate::error::Kind;
+use crate::error::{Kind, recant};
 use crate::session::confirm::{self, Record};
 use crate::session::id::Id;
 use crate::session::log;
@@ -51,7 +51,11 @@ fn stay(call: &Call, store: &Store, session: &Locked) -> Result<Ended, Problem> 
     confirm::drop_record(&call.fs, store, id).map_err(|error| confirmed_all_the_same(store, id, error.into()))?;
     note_or_say(call, store, id, session.header.generation, "done", session.header.counts.inside);
     if call.out.is_text() {
-        call.out.note(format_args!("session {id} is confirmed: it stays; recant rollback {} takes it back", id.tail()));
+        call.out.note(format_args!(
+            "session {id} is confirmed: it stays; {recant} rollback {} takes it back",
+            id.tail(),
+            recant = recant()
+        ));
     } else {
         call.out.document(&Confirmed { session: id, confirmed: true });
     }
@@ -64,12 +68,13 @@ fn nothing_waits(store: &Store, id: &Id) -> Result<Problem, Problem> {
     Ok(match last.filter(|entry| entry.result == LATE) {
         Some(entry) => {
             let message = format!("session {id} was not confirmed in time");
-            let mut problem = Problem::new(Kind::Refused, message).remedy(format!("recant redo {id} commits it again"));
+            let mut problem =
+                Problem::new(Kind::Refused, message).remedy(format!("{recant} redo {id} commits it again", recant = recant()));
             problem.state = Some(format!("it was rolled back at {}", local(entry.time)));
             problem
         }
         None => Problem::refused(format!("session {id} waits for no confirmation"))
-            .remedy(format!("recant commit {id} --confirm-within 5m is what waits for one")),
+            .remedy(format!("{recant} commit {id} --confirm-within 5m is what waits for one", recant = recant())),
     })
 }
 

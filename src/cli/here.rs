@@ -112,7 +112,7 @@ fn begin(call: &Call) {
     for (words, what) in [
         ("run -- COMMAND", "run a command, and hold its file changes"),
         ("diff", "look at them"),
-        ("commit last", "make them real; recant rollback last takes them back"),
+        ("commit last", "make them real; rollback last takes them back"),
     ] {
         out.line(format_args!("  {:<24} {what}", command(words)));
     }

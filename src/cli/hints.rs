@@ -8,7 +8,7 @@ use super::{Call, history, text};
 use crate::capture::command::Network;
 use crate::capture::hold::Held;
 use crate::cli::problem::Problem;
-use crate::error::command;
+use crate::error::{command, recant};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
@@ -77,7 +77,11 @@ pub fn changed_below(call: &Call, session: &Session) -> Result<(), Problem> {
     }
     if let Some(more) = changed.len().checked_sub(NAMED).filter(|more| *more > 0) {
         let tail = session.id().tail();
-        call.out.warn(format_args!("so did {}: recant diff {tail} names them all", text::count(more as u64, "other path")));
+        call.out.warn(format_args!(
+            "so did {}: {recant} diff {tail} names them all",
+            text::count(more as u64, "other path"),
+            recant = recant()
+        ));
     }
     Ok(())
 }

@@ -95,7 +95,8 @@ impl<'a> Damaged<'a> {
             call.out.warn(format_args!("{}: the session is damaged: {}", shown(&session.name), session.why));
         }
         if broken.iter().any(|session| Id::parse(&session.name).is_some()) {
-            call.out.note("recant session prune ID drops a damaged session; with --dry-run it tells what is lost with it");
+            let prune = command("session prune ID");
+            call.out.note(format_args!("{prune} drops a damaged session; with --dry-run it tells what is lost with it"));
         }
         broken.iter().map(|session| Self { id: &session.name, why: &session.why }).collect()
     }

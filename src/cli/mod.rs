@@ -75,7 +75,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{Color, Config, From as Origin};
 use crate::engine::recover::Recovered;
-use crate::error::{Kind, shell_word};
+use crate::error::{Kind, recant, shell_word};
 use crate::fs::Fs;
 use crate::fs::lock::{Hold, Lock};
 use crate::fs::path::AbsPath;
@@ -249,7 +249,7 @@ fn finish(out: &Out, ended: Result<Ended, Problem>, effects: Effects) -> Ended {
                 Ended::With(kind) => (kind, "not all that was asked for is done; the report of it is lost"),
                 _ => (Kind::LeftOut, "what was asked for is done; only the report is lost"),
             };
-            let remedy = Some("recant status and recant show ID tell how things stand".into());
+            let remedy = Some(format!("{recant} status and {recant} show ID tell how things stand", recant = recant()));
             Err(Problem { kind, state: Some(done.into()), remedy, ..unprinted })
         }
     };

@@ -11,7 +11,7 @@ use super::problem::{Against, Problem};
 use super::which::Want;
 use super::{Call, Ended, args, asked, text};
 use crate::engine::conflict;
-use crate::error::Kind;
+use crate::error::{Kind, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::moving::{self, Arrived, Mapping, With};
 use crate::session::id::Id;
@@ -43,8 +43,11 @@ impl Write for Pipe<'_> {
 /// Prints a session as one stream.
 pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Problem> {
     if io::stdout().is_terminal() {
-        return Err(Problem::refused("an export is no text for a terminal")
-            .remedy(format!("recant session export {} > FILE", Shown(args.id.as_bytes()))));
+        return Err(Problem::refused("an export is no text for a terminal").remedy(format!(
+            "{recant} session export {} > FILE",
+            Shown(args.id.as_bytes()),
+            recant = recant()
+        )));
     }
     let (store, session) = call.locked(&args.id, Want::Look)?;
     let with = if args.checkpoint { With::Checkpoint } else { With::Changes };
@@ -63,7 +66,8 @@ pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Problem> {
 /// Makes the session of a stream one of the store, and says what stands against its commit here.
 pub fn import(call: &Call, args: &args::Import) -> Result<Ended, Problem> {
     if io::stdin().is_terminal() {
-        return Err(Problem::refused("standard input is a terminal, and no export").remedy("recant session import < FILE"));
+        return Err(Problem::refused("standard input is a terminal, and no export")
+            .remedy(format!("{recant} session import < FILE", recant = recant())));
     }
     let mapping = mapping(&args.map)?;
     let store = call.made_store()?;
@@ -107,7 +111,11 @@ fn say_arrived(call: &Call, store: &Store, mapping: &Mapping, arrived: Arrived) 
         return Ok(Ended::Done);
     }
     conflict::attribute(store, id, &mut conflicts);
-    let state = format!("the session is here and {status}, and the tree as it was; recant diff {} shows it", id.tail());
+    let state = format!(
+        "the session is here and {status}, and the tree as it was; {recant} diff {} shows it",
+        id.tail(),
+        recant = recant()
+    );
     let verb = if locked.header.counts.inside > 0 { "roll back" } else { "commit" };
     Err(against(verb, id, &conflicts, &state))
 }

@@ -3,7 +3,7 @@
 use super::awaited::{self, local, note, settle, settle_or_say, unreadable};
 use super::problem::Problem;
 use super::{Call, apply};
-use crate::error::Kind;
+use crate::error::{Kind, recant};
 use crate::session::confirm::{self, Record};
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -108,7 +108,11 @@ pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>
                 settle_or_say(call, store, &session.header);
                 return Ok(Taken::Back);
             }
-            call.out.warn(format_args!("{taken} but for {} left; recant status names them", report.left.len()));
+            call.out.warn(format_args!(
+                "{taken} but for {} left; {recant} status names them",
+                report.left.len(),
+                recant = recant()
+            ));
             report.left.iter().map(|(path, why)| format!("{path}: {why}")).collect::<Vec<_>>()
         }
         Err(problem) if problem.kind == Kind::Busy => return Ok(Taken::Busy),

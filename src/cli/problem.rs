@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::shown::{Names, cut};
 use super::text::grouped;
-use crate::error::{Failure, IoError, Kind};
+use crate::error::{Failure, IoError, Kind, recant};
 use crate::fs::TooLarge;
 use crate::fs::path::AbsPath;
 
@@ -104,7 +104,10 @@ impl Problem {
         const OTHER: &str = "or use another store: --store DIR, RECANT_STORE";
         let remedy = match self.barrier {
             Some(Barrier::Full) => {
-                format!("make room where the store is, {store}: recant status tells what a prune frees; {OTHER}")
+                format!(
+                    "make room where the store is, {store}: {recant} status tells what a prune frees; {OTHER}",
+                    recant = recant()
+                )
             }
             Some(Barrier::ReadOnly) => {
                 format!("the store, {store}, is on a read-only file system: mount it for writing, {OTHER}")

@@ -9,7 +9,7 @@ use super::{Call, Ended};
 use crate::engine::decide::how_to_decide;
 use crate::engine::job::Decision;
 use crate::engine::recover::{self, Choice, Finding, Outcome, Recovered};
-use crate::error::{Failure, Kind};
+use crate::error::{Failure, Kind, recant};
 use crate::session::id::Id;
 use crate::session::store::Store;
 
@@ -187,10 +187,10 @@ pub fn refuse_interrupted(store: &Store, id: &Id) -> Result<(), Problem> {
         }
         Ok(Some(_)) => {
             let why = "an interrupted operation of it is not recovered";
-            Err(problem(Kind::Stuck, why.into(), format!("recant recover {id} tries again")))
+            Err(problem(Kind::Stuck, why.into(), format!("{recant} recover {id} tries again", recant = recant())))
         }
         Err(error) => {
-            let remedy = error.remedy().unwrap_or_else(|| format!("recant recover {id} tries again"));
+            let remedy = error.remedy().unwrap_or_else(|| format!("{recant} recover {id} tries again", recant = recant()));
             Err(problem(error.kind(), error.to_string(), remedy))
         }
     }

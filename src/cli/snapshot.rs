@@ -13,7 +13,7 @@ use super::problem::Problem;
 use super::shown::cut;
 use super::text::{self, Flexible, Side};
 use super::{Call, Ended, asked, cwd};
-use crate::error::{Kind, command};
+use crate::error::{Kind, command, recant};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::id::check_name;
@@ -25,7 +25,7 @@ use crate::snapshot::place;
 use crate::snapshot::prune::{self, Conditions, Which};
 use crate::snapshot::rules::{Rules, Source, Vcs, meant};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
-use crate::snapshot::{Error, HEAL};
+use crate::snapshot::{Error, heal};
 use crate::tree::time;
 
 /// A path that was not read or not touched, and why.
@@ -230,7 +230,7 @@ pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, 
 
 /// What is said where content stays for a file that cannot be read.
 pub fn unswept(why: &str) -> String {
-    format!("no content was freed, as it cannot be told what a damaged snapshot needs ({why}); {HEAL}")
+    format!("no content was freed, as it cannot be told what a damaged snapshot needs ({why}); {}", heal())
 }
 
 /// What was asked for of a snapshot that was not made, and is nowhere now.
@@ -288,7 +288,11 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
         }
         if counts.excluded > 0 && made.how == How::New {
             let paths = text::count(counts.excluded, "path");
-            call.out.note(format_args!("{paths} left out by rules: recant snapshot show {n}{} tells them", dir(folder)));
+            call.out.note(format_args!(
+                "{paths} left out by rules: {recant} snapshot show {n}{} tells them",
+                dir(folder),
+                recant = recant()
+            ));
         }
         if !pruned.is_empty() {
             call.out.note(format_args!("{} pruned", text::count(pruned.len() as u64, "old snapshot")));
@@ -324,7 +328,7 @@ fn without(made: &Made) -> String {
 pub fn say_damaged(call: &Call, made: &Made) {
     made.damaged.iter().for_each(|what| call.out.warn(format_args!("{what}; snapshot {} needs nothing of it", made.n)));
     if !made.damaged.is_empty() {
-        call.out.note(HEAL);
+        call.out.note(heal());
     }
     if let Some(why) = &made.unindexed {
         call.out.warn(format_args!("snapshot {} has no index now, by which the next one would be quicker: {why}", made.n));
@@ -345,7 +349,7 @@ pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
             call.out.warn(format_args!("snapshot {n}: {why}"));
         }
         if !broken.is_empty() {
-            call.out.note(HEAL);
+            call.out.note(heal());
         }
     } else {
         let damaged = broken.iter().map(|broken| Damaged { n: broken.n, why: &broken.why }).collect();
@@ -356,7 +360,10 @@ pub fn list(call: &Call, args: &SnapshotList) -> Result<Ended, Problem> {
 
 fn print_list(call: &Call, folder: &AbsPath, summaries: &[Summary]) {
     if summaries.is_empty() {
-        call.out.note(format_args!("{folder}: there are no snapshots of it; recant snapshot list --all shows what has some"));
+        call.out.note(format_args!(
+            "{folder}: there are no snapshots of it; {recant} snapshot list --all shows what has some",
+            recant = recant()
+        ));
         return;
     }
     let head = ["N", "TIME", "LABEL", "+", "~", "-", "SIZE", "STORED", "MESSAGE"].map(str::to_owned);
@@ -427,7 +434,7 @@ fn list_folders(call: &Call) -> Result<Ended, Problem> {
 /// Shows a snapshot.
 pub fn show(call: &Call, args: &SnapshotShow) -> Result<Ended, Problem> {
     let (_, series) = series(call, args.dir.as_deref())?;
-    let n = of_key(&series, &args.key, &format!("recant snapshot show last --all{}", dir(&series.folder)))?;
+    let n = of_key(&series, &args.key, &format!("{recant} snapshot show last --all{}", dir(&series.folder), recant = recant()))?;
     let summary = series.summary(n)?;
     let mut merged = Merged::open(&series.dir, n)?;
     let full = |path: &AbsPath| crate::snapshot::whole(&series.folder, path);

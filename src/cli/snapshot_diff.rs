@@ -11,7 +11,7 @@ use super::diff::{patch, stat};
 use super::problem::Problem;
 use super::snapshot::{Left, dir, inner, of_key, series_of};
 use super::{Call, Ended, text};
-use crate::error::{At as _, command};
+use crate::error::{At as _, command, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Before, Change, Marks, Sort};
 use crate::snapshot::Error;
@@ -54,7 +54,9 @@ struct Names<'a> {
 /// Shows what differs.
 pub fn diff(call: &Call, args: &SnapshotDiff) -> Result<Ended, Problem> {
     let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
-    let meant = |key: &str| of_key(&series, key, &format!("recant snapshot diff last{} -- {key}", dir(&series.folder)));
+    let meant = |key: &str| {
+        of_key(&series, key, &format!("{recant} snapshot diff last{} -- {key}", dir(&series.folder), recant = recant()))
+    };
     let n = meant(&args.key)?;
     let m = args.other.as_deref().map(meant).transpose()?;
     let paths = inner(&series.folder, &args.paths)?;
@@ -81,7 +83,7 @@ pub fn known(series: &Series, paths: &[AbsPath], compared: &Compared) -> Result<
             let path = whole(&series.folder, path)?;
             let problem = Problem::refused(format!("{path}: neither the snapshot nor the folder has it")).path(&path);
             let dir = dir(&series.folder);
-            Err(problem.remedy(format!("recant snapshot show N --all{dir} lists what is in a snapshot")))
+            Err(problem.remedy(format!("{recant} snapshot show N --all{dir} lists what is in a snapshot", recant = recant())))
         }
     }
 }

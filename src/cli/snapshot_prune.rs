@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::args::SnapshotPrune;
 use super::problem::Problem;
 use super::{Call, Ended, asked, snapshot, text};
-use crate::error::Kind;
+use crate::error::{Kind, recant};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::snapshot::Error;
@@ -60,7 +60,7 @@ fn ask(call: &Call, series: &Series, chosen: &[u64]) -> Result<(), Problem> {
 fn drop_all(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
     if args.of.named().is_none() {
         let problem = Problem::new(Kind::Usage, "--all drops every snapshot of a folder, which is to be named");
-        return Err(problem.remedy("recant snapshot prune DIR --all"));
+        return Err(problem.remedy(format!("{recant} snapshot prune DIR --all", recant = recant())));
     }
     let (folder, series) = snapshot::found_by(call, args.of.named(), Series::unread)?;
     let none = || Error::None { folder: folder.to_string() };

@@ -13,14 +13,14 @@ use super::snapshot_diff::known;
 use super::snapshot_heads::{self, Moved};
 use super::{Call, Ended, apply, text};
 use crate::engine::report::Report;
-use crate::error::{Kind, command};
+use crate::error::{Kind, command, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::prune::drop_checkpoint;
 use crate::session::store::{Locked, Session, Store};
-use crate::snapshot::HEAL;
 use crate::snapshot::compare::{self, Compared, Digests, Terms};
+use crate::snapshot::heal;
 use crate::snapshot::manifest;
 use crate::snapshot::restore;
 use crate::snapshot::series::Series;
@@ -57,7 +57,11 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
         call.prepare_to_change(store)?;
         Some(series.lock(&call.fs)?)
     };
-    let n = of_key(&series, &args.key, &format!("recant snapshot restore last {}{}", args.key, dir(&series.folder)))?;
+    let n = of_key(
+        &series,
+        &args.key,
+        &format!("{recant} snapshot restore last {}{}", args.key, dir(&series.folder), recant = recant()),
+    )?;
     let paths = inner(&series.folder, &args.paths)?;
     crate::fs::roots::open_many();
     let digests = if args.safe { Digests::All } else { Digests::Small };
@@ -217,7 +221,7 @@ fn say_whose(problem: &mut Problem, series: &Series, n: u64) {
     }
     let path = problem.path.clone().unwrap_or_else(|| series.folder.to_string());
     problem.message = format!("cannot restore snapshot {n}: the content that it keeps of {path} is damaged");
-    problem.remedy = Some(HEAL.into());
+    problem.remedy = Some(heal());
 }
 
 /// Every restore that was begun stands in the log, also one that came to nothing.

@@ -18,7 +18,7 @@ use crate::capture::error::Error as NotRun;
 use crate::capture::ground::Ground;
 use crate::capture::hold::start_of;
 use crate::capture::run::{Event, run_on};
-use crate::error::Kind;
+use crate::error::{Kind, recant};
 use crate::fs::interrupt::{self, Noting};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -99,7 +99,7 @@ fn run_beside(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -
                 let tail = id.tail();
                 call.out
                     .note(format_args!("{} made, and kept in session {id}, which is committed", text::count(changes, "change")));
-                call.out.note(format_args!("recant diff {tail}    recant rollback {tail}"));
+                call.out.note(format_args!("{recant} diff {tail}    {recant} rollback {tail}", recant = recant()));
             }
         }
     } else {
@@ -171,7 +171,9 @@ fn network(args: &Run) -> Network {
 
 /// What was there before is in a snapshot, whatever became of the rest.
 fn with_way_back(problem: Problem, watched: &[Watched]) -> Problem {
-    let ways = watched.iter().map(|one| format!("recant snapshot restore {} --with-vcs --dir {}", one.before, one.series.folder));
+    let ways = watched
+        .iter()
+        .map(|one| format!("{recant} snapshot restore {} --with-vcs --dir {}", one.before, one.series.folder, recant = recant()));
     let state = "the command has run on the real tree; no session was made of what it changed".to_owned();
     Problem { state: Some(state), remedy: Some(ways.collect::<Vec<_>>().join("; ")), ..problem }
 }
@@ -255,7 +257,7 @@ fn with_limit(error: Error, limit: Option<u64>) -> Problem {
     let problem = Problem::from(error);
     match limit.filter(|_| is_limit) {
         None => problem,
-        Some(limit) => problem.remedy(format!("a higher limit is max_files under [snapshot] in the settings (now {limit}); recant config names the file; or name a folder further down")),
+        Some(limit) => problem.remedy(format!("a higher limit is max_files under [snapshot] in the settings (now {limit}); {recant} config names the file; or name a folder further down", recant = recant())),
     }
 }
 

@@ -9,7 +9,7 @@ use super::snapshot::{Left, series};
 use super::text::{self, Side};
 use super::{Call, Ended};
 use crate::engine::Progress;
-use crate::error::Kind;
+use crate::error::{Kind, recant};
 use crate::fs::path::AbsPath;
 use crate::snapshot::verify::{Verdict, Verifying, doubt};
 
@@ -79,9 +79,8 @@ fn print(call: &Call, folder: &AbsPath, rows: &[Row]) {
     let hit: Vec<String> = rows.iter().filter(|row| !row.faults.is_empty()).map(|row| row.n.to_string()).collect();
     if !hit.is_empty() {
         call.out.note(format_args!(
-            "{folder}: snapshots that are hit: {}; recant snapshot create takes one that needs nothing of what is damaged, then recant \
+            "{folder}: snapshots that are hit: {}; {recant} snapshot create takes one that needs nothing of what is damaged, then recant \
              snapshot prune --number N drops them",
-            hit.join(", ")
-        ));
+            hit.join(", "), recant = recant()));
     }
 }

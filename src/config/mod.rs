@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::error::{At, Failure, IoError, Kind};
+use crate::error::{At, Failure, IoError, Kind, recant};
 
 pub use glob::path_glob;
 pub use keys::edits;
@@ -66,7 +66,9 @@ impl Failure for Error {
 
     fn remedy(&self) -> Option<String> {
         match self {
-            Error::UnknownKey { .. } => Some("recant config shows the known keys once the file is mended".into()),
+            Error::UnknownKey { .. } => {
+                Some(format!("{recant} config shows the known keys once the file is mended", recant = recant()))
+            }
             _ => None,
         }
     }

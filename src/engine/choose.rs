@@ -6,7 +6,7 @@ use std::iter::Peekable;
 use super::Error;
 use super::item::number;
 use super::job::Verb;
-use crate::error::At;
+use crate::error::{At, recant};
 use crate::fs::dir::{Dev, Inode, Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, FolderTime};
@@ -25,10 +25,10 @@ pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
         (Status::Discarded, _) => ("it is discarded: what it held is gone", None),
         (Status::Running, _) => ("its run has not ended", None),
         (Status::Pending, Verb::Redo) if never => {
-            ("it was never committed, so there is nothing to redo", Some(format!("recant commit {id}")))
+            ("it was never committed, so there is nothing to redo", Some(format!("{recant} commit {id}", recant = recant())))
         }
         (Status::Pending, Verb::Rollback) if never => {
-            let remedy = format!("recant discard {id} drops what it holds");
+            let remedy = format!("{recant} discard {id} drops what it holds", recant = recant());
             ("it was never committed, so there is nothing to roll back", Some(remedy))
         }
         _ if pruned => ("its checkpoint was pruned: the originals are gone, and what is committed stays", None),

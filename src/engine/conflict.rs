@@ -1,6 +1,7 @@
 //! Conflicts: what was expected at a path, and what is there.
 
 use crate::checkpoint::manifest::Manifest;
+use crate::error::recant;
 use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -122,5 +123,5 @@ pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
 /// What to do first about those that another session has made.
 pub fn remedy(conflicts: &[Conflict]) -> Option<String> {
     let id = conflicts.iter().find_map(|c| c.by.as_ref())?;
-    Some(format!("session {id} has to be rolled back first: recant rollback {id}"))
+    Some(format!("session {id} has to be rolled back first: {recant} rollback {id}", recant = recant()))
 }

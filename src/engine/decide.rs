@@ -20,7 +20,7 @@ use super::times::{restore_times, standing_times};
 use super::undo::{Whose, holds, is_one_file, undo_step, whose};
 use super::{Error, facts, in_place, meta};
 use crate::checkpoint::manifest::{Kept, Reading, Writing, name_written};
-use crate::error::At;
+use crate::error::{At, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Sort;
 use crate::fs::path::AbsPath;
@@ -45,8 +45,9 @@ pub struct Decided {
 /// The commands that decide, for messages.
 pub fn how_to_decide(id: &str) -> String {
     format!(
-        "recant recover {id} --force puts back what was there and keeps what it finds; \
-         recant recover {id} --finish leaves the tree as it is"
+        "{recant} recover {id} --force puts back what was there and keeps what it finds; \
+         {recant} recover {id} --finish leaves the tree as it is",
+        recant = recant()
     )
 }
 
@@ -88,7 +89,7 @@ fn refuse_what_cannot_be_kept(reach: &mut Reach, journal: &Journal, how: Decisio
                 path: item.path.to_string(),
                 why: "the folder that is there now has something in it, and the store, where it would be kept, is on another file system"
                     .into(),
-                remedy: format!("move it away, then recant recover {id} --force; or recant recover {id} --finish leaves it"),
+                remedy: format!("move it away, then {recant} recover {id} --force; or {recant} recover {id} --finish leaves it", recant = recant()),
             });
         }
     }

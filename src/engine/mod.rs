@@ -45,7 +45,7 @@ pub mod step;
 mod times;
 pub mod undo;
 
-use crate::error::{At, Failure, IoError, Kind};
+use crate::error::{At, Failure, IoError, Kind, recant};
 use crate::fs::Fs;
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
@@ -229,18 +229,20 @@ impl Failure for Error {
             Error::Checkpoint(error) => error.remedy(),
             Error::Undone { why, .. } => why.remedy(),
             Error::Conflicts(conflicts) => conflict::remedy(conflicts),
-            Error::Stuck { .. } => Some("recant recover tries again once the cause is gone".into()),
+            Error::Stuck { .. } => Some(format!("{recant} recover tries again once the cause is gone", recant = recant())),
             Error::Unmounted { id, .. } => Some(format!(
-                "mount it and recant recover {id} tries again; if it is gone for good, recant recover {id} --finish ends the operation \
-                 without it"
+                "mount it and {recant} recover {id} tries again; if it is gone for good, {recant} recover {id} --finish ends the operation \
+                 without it",
+                recant = recant()
             )),
             Error::LeftBehind { id, .. } => Some(decide::how_to_decide(id)),
             Error::Undecided { id, .. } => Some(format!(
-                "recant recover {id} --undo takes back what was done; recant recover {id} --finish keeps it, if all was done"
+                "{recant} recover {id} --undo takes back what was done; {recant} recover {id} --finish keeps it, if all was done",
+                recant = recant()
             )),
             Error::NotDecided { remedy, .. } => Some(remedy.clone()),
             Error::Damaged(_) => Some("name the other paths alone, and they go without it".into()),
-            Error::Held { by, .. } => Some(format!("recant recover {by}")),
+            Error::Held { by, .. } => Some(format!("{recant} recover {by}", recant = recant())),
             Error::Journal { .. } => Some("docs/store-format.md says where the originals lie, to put them back by hand".into()),
             _ => None,
         }

@@ -13,7 +13,7 @@ use super::step::{Act, Step};
 use super::undo::{Remains, holds, undo};
 use super::{Error, in_place, reserve};
 use crate::checkpoint::manifest::{self, Former};
-use crate::error::{At, IoError};
+use crate::error::{At, IoError, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::interrupt::{self, Asked};
@@ -253,7 +253,7 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
         Choice::Undo if settling_begun(fs, &dir, journal)? => Err(Error::NotDecided {
             path: dir.path().display().to_string(),
             why: "it was done, and tidied up in part: it cannot be taken back here".into(),
-            remedy: format!("recant recover {} --finish", journal.head.session),
+            remedy: format!("{recant} recover {} --finish", journal.head.session, recant = recant()),
         }),
         Choice::Undo => Ok(Sealed::No(store.put_header(fs, was)?)),
         Choice::Finish => {
@@ -261,7 +261,7 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
                 && let Some(path) = not_done(&mut Reach::new(&dir)?, journal)?
             {
                 let why = "it was not done here: not all can be kept".into();
-                let remedy = format!("recant recover {} --undo", journal.head.session);
+                let remedy = format!("{recant} recover {} --undo", journal.head.session, recant = recant());
                 return Err(Error::NotDecided { path: path.to_string(), why, remedy });
             }
             Ok(Sealed::Yes(store.put_header(fs, &journal.head.header)?))
@@ -386,8 +386,10 @@ fn go_on(
 ) -> Result<Outcome, Error> {
     let id = session.id();
     if choice == Some(Choice::Undo) {
-        let (why, remedy) =
-            ("the interrupted operation was done and sealed", format!("recant recover {id}, then the verb that goes back"));
+        let (why, remedy) = (
+            "the interrupted operation was done and sealed",
+            format!("{recant} recover {id}, then the verb that goes back", recant = recant()),
+        );
         return Err(Error::NotDecided { path: session.dir.path().display().to_string(), why: why.into(), remedy });
     }
     // The rename of the header may not have been synced: written anew it lasts (I19).
@@ -401,7 +403,9 @@ fn go_on(
     notes.extend(settle(fs, store, session, &mut reach, journal, When::Recovering)?);
     // I8: nobody else names it, as there was no report.
     let displaced = journal.items.iter().filter(|item| item.carries() && item.displaces(journal.head.verb));
-    notes.extend(displaced.map(|Item { path, .. }| format!("what was overwritten is kept: recant cat {id} {path} --displaced")));
+    notes.extend(displaced.map(|Item { path, .. }| {
+        format!("what was overwritten is kept: {recant} cat {id} {path} --displaced", recant = recant())
+    }));
     Ok(Outcome::Settled)
 }
 

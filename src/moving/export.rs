@@ -9,7 +9,7 @@ use super::Error;
 use super::originals;
 use super::stream::{Head, History, Object, PIECE, Sending};
 use crate::engine::conflict::Conflict;
-use crate::error::At;
+use crate::error::{At, recant};
 use crate::fs::copy::next_extent;
 use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
@@ -79,16 +79,24 @@ fn may_move(session: &Session, with: With) -> Result<(), Error> {
     let (why, remedy) = match (session.header.status(), with) {
         (Status::Pending | Status::RolledBack, With::Changes) => return Ok(()),
         (Status::Committed, With::Checkpoint) if kept => return Ok(()),
-        (Status::Committed, With::Checkpoint) => ("its checkpoint was pruned", format!("recant show {id} shows what is left")),
-        (Status::Pending | Status::RolledBack, With::Checkpoint) => {
-            ("nothing of it is on the tree, so that there is no checkpoint", format!("recant session export {id} > FILE"))
+        (Status::Committed, With::Checkpoint) => {
+            ("its checkpoint was pruned", format!("{recant} show {id} shows what is left", recant = recant()))
         }
-        (Status::Partial, With::Checkpoint) => ("a part of it is not committed", format!("recant commit {id}")),
-        (Status::Committed | Status::Partial, With::Changes) => {
-            ("what is committed lies on the tree", format!("recant rollback {id} brings it back into the session"))
+        (Status::Pending | Status::RolledBack, With::Checkpoint) => (
+            "nothing of it is on the tree, so that there is no checkpoint",
+            format!("{recant} session export {id} > FILE", recant = recant()),
+        ),
+        (Status::Partial, With::Checkpoint) => {
+            ("a part of it is not committed", format!("{recant} commit {id}", recant = recant()))
         }
+        (Status::Committed | Status::Partial, With::Changes) => (
+            "what is committed lies on the tree",
+            format!("{recant} rollback {id} brings it back into the session", recant = recant()),
+        ),
         (Status::Running, _) => ("its run has not ended", "let it end first".into()),
-        (Status::Discarded, _) => ("it is discarded: what it held is gone", "recant list --all shows all sessions".into()),
+        (Status::Discarded, _) => {
+            ("it is discarded: what it held is gone", format!("{recant} list --all shows all sessions", recant = recant()))
+        }
     };
     Err(Error::NotNow { id: id.to_string(), why: why.into(), remedy })
 }

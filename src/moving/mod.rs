@@ -16,7 +16,7 @@ mod originals;
 mod stream;
 
 use crate::engine::conflict::{self, Conflict};
-use crate::error::{Failure, IoError, Kind};
+use crate::error::{Failure, IoError, Kind, recant};
 
 pub use export::{With, export};
 pub use import::{Arrived, Mapping, conflicts, import};
@@ -95,10 +95,14 @@ impl Failure for Error {
         match self {
             Error::Session(error) => error.remedy(),
             Error::Checkpoint(error) => error.remedy(),
-            Error::Stream(_) => Some("export the session once more: recant session export ID > FILE".into()),
+            Error::Stream(_) => {
+                Some(format!("export the session once more: {recant} session export ID > FILE", recant = recant()))
+            }
             Error::Version(_) => Some("take the recant that wrote it, on either side".into()),
             Error::Path { .. } => Some("--map FROM=TO gives paths another place".into()),
-            Error::Here(id) => Some(format!("recant show {id} shows it; recant session prune {id} drops it")),
+            Error::Here(id) => {
+                Some(format!("{recant} show {id} shows it; {recant} session prune {id} drops it", recant = recant()))
+            }
             Error::NotNow { remedy, .. } => Some(remedy.clone()),
             _ => None,
         }

@@ -8,7 +8,7 @@ use super::Error;
 use super::stream::Object;
 use crate::checkpoint::made;
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original, name_written};
-use crate::error::At;
+use crate::error::{At, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::session::change::{Change, Changes, FolderTime};
@@ -47,7 +47,7 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
             return Err(Error::NotNow {
                 id: id.to_string(),
                 why: format!("{}: the folder that is kept has something in it, which cannot go along", change.path),
-                remedy: format!("recant rollback {id} {} --force takes that back first", change.path),
+                remedy: format!("{recant} rollback {id} {} --force takes that back first", change.path, recant = recant()),
             });
         }
         change.before.object = state;
@@ -60,7 +60,7 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
             why: format!(
                 "{path}: what --force kept of it cannot be true together with the other originals, so that they cannot go along"
             ),
-            remedy: format!("recant rollback {id} {path} takes that back first"),
+            remedy: format!("{recant} rollback {id} {path} takes that back first", recant = recant()),
         });
     }
     let time = |time: manifest::FolderTime| FolderTime { path: time.path, before: time.old, after: time.committed };

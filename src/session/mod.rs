@@ -25,7 +25,7 @@ pub mod stage;
 pub mod store;
 mod told;
 
-use crate::error::{Failure, IoError, Kind, command};
+use crate::error::{Failure, IoError, Kind, command, recant};
 
 /// What can go wrong in this room.
 #[derive(Debug, thiserror::Error)]
@@ -201,18 +201,22 @@ impl Failure for Error {
             Error::NoStore { .. } => Some("name a folder that is a store, empty, or not there: --store DIR, RECANT_STORE".into()),
             Error::Format { .. } => Some("take the recant that made it, or another store: --store DIR, RECANT_STORE".into()),
             Error::NotNow { remedy, .. } | Error::NotStaged { remedy, .. } => remedy.clone(),
-            Error::Garbled { id, .. } => {
-                Some(format!("recant session prune {id} drops it with all that it holds; with --dry-run it tells what that is"))
-            }
+            Error::Garbled { id, .. } => Some(format!(
+                "{recant} session prune {id} drops it with all that it holds; with --dry-run it tells what that is",
+                recant = recant()
+            )),
             Error::NameTaken { by, .. } => {
                 let rename = command(format_args!("session rename {by}"));
                 Some(format!("take another one, or {rename} takes it away there"))
             }
             Error::NameIsId { .. } => Some("take another one".into()),
-            Error::BadKey { .. } => {
-                Some("ids and names have letters, digits, '.', '_' and '-'; recant list --all shows all sessions".into())
+            Error::BadKey { .. } => Some(format!(
+                "ids and names have letters, digits, '.', '_' and '-'; {recant} list --all shows all sessions",
+                recant = recant()
+            )),
+            Error::Unknown { .. } | Error::Ambiguous { .. } => {
+                Some(format!("{recant} list --all shows all sessions", recant = recant()))
             }
-            Error::Unknown { .. } | Error::Ambiguous { .. } => Some("recant list --all shows all sessions".into()),
             _ => None,
         }
     }

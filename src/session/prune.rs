@@ -3,7 +3,7 @@
 use super::Error;
 use super::header::{Checkpoint, Header, Status};
 use super::store::{Locked, read_small};
-use crate::error::{At, IoError};
+use crate::error::{At, IoError, recant};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::Shown;
@@ -71,7 +71,7 @@ pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     let not_all = |why| Error::NotEmptied {
         given_up: format!("session {id} is discarded"),
         why,
-        remedy: format!("recant session prune {id} removes the rest"),
+        remedy: format!("{recant} session prune {id} removes the rest", recant = recant()),
     };
     give_up(fs, session, header, &[b"held/objects", b"held/upper", b"held/work"], not_all)
 }
@@ -106,8 +106,11 @@ pub fn refuse_discard(header: &Header) -> Result<(), Error> {
             Status::Discarded => ("it is discarded already".into(), None),
             Status::Running => ("a run of it is under way".into(), None),
             _ => {
-                let remedy =
-                    format!("recant rollback {id} first; or recant checkpoint prune {id} gives up its rollback", id = header.id);
+                let remedy = format!(
+                    "{recant} rollback {id} first; or {recant} checkpoint prune {id} gives up its rollback",
+                    id = header.id,
+                    recant = recant()
+                );
                 (format!("it is {}: its changes are on the tree", status.word()), Some(remedy))
             }
         };
@@ -128,7 +131,7 @@ pub fn drop_checkpoint(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     let not_all = |why| Error::NotEmptied {
         given_up: format!("the checkpoint of session {id} is given up"),
         why,
-        remedy: format!("recant checkpoint prune {id} removes the rest"),
+        remedy: format!("{recant} checkpoint prune {id} removes the rest", recant = recant()),
     };
     give_up(fs, session, header, &[], not_all)?;
     drop_reserve(fs, &session.dir).map_err(not_all)

@@ -13,7 +13,7 @@ use super::change::{Before, Change, Changes, Line, Marks, object_name};
 use super::header::{Origin, Status};
 use super::inherit;
 use super::store::{Locked, Store, part};
-use crate::error::At;
+use crate::error::{At, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::interrupt;
@@ -57,7 +57,7 @@ impl<'a> Desk<'a> {
     /// Opens the desk. Only sessions staged by hand, of which nothing was ever committed, can be added to.
     pub fn open(fs: &'a Fs, store: &'a Store, session: &'a mut Locked, make_parents: bool) -> Result<Self, Error> {
         let not_now = |why: &str| {
-            let remedy = Some("recant session new begins another".into());
+            let remedy = Some(format!("{recant} session new begins another", recant = recant()));
             Error::NotNow { id: session.id().to_string(), why: why.into(), remedy }
         };
         if session.header.origin != Origin::Staged {
@@ -441,7 +441,7 @@ impl<'a> Desk<'a> {
         let together = Changes { list, folder_times: Vec::new() };
         together.contradiction().map_or(Ok(()), |(path, _)| {
             let why = "what is on the tree has changed since other changes of this session were staged, and does not fit them";
-            Err(refuse("stage", path, why, Some("begin another session with recant session new".into())))
+            Err(refuse("stage", path, why, Some(format!("begin another session with {recant} session new", recant = recant()))))
         })
     }
 

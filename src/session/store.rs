@@ -10,7 +10,7 @@ use super::id::{self, Id};
 pub use super::opened::{Locked, Session, header_bytes, open_own, part, read_small};
 use super::opened::{RUN_FOLDERS, SESSION_FOLDERS, mkdir_if_missing, parse_header, read_header, split, write_header};
 use crate::config::edits;
-use crate::error::At;
+use crate::error::{At, recant};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::lock::{Hold, Lock};
@@ -228,7 +228,7 @@ impl Store {
         headers.into_iter().rev().find(of_use).ok_or_else(|| Error::NotNow {
             id: "last".into(),
             why: "there is no session that has a change".into(),
-            remedy: Some("recant list --all shows all sessions".into()),
+            remedy: Some(format!("{recant} list --all shows all sessions", recant = recant())),
         })
     }
 
@@ -432,7 +432,7 @@ impl Store {
         let not_all = |why| Error::NotEmptied {
             given_up: format!("session {id} is removed"),
             why,
-            remedy: "recant session prune clears the rest away".into(),
+            remedy: format!("{recant} session prune clears the rest away", recant = recant()),
         };
         // D2, I12 (folder: not caught here, as above): a session whose name came back would be half there.
         fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display()).map_err(not_all)?;

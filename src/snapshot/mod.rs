@@ -35,7 +35,7 @@ pub mod walk;
 
 use std::io;
 
-use crate::error::{Failure, IoError, Kind, reason};
+use crate::error::{Failure, IoError, Kind, reason, recant};
 use crate::fs::path::AbsPath;
 
 /// What can go wrong in this room.
@@ -131,8 +131,13 @@ fn of_ours(path: &AbsPath, error: &io::Error) -> Option<Error> {
 }
 
 /// What is to be done about damage: nobody knows by one file alone which snapshots need it.
-pub const HEAL: &str = "recant snapshot verify names the snapshots that are hit; recant snapshot create takes one that needs nothing of what is \
-    damaged, then recant snapshot prune --number N drops them";
+pub fn heal() -> String {
+    format!(
+        "{recant} snapshot verify names the snapshots that are hit; {recant} snapshot create takes one that needs nothing of what is \
+         damaged, then {recant} snapshot prune --number N drops them",
+        recant = recant()
+    )
+}
 
 fn named(rows: &[(String, u64)]) -> String {
     let shown: Vec<String> = rows.iter().map(|(path, n)| format!("{path} ({n})")).collect();
@@ -167,12 +172,15 @@ impl Failure for Error {
     fn remedy(&self) -> Option<String> {
         match self {
             Error::Session(error) => error.remedy(),
-            Error::Unknown { folder, .. } => Some(format!("recant snapshot list {folder} shows them")),
-            Error::None { folder } => {
-                Some(format!("recant snapshot create {folder} takes the first one; --dir names another folder"))
+            Error::Unknown { folder, .. } => Some(format!("{recant} snapshot list {folder} shows them", recant = recant())),
+            Error::None { folder } => Some(format!(
+                "{recant} snapshot create {folder} takes the first one; --dir names another folder",
+                recant = recant()
+            )),
+            Error::Damaged { .. } => Some(heal()),
+            Error::TooBroad { .. } => {
+                Some(format!("name a folder further down: {recant} snapshot create DIR", recant = recant()))
             }
-            Error::Damaged { .. } => Some(HEAL.into()),
-            Error::TooBroad { .. } => Some("name a folder further down: recant snapshot create DIR".into()),
             Error::TooMany { .. } => Some(
                 "--all takes it all the same, --max-files N sets the limit, --exclude GLOB or --preset dev leave things out"
                     .into(),

@@ -13,6 +13,7 @@ use super::content::{BLOBS, HALF_MADE, pack_name};
 use super::manifest::{self, At, Reading};
 use super::series::{Locked, Series, Summary};
 use crate::error::At as _;
+use crate::error::recant;
 use crate::fs::Fs;
 use crate::fs::copy::next_extent;
 use crate::fs::dir::{Dir, Entry, Time};
@@ -76,7 +77,7 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
                 return Err(Error::Refused {
                     path: series.folder.to_string(),
                     why: format!("snapshot {newest} is the newest, which stays"),
-                    remedy: Some("recant snapshot create takes another one; then it can go".into()),
+                    remedy: Some(format!("{recant} snapshot create takes another one; then it can go", recant = recant())),
                 });
             }
             return Ok(named.iter().copied().collect::<BTreeSet<_>>().into_iter().collect());

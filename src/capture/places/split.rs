@@ -9,7 +9,7 @@ use super::{Making, Notice, may_write};
 use crate::capture::collect::facts::full_path;
 use crate::capture::layout::Need;
 use crate::capture::pieces::{As, Piece, Split};
-use crate::error::reason;
+use crate::error::{reason, recant};
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
@@ -65,7 +65,8 @@ impl Making<'_> {
         self.target(path, mount, Vec::new(), &format!("{why}; {cause}"), need);
         self.say_points(path, &points);
         let text = format!(
-            "{path}: {cause}, and what is mounted is read-only; umount it, or let capture.also name it (recant doctor lists all)"
+            "{path}: {cause}, and what is mounted is read-only; umount it, or let capture.also name it ({recant} doctor lists all)",
+            recant = recant()
         );
         self.places.notices.push(Notice { about: format!("mounts below {path}"), text });
         if let Some(target) = self.places.targets.iter_mut().find(|target| target.path == *path) {
@@ -208,8 +209,11 @@ impl Making<'_> {
     /// Has it told of paths that are read-only, though they need not be.
     fn notice(&mut self, what: &str, paths: &[AbsPath]) {
         let Some((first, parent)) = paths.first().and_then(|first| Some((first, first.parent()?))) else { return };
-        let text =
-            format!("{}: not held, so read-only for the command (recant doctor lists all)", counted(what, first, paths.len()));
+        let text = format!(
+            "{}: not held, so read-only for the command ({recant} doctor lists all)",
+            counted(what, first, paths.len()),
+            recant = recant()
+        );
         self.places.notices.push(Notice { about: format!("{what} in {parent}"), text });
     }
 }

@@ -21,7 +21,7 @@ use super::renames::Renames;
 use super::show::ChangeRow;
 use super::sides::Sources;
 use super::{Call, Ended, Standing, args, cut_off, text};
-use crate::error::{Kind, command};
+use crate::error::{Kind, command, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::header::Status;
@@ -121,7 +121,7 @@ fn diff_of(call: &Call, args: &args::Diff, store: &Store, session: &Session) -> 
 fn or_a_path(problem: Problem, args: &args::Diff) -> Problem {
     match &args.id {
         Some(key) if problem.kind == Kind::Refused && PathBuf::from(key).symlink_metadata().is_ok() => {
-            problem.remedy(format!("the first word is a session; for the path: recant diff last {key}"))
+            problem.remedy(format!("the first word is a session; for the path: {recant} diff last {key}", recant = recant()))
         }
         _ => problem,
     }
