@@ -12,7 +12,8 @@ use common::{Said, World};
 fn world() -> World {
     let mut world = World::new();
     let folder = Path::new(env!("CARGO_BIN_EXE_recant")).parent().expect("a folder").to_owned();
-    let path = std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&std::env::var("PATH").unwrap()))).unwrap();
+    let path = std::env::join_paths([folder].into_iter().chain(std::env::split_paths(&std::env::var("PATH").expect("a PATH"))))
+        .expect("names without colons");
     world.set("PATH", path).set("TERM", "xterm");
     world
 }

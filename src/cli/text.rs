@@ -197,7 +197,7 @@ mod tests {
         for (width, flexible, want) in [
             (80, &[Flexible::path(2, 4)][..], ["a-long-name", "a-longer-path"]),
             (29, &[Flexible::path(2, 4)], ["a-long-name", "a-l…ger-path"]),
-            (19, &[Flexible::path(2, 4), Flexible::path(1, 5)], ["a-l…-name", "a…th"]),
+            (19, &[Flexible::path(2, 4), Flexible::path(1, 5)], ["a-…g-name", "a…th"]),
             (1, &[Flexible::path(2, 4), Flexible::words(1, 5)], ["a-lo…", "a…th"]),
         ] {
             let mut rows = rows.clone();
