@@ -2205,6 +2205,30 @@ fn of_many_changes_the_first_twenty_are_listed_and_the_counts_tell_of_all() {
 }
 
 #[test]
+fn a_name_goes_on_to_the_next_session_once_the_one_that_had_it_is_committed() {
+    each(|desk| {
+        desk.held("--session work", "echo 1 > a").run().ok();
+        let first = desk.id();
+        desk.recant("commit work").ok();
+        let said = desk.held("--session work", "echo 2 > a").run().ok();
+        assert!(said.stderr().contains("new session") && said.stderr().contains("named work"), "{said}");
+        let second = desk.id();
+        assert_ne!(first, second);
+        // A verb takes the newest that it can act on.
+        desk.recant("commit work").ok();
+        desk.recant("rollback work").ok();
+        assert_eq!((desk.world.read("a"), desk.world.status(&second)), ("1\n".into(), "rolled_back".into()));
+        desk.recant("rollback work").ok();
+        assert!(!desk.world.exists("a"));
+        // One that is partial keeps it.
+        desk.held("--session part", "echo 1 > b; echo 1 > c").run().ok();
+        desk.recant("commit part b").ok();
+        let said = desk.held("--session part", "echo 2 > b").run().with(125);
+        assert!(said.stderr().contains("partial"), "{said}");
+    });
+}
+
+#[test]
 fn five_thousand_changes_are_told_in_twenty_lines_and_a_count() {
     each(|desk| {
         desk.made("mkdir new old; for n in $(seq 2500); do echo $n > old/$n; done");
