@@ -428,7 +428,7 @@ fn a_session_is_exported_where_git_rewrote_its_index_since_and_committed_elsewhe
         desk.recant("discard last -y").ok();
         refresh(desk);
         let elsewhere = |words: &str| desk.recant(&format!("--store {}/elsewhere {words}", desk.world.root().display()));
-        desk.bare(desk.world.root(), &format!("{binary} --store elsewhere session import < stream"));
+        desk.bare(&desk.world.tree(), &format!("{binary} --store ../elsewhere session import < ../stream"));
         elsewhere("commit last").ok();
         assert_eq!(said_by_git(desk, "status --short"), "M  f");
         refresh(desk);
