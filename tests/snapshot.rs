@@ -370,7 +370,10 @@ fn paths_dry_run_keep_new_no_backup_and_safe() {
     let said = restore(&world, "0 --no-backup").ok();
     start.assert_same(&world.manifest(), "as it was");
     assert!(said.stderr().contains("no backup was kept"), "{said}");
-    assert!(world.recant("rollback last").with(1).stderr().contains("pruned"));
+    let newest = world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().expect("an id").to_owned();
+    assert!(world.recant(&format!("rollback {newest}")).with(1).stderr().contains("pruned"));
+    let passed = format!("passed over: {} (committed, its checkpoint pruned)", &newest[16..]);
+    assert!(world.recant("rollback last --dry-run").stderr().contains(&passed));
     let log = world.recant("log").ok().stdout();
     assert!(log.contains("snapshot restore 0"), "{log}");
     // Each restore stands there with its number, what was asked for, and how it ended; its session tells the paths.

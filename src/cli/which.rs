@@ -227,7 +227,8 @@ impl Passed {
     const NAMED: usize = 3;
 
     fn add(&mut self, header: &Header) {
-        self.0.push(format!("{} ({})", header.id.tail(), header.status().word().replace('_', " ")));
+        let pruned = if header.checkpoint == Checkpoint::Pruned { ", its checkpoint pruned" } else { "" };
+        self.0.push(format!("{} ({}{pruned})", header.id.tail(), header.status().word().replace('_', " ")));
     }
 
     fn text(&self) -> Option<String> {
