@@ -132,7 +132,7 @@ fn what_a_person_types_in_a_held_shell_stays_in_its_history() {
         std::fs::remove_file(&bash).unwrap();
         let shell = |words: &[&str], script: &str| {
             let call = desk.call([&["shell"], words].concat()).env("SHELL", "/usr/bin/bash");
-            call.stdin(script.to_owned()).run().ok()
+            call.stdin(script).run().ok()
         };
         let said = shell(&[], "ls -A ~ | grep bash_history\n");
         assert!(said.stdout().contains(".bash_history") && !bash.exists(), "{said}");
