@@ -46,7 +46,10 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
         Ok(found) => found,
         Err(problem) => return Ok(not_started(&call.out, call.with_remedy(problem))),
     };
+    // Noted from the first directory on that is made for the command: whoever asks for an end leaves none of them.
+    let noting = interrupt::note(interrupt::Asked::Stops);
     let caches = Caches::open(call, &folders, &store);
+    drop(noting);
     let ended = run_beside(call, args, folders, &caches);
     caches.close(call);
     ended
