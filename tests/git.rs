@@ -174,6 +174,60 @@ fn a_repository_that_came_since_stays_whole_and_is_named() {
 }
 
 #[test]
+fn a_bare_repository_is_version_control_s_own_whatever_its_name() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1"), ("became/inner", "1")]);
+    git(&world, "", "clone -q --bare . known");
+    // What has some of its parts is a directory like any other.
+    world.mkdir("plain/objects").mkdir("plain/refs").write("plain/mine", "1");
+    let said = create(&world, "");
+    assert!(said.stderr().contains("without .git and 1 more"), "{said}");
+    for new in ["new", "became", "deep/new.git"] {
+        git(&world, "", &format!("clone -q --bare . {new}.tmp"));
+        world.mkdir(new);
+        world.program("sh", ["-c", "cp -a $0.tmp/. $0 && rm -r $0.tmp", new]).run().ok();
+    }
+    commit(&world, "", "pushed");
+    for repository in ["known", "new"] {
+        git(&world, "", &format!("push -q {repository} main"));
+    }
+    world.write("f", "2").write("plain/mine", "2").write("plain/HEAD/loose", "x");
+    let repositories = ["known", "new", "became", "deep/new.git"];
+    let before = repositories.map(|folder| common::manifest(&world.path(folder)));
+    let said = restore(&world, "0").with(4);
+    for (folder, before) in repositories.iter().zip(before) {
+        before.assert_same(&common::manifest(&world.path(folder)), folder);
+        let is_new = *folder != "known";
+        assert_eq!(said.stdout().contains(&format!(" {folder}: it became a repository since")), is_new, "{said}");
+    }
+    assert_eq!((world.read("f"), world.read("plain/mine"), world.exists("plain/HEAD")), ("1".into(), "1".into(), false));
+    // What is gone is named.
+    world.remove("known");
+    let said = restore(&world, "0").with(4);
+    assert!(said.stdout().contains(" known: it is gone, and the snapshot does not have it"), "{said}");
+}
+
+#[test]
+fn with_vcs_a_snapshot_keeps_a_bare_repository_and_a_restore_without_leaves_it_alone() {
+    if !has_git() {
+        return;
+    }
+    let world = with_git(&[("f", "1")]);
+    git(&world, "", "clone -q --bare . known");
+    create(&world, "--with-vcs");
+    let then = git(&world, "known", "rev-parse main");
+    let now = commit(&world, "", "pushed");
+    git(&world, "", "push -q known main");
+    let said = restore(&world, "0").ok();
+    assert!(said.stderr().contains("left as it is without --with-vcs"), "{said}");
+    assert_eq!(git(&world, "known", "rev-parse main"), now);
+    restore(&world, "0 --with-vcs").ok();
+    assert_eq!(git(&world, "known", "rev-parse main"), then);
+}
+
+#[test]
 fn a_file_that_leads_to_a_repository_is_version_control_s_own_as_well() {
     if !has_git() {
         return;

@@ -135,7 +135,8 @@ const SMALL: u64 = 128 << 10;
 /// Compares snapshot `n` with the tree, by the rules of the snapshot. `store` is recant's own folder.
 pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> Result<Compared, Error> {
     let rules = manifest::rules(&series.dir, n)?;
-    let leaves_vcs = rules.leaves_vcs() || !terms.with_vcs;
+    let kept_vcs = !rules.leaves_vcs();
+    let leaves_vcs = !kept_vcs || !terms.with_vcs;
     let rules = Rules { vcs: Some(if leaves_vcs { Vcs::Left } else { Vcs::Kept }), ..rules };
     let repositories: BTreeSet<AbsPath> = rules.repositories.iter().cloned().collect();
     // First of all: it takes longer than the reading of what was there, beside which it runs.
@@ -157,6 +158,7 @@ pub fn with_tree(store: &AbsPath, series: &Series, n: u64, terms: Terms<'_>) -> 
         names_now: Names::default(),
         leaves_vcs,
         repositories,
+        kept_vcs,
         came: Vec::new(),
     };
     let (mut line, mut met) = (then.next_unread()?, walk.next()?);
@@ -218,6 +220,8 @@ struct Comparing<'a> {
     leaves_vcs: bool,
     /// Version control's own that was there when the snapshot was taken, that it left out, and that was not met yet.
     repositories: BTreeSet<AbsPath>,
+    /// The snapshot kept version control's own.
+    kept_vcs: bool,
     /// The folders that became repositories since.
     came: Vec<AbsPath>,
 }
@@ -277,8 +281,11 @@ impl Comparing<'_> {
             self.leave_all(path, &format!("not in the snapshot: {why}"), true);
             return Ok(());
         }
-        if self.leaves_vcs && path.depth() > 0 && is_vcs(path.name()) {
-            self.leave_vcs(path, there.is_some(), here.is_some());
+        let is_named = path.depth() > 0 && is_vcs(path.name());
+        if self.leaves_vcs && (is_named || matches!(here, Some(Met::Left { why: Why::Vcs, .. }))) {
+            // A bare repository may have been a directory like any other.
+            let is_kept = there.is_some() && (is_named || self.kept_vcs);
+            self.leave_vcs(path, is_kept, here.is_some());
             return Ok(());
         }
         let object = match here {
@@ -335,7 +342,9 @@ impl Comparing<'_> {
         {
             // That is why the folder has another time.
             self.done.touched.retain(|d| d.path != folder);
-            self.came.extend((folder.depth() > 0).then_some(folder));
+            // A bare repository has no working tree.
+            let whole = if is_vcs(path.name()) { folder } else { path.clone() };
+            self.came.extend((whole.depth() > 0).then_some(whole));
         }
         self.leave_all(path, VCS_STAYS, false);
     }

@@ -199,17 +199,15 @@ impl<'a> Walk<'a> {
                 return Ok(Some(Met::Left { path, why: Why::Rules }));
             }
             let object = Object { path, dir, stat, name };
-            if is_folder && let Some(why) = self.enter(&object, matcher)? {
-                return Ok(Some(Met::Unlisted { path: object.path, why }));
-            }
-            return Ok(Some(Met::Object(object)));
+            let instead = if is_folder { self.enter(&object, matcher)? } else { None };
+            return Ok(Some(instead.unwrap_or(Met::Object(object))));
         }
     }
 
     /// Where the walk begins. A folder is, from here on, the one that was opened, and its mount the one that is walked over.
     fn first(&mut self, mut first: Object) -> Result<Met, Error> {
         if first.stat.sort == Sort::Folder {
-            if let Some(why) = self.enter(&first, self.matcher.clone())? {
+            if let Some(Met::Unlisted { why, .. }) = self.enter(&first, self.matcher.clone())? {
                 let why = format!("cannot list the folder: {why}");
                 return Err(Error::Refused { path: self.top.to_string(), why, remedy: None });
             }
@@ -237,16 +235,23 @@ impl<'a> Walk<'a> {
         store.len() == top.len() + path.len() && store.starts_with(top) && store.ends_with(path)
     }
 
-    /// Gives what stood against it, if something did.
-    fn enter(&mut self, object: &Object, matcher: Option<Rc<Matcher>>) -> Result<Option<String>, Error> {
+    /// Gives what is met in place of the directory, if it is not to be entered.
+    fn enter(&mut self, object: &Object, matcher: Option<Rc<Matcher>>) -> Result<Option<Met>, Error> {
         // The folder that was asked for may be a mount point itself; what is mounted in it is left out.
         let is_top = self.held_top.is_none();
         let opened = if is_top { object.dir.open_across(&object.name) } else { object.at().open_dir() };
         let (dir, mut names) = match opened.and_then(|dir| dir.names().map(|names| (dir, names))) {
             Ok((dir, names)) => (Arc::new(dir), names),
-            Err(error) => return self.unlisted(&object.path, &error).map(Some),
+            Err(error) => {
+                let why = self.unlisted(&object.path, &error)?;
+                return Ok(Some(Met::Unlisted { path: object.path.clone(), why }));
+            }
         };
         names.sort_unstable();
+        if self.leaves_vcs && !is_top && is_bare(&dir, &names) {
+            self.repositories.push(object.path.clone());
+            return Ok(Some(Met::Left { path: object.path.clone(), why: Why::Vcs }));
+        }
         let matcher = self.matcher_of(&object.path, &dir, &names, matcher)?;
         if is_top {
             self.held_top = Some(dir.clone());
@@ -420,6 +425,17 @@ fn send(top: &AbsPath, store: &AbsPath, source: &Source, to: &SyncSender<Result<
             return Ok(walk.told(source));
         }
     }
+}
+
+/// Whether a directory is a repository of git itself, without a working tree, by what git goes by (gitrepository-layout(5)): `HEAD`, a file or a
+/// link, and the directories `objects` and `refs`. `names` are those in it, sorted.
+fn is_bare(dir: &Dir, names: &[Vec<u8>]) -> bool {
+    let sort = |name: &str| {
+        names.binary_search_by(|known| known.as_slice().cmp(name.as_bytes())).ok()?;
+        Some(dir.at(name.as_bytes()).stat().ok()??.sort)
+    };
+    let is_folder = |name| sort(name) == Some(Sort::Folder);
+    is_folder("objects") && is_folder("refs") && matches!(sort("HEAD"), Some(Sort::File | Sort::Symlink))
 }
 
 /// A file of rules; `None` for what is no file. One that cannot be read is an error: what it leaves out would be taken.

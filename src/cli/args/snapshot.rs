@@ -57,8 +57,8 @@ Without DIR it is the project that you are in: upwards to the nearest folder wit
 .git, .hg, Cargo.toml, pyproject.toml, package.json, go.mod, Makefile, pom.xml or
 Gemfile, below the home folder; else the working folder. All that is in it is in
 the snapshot but what --exclude, --gitignore, --preset and .recantignore files say,
-and version control's own: what is named .git, .hg, .svn or .jj. These rules are kept,
-and a restore touches nothing that they leave out.")]
+and version control's own: what is named .git, .hg, .svn or .jj, and bare repositories.
+These rules are kept, and a restore touches nothing that they leave out.")]
 pub struct SnapshotCreate {
     /// Of which
     #[command(flatten)]
@@ -90,7 +90,7 @@ pub struct SnapshotCreate {
     /// Leave out a ready-made list; dev: what builds and tools make anew, and .env*
     #[arg(long, value_name = "NAME", value_parser = ["dev"], hide_possible_values = true)]
     pub preset: Vec<String>,
-    /// Keep .git, .hg, .svn and .jj, too
+    /// Keep .git, .hg, .svn, .jj and bare repositories, too
     #[arg(long)]
     pub with_vcs: bool,
     /// Refuse a folder of more files and folders; else snapshot.max_files
@@ -152,7 +152,7 @@ pub struct SnapshotDiff {
     /// Of this folder or file; else of the project that you are in
     #[arg(long, value_name = "DIR|FILE", value_hint = clap::ValueHint::AnyPath)]
     pub dir: Option<PathBuf>,
-    /// Compare .git, .hg, .svn and .jj, too, where the snapshot has them
+    /// Compare .git, .hg, .svn, .jj and bare repositories, too, where the snapshot has them
     #[arg(long)]
     pub with_vcs: bool,
     /// How much of it is shown
@@ -215,7 +215,7 @@ pub struct SnapshotRestore {
     /// Restore only what is as a later snapshot has it; name what somebody has edited since
     #[arg(long)]
     pub safe: bool,
-    /// Restore .git, .hg, .svn and .jj, too, where the snapshot has them
+    /// Restore .git, .hg, .svn, .jj and bare repositories, too, where the snapshot has them
     #[arg(long)]
     pub with_vcs: bool,
     /// List every path, also in crowded folders
