@@ -103,6 +103,7 @@ impl Places {
             places: Places::default(),
             wanted: Vec::new(),
             overlays_left: split::OVERLAYS,
+            copies_left: split::COPIES,
             files: Vec::new(),
             uncovered: Vec::new(),
             deleted: None,
@@ -173,6 +174,8 @@ struct Making<'a> {
     wanted: Vec<AbsPath>,
     /// So many overlays may directories of split ones have yet.
     overlays_left: usize,
+    /// So many bytes of files in split directories may be copied yet.
+    copies_left: u64,
     /// The mounted files that are wanted, in path order.
     files: Vec<AbsPath>,
     /// Mounts that could be written bare, and are not captured.

@@ -332,6 +332,20 @@ fn a_project_beside_a_mount_is_one_overlay_and_each_directory_costs_one_mount() 
     assert_eq!(std::fs::read_to_string(app.join("c/x")).unwrap(), "x\n");
 }
 
+#[test]
+fn the_files_beside_mounts_that_are_copied_are_limited_for_the_run_and_not_for_each_directory() {
+    let Some(places) = Places::new() else { return };
+    let desk = &places.desk;
+    for place in places.all() {
+        desk.bare(place, "for i in 1 2 3; do head -c 14M /dev/zero > large$i; done");
+    }
+    let script = "for f in large*; do echo x >> $f && echo held; done";
+    let said = desk.run(&places.in_both(script));
+    // Four of them are 56 MiB, one more would be 70.
+    assert_eq!(said.stdout().matches("held").count(), 4, "{said}");
+    assert!(said.stderr().contains("too large to be copied (16 MiB, or 64 with the others)"), "{said}");
+}
+
 /// Of more directories than a run can mount the rest is read-only, and named.
 #[test]
 fn of_very_many_directories_those_changed_last_and_the_project_s_are_held() {

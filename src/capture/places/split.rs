@@ -19,8 +19,8 @@ use crate::session::run::How;
 /// asked for, then those changed last.
 pub(super) const OVERLAYS: usize = 400;
 
-/// The files of a split directory are copied up to so many bytes in all, the small ones first.
-const ALL: u64 = 64 << 20;
+/// The files of all split directories are copied up to so many bytes, of each directory the small ones first.
+pub(super) const COPIES: u64 = 64 << 20;
 
 /// Said of those that are not.
 const TOO_LARGE: &str = "a file beside a mount that is too large to be copied (16 MiB, or 64 with the others)";
@@ -189,11 +189,10 @@ impl Making<'_> {
         }
         files.sort_by_key(|(_, stat)| stat.blocks);
         let (mut copied, mut large) = (HashSet::new(), Vec::new());
-        let mut all = 0;
         for (path, stat) in files {
             let bytes = stat.blocks * 512;
-            all += bytes;
-            if bytes <= SIZE && all <= ALL {
+            if bytes <= SIZE && bytes <= self.copies_left {
+                self.copies_left -= bytes;
                 copied.insert(path.clone());
             } else {
                 large.push(path.clone());
