@@ -2070,6 +2070,34 @@ fn a_command_that_writes_more_than_it_may_is_ended_and_nothing_is_committed() {
 }
 
 #[test]
+fn what_a_run_is_ended_for_is_measured_once_it_writes_no_more() {
+    each(|desk| {
+        let said = desk.held("--max-size 2M --json", "head -c 16M /dev/zero > zeros; sleep 100").run();
+        let last: serde_json::Value = serde_json::from_str(said.stderr().lines().last().unwrap()).unwrap();
+        let held = desk.recant(&format!("diff {} --json", desk.id())).ok().json();
+        let held = held["changes"][0]["after"]["size"].as_u64().unwrap_or_else(|| panic!("{held}"));
+        assert!(last["too_much"].as_u64().unwrap() >= held, "{held} bytes are held: {last}");
+    });
+}
+
+#[test]
+fn max_size_holds_also_where_no_thread_can_be_had_to_measure() {
+    if !has("prlimit") {
+        return eprintln!("skipped: a limit for a process that runs needs prlimit");
+    }
+    // Root has as many as it likes.
+    let desk = Desk::new(Who::User);
+    let begun = std::time::Instant::now();
+    let script = "echo ready; read go; head -c 5000000 /dev/zero > zeros; sleep 30";
+    let mut waiting = desk.start("--max-size 1M", script);
+    let pid = waiting.child.id().to_string();
+    desk.give(desk.world.program("prlimit", ["--pid", &pid, "--nproc=1:1"])).run().ok();
+    waiting.child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    assert_eq!(waiting.child.wait().unwrap().code(), Some(137));
+    assert!(begun.elapsed() < Duration::from_secs(25), "it was ended while it slept");
+}
+
+#[test]
 fn a_run_is_ended_by_max_size_also_while_somebody_else_frees_as_much_room() {
     each(|desk| {
         let ballast = desk.world.root().join("ballast");

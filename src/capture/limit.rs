@@ -66,22 +66,31 @@ impl Meter {
     /// What was written, in bytes of blocks, if the last walk found more than may be. Begins the next walk where one is due: the
     /// process has another thread then.
     pub fn exceeded(&mut self) -> Option<u64> {
+        let Walked { held, took } = self.walked()?;
+        let written = held.saturating_sub(self.before);
+        self.next = Instant::now() + took * REST;
+        self.due = self.lost() + self.max.saturating_sub(written).max(self.max / 16).max(STEP);
+        (written > self.max).then_some(written)
+    }
+
+    /// What a walk that has ended found. Begins one where it is due and none is under way.
+    fn walked(&mut self) -> Option<Walked> {
         if let Some(done) = self.walk.take_if(|walk| walk.is_finished()) {
             // A walk that panicked found nothing; the next one tells.
-            let Walked { held, took } = done.join().unwrap_or(Walked { held: 0, took: TICK });
-            let written = held.saturating_sub(self.before);
-            self.next = Instant::now() + took * REST;
-            self.due = self.lost() + self.max.saturating_sub(written).max(self.max / 16).max(STEP);
-            if written > self.max {
-                return Some(written);
+            return Some(done.join().unwrap_or(Walked { held: 0, took: TICK }));
+        }
+        if self.walk.is_some() || (self.next > Instant::now() && self.lost() < self.due) {
+            return None;
+        }
+        let tops = Arc::clone(&self.tops);
+        match std::thread::Builder::new().spawn(move || walk(&tops)) {
+            Ok(begun) => {
+                self.walk = Some(begun);
+                None
             }
+            // None can be had (RLIMIT_NPROC): it is measured here, and the run waits for it.
+            Err(_) => Some(walk(&self.tops)),
         }
-        if self.walk.is_none() && (self.next <= Instant::now() || self.lost() >= self.due) {
-            let tops = Arc::clone(&self.tops);
-            // Without a thread it is tried again at the next tick.
-            self.walk = std::thread::Builder::new().spawn(move || walk(&tops)).ok();
-        }
-        None
     }
 
     /// How many bytes may be written.

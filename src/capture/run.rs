@@ -155,7 +155,9 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
         };
         let own_pids = apart && ground.laid().is_some();
         while sys::next_signal(signals.as_fd()).is_some() {}
-        let too_much = run.too_much.or_else(|| run.meter.and_then(|meter| Some(meter.written()).filter(|n| *n > meter.max())));
+        // Also of one that was ended for it: since it was measured it has written on.
+        let written = |meter: Meter| Some(meter.written().max(run.too_much.unwrap_or(0))).filter(|n| *n > meter.max());
+        let too_much = run.meter.and_then(written);
         let places = ground.laid().map(Laid::places).unwrap_or_default();
         // What changed on the tree meanwhile is told by its time: also where the clock was set back.
         let started = begun.corrected(started);
