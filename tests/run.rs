@@ -9,7 +9,7 @@ mod common;
 mod desk;
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
@@ -1827,6 +1827,15 @@ fn what_belongs_to_a_further_group_that_subgid_grants_can_be_changed_in_a_run() 
     assert!(said.stdout().contains("4444 recant-devs: usermod --add-subgids 4444-4444 recant-ann"), "{said}");
     assert!(said.stdout().contains("for good"), "its price: {said}");
     granted("recant-ann:4444:1\n");
+    // What it grants cannot be told where it cannot be read.
+    let subgid = root.join("etc/subgid");
+    std::fs::set_permissions(&subgid, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let said = run(&tree, "echo b >> shared").with(2);
+    let why = "cannot read /etc/subgid: permission denied";
+    assert!(said.stderr().contains(&format!("{why}: files of your further groups cannot be changed in this run")), "{said}");
+    let said = inside(&tree, &[binary, "doctor"]).ok();
+    assert!(said.stdout().contains(why) && !said.stdout().contains("usermod"), "{said}");
+    std::fs::set_permissions(&subgid, std::fs::Permissions::from_mode(0o644)).unwrap();
     let said = inside(&tree, &[binary, "doctor"]).ok();
     assert!(said.stdout().contains("a run can change their files: 4444 recant-devs"), "{said}");
     let said = run(&tree, script).ok();

@@ -132,6 +132,11 @@ impl Confinement {
         sys::loopback_up().at("switch the loopback on", "lo")
     }
 
+    /// Who is mapped, where it is to have a /dev/shm of its own.
+    pub(super) fn ids(&self) -> Option<&Ids> {
+        self.parts_shm().then_some(&self.ids)
+    }
+
     /// Whether the command is to have a /dev/shm of its own.
     pub(super) fn parts_shm(&self) -> bool {
         self.shm.is_some()

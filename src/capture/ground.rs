@@ -1,6 +1,7 @@
 //! What a command runs on.
 
 use super::confine::Confinement;
+use super::ids::Ids;
 use super::layout::Route;
 use super::plan::Laid;
 
@@ -18,6 +19,14 @@ impl<'a> Ground<'a> {
         match self {
             Ground::Captured(laid) => Some(laid),
             Ground::Confined(_) => None,
+        }
+    }
+
+    /// Who is mapped into its namespaces, where it may have some that map.
+    pub(super) fn ids(self) -> Option<&'a Ids> {
+        match self {
+            Ground::Captured(laid) => Some(laid.ids()),
+            Ground::Confined(confinement) => confinement.ids(),
         }
     }
 

@@ -30,16 +30,22 @@ pub struct Ids {
     pub gid: u32,
     /// The further groups that newgidmap can map, in order.
     pub groups: Vec<u32>,
+    /// Why it could not be told which these are, for people.
+    unread: Option<String>,
 }
 
 impl Ids {
     /// This process's, for its route. No program is run for that: /etc/subgid is read only where there are further groups.
     pub fn own(route: Route) -> Self {
-        let further = if route == Route::User { further_groups() } else { Vec::new() };
-        let may = !further.is_empty() && !rustix::thread::no_new_privs().unwrap_or(false) && newgidmap_path().is_some();
-        let groups =
-            if may { further.into_iter().filter(|group| group.granted).map(|group| group.gid).collect() } else { Vec::new() };
-        Self { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw(), groups }
+        let may = route == Route::User && !rustix::thread::no_new_privs().unwrap_or(false) && newgidmap_path().is_some();
+        let (further, unread) = if may { further_groups() } else { (Vec::new(), None) };
+        let groups = further.into_iter().filter(|group| group.granted).map(|group| group.gid).collect();
+        Self { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw(), groups, unread }
+    }
+
+    /// Why it could not be told which further groups can be mapped, if it could not: none is then.
+    pub(super) fn unread(&self) -> Option<&str> {
+        self.unread.as_deref()
     }
 
     /// Whether an overlay of a user's run can change what belongs to this user and group.
@@ -208,14 +214,18 @@ pub(super) fn is_in(gid: u32) -> bool {
     gid == rustix::process::getegid().as_raw() || further().contains(&gid)
 }
 
-/// The caller's further groups, in order.
-pub(super) fn further_groups() -> Vec<Further> {
+/// The caller's further groups, in order; and, for people, why it could not be told which are granted, if it could not.
+pub(super) fn further_groups() -> (Vec<Further>, Option<String>) {
     let further = further();
     if further.is_empty() {
-        return Vec::new();
+        return (Vec::new(), None);
     }
-    let granted = granted(rustix::process::geteuid().as_raw());
-    further.into_iter().map(|gid| Further { gid, granted: granted.iter().any(|range| range.contains(&gid)) }).collect()
+    let (granted, unread) = match granted(rustix::process::geteuid().as_raw()) {
+        Ok(granted) => (granted, None),
+        Err(error) => (Vec::new(), Some(format!("cannot read {SUBGID}: {}", reason(&error)))),
+    };
+    let group = |gid| Further { gid, granted: granted.iter().any(|range| range.contains(&gid)) };
+    (further.into_iter().map(group).collect(), unread)
 }
 
 fn further() -> Vec<u32> {
@@ -227,12 +237,16 @@ fn further() -> Vec<u32> {
     further
 }
 
-/// The ranges of groups that a user may map: lines `USER:GID:COUNT`, where USER is a name or a number.
-fn granted(uid: u32) -> Vec<std::ops::Range<u32>> {
-    let text = std::fs::read_to_string("/etc/subgid").unwrap_or_default();
-    if text.is_empty() {
-        return Vec::new();
-    }
+/// The groups that users may map: subgid(5).
+const SUBGID: &str = "/etc/subgid";
+
+/// The ranges of groups that a user may map: lines `USER:GID:COUNT`, where USER is a name or a number. None without the file.
+fn granted(uid: u32) -> io::Result<Vec<std::ops::Range<u32>>> {
+    let text = match std::fs::read(SUBGID) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        text => text?,
+    };
+    let text = String::from_utf8_lossy(&text);
     let owners = [name_in("/etc/passwd", uid), Some(uid.to_string())];
     let range = |line: &str| {
         let (owner, range) = line.split_once(':')?;
@@ -241,7 +255,7 @@ fn granted(uid: u32) -> Vec<std::ops::Range<u32>> {
         let end = start.checked_add(count.trim().parse().ok()?)?;
         owners.iter().flatten().any(|name| name == owner).then_some(start..end)
     };
-    text.lines().filter_map(range).collect()
+    Ok(text.lines().filter_map(range).collect())
 }
 
 /// The name of the caller, where /etc/passwd has one: newgidmap works for no other user.

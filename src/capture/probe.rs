@@ -56,7 +56,7 @@ pub fn findings(root: bool) -> Vec<Finding> {
 /// The further groups of an ordinary user: whether a run can change their files. `failed` is what newgidmap said when a run was tried. `None` where the
 /// user has none.
 pub fn groups(failed: Option<&str>) -> Option<Finding> {
-    let further = ids::further_groups();
+    let (further, unread) = ids::further_groups();
     if further.is_empty() {
         return None;
     }
@@ -65,6 +65,9 @@ pub fn groups(failed: Option<&str>) -> Option<Finding> {
     };
     let shown = |gid: u32| ids::group_name(gid).map_or_else(|| gid.to_string(), |name| format!("{gid} {name}"));
     let closed: Vec<u32> = further.iter().filter(|group| !group.granted).map(|group| group.gid).collect();
+    if let Some(why) = unread {
+        return finding(why, Some("a run cannot change their files until you can read it: chmod a+r /etc/subgid".into()));
+    }
     let user = ids::own_name().unwrap_or_else(|| "USER".into());
     if let [first, rest @ ..] = &closed[..] {
         let gid = if rest.is_empty() { first.to_string() } else { "GID".into() };

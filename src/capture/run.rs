@@ -19,7 +19,7 @@ use super::command::{Command, Exit, Linger, Network};
 use super::descriptors;
 use super::error::{Error, remedy};
 use super::ground::Ground;
-use super::ids;
+use super::ids::{self, Ids};
 use super::init::{self, Orders};
 use super::limit::{self, Meter};
 use super::orphans::{self, TakingIn};
@@ -146,6 +146,9 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
         };
         for (path, why) in ground.laid().into_iter().flat_map(|laid| &laid.uncovered) {
             (run.hear)(Event::Uncovered(path.clone(), why.clone()));
+        }
+        if let Some(why) = ground.ids().and_then(Ids::unread) {
+            (run.hear)(Event::NoGroups(why.to_owned()));
         }
         let ((exit, leaving), apart) = match run.attempt(&orders(true))? {
             Some(ended) => (ended, true),
