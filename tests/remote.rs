@@ -75,6 +75,29 @@ fn every_verb_says_there_what_it_says_here() {
 }
 
 #[test]
+fn what_is_chosen_there_is_of_all_projects_there_and_wants_a_word() {
+    let mut world = World::new();
+    let Some(net) = Net::new(&mut world) else { return };
+    let host = net.host("web1");
+    let far = |words: &str| world.call(["-H", "web1"].into_iter().chain(words.split_whitespace())).run();
+    for project in ["src", "web"] {
+        host.write(&format!("{project}/Makefile"), "all:\n");
+        let id = far("session new").ok().stdout().trim().to_owned();
+        world.call(["-H", "web1", "session", "write", &id, &format!("{project}/f")]).stdin("new").run().ok();
+    }
+    let said = far("discard --all").with(2);
+    assert!(said.stderr().contains("2 pending sessions of all projects with 2 held changes"), "{said}");
+    assert!(far("discard --all -y").ok().stderr().contains("2 sessions discarded"));
+    assert!(far("discard --all -y").ok().stderr().contains("no pending session on this machine"));
+    far("snapshot create web").ok();
+    host.write("web/Makefile", "none:\n");
+    far("snapshot create web").ok();
+    host.write(".config/recant/config.toml", "[snapshot]\nkeep = 1\n");
+    assert!(far("prune").with(2).stderr().contains("prune drops 1 snapshot"));
+    assert!(far("prune -y").ok().stderr().contains("1 snapshot pruned"));
+}
+
+#[test]
 fn a_run_there_is_held_there_and_ends_as_its_command_does() {
     let mut world = World::new();
     let Some(net) = Net::new(&mut world) else { return };

@@ -200,6 +200,44 @@ fn a_name_is_taken_over_from_what_is_done_and_means_what_the_verb_can_act_on() {
 }
 
 #[test]
+fn a_name_that_sessions_of_several_projects_have_means_that_of_this_one() {
+    let world = two_projects();
+    let named = |dir: &str, name: &str| {
+        let id = world.recant_in(dir, &format!("session new -n {name}")).ok().id();
+        world.stage_write(&id, format!("{dir}/f"), "new");
+        id
+    };
+    let src = named("src", "build");
+    world.recant_in("src", "commit build").ok();
+    let web = named("web", "build");
+    assert_snapshot!(world.recant_in("web", "rollback build"), @"
+    status 1
+    --- stderr
+    recant: no session of this project that is named build can be rolled back
+            nothing was changed; here: <id2~> (pending)
+            the newest elsewhere, begun in /world/tree/src: recant rollback <id1>
+    ");
+    assert_eq!((world.read("src/f"), world.status(&src)), ("new".into(), "committed".into()));
+    // Of a third project both are elsewhere.
+    let said = world.recant_in("", "commit build").with(1);
+    assert!(said.stderr().contains(&format!("begun in {}: recant commit {web}", world.path("web").display())), "{said}");
+    assert_eq!(world.recant_in("", "show build --json").ok().json()["session"]["id"], *web);
+    world.recant_in("web", "commit build").ok();
+    world.recant_in("src/docs", "rollback build").ok();
+    assert_eq!((world.read("src/f"), world.read("web/f")), ("old".into(), "new".into()));
+    // What is passed over in this project is said.
+    let newer = named("web", "build");
+    let said = world.recant_in("web", "rollback build").ok();
+    assert!(said.masked_err().starts_with("recant: passed over: <id"), "{said}");
+    assert_eq!((world.status(&web), world.status(&newer)), ("rolled_back".into(), "pending".into()));
+    // The only one of its name is meant wherever it was begun, which is said.
+    let only = named("src", "upgrade");
+    let said = world.recant_in("web", "commit upgrade").ok();
+    assert!(said.stderr().contains(&format!("upgrade is session {}, begun in ", &only[16..])), "{said}");
+    assert_eq!(world.status(&only), "committed");
+}
+
+#[test]
 fn no_name_hides_a_session_from_its_short_id() {
     let world = two_projects();
     let id = staged(&world, "web", "web");
@@ -369,6 +407,23 @@ fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_all
             assert!(said.stderr().contains("for the person to type: recant "), "{words}: {said}");
         }
     }
+    // What is typed later reaches the session that is meant now.
+    world.recant(&format!("session rename {id} deploy")).ok();
+    for (words, typed) in [
+        ("commit deploy f", "recant commit <id1~> f\n"),
+        ("-H web1 commit deploy", "recant -H web1 commit deploy\n"),
+        ("-H web1 rollback last", "recant -H web1 rollback last\n"),
+    ] {
+        let said = agent("CLAUDECODE", words).with(1);
+        assert!(said.masked_err().ends_with(&format!("for the person to type: {typed}")), "{words}: {said}");
+    }
+    // What ends that something can be taken back is a person's, too.
+    for words in
+        ["prune -y", "session prune --keep 0", "checkpoint prune last", "snapshot prune --keep 0", "recover deploy --force"]
+    {
+        let said = agent("CLAUDECODE", words).with(1);
+        assert!(said.stderr().contains(&format!("for the person to type: recant {words}")), "{words}: {said}");
+    }
     // A run's own failures are told from its command's statuses.
     let said = agent("CLAUDECODE", "run --commit -- touch made").with(125);
     assert!(said.stderr().contains("for the person to type: recant run --commit -- touch made"), "{said}");
@@ -377,6 +432,8 @@ fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_all
     agent("CLAUDECODE", "snapshot restore last --dry-run").ok();
     agent("CLAUDECODE", "diff last").ok();
     world.call(["commit", &id]).env("CLAUDECODE", "").run().ok();
+    let said = agent("CLAUDECODE", "undo -y").with(1);
+    assert!(said.masked_err().ends_with("for the person to type: recant undo -y <id1~>\n"), "{said}");
     agent("CLAUDECODE", "rollback last").with(1);
     world.config("[agent]\ncommit = 'refuse'\n");
     agent("CLAUDECODE", "rollback last").with(1);

@@ -649,7 +649,7 @@ fn prune_keeps_the_newest_and_goes_by_age_and_by_the_settings() {
     assert_eq!(world.recant("session prune --older-than 1h").ok().stdout(), "");
     assert_eq!(world.recant("session prune --keep 3").ok().stdout(), format!("{}\n", ids[0]));
     world.config("[retention]\nkeep = 2\n");
-    assert_eq!(world.recant("session prune").ok().stdout(), format!("{}\n", ids[1]));
+    assert_eq!(world.recant("session prune -y").ok().stdout(), format!("{}\n", ids[1]));
     assert_eq!(world.recant("session prune --keep 9").ok().stdout(), "");
     assert_eq!(world.recant("session prune --max-size 1G").ok().stdout(), "");
 }

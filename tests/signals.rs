@@ -635,3 +635,49 @@ fn a_signal_that_is_ignored_stays_ignored() {
     scene.world.program("sh", ["-c", &script]).env("RECANT_STEPS", orders).run().ok();
     assert_eq!(scene.world.status(&scene.id), "committed");
 }
+
+/// A prune whose parts go one after the other: what went before the signal is said, whichever part it came in.
+#[test]
+fn a_prune_that_is_ended_says_what_went_before() {
+    let world = World::new();
+    let ids = ["a", "b"].map(|name| world.edited(name));
+    for verb in ["commit", "rollback"] {
+        ids.iter().for_each(|id| drop(world.call([verb, id]).run().ok()));
+    }
+    for dir in ["one", "two"] {
+        for n in ["0", "1"] {
+            world.write(format!("{dir}/f"), n);
+            world.recant(&format!("snapshot create {dir}")).ok();
+        }
+    }
+    world.config("[retention]\nkeep = 0\n[snapshot]\nkeep = 1\n");
+    let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok();
+    shell("mkdir saved && cp -a store saved");
+    let held = || {
+        let count = |words: &str, key: &str| world.recant(words).ok().json()[key].as_array().map_or(0, Vec::len);
+        let snapshots = ["one", "two"].map(|dir| count(&format!("snapshot list {dir} --json"), "snapshots"));
+        (count("list --json", "sessions"), snapshots.iter().sum::<usize>())
+    };
+    let all = held();
+    let mut seen = std::collections::BTreeSet::new();
+    for n in common::steps() {
+        shell("rm -rf store && cp -a saved/store .");
+        let said = world.call(["prune", "-y"]).env("RECANT_STEPS", format!("run:{n}:kill -TERM $PPID")).run();
+        let left = held();
+        let what = format!("SIGTERM before step {n}, {left:?} left of {all:?}: {said}");
+        match said.status {
+            0 => assert_eq!(left, (0, 2), "{what}"),
+            4 => assert!(said.stderr().contains(" pruned before it") && left != all, "{what}"),
+            status => {
+                assert_eq!(status, 143, "{what}");
+                assert_eq!(left, all, "{what}");
+            }
+        }
+        seen.insert((said.status, left));
+        if said.status == 0 && !said.stderr().contains("came when all was done") {
+            break;
+        }
+    }
+    println!("{seen:?}");
+    assert!(seen.contains(&(4, (0, 4))) && seen.contains(&(4, (0, 3))) && seen.contains(&(4, (1, 4))), "{seen:?}");
+}

@@ -5,11 +5,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use super::Call;
-use super::args::{SnapshotVerb, Verb};
+use super::args::{CheckpointVerb, SessionVerb, SnapshotVerb, Verb};
 use super::problem::Problem;
 use super::which::{self, Want};
 use crate::config::AgentCommit;
 use crate::error::shell_word;
+use crate::session::id::Id;
 
 /// What agents set for the commands that they run; RECANT_AGENT is for those that set nothing of their own.
 const VARIABLES: [&str; 9] = [
@@ -25,44 +26,57 @@ const VARIABLES: [&str; 9] = [
 ];
 
 /// Refuses what only a person may decide, where an agent calls and nobody can be asked. `words` are those of the call, without the
-/// program's name.
-pub fn refuse(call: &Call, verb: &Verb, words: &[OsString]) -> Result<(), Problem> {
+/// program's name; `elsewhere`: they are for other machines.
+pub fn refuse(call: &Call, verb: &Verb, words: &[OsString], elsewhere: bool) -> Result<(), Problem> {
     let Some(variable) = VARIABLES.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty())) else {
         return Ok(());
     };
-    let Some(want) = decided(verb) else { return Ok(()) };
+    let Some(session) = decided(verb) else { return Ok(()) };
     let allowed = call.config.agent_commit.value == AgentCommit::Allow;
     // Inside a run nothing is real.
     if call.can_ask || allowed || crate::capture::inside::inside().is_some() {
         return Ok(());
     }
     let message = format!("an agent calls ({variable} is set) without a terminal: a person decides what becomes real");
-    Err(Problem::refused(message).remedy(format!("for the person to type: {}", typed(call, words, want))))
+    // Of another machine's sessions nothing is known here.
+    let session = session.filter(|_| !elsewhere).and_then(|(key, want)| Some((key, which::meant(call, key, want)?)));
+    Err(Problem::refused(message).remedy(format!("for the person to type: {}", typed(words, session))))
 }
 
-/// What is wanted of a session by a verb that changes what is real; `None` of any other verb.
-fn decided(verb: &Verb) -> Option<Option<Want>> {
+/// The session of a verb that a person decides, by the word that names it, if one does; `None` of any other verb. What changes real files is
+/// a person's, and what ends that they can be taken back.
+fn decided(verb: &Verb) -> Option<Option<(&str, Want)>> {
     match verb {
-        Verb::Commit(args) if !args.what.dry_run => Some(Some(Want::Commit)),
-        Verb::Rollback(args) if !args.what.dry_run => Some(Some(Want::RollBack)),
-        Verb::Undo(args) if !args.0.what.dry_run => Some(Some(Want::RollBack)),
-        Verb::Redo(args) if !args.back.what.dry_run => Some(Some(Want::Redo)),
+        Verb::Commit(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::Commit))),
+        Verb::Rollback(args) if !args.what.dry_run => Some(Some((&args.what.id, Want::RollBack))),
+        Verb::Undo(args) if !args.0.what.dry_run => Some(Some((&args.0.what.id, Want::RollBack))),
+        Verb::Redo(args) if !args.back.what.dry_run => Some(Some((&args.back.what.id, Want::Redo))),
+        Verb::Confirm(args) if !args.watch => Some(Some((&args.id, Want::Confirm))),
         Verb::Snapshot { verb: SnapshotVerb::Restore(args) } if !args.dry_run => Some(None),
+        Verb::Snapshot { verb: SnapshotVerb::Prune(args) } if !args.dry_run => Some(None),
+        Verb::Session { verb: SessionVerb::Prune(args) } if !args.dry_run => Some(None),
+        Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } if !args.dry_run => Some(None),
+        Verb::Prune(args) if !args.dry_run => Some(None),
+        // Alone it ends what was begun; with these it decides over what somebody did since.
+        Verb::Recover(args) if args.force || args.finish || args.undo => Some(None),
         Verb::Run(args) if args.commit => Some(None),
         _ => None,
     }
 }
 
-/// The call as a person would type it. `last` may be another session by then: it is named.
-fn typed(call: &Call, words: &[OsString], want: Option<Want>) -> String {
+/// The call as a person would type it. What names the session may mean another one by then: its id stands there.
+fn typed(words: &[OsString], session: Option<(&str, Id)>) -> String {
     let mut words: Vec<OsString> = words.to_vec();
     // What the far side is told of the near one is no word of the person's.
     if let Some(at) = words.iter().position(|word| word == "--far") {
         words.drain(at..words.len().min(at + 2));
     }
-    let id = want.and_then(|want| which::newest_here(call, want));
-    if let (Some(id), Some(word)) = (id, words.iter_mut().find(|word| *word == "last")) {
-        *word = id.tail().into();
+    if let Some((key, id)) = session {
+        match words.iter_mut().find(|word| *word == key) {
+            Some(word) => *word = id.tail().into(),
+            // `undo` alone.
+            None => words.push(id.tail().into()),
+        }
     }
     let line: Vec<_> = words.iter().map(|word| shell_word(word.as_bytes())).collect();
     format!("recant {}", line.join(" "))

@@ -16,10 +16,12 @@ use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, complete as 
 use super::args::{self, Cli};
 use super::out::{Form, Out};
 use super::place::{self, Place};
+use super::scope::Scope;
 use super::{Effects, Ended, finish, snapshot, text};
 use crate::config::{Color, Config, From as Origin};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
+use crate::session::id::Id;
 use crate::session::store::Store;
 use crate::snapshot::series::Series;
 
@@ -197,7 +199,7 @@ impl Typing {
         }
         let offers = match source {
             Source::Sessions => self.sessions(verb, word),
-            Source::PathsOfSession => self.paths(word),
+            Source::PathsOfSession => self.paths(verb, word),
             Source::Snapshots => self.snapshots(word),
             Source::Hosts => hosts(word),
             Source::Verbs => Some(verbs(word)),
@@ -238,10 +240,10 @@ impl Typing {
     }
 
     /// Paths of the session's changes, a folder at a time.
-    fn paths(&self, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
+    fn paths(&self, verb: &str, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
         let store = self.store()?;
         let id = match self.id.as_deref() {
-            None | Some("last") => store.newest(&[]).ok()?.id,
+            None | Some("last") => newest_for(verb, &store)?,
             Some(key) => store.find(key, |_| true).ok()?,
         };
         let cwd = std::env::current_dir().ok()?.into_os_string().into_vec();
@@ -272,6 +274,15 @@ impl Typing {
 
 fn offer((key, what): (String, String)) -> CompletionCandidate {
     CompletionCandidate::new(key).help(Some(what.into()))
+}
+
+/// What `last` is for a verb: the newest session of this project, else of all.
+fn newest_for(verb: &str, store: &Store) -> Option<Id> {
+    let (headers, _) = store.headers().ok()?;
+    let here = Scope::here().ok()?;
+    let fits = |header: &&Header| header.counts.changes > 0 && is_for(verb, header.status()) && here.has(store, header);
+    let newest = headers.iter().rev().find(fits).map(|header| header.id.clone());
+    newest.or_else(|| Some(store.newest(&[]).ok()?.id))
 }
 
 /// What a session is, for who chooses one.

@@ -6,8 +6,8 @@ use super::args;
 use super::awaited;
 use super::list::heads;
 use super::problem::Problem;
+use super::scope::Scope;
 use super::which::Want;
-use super::whose::Whose;
 use super::{Call, Ended, text};
 use crate::checkpoint::manifest;
 use crate::error::{Kind, command};
@@ -112,10 +112,10 @@ fn all_pending(call: &Call) -> Result<Ended, Problem> {
     let mut done = Done::default();
     let Some(store) = call.store()? else { return finish(call, Ok(()), &done) };
     let (headers, _) = store.headers()?;
-    let mut whose = Whose::here(call)?;
+    let scope = Scope::of(call)?;
     let mut chosen = Vec::new();
     for header in headers.into_iter().rev() {
-        if header.status() == Status::Pending && whose.is_here(store, &header) == Some(true) {
+        if header.status() == Status::Pending && scope.has(store, &header) {
             chosen.push(header);
         }
     }
@@ -147,15 +147,12 @@ fn all_pending(call: &Call) -> Result<Ended, Problem> {
 
 fn show_and_ask(call: &Call, chosen: &[Header]) -> Result<(), Problem> {
     let held: u64 = chosen.iter().map(out_of).sum();
-    let what = format!("{} with {}", text::count(chosen.len() as u64, "pending session"), text::count(held, "held change"));
+    let place = if call.is_far { " of all projects" } else { "" };
+    let sessions = text::count(chosen.len() as u64, "pending session");
+    let what = format!("{sessions}{place} with {}", text::count(held, "held change"));
+    call.need_asking(&format!("discard --all drops {what}"), &command("list --status pending"))?;
     if call.yes {
         return Ok(());
-    }
-    if !call.can_ask {
-        let problem = Problem::new(Kind::Usage, format!("discard --all drops {what}, and there is no terminal to ask at"));
-        let state = "nothing was changed";
-        return Err(Problem { state: Some(state.into()), ..problem }
-            .remedy(format!("{} shows them; -y goes on", command("list --status pending"))));
     }
     let whole = command("list --status pending --limit 0");
     for line in heads(call, &chosen.iter().collect::<Vec<_>>(), call.out.limit(false), &whole) {
@@ -202,14 +199,11 @@ fn finish(call: &Call, acted: Result<(), Problem>, done: &Done) -> Result<Ended,
 }
 
 /// What stopped it, with what was discarded before.
-fn after(mut problem: Problem, done: &Done) -> Problem {
-    if done.discarded.is_empty() {
-        return problem;
+fn after(problem: Problem, done: &Done) -> Problem {
+    match text::count(done.discarded.len() as u64, "session") {
+        _ if done.discarded.is_empty() => problem,
+        sessions => problem.after(&format!("{sessions} discarded before it")),
     }
-    let sessions = text::count(done.discarded.len() as u64, "session");
-    let own = problem.state.take().filter(|state| state != "nothing was changed");
-    let state = format!("{sessions} discarded before it; {}", own.as_deref().unwrap_or("nothing else was changed"));
-    Problem { kind: Kind::LeftOut, state: Some(state), ..problem }
 }
 
 fn say(call: &Call, done: &Done, is_whole: bool) {
@@ -220,7 +214,10 @@ fn say(call: &Call, done: &Done, is_whole: bool) {
     let sum = |of: fn(&Discarded) -> u64| done.discarded.iter().map(of).sum::<u64>();
     let (changes, bytes) = (text::count(sum(|d| d.changes), "change"), text::bytes(sum(|d| d.bytes)));
     match &done.discarded[..] {
-        [] if done.skipped.is_empty() && is_whole => call.out.note("no pending session in this project: nothing to discard"),
+        [] if done.skipped.is_empty() && is_whole => {
+            let place = if call.is_far { "on this machine" } else { "in this project" };
+            call.out.note(format_args!("no pending session {place}: nothing to discard"));
+        }
         [] => {}
         [one] => call.out.note(format_args!("session {} is discarded: {changes}, {bytes}", one.session)),
         many => {

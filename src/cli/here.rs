@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::awaited::{self, Waiting};
 use super::problem::Problem;
-use super::which::Here;
+use super::scope::Scope;
 use super::{Call, Ended, Standing, cut_off, text};
 use crate::error::command;
 use crate::fs::path::AbsPath;
@@ -15,7 +15,8 @@ use crate::session::store::Store;
 /// `{"schema":2,"project":…,"fresh":…,"sessions":[…],"interrupted":[…],"unconfirmed":[…],"elsewhere":n}`.
 #[derive(Serialize)]
 struct Whole<'a> {
-    project: &'a AbsPath,
+    /// `null` at a machine that is worked on from another one.
+    project: Option<&'a AbsPath>,
     /// Nothing was ever held in this store.
     fresh: bool,
     /// Those of this project that are pending, running, partial, or committed, the newest first.
@@ -48,13 +49,12 @@ const WIDTH: usize = 80;
 
 /// Says how things stand here.
 pub fn here(call: &Call) -> Result<Ended, Problem> {
-    let here = Here::now()?;
+    let here = Scope::of(call)?;
     let Some(store) = call.store()? else { return say(call, &here, &[], &[], &[], 0, true) };
     let (headers, broken) = store.headers()?;
     let interrupted = cut_off(store, crate::engine::recover::interrupted(store)?);
     let (unconfirmed, _) = awaited::waiting(store)?;
-    // On a machine that is worked on from another one nobody stands in a project.
-    let is_here = |header: &&Header| call.is_far || here.has(store, header);
+    let is_here = |header: &&Header| here.has(store, header);
     let of_use = |header: &&Header| header.discarded.is_none() && (header.counts.changes > 0 || header.uncollected);
     let (near, far): (Vec<&Header>, Vec<&Header>) = headers.iter().rev().filter(of_use).partition(is_here);
     let rows = near.iter().filter_map(|header| row(store, header, &interrupted).transpose()).collect::<Result<Vec<_>, _>>()?;
@@ -90,7 +90,7 @@ fn row(store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>
 
 fn say(
     call: &Call,
-    here: &Here,
+    here: &Scope,
     rows: &[Row],
     interrupted: &[Id],
     unconfirmed: &[Waiting],
@@ -100,7 +100,7 @@ fn say(
     if call.out.is_text() {
         if fresh { begin(call) } else { print(call, here, rows, interrupted, unconfirmed, elsewhere) }
     } else {
-        call.out.document(&Whole { project: &here.project, fresh, sessions: rows, interrupted, unconfirmed, elsewhere });
+        call.out.document(&Whole { project: here.project.as_ref(), fresh, sessions: rows, interrupted, unconfirmed, elsewhere });
     }
     Ok(Ended::Done)
 }
@@ -119,7 +119,7 @@ fn begin(call: &Call) {
     out.line(format_args!("{} lists all verbs; {} tries whether a run works here.", command("--help"), command("doctor")));
 }
 
-fn print(call: &Call, here: &Here, rows: &[Row], interrupted: &[Id], unconfirmed: &[Waiting], elsewhere: usize) {
+fn print(call: &Call, here: &Scope, rows: &[Row], interrupted: &[Id], unconfirmed: &[Waiting], elsewhere: usize) {
     let out = &call.out;
     let mut lines: Vec<[String; 3]> = Vec::new();
     let mut line = |first: &str, what: String, words: &str| lines.push([first.into(), what, command(words)]);
@@ -143,7 +143,9 @@ fn print(call: &Call, here: &Here, rows: &[Row], interrupted: &[Id], unconfirmed
     if elsewhere > 0 {
         line("", format!("{} pending in other projects", text::count(elsewhere as u64, "session")), "list --all");
     }
-    out.line(out.place(&here.project));
+    if let Some(project) = &here.project {
+        out.line(out.place(project));
+    }
     let widest = lines.iter().map(|[.., next]| next.chars().count()).max().unwrap_or(0);
     lines.iter().for_each(|[first, what, next]| out.line(format_args!("{first:<12} {}  {next}", fitted(what, widest))));
 }

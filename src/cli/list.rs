@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::problem::Problem;
+use super::scope::Scope;
 use super::shown::cut;
 use super::text::{self, Flexible, Side};
-use super::whose::Whose;
 use super::{Call, Ended, Standing, args, cut_off, place};
 use crate::error::{Kind, command};
 use crate::fs::dir::Time;
@@ -139,10 +139,10 @@ struct Found {
 
 /// Lists sessions.
 pub fn list(call: &Call, args: &args::List) -> Result<Ended, Problem> {
-    let mut whose = whose(call, args)?;
+    let scope = scope(call, args)?;
     let mut found = match call.store()? {
         None => Found::default(),
-        Some(store) => find(store, args, &mut whose)?,
+        Some(store) => find(store, args, &scope)?,
     };
     let damaged = Damaged::say_all(call, &found.broken);
     let limit = args.limit.unwrap_or(if call.out.is_text() { call.out.limit(false) } else { 0 });
@@ -150,14 +150,14 @@ pub fn list(call: &Call, args: &args::List) -> Result<Ended, Problem> {
     found.listed.truncate(shown);
     if call.out.is_text() {
         call.out.page(call.config.pager.value.as_deref());
-        print(call, &found.listed, whose.here.is_none());
+        print(call, &found.listed, scope.project.is_none());
         if more > 0 {
             call.out.line(text::more(more, &again(args)));
         }
-        say(call, args, &whose, &found);
+        say(call, args, &scope, &found);
     } else {
         let rows: Vec<SessionRow> = found.listed.iter().map(|l| SessionRow::new(&l.header, l.standing)).collect();
-        let project = whose.here.as_ref();
+        let project = scope.project.as_ref();
         let whole = Whole { project, sessions: &rows, more, elsewhere: found.elsewhere, damaged: &damaged };
         call.out.list(&whole, || &rows);
     }
@@ -165,19 +165,19 @@ pub fn list(call: &Call, args: &args::List) -> Result<Ended, Problem> {
 }
 
 /// Those of this project, but where other ones are asked for: by `--all`, or by a path.
-fn whose(call: &Call, args: &args::List) -> Result<Whose, Problem> {
+fn scope(call: &Call, args: &args::List) -> Result<Scope, Problem> {
     if args.all || args.path.is_some() && !args.here {
-        return Ok(Whose::any());
+        return Ok(Scope::everywhere());
     }
-    match Whose::here(call) {
+    match Scope::of(call) {
         // Its project cannot be told: nothing is left out.
-        Err(_) if !args.here => Ok(Whose::any()),
-        whose => whose,
+        Err(_) if !args.here => Ok(Scope::everywhere()),
+        scope => scope,
     }
 }
 
 /// The newest first, headers alone where no path is asked for.
-fn find(store: &Store, args: &args::List, whose: &mut Whose) -> Result<Found, Problem> {
+fn find(store: &Store, args: &args::List, scope: &Scope) -> Result<Found, Problem> {
     let (headers, broken) = store.headers()?;
     let journaled = cut_off(store, store.journaled()?);
     let path = args.path.as_deref().map(|path| place::named(path, &Changes::default())).transpose()?;
@@ -207,11 +207,11 @@ fn find(store: &Store, args: &args::List, whose: &mut Whose) -> Result<Found, Pr
             }
         }
         // Of one whose directory is not known nothing tells that it is elsewhere.
-        if whose.is_here(store, &header) == Some(false) {
+        if scope.tells(store, &header) == Some(false) {
             found.elsewhere += 1;
             continue;
         }
-        let project = if whose.here.is_none() { whose.of(store, &header) } else { None };
+        let project = if scope.project.is_none() { scope.project_of(store, &header) } else { None };
         found.listed.push(Listed { header, standing, project });
     }
     Ok(found)
@@ -244,10 +244,10 @@ fn filters(args: &args::List) -> String {
 }
 
 /// What is to be said beside the lines: that there are none, and how many are elsewhere.
-fn say(call: &Call, args: &args::List, whose: &Whose, found: &Found) {
+fn say(call: &Call, args: &args::List, scope: &Scope, found: &Found) {
     let Found { listed, elsewhere, all, broken } = found;
     let fits = if args.status.is_empty() && args.since.is_none() { "" } else { " that fit" };
-    match (&whose.here, listed.is_empty()) {
+    match (&scope.project, listed.is_empty()) {
         (_, true) if *all == 0 && broken.is_empty() => call.out.note("no sessions"),
         (_, true) if *all == 0 => {}
         (Some(here), true) => {

@@ -48,6 +48,7 @@ mod recover;
 mod remote;
 mod renames;
 mod run;
+mod scope;
 mod show;
 mod shown;
 mod sides;
@@ -65,7 +66,6 @@ mod text;
 mod undo;
 mod watcher;
 mod which;
-mod whose;
 
 use std::cell::{OnceCell, RefCell};
 use std::ffi::OsString;
@@ -170,7 +170,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         store: OnceCell::new(),
         last: RefCell::default(),
     };
-    if let Err(problem) = agent::refuse(&call, cli.verb(), &args[1..]) {
+    if let Err(problem) = agent::refuse(&call, cli.verb(), &args[1..], hosts.is_some()) {
         return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effects::None);
     }
     let effects = effects(cli.verb());
@@ -524,6 +524,16 @@ impl Call {
     fn store_lock(&self, store: &Store) -> Result<Lock, Problem> {
         let slow = || self.out.note(format_args!("another recant is at work in {}; waiting", store.path));
         Ok(store.lock(&self.fs, Hold::Exclusive, slow)?)
+    }
+
+    /// What recant chooses itself is dropped only on somebody's word: without a terminal that is `-y`. `what` says which verb drops what,
+    /// `shows` is the command that lists it.
+    fn need_asking(&self, what: &str, shows: &str) -> Result<(), Problem> {
+        if self.yes || self.can_ask {
+            return Ok(());
+        }
+        let problem = Problem::new(Kind::Usage, format!("{what}, and there is no terminal to ask at"));
+        Err(Problem { state: Some("nothing was changed".into()), ..problem }.remedy(format!("{shows} shows it; -y goes on")))
     }
 
     /// Asks, where a person sits at a terminal and `-y` was not given; without a terminal the verb itself is the word.

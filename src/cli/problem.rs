@@ -74,6 +74,13 @@ impl Problem {
         Self { kind, message: message.into(), path: None, state: None, remedy: None, paths: Box::default(), barrier: None }
     }
 
+    /// The same where `done` was done before it.
+    pub fn after(self, done: &str) -> Self {
+        let own = self.state.as_deref().filter(|state| *state != "nothing was changed");
+        let state = format!("{done}; {}", own.unwrap_or("nothing else was changed"));
+        Self { kind: Kind::LeftOut, state: Some(state), ..self }
+    }
+
     /// Refused, nothing changed.
     pub fn refused(message: impl Into<String>) -> Self {
         Self { state: Some("nothing was changed".into()), ..Self::new(Kind::Refused, message) }

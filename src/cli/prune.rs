@@ -154,15 +154,12 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
 }
 
 /// What stopped a prune, with what was pruned before it came to that.
-fn after(mut problem: Problem, what: &str, pruned: &[Id]) -> Problem {
-    if !pruned.is_empty() {
-        let ids = pruned.iter().map(Id::to_string).collect::<Vec<_>>().join(", ");
-        let state = problem.state.filter(|state| state != "nothing was changed");
-        let rest = state.map_or_else(|| "; nothing else was changed".into(), |state| format!("; {state}"));
-        problem.state = Some(format!("{} pruned before it: {ids}{rest}", text::count(pruned.len() as u64, what)));
-        problem.kind = Kind::LeftOut;
+fn after(problem: Problem, what: &str, pruned: &[Id]) -> Problem {
+    if pruned.is_empty() {
+        return problem;
     }
-    problem
+    let ids = pruned.iter().map(Id::to_string).collect::<Vec<_>>().join(", ");
+    problem.after(&format!("{} pruned before it: {ids}", text::count(pruned.len() as u64, what)))
 }
 
 /// One prune: what was asked for, and where.
@@ -191,11 +188,11 @@ impl<'a> Pruning<'a> {
         if self.conditions().is_unbounded() { Ok(Vec::new()) } else { self.by_conditions() }
     }
 
-    /// Prunes them.
-    pub fn done(&self) -> Result<Whole, Problem> {
+    /// Prunes them: what went, and what ended it, if something did.
+    pub fn done(&self) -> (Whole, Result<(), Problem>) {
         let mut done = Whole { dry_run: false, pruned: Vec::new(), skipped: Vec::new(), lost: Vec::new(), bytes: 0 };
-        self.carry_out(&mut done).map_err(|problem| after(problem, self.target.what, &done.pruned))?;
-        Ok(done)
+        let ended = self.carry_out(&mut done);
+        (done, ended)
     }
 
     /// Whether what goes was asked for by name, not by conditions.
@@ -315,10 +312,15 @@ impl<'a> Pruning<'a> {
         Ok(headers)
     }
 
+    /// The conditions of the call.
+    fn given(&self) -> Which {
+        Which { older_than: self.args.older_than, keep: self.args.keep, max_size: self.args.max_size }
+    }
+
     /// What was given; without anything, what the settings say.
     fn conditions(&self) -> Which {
-        let Self { args, call, .. } = self;
-        let given = Which { older_than: args.older_than, keep: args.keep, max_size: args.max_size };
+        let Self { call, .. } = self;
+        let given = self.given();
         if given.is_unbounded() {
             return Which { older_than: call.config.older_than.value, keep: call.config.keep.value, max_size: None };
         }
@@ -348,20 +350,23 @@ impl<'a> Pruning<'a> {
         Ok(chosen.iter().filter(is_meant).map(|header| (*header).clone()).collect())
     }
 
-    /// Shows at a terminal what the conditions fit, and asks. Gives what was asked about; `None` where nobody was asked.
+    /// Shows at a terminal what the conditions fit, and asks. Without one, conditions that the call gives are its word; the settings' are
+    /// not. Gives what was asked about; `None` where nobody is to be.
     fn ask_of_all(&self) -> Result<Option<Vec<Id>>, Problem> {
         let Self { call, target, .. } = self;
-        if call.yes || !call.can_ask {
+        if call.yes || !call.can_ask && !self.given().is_unbounded() {
             return Ok(None);
         }
         let chosen = self.chosen()?;
         if !chosen.is_empty() {
-            let shown: Vec<&Header> = chosen.iter().collect();
             let whole = command(format_args!("{} prune --dry-run", target.what));
-            heads(call, &shown, call.out.limit(false), &whole).into_iter().for_each(|line| call.out.say(line));
             let (count, bytes) = (text::count(chosen.len() as u64, target.what), chosen.iter().map(target.size).sum());
+            let what = format!("{count}, {}", text::bytes(bytes));
+            call.need_asking(&format!("{} prune drops {what}", target.what), &whole)?;
+            let shown: Vec<&Header> = chosen.iter().collect();
+            heads(call, &shown, call.out.limit(false), &whole).into_iter().for_each(|line| call.out.say(line));
             let redo = if target.what == "session" { "; this also gives up redo" } else { "" };
-            call.confirm(&format!("Prune {count}, {}{redo}?", text::bytes(bytes)))?;
+            call.confirm(&format!("Prune {what}{redo}?"))?;
         }
         Ok(Some(chosen.into_iter().map(|header| header.id).collect()))
     }

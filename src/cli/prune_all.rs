@@ -19,8 +19,8 @@ use crate::snapshot::series::Series;
 #[derive(Serialize)]
 struct Whole<'a> {
     dry_run: bool,
-    sessions: Part,
-    checkpoints: Part,
+    sessions: &'a Part,
+    checkpoints: &'a Part,
     snapshots: &'a [OfDir],
     skipped: &'a [Skipped],
     bytes: u64,
@@ -85,8 +85,8 @@ fn nothing(call: &Call, dry_run: bool) -> Result<Ended, Problem> {
     if call.out.is_text() {
         call.out.note("nothing to prune");
     } else {
-        let whole =
-            Whole { dry_run, sessions: Part::default(), checkpoints: Part::default(), snapshots: &[], skipped: &[], bytes: 0 };
+        let none = Part::default();
+        let whole = Whole { dry_run, sessions: &none, checkpoints: &none, snapshots: &[], skipped: &[], bytes: 0 };
         call.out.document(&whole);
     }
     Ok(Ended::Done)
@@ -95,12 +95,8 @@ fn nothing(call: &Call, dry_run: bool) -> Result<Ended, Problem> {
 /// The settings' word is none for one who did not look: without a terminal -y is wanted.
 fn ask(call: &Call, plan: &Plan) -> Result<(), Problem> {
     let what = format!("{}, {}", plan.counts(), text::bytes(plan.bytes()));
-    if call.yes || call.can_ask {
-        return call.confirm(&format!("Prune {what}?"));
-    }
-    let problem = Problem::new(Kind::Usage, format!("prune drops {what}, and there is no terminal to ask at"));
-    let remedy = format!("{} shows all of it; -y goes on", command("prune --dry-run -v"));
-    Err(Problem { state: Some("nothing was changed".into()), ..problem }.remedy(remedy))
+    call.need_asking(&format!("prune drops {what}"), &command("prune --dry-run -v"))?;
+    call.confirm(&format!("Prune {what}?"))
 }
 
 /// Snapshots go by either of the two limits, as when the next one is taken.
@@ -146,15 +142,12 @@ impl Plan {
         of(&self.sessions, SESSIONS.size) + of(&self.checkpoints, CHECKPOINTS.size) + snapshots
     }
 
-    /// `3 sessions, 2 checkpoints, 5 snapshots`.
     fn counts(&self) -> String {
-        let counts = [
+        counted([
             (self.sessions.len() as u64, "session"),
             (self.checkpoints.len() as u64, "checkpoint"),
             (self.numbers(), "snapshot"),
-        ];
-        let counts: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| text::count(*n, word)).collect();
-        counts.join(", ")
+        ])
     }
 
     /// What goes, before it is asked for: the first of each kind. A dry run's result; else said about what is to come.
@@ -202,56 +195,99 @@ impl Plan {
         };
         let (sessions, checkpoints) = (part(self.sessions, SESSIONS.size), part(self.checkpoints, CHECKPOINTS.size));
         let (snapshots, skipped) = (&self.snapshots[..], &self.skipped[..]);
-        call.out.document(&Whole { dry_run: true, sessions, checkpoints, snapshots, skipped, bytes });
+        call.out.document(&Whole { dry_run: true, sessions: &sessions, checkpoints: &checkpoints, snapshots, skipped, bytes });
         ended
     }
 
-    /// Prunes what was shown, and nothing that came after it.
+    /// Prunes what was shown, and nothing that came after it. What went is said also where something ended it.
     fn carry_out(mut self, call: &Call, store: &Store, by_settings: &args::Prune) -> Result<Ended, Problem> {
-        let only = |headers: &[Header]| headers.iter().map(|header| header.id.clone()).collect::<Vec<_>>();
-        let (of_sessions, of_checkpoints) = (only(&self.sessions), only(&self.checkpoints));
-        let mut parts = [Part::default(), Part::default()];
-        for (part, (target, only)) in parts.iter_mut().zip([(&SESSIONS, of_sessions), (&CHECKPOINTS, of_checkpoints)]) {
-            if only.is_empty() {
-                continue;
-            }
-            let done = Pruning::new(call, store, by_settings, target).only(only).done()?;
-            self.skipped.extend(done.skipped().map(|(id, why)| Skipped { what: format!("session {id}"), why: why.into() }));
-            (part.pruned, part.bytes) = done.pruned();
-        }
-        let mut done = Vec::new();
-        {
-            let _noting = interrupt::note(Asked::Stops);
-            for of in std::mem::take(&mut self.snapshots) {
-                interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
-                match of.carry_out(call) {
-                    Ok((of, None)) => done.push(of),
-                    Ok((of, Some(why))) => {
-                        self.skipped.push(Skipped { what: of.folder.to_string(), why: snapshot::unswept(&why) });
-                        done.push(of);
-                    }
-                    Err(skipped) => self.skipped.push(skipped),
-                }
-            }
-        }
-        let [sessions, checkpoints] = parts;
-        let bytes = sessions.bytes + checkpoints.bytes + done.iter().map(|of| of.bytes).sum::<u64>();
-        let ended = if self.skipped.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) };
-        self.skipped.iter().for_each(|skipped| skipped.say(call));
-        if call.out.is_text() {
-            let numbers = done.iter().map(|of| of.pruned.len()).sum::<usize>();
-            let counts = [(sessions.pruned.len(), "session"), (checkpoints.pruned.len(), "checkpoint"), (numbers, "snapshot")];
-            let counts: Vec<String> =
-                counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| text::count(*n as u64, word)).collect();
-            let counts = if counts.is_empty() { "nothing".into() } else { counts.join(", ") };
-            call.out.note(format_args!("{counts} pruned, {}", text::bytes(bytes)));
-        } else {
-            call.out.document(&Whole { dry_run: false, sessions, checkpoints, snapshots: &done, skipped: &self.skipped, bytes });
-        }
+        let mut gone = Gone { skipped: std::mem::take(&mut self.skipped), ..Gone::default() };
+        let ended = gone.take(call, store, by_settings, self);
+        gone.say(call, ended.is_ok());
         call.out.flush();
         call.clear_away(store);
-        Ok(ended)
+        ended.map_err(
+            |problem| if gone.is_empty() { problem } else { problem.after(&format!("{} pruned before it", gone.counts())) },
+        )?;
+        Ok(if gone.skipped.is_empty() { Ended::Done } else { Ended::With(Kind::LeftOut) })
     }
+}
+
+/// What went, and what did not.
+#[derive(Default)]
+struct Gone {
+    sessions: Part,
+    checkpoints: Part,
+    snapshots: Vec<OfDir>,
+    skipped: Vec<Skipped>,
+}
+
+impl Gone {
+    /// Takes away what is planned, and notes each thing that went. A signal ends it between two of them.
+    fn take(&mut self, call: &Call, store: &Store, by_settings: &args::Prune, plan: Plan) -> Result<(), Problem> {
+        for (part, target, headers) in
+            [(&mut self.sessions, &SESSIONS, &plan.sessions), (&mut self.checkpoints, &CHECKPOINTS, &plan.checkpoints)]
+        {
+            if headers.is_empty() {
+                continue;
+            }
+            let only = headers.iter().map(|header| header.id.clone()).collect();
+            let (done, ended) = Pruning::new(call, store, by_settings, target).only(only).done();
+            self.skipped.extend(done.skipped().map(|(id, why)| Skipped { what: format!("session {id}"), why: why.into() }));
+            (part.pruned, part.bytes) = done.pruned();
+            ended?;
+        }
+        let _noting = interrupt::note(Asked::Stops);
+        for of in plan.snapshots {
+            interrupt::check().map_err(|asked| Problem::refused(asked.to_string()))?;
+            match of.carry_out(call) {
+                Ok((of, kept)) => {
+                    let unswept = |why: String| Skipped { what: of.folder.to_string(), why: snapshot::unswept(&why) };
+                    self.skipped.extend(kept.map(unswept));
+                    self.snapshots.push(of);
+                }
+                Err(skipped) => self.skipped.push(skipped),
+            }
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.numbers().iter().all(|(n, _)| *n == 0)
+    }
+
+    fn numbers(&self) -> [(u64, &'static str); 3] {
+        let snapshots = self.snapshots.iter().map(|of| of.pruned.len() as u64).sum();
+        [
+            (self.sessions.pruned.len() as u64, "session"),
+            (self.checkpoints.pruned.len() as u64, "checkpoint"),
+            (snapshots, "snapshot"),
+        ]
+    }
+
+    fn counts(&self) -> String {
+        if self.is_empty() { "nothing".into() } else { counted(self.numbers()) }
+    }
+
+    fn say(&self, call: &Call, is_whole: bool) {
+        self.skipped.iter().for_each(|skipped| skipped.say(call));
+        if !is_whole && self.is_empty() {
+            return;
+        }
+        let Self { sessions, checkpoints, snapshots, skipped } = self;
+        let bytes = sessions.bytes + checkpoints.bytes + snapshots.iter().map(|of| of.bytes).sum::<u64>();
+        if call.out.is_text() {
+            call.out.note(format_args!("{} pruned, {}", self.counts(), text::bytes(bytes)));
+        } else {
+            call.out.document(&Whole { dry_run: false, sessions, checkpoints, snapshots, skipped, bytes });
+        }
+    }
+}
+
+/// `3 sessions, 2 checkpoints, 5 snapshots`.
+fn counted(numbers: [(u64, &str); 3]) -> String {
+    let counts = numbers.iter().filter(|(n, _)| *n > 0).map(|(n, word)| text::count(*n, word));
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 impl OfDir {

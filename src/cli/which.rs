@@ -1,21 +1,17 @@
-//! Which session a word means. `last` is the newest one of this project on which the verb can act; a name is that of the newest on which it
-//! can, wherever that was begun. A verb that only reads takes the store's newest where this project has none.
-
-use std::cell::RefCell;
-use std::collections::HashMap;
+//! Which session a word means. `last` is the newest one of this project on which the verb can act; a name is that of the newest one of this
+//! project on which it can, or of the only one that has it. A verb that only reads takes the store's newest where this project has none.
 
 use super::problem::Problem;
+use super::scope::{Scope, begun_in};
 use super::{Call, collect};
 use crate::engine::job::Verb;
 use crate::error::command;
-use crate::fs::path::AbsPath;
 use crate::session::Error;
 use crate::session::confirm;
 use crate::session::header::{Checkpoint, Header, Origin};
 use crate::session::id::Id;
 use crate::session::prune;
-use crate::session::store::Store;
-use crate::tree::project::project_of;
+use crate::session::store::{Named, Store};
 
 /// What a verb wants with the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,48 +101,15 @@ impl Want {
     }
 }
 
-/// The project of the working directory, and which sessions are of it.
-pub struct Here {
-    /// Its top directory.
-    pub project: AbsPath,
-    /// The projects of directories that were looked up.
-    known: RefCell<HashMap<AbsPath, AbsPath>>,
-}
-
-impl Here {
-    /// The project of the working directory.
-    ///
-    /// Errors: the working directory is gone.
-    pub fn now() -> Result<Self, Problem> {
-        let cwd = super::working_directory()?;
-        Ok(Self { project: project_of(&cwd, dirs::home_dir().as_deref()), known: RefCell::default() })
-    }
-
-    /// Whether a session was begun in this project.
-    pub fn has(&self, store: &Store, header: &Header) -> bool {
-        let Some(dir) = begun_in(store, header) else { return false };
-        let mut known = self.known.borrow_mut();
-        *known.entry(dir).or_insert_with_key(|dir| project_of(dir, dirs::home_dir().as_deref())) == self.project
-    }
-}
-
-/// The directory in which a session was begun. Of one that does not record it: that of its command, else that of its first path.
-pub fn begun_in(store: &Store, header: &Header) -> Option<AbsPath> {
-    if let Some(dir) = &header.cwd {
-        return Some(dir.clone());
-    }
-    // What cannot be read is of no project; whoever names it by its id is told why.
-    let session = store.session(&header.id).ok()?;
-    if let Some(run) = session.run().ok()? {
-        return Some(run.cwd);
-    }
-    session.read_changes().ok()?.next().ok()??.path.parent()
-}
-
-/// The session that `key` means. Which one `last` is, is said.
+/// The session that `key` means. Which one `last` is, is said; of a name where it could be another one's.
+///
+/// Errors: `key` means nothing; no session of this project, or several elsewhere.
 pub fn find(call: &Call, store: &Store, key: &str, want: Want) -> Result<Id, Problem> {
     if key != "last" {
-        return store.find(key, |header| want.fits(store, header)).map_err(|error| or_pending_here(store, error));
+        return match store.look_up(key).map_err(|error| or_pending_here(call, store, error))? {
+            Named::Id(id) => Ok(id),
+            Named::Name(all) => called(call, store, key, want, &all),
+        };
     }
     // On a machine that is worked on from another one nobody stands in a project.
     let (id, note) = if call.is_far { (collect::newest(call, store)?, None) } else { last(call, store, want)? };
@@ -156,9 +119,48 @@ pub fn find(call: &Call, store: &Store, key: &str, want: Want) -> Result<Id, Pro
     Ok(id)
 }
 
+/// The scope of a verb: one that only reads goes on without a working directory.
+fn scope(call: &Call, want: Want) -> Result<Scope, Problem> {
+    Scope::of(call).or_else(|problem| if want == Want::Look { Ok(Scope::everywhere()) } else { Err(problem) })
+}
+
+/// Of all sessions that have a name, the newest first, the one that a verb means: the newest of this project on which it can act, else the
+/// only one. With several of other projects nothing tells which one is meant.
+fn called(call: &Call, store: &Store, name: &str, want: Want, all: &[Header]) -> Result<Id, Problem> {
+    let scope = scope(call, want)?;
+    let kept: Vec<&Header> = all.iter().filter(|header| header.discarded.is_none()).collect();
+    let (here, elsewhere): (Vec<&Header>, Vec<&Header>) = kept.iter().partition(|header| scope.has(store, header));
+    let fits = |header: &&&Header| want.fits(store, header);
+    if let Some(fit) = here.iter().find(fits) {
+        let passed = Passed(here.iter().take_while(|header| header.id != fit.id).map(|header| Passed::text_of(header)).collect());
+        passed.say(call);
+        return Ok(fit.id.clone());
+    }
+    match elsewhere.iter().find(fits) {
+        Some(fit) if kept.len() > 1 && want != Want::Look => Err(which_of(store, name, want, &here, fit)),
+        Some(fit) => {
+            let place = begun_in(store, fit).map(|dir| format!(", begun in {}", call.out.place(&dir))).unwrap_or_default();
+            call.out.note(format_args!("{name} is session {}{place}", fit.id.tail()));
+            Ok(fit.id.clone())
+        }
+        // What keeps the verb from it is for the verb to say.
+        None => Ok(here.first().or(kept.first()).map_or(&all[0], |header| *header).id.clone()),
+    }
+}
+
+/// Several sessions have the name, and the one on which the verb can act is of another project.
+fn which_of(store: &Store, name: &str, want: Want, here: &[&Header], fit: &Header) -> Problem {
+    let state = match here.first() {
+        Some(header) => format!("nothing was changed; here: {}", Passed::text_of(header)),
+        None => "nothing was changed".into(),
+    };
+    let problem = Problem::refused(format!("no session of this project that is named {name} can be {}", want.done()));
+    Problem { state: Some(state), ..problem }.remedy(newest_elsewhere(store, want, fit))
+}
+
 /// The newest session of this project that fits, and what is to be said of it.
 fn last(call: &Call, store: &Store, want: Want) -> Result<(Id, Option<String>), Problem> {
-    let here = match Here::now() {
+    let here = match Scope::here() {
         Ok(here) => here,
         Err(_) if want == Want::Look => return Ok((collect::newest(call, store)?, None)),
         Err(problem) => return Err(problem),
@@ -171,7 +173,7 @@ fn last(call: &Call, store: &Store, want: Want) -> Result<(Id, Option<String>), 
                 passed.say(call);
                 return Ok((header.id, None));
             }
-            Some(header) => passed.add(&header),
+            Some(header) => passed.0.push(Passed::text_of(&header)),
             None => {}
         }
     }
@@ -184,11 +186,19 @@ fn last(call: &Call, store: &Store, want: Want) -> Result<(Id, Option<String>), 
     Err(none_here(store, &here, want, elsewhere, &passed))
 }
 
-/// What `last` would be found to be, where nothing is to be done for it: no run is collected, and nothing said.
-pub fn newest_here(call: &Call, want: Want) -> Option<Id> {
-    let (Ok(Some(store)), Ok(here)) = (call.store(), Here::now()) else { return None };
-    let (headers, _) = store.headers().ok()?;
-    headers.iter().rev().find(|header| want.fits(store, header) && here.has(store, header)).map(|header| header.id.clone())
+/// The session that `key` would be found to be, where nothing is to be done for it: no run is collected, and nothing said.
+pub fn meant(call: &Call, key: &str, want: Want) -> Option<Id> {
+    let (Ok(Some(store)), Ok(here)) = (call.store(), Scope::of(call)) else { return None };
+    let all = match key {
+        "last" => store.headers().ok()?.0.into_iter().rev().collect(),
+        key => match store.look_up(key).ok()? {
+            Named::Id(id) => return Some(id),
+            Named::Name(all) => all,
+        },
+    };
+    let fits = |header: &&Header| want.fits(store, header);
+    let only = || all.iter().find(fits).filter(|_| all.len() == 1);
+    all.iter().find(|header| fits(header) && here.has(store, header)).or_else(only).map(|header| header.id.clone())
 }
 
 /// Whether a session is one that `last` could be, or has to be told of where it is not.
@@ -226,9 +236,10 @@ impl Passed {
     /// So many are named.
     const NAMED: usize = 3;
 
-    fn add(&mut self, header: &Header) {
+    /// A session, and how it stands.
+    fn text_of(header: &Header) -> String {
         let pruned = if header.checkpoint == Checkpoint::Pruned { ", its checkpoint pruned" } else { "" };
-        self.0.push(format!("{} ({}{pruned})", header.id.tail(), header.status().word().replace('_', " ")));
+        format!("{} ({}{pruned})", header.id.tail(), header.status().word().replace('_', " "))
     }
 
     fn text(&self) -> Option<String> {
@@ -247,24 +258,27 @@ impl Passed {
     }
 }
 
-fn none_here(store: &Store, here: &Here, want: Want, elsewhere: Option<&Header>, passed: &Passed) -> Problem {
-    let problem = Problem::refused(format!("no session of this project can be {}: {}", want.done(), here.project));
+fn none_here(store: &Store, here: &Scope, want: Want, elsewhere: Option<&Header>, passed: &Passed) -> Problem {
+    let project = here.project.as_ref().map(|project| format!(": {project}")).unwrap_or_default();
+    let problem = Problem::refused(format!("no session of this project can be {}{project}", want.done()));
     let state = passed.text().map(|text| format!("nothing was changed; here: {text}")).or(problem.state.clone());
     let remedy = match elsewhere {
         None => command("list --all shows all sessions"),
-        Some(header) => {
-            let place = begun_in(store, header).map(|dir| format!(", begun in {dir}")).unwrap_or_default();
-            format!("the newest elsewhere{place}: {}", want.command(&header.id))
-        }
+        Some(header) => newest_elsewhere(store, want, header),
     };
     Problem { state, ..problem }.remedy(remedy)
 }
 
+fn newest_elsewhere(store: &Store, want: Want, header: &Header) -> String {
+    let place = begun_in(store, header).map(|dir| format!(", begun in {dir}")).unwrap_or_default();
+    format!("the newest elsewhere{place}: {}", want.command(&header.id))
+}
+
 /// Where no name is near, what is pending in this project.
-fn or_pending_here(store: &Store, error: Error) -> Problem {
+fn or_pending_here(call: &Call, store: &Store, error: Error) -> Problem {
     let is_far_off = matches!(&error, Error::Unknown { near, .. } if near.is_empty());
     let problem = Problem::from(error);
-    let pending = if is_far_off { pending_here(store) } else { Vec::new() };
+    let pending = if is_far_off { pending_here(call, store) } else { Vec::new() };
     if pending.is_empty() {
         return problem;
     }
@@ -273,8 +287,8 @@ fn or_pending_here(store: &Store, error: Error) -> Problem {
 }
 
 /// The newest three, with their names.
-fn pending_here(store: &Store) -> Vec<String> {
-    let (Ok(here), Ok((headers, _))) = (Here::now(), store.headers()) else { return Vec::new() };
+fn pending_here(call: &Call, store: &Store) -> Vec<String> {
+    let (Ok(here), Ok((headers, _))) = (Scope::of(call), store.headers()) else { return Vec::new() };
     let pending = headers.iter().rev().filter(|header| {
         let counts = header.counts;
         header.discarded.is_none() && counts.changes > 0 && counts.ever_in == 0 && here.has(store, header)

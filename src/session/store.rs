@@ -38,6 +38,14 @@ pub struct Broken {
     pub why: String,
 }
 
+/// What a word names.
+pub enum Named {
+    /// A session, by its id or a part of it.
+    Id(Id),
+    /// All that have it as their name, at least one, the newest first.
+    Name(Vec<Header>),
+}
+
 /// A session's folder while it is made, and once it is removed: before its id.
 const HALF_MADE: &[u8] = b".new-";
 const REMOVED: &[u8] = b".gone-";
@@ -232,16 +240,31 @@ impl Store {
         })
     }
 
-    /// The session that `key` names: a whole id, an id's last part, a name, a unique prefix, in this order. A name may have been taken
-    /// over: it is that of the newest session that `fits`, else of the newest that is not discarded, else of the newest.
+    /// The session that `key` names. A name may have been taken over: it is that of the newest session that `fits`, else of the newest
+    /// that is not discarded, else of the newest.
+    ///
+    /// Errors: those of [`Store::look_up`].
     pub fn find(&self, key: &str, fits: impl Fn(&Header) -> bool) -> Result<Id, Error> {
+        Ok(match self.look_up(key)? {
+            Named::Id(id) => id,
+            Named::Name(mut called) => {
+                let fit = called.iter().position(fits).or_else(|| called.iter().position(|header| header.discarded.is_none()));
+                called.swap_remove(fit.unwrap_or(0)).id
+            }
+        })
+    }
+
+    /// What `key` names: a whole id, an id's last part, a name, a unique prefix of an id, in this order.
+    ///
+    /// Errors: it names nothing, or is the start of several ids; sessions cannot be listed.
+    pub fn look_up(&self, key: &str) -> Result<Named, Error> {
         if key.is_empty() || key.contains(['/', '\0']) || key.starts_with('.') {
             return Err(Error::BadKey { key: key.into(), why: "it is empty, starts with '.' or holds '/'" });
         }
         if let Some(id) = Id::parse(key)
             && self.sessions.at(key.as_bytes()).stat().at("look at", &self.path)?.is_some()
         {
-            return Ok(id);
+            return Ok(Named::Id(id));
         }
         let (headers, broken) = self.headers()?;
         let ids = || headers.iter().map(|h| h.id.clone()).chain(broken.iter().filter_map(|b| Id::parse(&b.name)));
@@ -251,14 +274,14 @@ impl Store {
             _ => Err(Error::Ambiguous { key: key.into(), fits: ids.iter().map(ToString::to_string).collect() }),
         };
         if let Some(id) = only(ids().filter(|id| id.tail() == key).collect())? {
-            return Ok(id);
+            return Ok(Named::Id(id));
         }
-        let called = || headers.iter().rev().filter(|h| h.name.as_deref() == Some(key));
-        let not_discarded = |h: &&Header| h.discarded.is_none();
-        if let Some(header) = called().find(|h| fits(h)).or_else(|| called().find(not_discarded)).or_else(|| called().next()) {
-            return Ok(header.id.clone());
+        let called: Vec<Header> = headers.iter().rev().filter(|h| h.name.as_deref() == Some(key)).cloned().collect();
+        if !called.is_empty() {
+            return Ok(Named::Name(called));
         }
         only(ids().filter(|id| id.as_str().starts_with(key)).collect())?
+            .map(Named::Id)
             .ok_or_else(|| Error::Unknown { key: key.into(), near: nearest(key, &headers) })
     }
 

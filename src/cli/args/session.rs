@@ -263,7 +263,7 @@ pub struct Discard {
     /// Ids, their last parts, unique prefixes, names, or 'last'
     #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "ID")]
     pub ids: Vec<String>,
-    /// All that are pending in the project that you are in
+    /// All that are pending in the project that you are in; with -H on that machine
     #[arg(long)]
     pub all: bool,
 }
