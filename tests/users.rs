@@ -441,21 +441,72 @@ fn what_lies_in_a_closed_folder_goes_back_and_forth_between_two_file_systems() {
     let stagings = ["write ID shut/in/f", "delete ID shut/in/gone", "delete ID shut/in/d -r", "write ID shut/in/new"];
     let Some(desk) = Desk::apart(make) else { return };
     desk.round_trip(&desk.staged(&stagings), "closed", |manifest| manifest);
+    killed_at_any_step(|| Desk::apart(make), &stagings, ("shut/in/gone", "shut/in/new"), |manifest| manifest);
+}
+
+/// Commits, killed before each step, until one is done: afterwards all of it is done, by which `gone` is gone and `new` there, or nothing is.
+#[cfg(feature = "crash-points")]
+fn killed_at_any_step(
+    make: impl Fn() -> Option<Desk>,
+    stagings: &[&str],
+    (gone, new): (&str, &str),
+    of: fn(Manifest) -> Manifest,
+) {
     for n in common::steps() {
-        let Some(desk) = Desk::apart(make) else { return };
-        let before = desk.world.manifest();
-        let id = desk.staged(&stagings);
+        let Some(desk) = make() else { return };
+        let before = of(desk.world.manifest());
+        let id = desk.staged(stagings);
         let said = desk.call(&format!("commit {id}")).env("RECANT_STEPS", format!("kill:{n}")).run();
         desk.recant("recover").ok();
         desk.world.assert_tidy(&format!("before step {n}: {said}"));
-        if desk.world.exists("shut/in/gone") {
-            before.assert_same(&desk.world.manifest(), &format!("before step {n}: {said}"));
+        if desk.world.exists(gone) {
+            before.assert_same(&of(desk.world.manifest()), &format!("before step {n}: {said}"));
         }
         if said.status == 0 {
-            assert!(n > 30 && desk.world.read("shut/in/new") == "new", "{said}");
+            assert!(n > 30 && desk.world.read(new) == "new", "{said}");
             return;
         }
     }
+}
+
+/// As in /tmp. Whom the closed folder keeps out, the one above it would not.
+#[test]
+#[cfg(feature = "crash-points")]
+fn what_lies_in_a_closed_folder_is_made_ready_in_one_of_others_unless_more_people_could_read_it_there() {
+    if !is_root() {
+        return common::skip("folders of others: only root can set it up");
+    }
+    let make = || {
+        let desk = Desk::apart(|world| {
+            world.write("shut/f", "old").write("shut/gone", "old").write("shut/d/f", "old").write("secret/f", "old");
+            world.chmod("shut", 0o555).chmod("secret", 0o500);
+        })?;
+        desk.shell(&format!("chown root {0} && chmod 1777 {0}", desk.world.tree().display()));
+        Some(desk)
+    };
+    // Nobody but its owner gives it its time back.
+    let of = |mut manifest: Manifest| {
+        manifest.0.remove(&b"."[..]);
+        manifest
+    };
+    let stagings = ["write ID shut/f", "delete ID shut/gone", "delete ID shut/d -r", "write ID shut/new"];
+    let Some(desk) = make() else { return };
+    desk.round_trip(&desk.staged(&stagings), "closed", of);
+    let id = desk.staged(&["write ID secret/f"]);
+    // An ACL may keep out whom the mode lets in.
+    for opened in ["true", "chmod 555 secret && setfacl -m u:1:--- secret"] {
+        if desk.world.program("sh", ["-c", opened]).cwd(desk.world.tree()).run().status != 0 {
+            common::skip("a closed folder with an ACL: no ACLs here");
+            continue;
+        }
+        let refused = desk.recant(&format!("commit {id} --force")).with(1);
+        assert!(refused.stderr().contains("nobody else may see it in"), "{opened}: {refused}");
+        assert!(refused.stderr().contains("secret helps"), "{opened}: {refused}");
+    }
+    desk.shell(&format!("chmod 755 {}", desk.world.tree().display()));
+    let refused = desk.recant(&format!("commit {}", desk.staged(&["write ID shut/f"]))).with(1);
+    assert!(refused.stderr().contains("shut helps"), "{refused}");
+    killed_at_any_step(make, &stagings, ("shut/gone", "shut/new"), of);
 }
 
 /// What has to go from a closed folder goes, and the folder is closed as it was found.

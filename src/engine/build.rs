@@ -12,6 +12,7 @@ use super::held::Held;
 use super::item::{Frame, Item, Opened};
 use super::job::{Rest, Verb, WantedTime};
 use super::journal::{Head, Journal};
+use super::meta::ACL;
 use super::plan::{Plan, Told};
 use super::rights::keeps_setgid;
 use super::step::{Act, FolderTime, RootRecord};
@@ -170,24 +171,35 @@ impl Draft<'_> {
     }
 
     /// The nearest folder above the target that is there now and stays. One that cannot be opened is passed over: whatever the
-    /// reason, nothing could be made in it. So is one of the user's own that is opened up only once all is made ready, for another of theirs.
+    /// reason, nothing could be made in it. So is one of the user's own that is opened up only once all is made ready: for another of theirs, or
+    /// one of somebody else's in which they may work, as /tmp, unless it lets in whom the closed one keeps out.
     fn beside(&mut self, path: &AbsPath) -> Result<AbsPath, Error> {
-        let (mut folder, mut closed) = (path.parent(), None);
+        let (mut folder, mut closed, mut hides) = (path.parent(), None, false);
+        let mut why_not = "nor above it: you may not write there".to_owned();
         while let Some(above) = folder {
             if !self.leaving.contains(&above)
                 && let Ok(dir) = self.reach.roots.folder(&above)
             {
                 let stat = dir.stat().at("look at", &above)?;
-                let is_own = stat.uid == self.me.as_raw()
-                    && self.reach.roots.mount_of(&above).at("find the mount of", path)? == self.mount(path)?;
-                if closed.is_some() && !is_own {
-                    break;
-                }
+                let is_there = self.reach.roots.mount_of(&above).at("find the mount of", path)? == self.mount(path)?;
+                let is_own = stat.uid == self.me.as_raw() && is_there;
                 // Asked as the kernel will be: a capability or an ACL may allow what the mode does not tell.
                 let is_open = || accessat(&*dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok();
+                if closed.is_some() && !is_own {
+                    if !is_there || !is_open() {
+                        break;
+                    }
+                    if hides {
+                        why_not = format!("and nobody else may see it in {above}");
+                        break;
+                    }
+                    return Ok(above);
+                }
                 if self.me.is_root() || !is_own || is_open() {
                     return Ok(above);
                 }
+                let xattrs = dir.at(b".").xattrs().at("look at", &above)?;
+                hides |= stat.mode & 0o011 != 0o011 || xattrs.iter().any(|(name, _)| name == ACL);
                 closed.get_or_insert_with(|| above.clone());
             }
             folder = above.parent();
@@ -195,7 +207,7 @@ impl Draft<'_> {
         let why = match closed {
             None => "no folder above it is there".into(),
             Some(closed) => {
-                format!("nothing can be made ready in {closed}, nor above it: you may not write there (chmod u+w {closed} helps)")
+                format!("nothing can be made ready in {closed}, {why_not} (chmod u+w {closed} helps)")
             }
         };
         Err(Error::Refused(vec![(path.to_string(), why)]))
