@@ -10,6 +10,7 @@ use crate::capture::hold::Held;
 use crate::cli::problem::Problem;
 use crate::error::{command, recant};
 use crate::fs::path::AbsPath;
+use crate::session::Error;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
 use crate::session::run::{Coverage, How};
@@ -55,6 +56,21 @@ pub fn remember(call: &Call, session: &Session) {
     if let Err(error) = session.note_told(&call.fs) {
         call.out.detail(format_args!("{error}; so the next run tells of the pending session again"));
     }
+}
+
+/// Tells something once a project; with `-q` nothing, which is not remembered. Paths in `text` are printed as they read for people.
+/// `about` is what is remembered of it.
+pub fn once(call: &Call, store: &Store, cwd: &AbsPath, about: &str, text: &str) -> Result<(), Error> {
+    let project = project_of(cwd, dirs::home_dir().as_deref());
+    if call.out.is_quiet() || !store.is_news(&call.fs, &project, about)? {
+        return Ok(());
+    }
+    if call.out.is_text() {
+        call.out.note(text::filled(&call.out.sentence(text)));
+    } else {
+        call.out.note(text);
+    }
+    Ok(())
 }
 
 /// So many paths are named.

@@ -167,6 +167,11 @@ impl Out {
         self.names.place(path)
     }
 
+    /// A sentence with paths in it: [`Names::sentence`].
+    pub fn sentence(&self, text: &str) -> String {
+        self.names.sentence(text)
+    }
+
     /// How many lines of a listing are printed: with `-v`, or where `all` was asked for, every one.
     pub fn limit(&self, all: bool) -> usize {
         if all || self.verbose { usize::MAX } else { self.most }

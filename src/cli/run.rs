@@ -30,7 +30,6 @@ use crate::session::id::Id;
 use crate::session::prune;
 use crate::session::run::{Coverage, Ending, How};
 use crate::session::store::{Session, Store};
-use crate::tree::project::project_of;
 
 /// `{"schema":2,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
 #[derive(Serialize)]
@@ -155,6 +154,9 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
     Ok(finish(call, &store, begun, &held, args, id_file)?)
 }
 
+/// What an ordinary user's run can't do, and a command that fails of it names as EXDEV.
+const EXDEV: &str = "cross-device link? Renaming an older directory fails in a run; mv works";
+
 /// From here on the command has run.
 fn finish(
     call: &Call,
@@ -173,7 +175,7 @@ fn finish(
     }
     // Nothing tells whether it was that: rename(2) leaves no trace where it fails.
     if Route::here() == Route::User && matches!(held.exit, Exit::Code(code) if code != 0) {
-        call.out.note("cross-device link? Renaming an older directory fails in a run; mv works");
+        hints::once(call, store, &working_folder()?, "cross-device link", EXDEV)?;
     }
     let (result, ended) = end(call, store, begun, held, args)?;
     if let Some(mut file) = id_file {
@@ -198,9 +200,7 @@ fn start(
     }
     let cwd = working_folder().map_err(Problem::from)?;
     for notice in plan.notices() {
-        if store.is_news(&call.fs, &project_of(&cwd, dirs::home_dir().as_deref()), &notice.about).map_err(Problem::from)? {
-            call.out.warn(&notice.text);
-        }
+        hints::once(call, store, &cwd, &notice.about, &notice.text).map_err(Problem::from)?;
     }
     if let Some(path) = &args.id_file {
         *id_file = Some(IdFile::make(call, path, session.id())?);

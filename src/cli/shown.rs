@@ -51,6 +51,30 @@ impl Names {
         Self { cwd: None, home: self.home.clone() }.show(path)
     }
 
+    /// A sentence in which the paths below the working directory or the home directory are printed as [`Names::show`] does. A path begins the
+    /// sentence or follows a blank or a bracket. These directories themselves read as in [`Names::place`].
+    pub fn sentence(&self, text: &str) -> String {
+        let tops = [(&self.cwd, ""), (&self.home, "~/")];
+        let tops: Vec<(String, &str)> =
+            tops.into_iter().filter_map(|(top, short)| Some((format!("{}/", top.as_ref()?), short))).collect();
+        let home = self.home.as_ref().map(ToString::to_string).unwrap_or_default();
+        let (mut said, mut rest, mut at_start) = (String::new(), text, true);
+        while let Some(first) = rest.chars().next() {
+            let found = tops.iter().filter(|_| at_start).find_map(|(top, short)| Some((rest.strip_prefix(&**top)?, *short)));
+            let is_end = |rest: &&str| rest.chars().next().is_none_or(|next| " :,;)".contains(next));
+            let is_home = || rest.strip_prefix(&*home).filter(|_| at_start && !home.is_empty()).filter(is_end);
+            if let Some((after, short)) = found.or_else(|| is_home().map(|after| (after, "~"))) {
+                said.push_str(short);
+                (rest, at_start) = (after, false);
+                continue;
+            }
+            said.push(first);
+            rest = &rest[first.len_utf8()..];
+            at_start = matches!(first, ' ' | '(');
+        }
+        said
+    }
+
     /// [`Names::show`] for a path that is text already; any other text stays as it is.
     pub fn show_text(&self, text: &str) -> String {
         AbsPath::parse(text).map_or_else(|_| text.to_owned(), |path| self.show(&path))
@@ -107,6 +131,13 @@ mod tests {
             assert_eq!(names.show(&path(given)), shown);
         }
         assert_eq!((names.place(&path("/home/u/p")), names.place(&path("/srv"))), ("~/p".into(), "/srv".into()));
+        for (given, said) in [
+            ("/home/u: in it (/home/u/x and 2 more)", "~: in it (~/x and 2 more)"),
+            ("/home/u/p/a b: what /home/us and x/home/u/y hold", "a b: what /home/us and x/home/u/y hold"),
+            ("/home/u/p and /home/u", "~/p and ~"),
+        ] {
+            assert_eq!(names.sentence(given), said);
+        }
         assert_eq!(names.show_text("a (2 more)"), "a (2 more)");
         assert_eq!(names.show_text("/home/u/p/a"), "a");
     }

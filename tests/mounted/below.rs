@@ -158,10 +158,11 @@ fn what_is_mounted_is_seen_and_read_only_and_directories_beside_it_stay_where_th
         assert!(wanted.iter().all(|path| changed.contains(path)) && changed.len() == 8, "{changed:?}");
     }
     // A project more gets to know it, and no run more in the same one.
-    let told = |said: &str| said.matches("directories cannot be renamed or removed").count();
+    let plain = |said: &str| said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = |said: &str| plain(said).matches("directories cannot be renamed or removed").count();
     assert_eq!(told(&said.stderr()), 2, "{said}");
     let large = places.path(&places.home, "large");
-    assert!(said.stderr().contains(&large) && said.stderr().contains("not held, so read-only"), "{said}");
+    assert!(plain(&said.stderr()).contains("(~/large): not held, so read-only"), "{said}");
     desk.recant(&format!("discard {}", desk.id())).ok();
     let again = desk.run("true").ok();
     assert_eq!(again.stderr(), "recant: no file change\n");
@@ -184,6 +185,21 @@ fn what_is_mounted_is_seen_and_read_only_and_directories_beside_it_stay_where_th
     assert_eq!(places.changed(), [places.path(&places.home, "disk/new")]);
     desk.held(&format!("--pass {large} --discard"), "echo real >> ~/large").run().ok();
     assert!(std::fs::read(&large).unwrap().ends_with(b"real\n"));
+}
+
+#[test]
+fn of_mounts_below_home_a_run_tells_in_lines_of_80_characters_and_a_quiet_run_nothing() {
+    let Some(places) = Places::new() else { return };
+    let desk = &places.desk;
+    let long = "a-directory-with-a-long-name/and-another-one-in-it";
+    desk.bare(&places.home, &format!("mkdir -p {long}"));
+    sh(&format!("mount -t tmpfs long {}", places.path(&places.home, long)));
+    let quiet = desk.held("-q", "true").run().ok();
+    let said = desk.held("", "true").run().ok();
+    sh(&format!("umount {}", places.path(&places.home, long)));
+    assert_eq!(quiet.stderr(), "");
+    assert!(said.stderr().contains("recant: ~: a mount below it (~/.deep/doc and 2 more): its directories"), "{said}");
+    assert!(said.stderr().lines().count() > 4 && said.stderr().lines().all(|line| line.chars().count() <= 80), "{said}");
 }
 
 #[test]
