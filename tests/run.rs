@@ -436,13 +436,15 @@ fn a_session_that_is_named_is_begun_by_its_first_run_and_gone_on_in_by_the_other
         let id = desk.id();
         assert!(said.stderr().starts_with(&format!("recant: new session {}, named work\n", &id[16..])), "{said}");
         let said = desk.held("--session work", "cat one; echo 2 > two").run().ok();
-        let goes_on = format!("recant: going on in session {}, named work: 1 change so far\n", &id[16..]);
-        assert!(said.stdout() == "1\n" && said.stderr().starts_with(&goes_on), "{said}");
+        let goes_on = format!("recant: session {}: 1 path changed, 2 changes in all\n", &id[16..]);
+        assert_eq!((said.stdout(), said.stderr()), ("1\n".into(), goes_on));
         // By its id, and as the newest, it is the same session; `shell` names it likewise.
         desk.held(&format!("--session {}", &id[16..]), "cat two; echo 3 > three").run().ok();
         desk.held("--session last", "cat three; echo 4 > four").run().ok();
         let shell = |words: &[&str]| desk.call([&["shell"], words].concat()).env("SHELL", "/bin/sh").stdin("cat four\n").run();
-        assert_eq!(shell(&["--session", "work"]).ok().stdout(), "4\n");
+        let said = shell(&["--session", "work"]).ok();
+        let goes_on = format!("recant: going on in session {}, named work: 4 changes so far\n", &id[16..]);
+        assert!(said.stdout() == "4\n" && said.stderr().starts_with(&goes_on), "{said}");
         assert_eq!(shell(&["work"]).ok().stdout(), "4\n");
         assert_eq!((desk.id(), desk.paths(&id)), (id, ["four", "one", "three", "two"].map(Into::into).to_vec()));
         // One that was begun for nothing is gone again, and quiet runs say nothing of which it is.
@@ -1718,7 +1720,7 @@ fn what_readme_names_as_limits_of_a_run_is_refused_in_one() {
 const EXDEV: &str = "cross-device link? Renaming an older directory fails in a run; mv works";
 
 #[test]
-fn that_an_older_directory_is_not_renamed_in_a_user_s_run_is_said_after_any_failure() {
+fn that_an_older_directory_is_not_renamed_in_a_user_s_run_is_said_after_a_project_s_first_failure() {
     each(|desk| {
         if !has("python3") {
             return;
@@ -1734,6 +1736,12 @@ fn that_an_older_directory_is_not_renamed_in_a_user_s_run_is_said_after_any_fail
         let said = said.with(1);
         assert!(said.stderr().contains("cross-device link:") && said.stderr().contains(EXDEV), "{said}");
         assert!(!desk.run("mv old new").ok().stderr().contains(EXDEV), "mv works, and what went well is told nothing");
+        // It is said once a project, and not taken as said where it was not.
+        assert!(!desk.run("exit 1").with(1).stderr().contains(EXDEV));
+        let other = desk.world.root().join("other");
+        desk.bare(desk.world.root(), "mkdir other");
+        let there = |options: &str| desk.held(options, "exit 1").cwd(&other).run().with(1).stderr().contains(EXDEV);
+        assert_eq!([there("-q"), there(""), there("")], [false, true, false]);
     });
 }
 
@@ -1951,6 +1959,30 @@ fn a_loop_of_commands_is_told_once_of_what_is_pending() {
         assert_eq!((told(&said), desk.ids().len()), (1, 20), "{said}");
         assert!(said.stderr().lines().all(|line| line.chars().count() <= 80), "{said}");
         assert_eq!(told(&in_a_loop()), 0, "what was begun by somebody who had been told is no news");
+    });
+}
+
+#[test]
+fn a_loop_of_commands_in_one_session_is_told_once_how_to_go_on_and_then_what_is_new() {
+    each(|desk| {
+        let binary = desk.binary.to_str().unwrap();
+        let command = "if [ $(($0 % 2)) = 0 ]; then echo > $0; fi";
+        let script =
+            format!("n=0; while [ $n -lt 20 ]; do {binary} run --session job -- sh -c '{command}' $n || exit; n=$((n+1)); done");
+        let said = desk.give(desk.world.program("sh", ["-c", &script])).run().ok();
+        let id = desk.id();
+        let tail = &id[16..];
+        let new = |changed: &str, all: u64| format!("recant: session {tail}: {changed}, {all} changes in all\n");
+        let mut wanted = format!("recant: new session {tail}, named job\n");
+        wanted.push_str(&format!("recant: 1 change (1 created) held in session {tail}\n"));
+        wanted.push_str(&format!("recant: recant diff {tail}    recant commit {tail}    recant discard {tail}\n"));
+        (2..=10).for_each(|all| wanted.push_str(&new("1 path changed", all)));
+        assert_eq!(said.stderr(), wanted);
+        // What is changed once more is counted, and so is what is no change any more.
+        let said = desk.held("--session job", "echo more >> 0; rm 2").run().ok();
+        assert_eq!(said.stderr(), new("2 paths changed", 9));
+        let said = desk.held("--session job", "rm 0 4 6 8 10 12 14 16 18").run().ok();
+        assert_eq!(said.stderr(), new("9 paths changed", 0));
     });
 }
 
@@ -2325,14 +2357,14 @@ fn what_changed_below_a_session_is_named_before_a_command_goes_on_in_it() {
         desk.made("for n in 1 2 3 4 5 6 7; do echo $n > $n; done; echo calm > calm");
         desk.run("for n in 1 2 3 4 5 6 7; do echo held > $n; done; echo new > new; echo held > calm").ok();
         let id = desk.id();
-        let go_on = || desk.held(&format!("--session {id}"), "cat 1 new calm").run().ok();
+        let go_on = || desk.held(&format!("--session {id}"), "cat 1 new calm; echo x > x$(ls | wc -l)").run().ok();
         assert!(!go_on().stderr().contains("changed on the tree"), "nothing did");
         desk.bare(&desk.world.tree(), "for n in 1 2 3 4 5 6; do echo other >> $n; done; rm 7; echo theirs > new");
         let said = go_on();
         assert_eq!(said.stdout(), "held\nnew\nheld\n");
         assert_eq!(said.stderr().matches(": changed on the tree since the session held it").count(), 5, "{said}");
         assert!(said.stderr().contains("so did 3 other paths"), "{said}");
-        assert!(said.stderr().find("changed on the tree") < said.stderr().find("held in session"), "{said}");
+        assert!(said.stderr().find("changed on the tree") < said.stderr().find("1 path changed, "), "{said}");
     });
 }
 

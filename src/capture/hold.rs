@@ -40,6 +40,8 @@ pub struct Held {
     pub exit: Exit,
     /// The session's changes; none where the run left nothing.
     pub changes: u64,
+    /// How many paths changed against what the session held before.
+    pub news: u64,
     /// How many of each sort they are.
     pub sorts: BTreeMap<Sort, u64>,
     /// What became of changes where.
@@ -118,9 +120,9 @@ pub fn hold(
     let _noting = interrupt::note(Asked::GoesOn);
     let collected = collect_ran(fs, store, session, &mut record, ended.leaving, laid.memory.is_some(), &held);
     match collected {
-        Ok(Ran { sorts, dropped, warnings }) => {
+        Ok(Ran { news, sorts, dropped, warnings }) => {
             let changes = sorts.values().sum();
-            Ok(Held { exit: ended.exit, changes, sorts, coverage, warnings, refused, dropped, too_much: ended.too_much })
+            Ok(Held { exit: ended.exit, changes, news, sorts, coverage, warnings, refused, dropped, too_much: ended.too_much })
         }
         Err(why) => Err(uncollected(session, Some(ended.exit), why, laid.memory.is_some())),
     }
@@ -190,6 +192,8 @@ fn memory_for(
 
 /// What was collected of a run that has ended.
 struct Ran {
+    /// How many paths changed against what was held before.
+    news: u64,
     /// How many changes of each sort there are now.
     sorts: BTreeMap<Sort, u64>,
     /// How many were dropped.
@@ -215,8 +219,9 @@ fn collect_ran(
     record.hides = std::mem::take(&mut collected.hides);
     let mut sorts = BTreeMap::new();
     collected.changes.list.iter().for_each(|change| *sorts.entry(change.sort()).or_insert(0) += 1);
+    let news = known.differing(&collected.changes);
     keep(fs, session, record, &collected.changes, false)?;
-    Ok(Ran { sorts, dropped: collected.dropped, warnings: collected.warnings })
+    Ok(Ran { news, sorts, dropped: collected.dropped, warnings: collected.warnings })
 }
 
 /// From here on the command has run: whatever fails, the session stays, and is collected by the next verb that names it.

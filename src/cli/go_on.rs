@@ -1,9 +1,9 @@
 //! The session that a command's changes go to: a new one, or a pending one in which the command goes on.
 
+use super::Call;
 use super::collect;
 use super::problem::Problem;
 use super::which::Want;
-use super::{Call, text};
 use crate::error::{Kind, command};
 use crate::session::Error;
 use crate::session::header::{Header, Origin, Status};
@@ -31,8 +31,7 @@ pub struct Begun {
     pub told: bool,
 }
 
-/// Begins a session or takes up a pending one. `command` is what listings show of a new one. Which of both it is, is said where the
-/// name left it open.
+/// Begins a session or takes up a pending one. `command` is what listings show of a new one. A new one is said where the name left that open.
 ///
 /// Errors: what cannot be gone on in, with the reason; what can be no session's name.
 pub fn begin(call: &Call, store: &Store, aim: Aim<'_>, command: &str) -> Result<Begun, Problem> {
@@ -50,7 +49,7 @@ fn new(call: &Call, store: &Store, name: Option<&str>, command: &str) -> Result<
 
 fn named(call: &Call, store: &Store, key: &str, command: &str) -> Result<Begun, Problem> {
     if let Some(found) = find(call, store, key)? {
-        return take_up_found(call, store, key, &found);
+        return take_up(call, store, &found);
     }
     match new(call, store, Some(key), command) {
         Ok(begun) => {
@@ -59,44 +58,30 @@ fn named(call: &Call, store: &Store, key: &str, command: &str) -> Result<Begun, 
         }
         // Another run with the same words took it since this one looked.
         Err(error @ Error::NameTaken { .. }) => match find(call, store, key)? {
-            Some(found) => take_up_found(call, store, key, &found),
+            Some(found) => take_up(call, store, &found),
             None => Err(error.into()),
         },
         Err(error) => Err(error.into()),
     }
 }
 
-struct Found {
-    id: Id,
-    by_name: bool,
-}
-
-fn take_up_found(call: &Call, store: &Store, key: &str, found: &Found) -> Result<Begun, Problem> {
-    let begun = take_up(call, store, &found.id)?;
-    if found.by_name {
-        let held = text::count(begun.session.header.counts.changes, "change");
-        call.out.note(format_args!("going on in session {}, named {key}: {held} so far", found.id.tail()));
-    }
-    Ok(begun)
-}
-
 /// The session that `key` means; `None` where a new one is to have that name. A session that is committed, rolled back or discarded is not
 /// meant by its name, which a new one may take over.
 ///
 /// Errors: `key` means nothing, and can be no name.
-fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Found>, Problem> {
+fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Id>, Problem> {
     if key == "last" {
-        return Ok(Some(Found { id: call.find(store, Some(key), Want::GoOn)?, by_name: false }));
+        return Ok(Some(call.find(store, Some(key), Want::GoOn)?));
     }
     let (headers, _) = store.headers()?;
     let is_id = |header: &&Header| header.id.as_str() == key || header.id.tail() == key;
     let keeps_name = |header: &&Header| matches!(header.status(), Status::Running | Status::Pending | Status::Partial);
     let named = || headers.iter().rev().filter(|header| header.name.as_deref() == Some(key));
     if !headers.iter().any(|header| is_id(&header)) && named().next().is_some() {
-        return Ok(named().find(keeps_name).map(|header| Found { id: header.id.clone(), by_name: true }));
+        return Ok(named().find(keeps_name).map(|header| header.id.clone()));
     }
     match store.find(key, |header| Want::GoOn.fits(store, header)) {
-        Ok(id) => Ok(Some(Found { id, by_name: false })),
+        Ok(id) => Ok(Some(id)),
         Err(Error::Unknown { .. } | Error::BadKey { .. }) => match id::check_name(key) {
             Ok(()) => Ok(None),
             Err(why) => Err(no_name(key, why)),

@@ -103,8 +103,8 @@ pub fn changed_below(call: &Call, session: &Session) -> Result<(), Problem> {
 }
 
 /// Says what no session can hold: what stayed real, where something did, and that the network was open. Whether the command used it is not
-/// known: to watch that would cost on every file.
-pub fn beyond_files(call: &Call, held: &Held, network: Network) {
+/// known: to watch that would cost on every file. `fresh` is of a session's first run: later ones say it with `-v` alone.
+pub fn beyond_files(call: &Call, held: &Held, network: Network, fresh: bool) {
     // That a shell's history is real was said at its start.
     let is_named = |row: &&Coverage| row.how == How::Passed && row.why.as_deref() != Some(history::WHY);
     let passed: Vec<String> = held.coverage.iter().filter(is_named).map(|row| row.path.to_string()).collect();
@@ -114,7 +114,7 @@ pub fn beyond_files(call: &Call, held: &Held, network: Network) {
         return;
     }
     let said = format!("open to it, and not held: {}; whether it was used is not known", real.join(", "));
-    if passed.is_empty() { call.out.detail(said) } else { call.out.note(said) }
+    if passed.is_empty() || !fresh { call.out.detail(said) } else { call.out.note(said) }
 }
 
 /// A shell whose prompt says that it runs in a session: its words, and variables for it. Of a shell that is not known here the prompt

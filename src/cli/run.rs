@@ -129,6 +129,9 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
         (Prompt::Session, Some(shell)) => {
             let history = History::open(call, shell, &begun.session);
             let but = if history.is_real() { " but its history" } else { "" };
+            if !begun.fresh {
+                call.out.note(going_on(&begun.session));
+            }
             call.out.note(format_args!("a shell with every file change held{but}; 'exit' ends it"));
             history
         }
@@ -156,6 +159,13 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
 
 /// What an ordinary user's run can't do, and a command that fails of it names as EXDEV.
 const EXDEV: &str = "cross-device link? Renaming an older directory fails in a run; mv works";
+
+/// That a shell goes on in a session that holds changes: "going on in session k3fa, named job: 2 changes so far".
+fn going_on(session: &Session) -> String {
+    let name = session.header.name.as_ref().map(|name| format!(", named {name}")).unwrap_or_default();
+    let held = text::count(session.header.counts.changes, "change");
+    format!("going on in session {}{name}: {held} so far", session.id().tail())
+}
 
 /// From here on the command has run.
 fn finish(
@@ -444,8 +454,10 @@ fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) 
         if fresh {
             store.remove_session(&call.fs, session)?;
             gone = true;
+            note(format!("no file change{}", exited(exit)));
+        } else {
+            say_news(&note, held, &id, exit);
         }
-        note(format!("no file change{}", exited(exit)));
         ("nothing", ended)
     } else if args.discard {
         prune::discard(&call.fs, &mut session)?;
@@ -464,14 +476,18 @@ fn end(call: &Call, store: &Store, begun: Begun, held: &Held, args: &args::Run) 
             }
         }
     } else {
-        say_held(&note, held, &id, exit);
+        if fresh {
+            say_held(&note, held, &id, exit)
+        } else {
+            say_news(&note, held, &id, exit)
+        }
         if told {
             hints::remember(call, &session);
         }
         ("pending", ended)
     };
     if is_text && held.changes > 0 {
-        hints::beyond_files(call, held, network(args));
+        hints::beyond_files(call, held, network(args), fresh);
     }
     if !is_text {
         let ending = match held.exit {
@@ -505,6 +521,14 @@ fn say_held(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
         note(sorts);
     }
     note(ways(id));
+}
+
+/// What came to a session in which the command went on: whoever began it was told what to do next. Of a command that changed nothing, nothing.
+fn say_news(note: &impl Fn(String), held: &Held, id: &Id, exit: u8) {
+    if held.news > 0 {
+        let (news, all) = (text::count(held.news, "path"), text::count(held.changes, "change"));
+        note(format!("session {}: {news} changed, {all} in all{}", id.tail(), exited(exit)));
+    }
 }
 
 /// What can be done next with what a run has left.
