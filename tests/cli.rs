@@ -154,6 +154,63 @@ fn a_misuse_is_told_in_three_lines_and_2() {
 }
 
 #[test]
+fn of_a_mistyped_verb_the_nearest_that_people_see_is_named_and_nothing_far_off() {
+    let world = World::new();
+    for (words, wanted) in [
+        ("comit last", "'commit'"),
+        ("rolback last", "'rollback'"),
+        ("lsit", "'list'"),
+        ("session discrd x", "'discard'"),
+        ("snapshot lst", "'list'"),
+        ("complet", ""),
+        ("fra", ""),
+        ("rm", ""),
+        ("confrim-all", ""),
+    ] {
+        let said = world.recant(words).with(2).stderr();
+        let similar: Vec<&str> = said.lines().filter(|line| line.contains("similar")).map(str::trim).collect();
+        let exists = format!("a similar subcommand exists: {wanted}");
+        assert_eq!(similar, if wanted.is_empty() { vec![] } else { vec![&*exists] }, "{words}: {said}");
+    }
+}
+
+#[test]
+fn a_verb_without_the_session_that_it_needs_is_told_of_last() {
+    let world = World::new();
+    for verb in ["commit", "rollback", "redo", "confirm", "discard", "session discard"] {
+        let said = world.recant(&format!("{verb} -q")).with(2);
+        assert!(
+            said.stderr().ends_with(&format!("\n        recant {verb} last\n")) && said.stderr().lines().count() == 3,
+            "{said}"
+        );
+    }
+    let said = world.recant("-H web1 commit --store /srv/s").with(2);
+    assert!(said.stderr().ends_with("\n        recant -H web1 --store /srv/s commit last\n"), "{said}");
+}
+
+#[test]
+fn what_is_said_of_a_verb_of_other_programs_is_of_the_same_store_and_machine() {
+    let world = World::new();
+    for (words, wanted) in [
+        (
+            &["--store", "/srv/a b", "reset"][..],
+            "recant --store '/srv/a b' undo takes back what was committed; recant --store '/srv/a b' discard ID ",
+        ),
+        (
+            &["-Hweb1", "restore", "--store=s"],
+            "recant -H web1 --store s rollback ID takes back what was committed; recant -H web1 --store s snapshot ",
+        ),
+        (
+            &["--host=web1", "session", "rm"],
+            "recant -H web1 session delete ID PATH stages a deletion; recant -H web1 discard ID drops ",
+        ),
+    ] {
+        let said = world.call(words).run().with(2);
+        assert!(said.stderr().contains(&format!("\n        {wanted}")), "{said}");
+    }
+}
+
+#[test]
 fn an_option_that_run_does_not_know_is_a_misuse_and_no_command() {
     let world = World::new();
     assert_snapshot!(world.recant("run --comit -- true"), @r#"

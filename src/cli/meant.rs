@@ -8,6 +8,7 @@ use super::problem::Problem;
 use super::which::Want;
 use super::{Call, Ended};
 use crate::engine::job::Verb;
+use crate::error::{command, recant};
 use crate::moving;
 use crate::session::store::Session;
 
@@ -44,10 +45,15 @@ pub fn refuse_another(what: &What, session: &Session) -> Result<(), Problem> {
     }
     let id = session.id();
     let status = session.header.status().word().replace('_', " ");
-    let first = if session.header.counts.inside > 0 { format!("recant -H HOST rollback {id}, then ") } else { String::new() };
+    let first = if session.header.counts.inside > 0 {
+        format!("{}, then ", command(format_args!("rollback {id}")))
+    } else {
+        String::new()
+    };
     Err(Problem::refused(format!("this machine has another state of session {id} than the one that is meant ({status} here)"))
         .remedy(format!(
-            "{first}recant -H HOST session prune {id} makes room there for one that is not committed here; recant -H HOST diff {id} shows what is there"
+            "{first}{recant} session prune {id} makes room there for one that is not committed here; {recant} diff {id} shows what is there",
+            recant = recant()
         )))
 }
 

@@ -1,15 +1,18 @@
 //! What clap says of words that are no call of recant: reports like any other, with what was meant where other programs call it so.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 
 use clap::error::{ContextKind, ContextValue};
+use clap::{Command, CommandFactory};
 
 use super::args::Cli;
 use super::out::{Form, Out};
 use super::problem::Problem;
 use super::{Effects, Ended, finish};
 use crate::config::Color;
-use crate::error::Kind;
+use crate::config::edits;
+use crate::error::{Kind, command, recant, set_call, shell_word};
 
 /// clap's own answers: help and version to standard output; a misuse as a report of three lines at most.
 pub fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
@@ -32,6 +35,7 @@ pub fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
         }
         return Ended::With(Kind::Usage);
     }
+    set_call(call_options(args));
     let text = error.render().to_string();
     let mut parts = text.split("\n\n").map(str::trim);
     let message = parts.next().unwrap_or_default().trim_start_matches("error: ");
@@ -49,47 +53,111 @@ pub fn misused(error: &clap::Error, args: &[OsString]) -> Ended {
     if tip.as_ref().is_some_and(|tip| tip.starts_with("to pass '-")) {
         (tip, usage) = (None, None);
     }
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
+        tip = similar(word, args);
+    }
     let mut problem = Problem::new(Kind::Usage, message.join(" "));
-    match meant(error, args) {
-        Some(meant) => problem.remedy = Some(meant.into()),
-        None => {
-            problem.state = tip;
-            problem.remedy = usage.or_else(|| Some(where_it_is_told(args)));
-        }
+    if let Some(meant) = meant(error, args) {
+        problem.remedy = Some(meant);
+    } else if let Some(last) = last(error, args) {
+        (problem.state, problem.remedy) = (usage, Some(last));
+    } else {
+        problem.state = tip;
+        problem.remedy = usage.or_else(|| Some(where_it_is_told(args)));
     }
     Out::new(form, Color::Auto, false, false).problem(&problem);
     Ended::With(Kind::Usage)
 }
 
-/// Where the help of the verb is that these words begin with.
-fn where_it_is_told(args: &[OsString]) -> String {
-    let (mut command, mut words) = (<Cli as clap::CommandFactory>::command(), "recant".to_owned());
+/// The options of the words that commands in messages repeat: `-H web1 --store DIR`. What follows `run` may be a command's.
+fn call_options(args: &[OsString]) -> String {
+    const OPTIONS: [(&str, &[&str]); 2] = [("-H", &["-H", "--host"]), ("--store", &["--store"])];
+    let words: Vec<&[u8]> =
+        args.iter().skip(1).map(|word| word.as_bytes()).take_while(|word| ![&b"--"[..], b"run"].contains(word)).collect();
+    let value = |names: &[&str]| {
+        words.iter().enumerate().find_map(|(n, word)| {
+            names.iter().find_map(|name| match word.strip_prefix(name.as_bytes())? {
+                [] => words.get(n + 1).copied(),
+                [b'=', value @ ..] => Some(value),
+                value if !name.starts_with("--") => Some(value),
+                _ => None,
+            })
+        })
+    };
+    let given = OPTIONS.iter().filter_map(|(option, names)| Some(format!("{option} {}", shell_word(value(names)?))));
+    given.collect::<Vec<_>>().join(" ")
+}
+
+/// The verb that these words begin with, and its name with those of the verbs above it: `session write`.
+fn verb(args: &[OsString]) -> (Command, String) {
+    let (mut command, mut name) = (Cli::command(), String::new());
     for word in args.iter().skip(1).filter_map(|word| word.to_str()).filter(|word| !word.starts_with('-')) {
-        let Some(verb) = command.find_subcommand(word).cloned() else { break };
-        words = format!("{words} {word}");
+        // The value of an option that stands before the verb is no word of it.
+        let Some(verb) = command.find_subcommand(word).cloned() else { continue };
+        let blank = if name.is_empty() { "" } else { " " };
+        name = format!("{name}{blank}{word}");
         command = verb;
     }
-    let what = if command.has_subcommands() { "the verbs" } else { "what it takes" };
+    (command, name)
+}
+
+/// Names the verbs that a mistyped one is nearest to, by at most two letters and less than half of it.
+fn similar(word: &str, args: &[OsString]) -> Option<String> {
+    let most = (word.chars().count() / 2).min(2);
+    let (above, _) = verb(&args[..args.iter().position(|arg| **arg == *word).unwrap_or(args.len())]);
+    let seen = above.get_subcommands().filter(|verb| !verb.is_hide_set()).map(Command::get_name);
+    let near: Vec<(usize, &str)> = seen.map(|verb| (edits(verb, word), verb)).filter(|(n, _)| *n <= most).collect();
+    let least = near.iter().map(|(n, _)| *n).min()?;
+    let nearest: Vec<String> = near.iter().filter(|(n, _)| *n == least).map(|(_, verb)| format!("'{verb}'")).collect();
+    Some(match &nearest[..] {
+        [one] => format!("a similar subcommand exists: {one}"),
+        many => format!("similar subcommands exist: {}", many.join(", ")),
+    })
+}
+
+/// The command with `last`, of a verb that lacks the session that it is about.
+fn last(error: &clap::Error, args: &[OsString]) -> Option<String> {
+    const OF_SESSIONS: [&str; 6] = ["commit", "rollback", "redo", "confirm", "discard", "session discard"];
+    let (_, name) = verb(args);
+    let lacks = match error.get(ContextKind::InvalidArg)? {
+        ContextValue::Strings(lacks) => lacks.iter().any(|lacks| lacks.contains("ID")),
+        ContextValue::String(lacks) => lacks.contains("ID"),
+        _ => false,
+    };
+    let is_missing = error.kind() == clap::error::ErrorKind::MissingRequiredArgument && lacks;
+    (is_missing && OF_SESSIONS.contains(&&*name)).then(|| command(format_args!("{name} last")))
+}
+
+/// Where the help of the verb is that these words begin with.
+fn where_it_is_told(args: &[OsString]) -> String {
+    let (verb, name) = verb(args);
+    let words = if name.is_empty() { "recant".to_owned() } else { format!("recant {name}") };
+    let what = if verb.has_subcommands() { "the verbs" } else { "what it takes" };
     format!("{words} --help shows {what}")
 }
 
 /// What a verb is called here that other programs have under this name.
-fn meant(error: &clap::Error, args: &[OsString]) -> Option<&'static str> {
+fn meant(error: &clap::Error, args: &[OsString]) -> Option<String> {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let is_of = |verb: &str| args.iter().skip(1).take_while(|arg| **arg != **word).any(|arg| arg == verb);
+    let recant = recant();
     match &**word {
-        "delete" | "rm" | "remove" | "drop" if is_of("snapshot") => {
-            Some("recant snapshot prune --number N takes one away, --keep N all but the newest, DIR --all all of a folder")
-        }
+        "delete" | "rm" | "remove" | "drop" if is_of("snapshot") => Some(format!(
+            "{recant} snapshot prune --number N takes one away, --keep N all but the newest, DIR --all all of a folder"
+        )),
         "rollback" | "revert" | "undo" | "reset" if is_of("snapshot") => {
-            Some("recant snapshot restore N makes the folder as it was; recant rollback takes that back")
+            Some(format!("{recant} snapshot restore N makes the folder as it was; {recant} rollback takes that back"))
         }
-        "delete" | "rm" | "remove" | "drop" if is_of("session") => Some(
-            "recant session delete ID PATH stages a deletion; recant discard ID drops what is held, session prune ID the session",
-        ),
+        "delete" | "rm" | "remove" | "drop" if is_of("session") => Some(format!(
+            "{recant} session delete ID PATH stages a deletion; {recant} discard ID drops what is held, session prune ID the session"
+        )),
         _ if is_of("snapshot") || is_of("session") || is_of("checkpoint") => None,
-        "revert" | "reset" => Some("recant undo takes back what was committed; recant discard ID drops what is held"),
-        "restore" => Some("recant rollback ID takes back what was committed; recant snapshot restore N makes a folder as it was"),
+        "revert" | "reset" => {
+            Some(format!("{recant} undo takes back what was committed; {recant} discard ID drops what is held"))
+        }
+        "restore" => Some(format!(
+            "{recant} rollback ID takes back what was committed; {recant} snapshot restore N makes a folder as it was"
+        )),
         _ => None,
     }
 }
