@@ -209,6 +209,8 @@ fn a_name_given_to_a_run_names_its_session() {
             let said = desk.held(&format!("-n {name}"), "echo started; echo other > other").run().with(125);
             assert_eq!(said.stdout(), "", "not started: {said}");
             assert!(said.stderr().contains("the command was not started") && said.stderr().contains(why), "{name}: {said}");
+            let goes_on = "recant run --session first -- COMMAND goes on in it; or take another name";
+            assert_eq!(said.stderr().contains(goes_on), name == "first", "{said}");
         }
         desk.recant("commit first").ok();
         assert_eq!(desk.world.read("new"), "new\n");

@@ -1402,3 +1402,30 @@ fn the_log_and_the_lists_of_snapshots_and_checkpoints_fit_eighty_columns_and_twe
     assert_eq!(world.recant("log -n 23").ok().stdout().lines().count(), 23);
     assert_eq!(world.recant("log --json").ok().json()["entries"].as_array().unwrap().len(), 25);
 }
+
+#[test]
+fn a_session_named_where_a_path_belongs_is_told_to_have_a_call_of_its_own() {
+    let world = World::new();
+    let ids: Vec<String> = ["a", "b"].map(|name| world.recant(&format!("session new -n {name}")).id()).into();
+    for id in &ids {
+        world.stage_write(id, format!("of-{id}"), "x");
+    }
+    let tail = &ids[1][16..];
+    for (words, wanted) in [
+        ("commit a b".to_owned(), "recant commit a; recant commit b".to_owned()),
+        (format!("commit a {tail} --dry-run"), format!("recant commit a; recant commit {tail}")),
+        (format!("rollback last {}", ids[1]), format!("recant rollback last; recant rollback {}", ids[1])),
+    ] {
+        if words.starts_with("rollback") {
+            world.recant("commit a").ok();
+        }
+        let said = world.recant(&words).with(1);
+        assert!(said.stderr().contains(" is a session and no path: each takes a call of its own\n"), "{said}");
+        assert!(said.stderr().ends_with(&format!("\n        {wanted}\n")), "{said}");
+    }
+    // What is there, or in the session, is a path.
+    world.write("b", "there");
+    assert!(!world.recant("rollback a b").stderr().contains("no path"));
+    world.stage_write("b", "a", "x");
+    world.recant("commit b a").ok();
+}

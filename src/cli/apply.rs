@@ -1,5 +1,7 @@
 //! `commit`, `rollback` and `redo`.
 
+use std::path::PathBuf;
+
 use globset::GlobSetBuilder;
 use serde::Serialize;
 
@@ -184,7 +186,7 @@ pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
 /// What a rollback would do, and with which session.
 pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<(Id, Report), Problem> {
     let (store, mut session) = to_look_at(call, args.what.key(), Want::RollBack)?;
-    let paths = paths(&session, &args.what)?;
+    let paths = paths(store, &session, &args.what, Verb::Rollback)?;
     let ask = |session: &Locked, paths: &[AbsPath], _: &Aside| crate::rollback::rollback(session, paths, on_conflict(args.force));
     let act = Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask, within: None };
     let (report, _) = carry_out_in(call, store, &mut session, &paths, Effect::Print, &act)?;
@@ -192,9 +194,25 @@ pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<(Id, Report), P
 }
 
 /// The paths that a call names, as the session has them.
-fn paths(session: &Locked, what: &args::What) -> Result<Vec<AbsPath>, Problem> {
+///
+/// Errors: a session is named where a path belongs.
+fn paths(store: &Store, session: &Locked, what: &args::What, verb: Verb) -> Result<Vec<AbsPath>, Problem> {
     let changes = if what.paths.is_empty() { Changes::default() } else { session.changes()? };
-    what.paths.iter().map(|path| place::named(path, &changes)).collect()
+    let as_named = |path: &PathBuf| {
+        let named = place::named(path, &changes)?;
+        let is_path = !changes.under(&named).is_empty() || named.as_path().symlink_metadata().is_ok();
+        match path.to_str() {
+            Some(key) if !is_path && store.find(key, |_| true).is_ok() => Err(of_its_own(&what.id, key, verb)),
+            _ => Ok(named),
+        }
+    };
+    what.paths.iter().map(as_named).collect()
+}
+
+fn of_its_own(id: &str, other: &str, verb: Verb) -> Problem {
+    let [first, second] = [id, other].map(|key| command(format_args!("{} {key}", verb.word())));
+    Problem::refused(format!("{other} is a session and no path: each takes a call of its own"))
+        .remedy(format!("{first}; {second}"))
 }
 
 fn on_conflict(force: bool) -> OnConflict {
@@ -253,7 +271,7 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
     let (store, mut session) =
         if said.dry_run { to_look_at(call, what.key(), act.verb.into())? } else { call.locked(what.key(), act.verb.into())? };
     meant::refuse_another(what, &session)?;
-    let paths = paths(&session, what)?;
+    let paths = paths(store, &session, what, act.verb)?;
     let gate = AtGate::new(call, &session.header);
     let effect = match () {
         () if said.dry_run => Effect::Print,

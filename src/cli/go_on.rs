@@ -36,7 +36,7 @@ pub struct Begun {
 /// Errors: what cannot be gone on in, with the reason; what can be no session's name.
 pub fn begin(call: &Call, store: &Store, aim: Aim<'_>, command: &str) -> Result<Begun, Problem> {
     match aim {
-        Aim::New(name) => Ok(new(call, store, name, command)?),
+        Aim::New(name) => new(call, store, name, command).map_err(|error| or_go_on(store, name, error)),
         Aim::There(key) => take_up(call, store, &call.find(store, Some(key), Want::GoOn)?),
         Aim::Named(key) => named(call, store, key, command),
     }
@@ -45,6 +45,22 @@ pub fn begin(call: &Call, store: &Store, aim: Aim<'_>, command: &str) -> Result<
 fn new(call: &Call, store: &Store, name: Option<&str>, command: &str) -> Result<Begun, Error> {
     let session = store.begin(&call.fs, Origin::Captured, name, Some(command.into()))?;
     Ok(Begun { session, fresh: true, told: false })
+}
+
+/// A name that is taken by a session in which a command can go on was meant for that, or not known to be taken.
+fn or_go_on(store: &Store, name: Option<&str>, error: Error) -> Problem {
+    let by = match &error {
+        Error::NameTaken { by, .. } => Id::parse(by).and_then(|id| store.session(&id).ok()),
+        _ => None,
+    };
+    let problem = Problem::from(error);
+    match (name, by) {
+        (Some(name), Some(session)) if refusal(&session.header, false).is_none() => {
+            let goes_on = command(format_args!("run --session {name} -- COMMAND"));
+            problem.remedy(format!("{goes_on} goes on in it; or take another name"))
+        }
+        _ => problem,
+    }
 }
 
 fn named(call: &Call, store: &Store, key: &str, command: &str) -> Result<Begun, Problem> {
