@@ -412,6 +412,33 @@ fn a_repository_that_a_run_made_is_taken_back_after_git_looked_at_it() {
 }
 
 #[test]
+fn a_conflict_of_an_index_is_shown_by_the_entries_that_differ() {
+    if !has_git() || !common::can_run() {
+        return;
+    }
+    each(|desk| {
+        desk_with_git(desk);
+        desk.run("echo 2 > f; git add f; git update-index --chmod=+x g; echo mine > new; git add new").ok();
+        desk.bare(&desk.world.tree(), "echo other > h; git add h");
+        let id = desk.id();
+        let shown = || desk.recant("diff last --conflicts").ok().stdout();
+        let held = format!("new: only held in {}", &id[id.len() - 4..]);
+        let said = shown();
+        let lines =
+            |said: &str| said.lines().filter_map(|line| Some(line.split_once("/.git/index: ")?.1.to_owned())).collect::<Vec<_>>();
+        assert_eq!(lines(&said)[1..], ["f: content", "g: mode", "h: only on the tree now", &held], "{said}");
+        assert!(said.contains("Binary files"), "{said}");
+        // Of many the first are shown.
+        desk.bare(&desk.world.tree(), "for i in $(seq 10 40); do echo $i > a$i; done; git add a*");
+        let said = shown();
+        assert_eq!(lines(&said)[20..], ["a29: only on the tree now", "... and 15 more"], "{said}");
+        // What is not known here, git knows.
+        desk.bare(&desk.world.tree(), "git update-index --split-index");
+        assert_eq!(lines(&shown())[1..], ["git status shows what git makes of it"]);
+    });
+}
+
+#[test]
 fn what_somebody_added_to_the_index_is_a_conflict_as_before() {
     if !has_git() || !common::can_run() {
         return;

@@ -6,8 +6,10 @@
 //! or sparse index, an extension that this page does not name, a byte out of place) has no meaning, and is compared byte by byte like any file.
 //! Pure: no byte is written, none is trusted, and any bytes may come. The checksum at the end is not compared, as `index.skipHash` leaves it out.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::digest::{Digest, Hasher};
-use crate::fs::path::AbsPath;
+use crate::fs::path::{AbsPath, Shown};
 
 /// A larger one has no meaning: some 600,000 entries.
 pub const MOST: u64 = 64 << 20;
@@ -20,15 +22,76 @@ pub fn may_lie_at(path: &AbsPath) -> bool {
 
 /// A digest of what an index means; `None` for what is none, or none that is known here.
 pub fn meaning(bytes: &[u8]) -> Option<Digest> {
+    known(bytes).map(|(meaning, _)| meaning)
+}
+
+/// [`meaning`], and how many bytes an object name has.
+fn known(bytes: &[u8]) -> Option<(Digest, usize)> {
+    let with = |hash| Some((meaning_with(bytes, hash, &mut |_, _| ())?, hash));
     // Nothing in it says which hash it has; what fits both is neither.
-    match (meaning_with(bytes, 20), meaning_with(bytes, 32)) {
-        (Some(meaning), None) | (None, Some(meaning)) => Some(meaning),
+    match (with(20), with(32)) {
+        (Some(known), None) | (None, Some(known)) => Some(known),
         _ => None,
     }
 }
 
-/// [`meaning`] for object names and a checksum of `hash` bytes.
-fn meaning_with(bytes: &[u8], hash: usize) -> Option<Digest> {
+/// Where two indexes differ in their entries, for people: a line each, in the order of paths, with what of it differs, or which of the `labels`
+/// alone has it. `None` where one of them has no [`meaning`].
+pub fn differences(a: &[u8], b: &[u8], labels: (&str, &str)) -> Option<Vec<String>> {
+    let (a, b) = (entries(a)?, entries(b)?);
+    let keys: BTreeSet<_> = a.keys().chain(b.keys()).collect();
+    let line = |key: &(Vec<u8>, u16)| {
+        let what = match (a.get(key), b.get(key)) {
+            (Some(a), Some(b)) => a.difference(b)?,
+            (Some(_), None) => format!("only {}", labels.0),
+            (None, _) => format!("only {}", labels.1),
+        };
+        let stage = if key.1 == 0 { String::new() } else { format!(" (stage {})", key.1) };
+        Some(format!("{}{stage}: {what}", Shown(&key.0)))
+    };
+    Some(keys.into_iter().filter_map(line).collect())
+}
+
+/// The entries by path and stage: 0, or 1 to 3 in a merge.
+fn entries(bytes: &[u8]) -> Option<BTreeMap<(Vec<u8>, u16), Entry<'_>>> {
+    let mut entries = BTreeMap::new();
+    let (_, hash) = known(bytes)?;
+    meaning_with(bytes, hash, &mut |name, entry| {
+        entries.insert((name.to_vec(), entry.flags >> 12 & 3), entry);
+    })?;
+    Some(entries)
+}
+
+/// An entry, its name and stat data aside.
+struct Entry<'a> {
+    mode: &'a [u8],
+    object: &'a [u8],
+    flags: u16,
+    more: u16,
+}
+
+impl Entry<'_> {
+    fn add_to(&self, meaning: &mut Hasher, name: &[u8]) -> Option<()> {
+        meaning.update(self.mode);
+        meaning.update(self.object);
+        meaning.update(&self.flags.to_be_bytes());
+        meaning.update(&self.more.to_be_bytes());
+        meaning.update(&u32::try_from(name.len()).ok()?.to_be_bytes());
+        meaning.update(name);
+        Some(())
+    }
+
+    /// What of two entries of one name differs, if anything does.
+    fn difference(&self, other: &Self) -> Option<String> {
+        let flags = (self.flags, self.more) != (other.flags, other.more);
+        let all = [(self.object != other.object, "content"), (self.mode != other.mode, "mode"), (flags, "flags")];
+        let differ: Vec<_> = all.into_iter().filter_map(|(differs, what)| differs.then_some(what)).collect();
+        (!differ.is_empty()).then(|| differ.join(", "))
+    }
+}
+
+/// [`meaning`] for object names and a checksum of `hash` bytes. Each entry is shown to `see` with its name.
+fn meaning_with<'a>(bytes: &'a [u8], hash: usize, see: &mut dyn FnMut(&[u8], Entry<'a>)) -> Option<Digest> {
     let mut rest = Rest(bytes.get(..bytes.len().checked_sub(hash)?)?);
     if rest.take(4)? != b"DIRC" {
         return None;
@@ -43,7 +106,9 @@ fn meaning_with(bytes: &[u8], hash: usize) -> Option<Digest> {
     meaning.update(&[version, u32::try_from(hash).ok()?, entries].map(u32::to_be_bytes).concat());
     let mut name = Vec::new();
     for _ in 0..entries {
-        rest.entry(version, hash, &mut name, &mut meaning)?;
+        let entry = rest.entry(version, hash, &mut name)?;
+        entry.add_to(&mut meaning, &name)?;
+        see(&name, entry);
     }
     while !rest.0.is_empty() {
         rest.extension(&mut meaning)?;
@@ -105,7 +170,7 @@ impl<'a> Rest<'a> {
     }
 
     /// `name` is that of the entry before, and this one's afterwards.
-    fn entry(&mut self, version: u32, hash: usize, name: &mut Vec<u8>, meaning: &mut Hasher) -> Option<()> {
+    fn entry(&mut self, version: u32, hash: usize, name: &mut Vec<u8>) -> Option<Entry<'a>> {
         let before = self.0.len();
         self.take(STAT)?;
         let mode = self.take(4)?;
@@ -134,13 +199,7 @@ impl<'a> Rest<'a> {
         if usize::from(flags & LENGTH) != name.len().min(usize::from(LENGTH)) {
             return None;
         }
-        meaning.update(mode);
-        meaning.update(object);
-        meaning.update(&flags.to_be_bytes());
-        meaning.update(&more.to_be_bytes());
-        meaning.update(&u32::try_from(name.len()).ok()?.to_be_bytes());
-        meaning.update(name);
-        Some(())
+        Some(Entry { mode, object, flags, more })
     }
 
     fn extension(&mut self, meaning: &mut Hasher) -> Option<()> {
@@ -303,6 +362,36 @@ mod tests {
             let other = if version == 4 { 2 } else { 4 };
             repository.git(&format!("update-index --index-version {other}"));
             step("another version");
+        }
+    }
+
+    #[test]
+    fn the_entries_that_differ_are_named_with_what_of_them_does() {
+        for (format, version) in FORMATS.into_iter().flat_map(|format| [2, 4].map(|version| (format, version))) {
+            let Some(repository) = Repository::new(format) else { return };
+            repository.filled();
+            repository.git(&format!("update-index --index-version {version}"));
+            let before = repository.bytes();
+            repository.touch();
+            repository.git("update-index --force-write-index");
+            let named = || differences(&before, &repository.bytes(), ("there", "here")).expect("indexes that are known");
+            assert_eq!(named(), [""; 0]);
+            repository.write("afile", "edited");
+            repository.write("new", "new");
+            repository.git("add afile new");
+            repository.git("rm -q --cached deep/er/onefile");
+            repository.git("update-index --chmod=+x afile efile");
+            repository.git("update-index --skip-worktree deep/er/twofile");
+            repository.git("update-index --assume-unchanged efile");
+            let want = [
+                "afile: content, mode",
+                "deep/er/onefile: only there",
+                "deep/er/twofile: flags",
+                "efile: mode, flags",
+                "new: only here",
+            ];
+            assert_eq!(named(), want, "{format} {version}");
+            assert_eq!(differences(&before, b"DIRC", ("there", "here")), None);
         }
     }
 

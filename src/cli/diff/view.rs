@@ -9,11 +9,15 @@ use super::super::text;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::sides::Side;
+use crate::tree::git_index;
 use crate::tree::state::{Object, State, What, sort_word};
 use crate::tree::time;
 
 /// Content above this many bytes is not shown as text: both sides are in memory while lines are compared.
 pub const TEXT_LIMIT: u64 = 8 << 20;
+
+/// So many entries of an index of git's are named.
+const ENTRIES: usize = 20;
 
 /// A NUL among so many first bytes makes content binary, as for git.
 const BINARY_PROBE: usize = 8000;
@@ -172,7 +176,28 @@ impl<'c> View<'c> {
         if !view.whole {
             view.remark("the content is not shown");
         }
+        if git_index::may_lie_at(&change.path) && wanted.is_some() && now.is_some() && !change.in_place() {
+            view.remark_index(labels);
+        }
         Ok(view)
+    }
+
+    /// Says which entries of two indexes of git's differ, as a patch has no lines of them.
+    fn remark_index(&mut self, labels: (&str, &str)) {
+        let both = self.old.bytes().zip(self.new.bytes());
+        if both.is_some_and(|(old, new)| old == new) {
+            return;
+        }
+        let Some(mut lines) = both.and_then(|(old, new)| git_index::differences(old, new, labels)) else {
+            return self.remark("git status shows what git makes of it");
+        };
+        if lines.is_empty() {
+            return self.remark("the entries are the same");
+        }
+        let more = lines.len().saturating_sub(ENTRIES);
+        lines.truncate(ENTRIES);
+        lines.extend((more > 0).then(|| format!("... and {more} more")));
+        self.remarks.extend(lines);
     }
 
     fn fill<'s>(
