@@ -180,3 +180,103 @@ fn a_server_and_its_client_inside_a_run_meet() {
         assert!(!desk.world.exists("here"));
     });
 }
+
+/// What a shell runs: recant with these words, redirected.
+fn redirected(desk: &Desk, script: &str) -> common::Said {
+    desk.give(desk.world.program("sh", ["-c", script, desk.binary.to_str().unwrap()])).run()
+}
+
+#[test]
+fn a_file_that_a_stream_reads_is_held_like_any_other() {
+    if !has("python3") {
+        return;
+    }
+    each(|desk| {
+        desk.made("echo real > data");
+        let before = desk.world.manifest();
+        let set = "import os; os.fchmod(FD, 0o600); os.utime(FD, (1, 1)); os.setxattr(FD, 'user.x', b'1')";
+        for (fd, redirection) in [(0, "< data"), (2, "2< data"), (1, "1< data")] {
+            let write =
+                format!("\"$0\" run -- sh -c 'echo pwned > /proc/self/fd/{fd}; chmod 600 /proc/self/fd/{fd}' {redirection}");
+            redirected(desk, &write);
+            desk.world.manifest().assert_same(&before, &format!("{:?}: {write}", desk.who));
+            let held = desk.call(["diff", "last", "--stat"]).run().ok();
+            assert!(held.stdout().contains("data"), "{:?}: {held}", desk.who);
+            desk.call(["discard", "last", "-y"]).run().ok();
+            let set = set.replace("FD", &fd.to_string());
+            redirected(desk, &format!("\"$0\" run --discard -- /usr/bin/python3 -c \"{set}\" {redirection}"));
+            desk.world.manifest().assert_same(&before, &format!("{:?}: {set}", desk.who));
+        }
+    });
+}
+
+#[test]
+fn a_stream_is_read_on_where_the_command_stopped_as_bare() {
+    each(|desk| {
+        desk.made("seq 1 20000 > data; cp data gone");
+        for script in [
+            "(RUN head -n 3; cat) < data",
+            "(head -n 2 > /dev/null; RUN sh -c 'read a; echo got $a'; RUN sh -c 'read a; echo got $a'; cat) < data",
+            "while read line; do RUN cat; done < data",
+            "RUN cat < data",
+        ] {
+            // head and read leave the offset behind the last line that they took.
+            let bare = redirected(desk, &script.replace("RUN", ""));
+            let run = redirected(desk, &script.replace("RUN", "\"$0\" run --discard --"));
+            assert_eq!(run.stdout(), bare.stdout(), "{:?}: {script}", desk.who);
+        }
+        // What another file is there for in the run is fed: what the caller has opened is what is read.
+        let said =
+            redirected(desk, "exec < data; mv gone data; \"$0\" run --discard -- sha256sum; sha256sum < data | sed 's/ .*//'");
+        let sums: Vec<String> = said.stdout().lines().map(|line| line[..64].to_owned()).collect();
+        assert_eq!(sums.len(), 2, "{said}");
+        assert_eq!(sums[0], sums[1], "{said}");
+    });
+}
+
+#[test]
+fn a_file_that_the_run_hides_is_read_through_a_pipe_and_cannot_be_written_to() {
+    each(|desk| {
+        desk.made("mkdir private; seq 1 20000 > private/data");
+        let before = desk.world.manifest();
+        let read =
+            redirected(desk, "\"$0\" run --hide private --discard -- sh -c 'cat; echo pwned > /proc/self/fd/0' < private/data");
+        let bare = desk.world.read("private/data");
+        assert_eq!(read.stdout(), bare, "{:?}: {}", desk.who, read.stderr());
+        // More than a pipe holds, and a command that reads none of it.
+        redirected(desk, "\"$0\" run --hide private --discard -- true < private/data").ok();
+        desk.world.manifest().assert_same(&before, &format!("{:?}", desk.who));
+    });
+}
+
+#[test]
+fn a_block_device_that_a_stream_reads_is_not_written_to() {
+    if !is_root() || !has("losetup") {
+        return println!("skipped: a block device on standard input needs root and losetup");
+    }
+    let desk = Desk::new(Who::Root);
+    desk.made("head -c 1M /dev/zero | tr '\\0' x > disk");
+    let device = desk.world.program("losetup", ["-f", "--show", "disk"]).cwd(desk.world.tree()).run();
+    if device.status != 0 {
+        return println!("skipped: no loop device: {}", device.stderr());
+    }
+    let device = device.stdout().trim().to_owned();
+    let said = redirected(&desk, &format!("\"$0\" run --discard -- sh -c 'head -c 9; echo pwned > /proc/self/fd/0' < {device}"));
+    let content = std::fs::read(&device).unwrap();
+    desk.world.program("losetup", ["-d", &device]).run().ok();
+    assert_eq!(said.stdout(), "xxxxxxxxx", "{said}");
+    assert!(content.iter().all(|b| *b == b'x'), "{said}");
+}
+
+#[test]
+fn what_is_set_of_a_file_that_the_output_goes_to_is_said() {
+    each(|desk| {
+        desk.made("echo old > out; chmod 644 out");
+        let said = redirected(desk, "\"$0\" run -- sh -c 'chmod 600 /proc/self/fd/1; echo x > f' > out").ok();
+        let line = "out: the command got it as its output, and set its mode 0600, before 0644: it is the real one";
+        assert!(said.stderr().contains(line), "{:?}: {said}", desk.who);
+        assert!(desk.call(["show", "last"]).run().ok().stdout().contains("set its mode 0600"), "{:?}", desk.who);
+        let said = redirected(desk, "\"$0\" run -- sh -c 'echo more; echo x > g' > out").ok();
+        assert!(!said.stderr().contains("as its output") && desk.world.read("out") == "more\n", "{:?}: {said}", desk.who);
+    });
+}

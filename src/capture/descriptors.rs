@@ -10,17 +10,39 @@ use rustix::fs::{Mode, OFlags};
 use super::error::Error;
 use super::sys;
 use crate::error::At;
-use crate::fs::dir::{Sort, Stat, stat_of};
+use crate::fs::dir::{Sort, Stat, stat_of, xattrs_of};
 
-/// What is to be done about the inherited descriptors above 2.
+/// What is to be done about the inherited descriptors.
 #[derive(Debug, Default)]
 pub(super) struct Inherited {
+    /// What a caller's redirection has opened for reading on 0, 1 or 2.
+    pub streams: Vec<Stream>,
+    /// What it has opened there for writing: the real file, whose metadata the descriptor gives a way to as well.
+    pub outputs: Vec<Output>,
     /// Folders (a name can be made below one), O_PATH ones, block devices, and files open for writing: closed.
     pub close: Vec<i32>,
     /// Files open for reading: /proc/self/fd/N opens the real one again, for writing, through the mount that it was opened
     /// by. They are opened anew inside, so that such a write is held.
     pub again: Vec<Again>,
 }
+
+/// A descriptor 0, 1 or 2 that reads a file or a block device.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub fd: i32,
+    /// `None` of a device: what is in it is not held.
+    again: Option<Again>,
+}
+
+/// A descriptor 0, 1 or 2 that writes a file, and the metadata that this had.
+#[derive(Debug)]
+pub(super) struct Output {
+    fd: i32,
+    before: Meta,
+}
+
+/// Mode, owner, group, and extended attributes.
+type Meta = (u32, u32, u32, Vec<(Vec<u8>, Vec<u8>)>);
 
 /// A file that is open for reading.
 #[derive(Debug)]
@@ -32,22 +54,24 @@ pub(super) struct Again {
 }
 
 /// Looks at the inherited descriptors. Pipes, sockets and terminals stay: make's jobserver needs its pipe. Refused where 0, 1
-/// or 2 is a folder; a file there is the caller's own redirection.
+/// or 2 is a folder; a file that is open for writing there is the caller's own redirection.
 pub(super) fn inherited() -> Result<Inherited, Error> {
     let mut found = Inherited::default();
     each(|fd, flags, own, stat| {
         let leads_out = leads_out(flags, stat);
+        // Without a name nothing that is written to it is on the tree.
+        let is_named = stat.sort == Sort::File && stat.nlink > 0;
+        let reads = flags & libc::O_ACCMODE == libc::O_RDONLY;
         match fd {
             _ if own => {}
             0..=2 if stat.sort == Sort::Folder => return Err(Error::FolderAsDescriptor { fd }),
+            0..=2 if flags & libc::O_PATH != 0 => found.close.push(fd),
+            0..=2 if is_named && reads => found.streams.push(Stream { fd, again: Some(Again::of(fd, stat)?) }),
+            0..=2 if stat.sort == Sort::Block && reads => found.streams.push(Stream { fd, again: None }),
+            0..=2 if is_named => found.outputs.push(Output { fd, before: meta(fd)? }),
             0..=2 => {}
             fd if leads_out => found.close.push(fd),
-            // No name leads to it: nothing that is written to it is on the tree.
-            fd if stat.sort == Sort::File && stat.nlink > 0 => {
-                let link = format!("/proc/self/fd/{fd}");
-                let path = std::fs::read_link(&link).at("read the link", &link)?;
-                found.again.push(Again { fd, path, offset: sys::offset(fd), ino: stat.ino });
-            }
+            fd if is_named => found.again.push(Again::of(fd, stat)?),
             _ => {}
         }
         Ok(())
@@ -87,7 +111,55 @@ impl Inherited {
     }
 }
 
+impl Output {
+    /// What a person should hear of it: the command set its metadata, for real.
+    pub fn told(&self) -> Result<Option<String>, Error> {
+        let link = format!("/proc/self/fd/{}", self.fd);
+        let path = std::fs::read_link(&link).at("read the link", &link)?;
+        let ((mode, uid, gid, xattrs), (mode_now, uid_now, gid_now, xattrs_now)) = (&self.before, meta(self.fd)?);
+        let mut what = Vec::new();
+        if *mode != mode_now {
+            what.push(format!("its mode {:04o}, before {:04o}", mode_now & 0o7777, mode & 0o7777));
+        }
+        if (*uid, *gid) != (uid_now, gid_now) {
+            what.push(format!("its owner {uid_now}:{gid_now}, before {uid}:{gid}"));
+        }
+        if *xattrs != xattrs_now {
+            what.push("its extended attributes".into());
+        }
+        let said =
+            || format!("{}: the command got it as its output, and set {}: it is the real one", path.display(), what.join(", "));
+        Ok((!what.is_empty()).then(said))
+    }
+}
+
+/// The metadata of an inherited file.
+fn meta(fd: i32) -> Result<Meta, Error> {
+    let link = format!("/proc/self/fd/{fd}");
+    let file = sys::duplicate(fd).at("look at", &link)?;
+    let stat = stat_of(&file).at("look at", &link)?;
+    let xattrs = xattrs_of(&file).at("read the extended attributes of", &link)?;
+    Ok((stat.mode, stat.uid, stat.gid, xattrs))
+}
+
+impl Stream {
+    /// Opens it anew, in the init. Whether that could be done: another file is there in the run, or none, or a device.
+    pub fn reopen(&self) -> bool {
+        let Some(file) = self.again.as_ref().and_then(|again| again.open().ok().map(|file| (file, again.offset))) else {
+            return false;
+        };
+        sys::replace(file.0.as_fd(), self.fd, file.1);
+        true
+    }
+}
+
 impl Again {
+    fn of(fd: i32, stat: &Stat) -> Result<Self, Error> {
+        let link = format!("/proc/self/fd/{fd}");
+        let path = std::fs::read_link(&link).at("read the link", &link)?;
+        Ok(Self { fd, path, offset: sys::offset(fd), ino: stat.ino })
+    }
+
     fn open(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::open(&self.path, flags, Mode::empty())?;

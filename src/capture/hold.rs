@@ -118,9 +118,11 @@ pub fn hold(
     };
     // Whoever asks for an end now does not want what it has changed to be in doubt, or lost with the memory that it lies in.
     let _noting = interrupt::note(Asked::GoesOn);
+    record.note(&ended.outputs);
     let collected = collect_ran(fs, store, session, &mut record, ended.leaving, laid.memory.is_some(), &held);
     match collected {
-        Ok(Ran { news, sorts, dropped, warnings }) => {
+        Ok(Ran { news, sorts, dropped, mut warnings }) => {
+            warnings.extend(ended.outputs);
             let changes = sorts.values().sum();
             Ok(Held { exit: ended.exit, changes, news, sorts, coverage, warnings, refused, dropped, too_much: ended.too_much })
         }

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::command::Network;
 use super::descriptors::{self, Inherited};
 use super::error::Error;
+use super::feed::{Pipes, Reopened};
 use super::ground::Ground;
 use super::orphans::{self, TakingIn};
 use super::space;
@@ -44,15 +45,15 @@ pub(super) struct Orders<'a> {
 pub(super) const FORWARDED: &[i32] = &[libc::SIGTERM, libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
 /// Lives as the init and never comes back: a panic must not run on in recant's copy either.
-pub(super) fn live(orders: &Orders<'_>, recant: &UnixStream) -> ! {
-    let lived = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lived(orders, recant)));
+pub(super) fn live(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> ! {
+    let lived = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lived(orders, pipes, recant)));
     if let Ok(Err(word)) = lived {
         say(recant, &word);
     }
     sys::exit_now(0)
 }
 
-fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
+fn lived(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), Word> {
     // Nothing may stop or end this process but SIGKILL and recant's end: no INT, QUIT or TSTP from the terminal.
     let _before = Signals::all().block();
     let signals = Signals::of(&[FORWARDED, &[libc::SIGCHLD, libc::SIGCONT]].concat());
@@ -79,7 +80,8 @@ fn lived(orders: &Orders<'_>, recant: &UnixStream) -> Result<(), Word> {
     }
     wait_for_tick(orders.ready_after);
     let early = not_asked_to_end(signals.as_fd())?;
-    let mut tended = Tended { recant, command: Some(start(orders, recant)?), stops: 0, stopped: false };
+    let streams = pipes.settle(orders.inherited, recant);
+    let mut tended = Tended { recant, streams, command: Some(start(orders, recant)?), stops: 0, stopped: false };
     // Nor has the command got what a terminal has sent in the moment before it was there.
     let late = std::iter::from_fn(|| sys::next_signal(signals.as_fd()));
     for signal in early.into_iter().chain(late).filter(|signal| signal.forwarded.is_some() || signal.number != libc::SIGCONT) {
@@ -135,6 +137,8 @@ fn ends(signal: i32) -> Option<&'static str> {
 /// ```
 struct Tended<'a> {
     recant: &'a UnixStream,
+    /// Its standard streams that are files opened anew.
+    streams: Reopened,
     /// Until it has ended.
     command: Option<i32>,
     /// How often it has stopped.
@@ -148,14 +152,8 @@ impl Tended<'_> {
     fn reap(&mut self) -> bool {
         loop {
             match sys::wait_any() {
-                Waited::Exited(pid, status) if Some(pid) == self.command => {
-                    self.command = None;
-                    say(self.recant, &Word::Exited(status));
-                }
-                Waited::Killed(pid, signal) if Some(pid) == self.command => {
-                    self.command = None;
-                    say(self.recant, &Word::Killed(signal));
-                }
+                Waited::Exited(pid, status) if Some(pid) == self.command => self.over(&Word::Exited(status)),
+                Waited::Killed(pid, signal) if Some(pid) == self.command => self.over(&Word::Killed(signal)),
                 Waited::Stopped(pid, _) if Some(pid) == self.command => {
                     (self.stops, self.stopped) = (self.stops.wrapping_add(1), true);
                     say(self.recant, &Word::Stopped(self.stops));
@@ -166,6 +164,13 @@ impl Tended<'_> {
                 Waited::NoChild => return false,
             }
         }
+    }
+
+    /// The command has ended, as the word says.
+    fn over(&mut self, how: &Word) {
+        self.command = None;
+        self.streams.tell(self.recant);
+        say(self.recant, how);
     }
 
     /// Passes a signal on. recant was continued after the stop of that number: a command that has left it since, with its group, may have

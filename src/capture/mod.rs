@@ -27,6 +27,7 @@ pub mod command;
 pub mod confine;
 mod descriptors;
 pub mod error;
+mod feed;
 mod file;
 pub mod ground;
 pub mod hold;

@@ -18,6 +18,7 @@ use super::ahead::{self, Ahead};
 use super::command::{Command, Exit, Linger, Network};
 use super::descriptors;
 use super::error::{Error, remedy};
+use super::feed::{Feeds, Pipes};
 use super::ground::Ground;
 use super::ids::{self, Ids};
 use super::init::{self, Orders};
@@ -46,6 +47,8 @@ pub struct Ended {
     pub places: Vec<Place>,
     /// How many inherited descriptors the command did not get.
     pub closed: usize,
+    /// What it set of the real files that its output goes to: a sentence each.
+    pub outputs: Vec<String>,
     /// Whether the command had PIDs of its own.
     pub own_pids: bool,
     /// What it wrote, in bytes, where that was more than it may: it was ended for that, if it had not ended by itself.
@@ -91,6 +94,8 @@ pub enum Event {
     NoGroups(String),
     /// A place could not be captured, for this reason: it is read-only. The command is not started yet.
     Uncovered(AbsPath, String),
+    /// What the command was to read from a redirection could not be read to its end, for this reason.
+    NotFed(String),
 }
 
 /// Runs the command with what it changes held, and comes back when its init alone is left (H3): [`run_on`].
@@ -164,7 +169,8 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
         let places = ground.laid().map(Laid::places).unwrap_or_default();
         // What changed on the tree meanwhile is told by its time: also where the clock was set back.
         let started = begun.corrected(started);
-        Ok(Ended { exit, started, places, closed: inherited.closed(), own_pids, too_much, leaving, ahead: run.ahead })
+        let outputs = inherited.outputs.iter().filter_map(|output| output.told().transpose()).collect::<Result<_, _>>()?;
+        Ok(Ended { outputs, exit, started, places, closed: inherited.closed(), own_pids, too_much, leaving, ahead: run.ahead })
     });
     mask.set();
     if child_ignored {
@@ -217,6 +223,7 @@ impl Running<'_> {
             false => Some(TakingIn::begin().at("take in orphans", "prctl")?),
         };
         let new = New { user, pid: orders.own_pids, network: self.command.network == Network::None };
+        let pipes = Pipes::of(orders.inherited, self.ground.laid().is_some())?;
         let forked = if self.ground.laid().is_some() { sys::fork_into(new) } else { sys::fork() };
         let forked = forked.map_err(|source| {
             let act = if user { "make a user namespace" } else { "make a mount namespace" };
@@ -225,14 +232,18 @@ impl Running<'_> {
         })?;
         let Some(init) = forked else {
             drop(ours);
-            init::live(orders, &theirs)
+            init::live(orders, pipes, &theirs)
         };
         drop(theirs);
         if let Some(asked) = self.heard.asked() {
             sys::forward(init, asked, 0);
         }
         (self.hear)(Event::SettingUp);
-        let outcome = self.follow(init, Words::of(ours));
+        let mut feeds = pipes.feeds();
+        let outcome = self.follow(init, Words::of(ours), &mut feeds);
+        if let Some(why) = feeds.failure() {
+            (self.hear)(Event::NotFed(reason(&why)));
+        }
         let leaving = Leaving(Some(init));
         if let Outcome::Alone(exit) = outcome {
             return Ok(Some((exit, leaving)));
@@ -251,7 +262,7 @@ impl Running<'_> {
     }
 
     /// Listens to the init until it has ended.
-    fn follow(&mut self, init: i32, mut words: Words) -> Outcome {
+    fn follow(&mut self, init: i32, mut words: Words, feeds: &mut Feeds) -> Outcome {
         let mut outcome = None;
         let mut phase = Phase::SetsUp;
         loop {
@@ -277,6 +288,8 @@ impl Running<'_> {
             match words.next() {
                 None => break,
                 Some(Word::Ready) => phase = Phase::Runs,
+                Some(Word::Feed(fd)) => feeds.begin(fd),
+                Some(Word::Stands(fd, offset)) => sys::set_offset(fd, offset),
                 Some(Word::Uncovered(path, why)) => {
                     if let Ok(path) = AbsPath::parse(path) {
                         (self.hear)(Event::Uncovered(path, why));

@@ -393,6 +393,31 @@ pub(super) fn offset(fd: RawFd) -> u64 {
     u64::try_from(unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) }).unwrap_or(0)
 }
 
+/// Sets where reading stands in an inherited file: lseek(2). A file can be put anywhere from 0 on; what cannot stays where it stands.
+pub(super) fn set_offset(fd: RawFd, offset: u64) {
+    if let Ok(offset) = libc::off_t::try_from(offset) {
+        // SAFETY: lseek(2) takes numbers.
+        unsafe { libc::lseek(fd, offset, libc::SEEK_SET) };
+    }
+}
+
+/// A further descriptor of what an inherited one has open, the offset shared: fcntl(2) F_DUPFD_CLOEXEC.
+pub(super) fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: fcntl(2) with F_DUPFD_CLOEXEC takes numbers.
+    let new = unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) };
+    check(new.into())?;
+    // SAFETY: a descriptor that was just made and that nobody else has.
+    Ok(unsafe { OwnedFd::from_raw_fd(new) })
+}
+
+/// Puts what is held in the place of a standard stream: dup2(2). It cannot fail but for a signal's sake, of which all are blocked.
+pub(super) fn put_in_place(held: BorrowedFd<'_>, fd: RawFd) {
+    // SAFETY: dup2(2) takes numbers; `fd` is 0, 1 or 2 and belongs to no value of this process.
+    if unsafe { libc::dup2(held.as_raw_fd(), fd) } < 0 {
+        close(fd);
+    }
+}
+
 /// Puts `file` in the place of the inherited descriptor `fd`, read on from `offset`: dup2(2). One that fails is closed.
 pub(super) fn replace(file: BorrowedFd<'_>, fd: RawFd, offset: u64) {
     let Ok(offset) = libc::off_t::try_from(offset) else { return close(fd) };

@@ -26,6 +26,10 @@ pub(super) enum Word {
     NoExec(i32),
     /// The command has stopped: the how manieth stop it is.
     Stopped(u16),
+    /// This standard stream is to be fed from recant's own.
+    Feed(i32),
+    /// Where the command stands in the file of this standard stream, in bytes.
+    Stands(i32, u64),
     /// The command exited with this status; children of it may be left.
     Exited(i32),
     /// A signal ended the command.

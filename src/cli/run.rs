@@ -237,6 +237,7 @@ fn start(
             call.out.note(format_args!("waiting for what the command left running: {} (Ctrl-C ends it)", names.join(", ")))
         }
         Event::Uncovered(path, why) => call.out.warn(format_args!("{path}: {why}; it is read-only for the command")),
+        Event::NotFed(why) => call.out.warn(format_args!("the command's input could not be read to its end: {why}")),
         Event::NoGroups(why) => call.out.warn(format_args!("{why}: files of your further groups cannot be changed in this run")),
         Event::InMemory(limit) => call.out.warn(format_args!(
             "the store's file system can't hold a run: what the command writes lies in memory until it has ended, at most {}",
@@ -351,7 +352,7 @@ pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
                     rows.for_each(|row| (row.how, row.why) = (How::Uncovered, Some(why.clone())));
                 }
                 Event::NoGroups(why) => tried.no_groups = Some(why),
-                Event::SettingUp | Event::Lingering(_) | Event::InMemory(_) => {}
+                Event::SettingUp | Event::Lingering(_) | Event::InMemory(_) | Event::NotFed(_) => {}
             };
             match hold(&call.fs, &store, &mut session, plan, &command, &tried.cwd, &mut hear) {
                 // It came as far as the command.
