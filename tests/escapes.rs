@@ -280,3 +280,29 @@ fn what_is_set_of_a_file_that_the_output_goes_to_is_said() {
         assert!(!said.stderr().contains("as its output") && desk.world.read("out") == "more\n", "{:?}: {said}", desk.who);
     });
 }
+
+#[test]
+fn nothing_is_typed_into_the_terminal_for_whoever_reads_it_next() {
+    if !has("python3") || !has("script") {
+        return;
+    }
+    let try_it = "import errno, fcntl
+for name, call in (('TIOCSTI', lambda: fcntl.ioctl(0, 0x5412, b'x')), ('TIOCLINUX', lambda: fcntl.ioctl(0, 0x541c, b'\\x03'))):
+    try: call(); print(name, 'done')
+    except OSError as error: print(name, errno.errorcode[error.errno])";
+    // /tmp may be written to in `run --in`, where no store may lie then.
+    let all = [Who::Root, Who::User].into_iter().filter(|who| is_root() || *who == Who::User);
+    for desk in all.map(|who| Desk::on(who, Path::new("/var/tmp"))) {
+        desk.world.write("try.py", try_it);
+        desk.made("mkdir -p in");
+        let at_terminal = |words: &str| {
+            let command = format!("{} {words} /usr/bin/python3 {}", desk.binary.display(), desk.world.path("try.py").display());
+            desk.give(desk.world.program("script", ["-qec", &command, "/dev/null"])).env("TERM", "dumb").run()
+        };
+        for words in ["run --discard --", "run --in in --"] {
+            let said = at_terminal(words);
+            let all = said.stdout();
+            assert!(all.contains("TIOCSTI EPERM") && all.contains("TIOCLINUX EPERM"), "{:?}: {words}: {said}", desk.who);
+        }
+    }
+}

@@ -175,6 +175,7 @@ impl Confinement {
         if status.ruleset == RulesetStatus::NotEnforced {
             return Err(std::io::Error::from_raw_os_error(libc::ENOSYS)).at("confine", "the command");
         }
+        sys::deny_typing().at("deny TIOCSTI", "seccomp")?;
         if root { drop_lead_out().at("drop the capabilities", "capset") } else { Ok(()) }
     }
 }
