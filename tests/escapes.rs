@@ -306,3 +306,22 @@ for name, call in (('TIOCSTI', lambda: fcntl.ioctl(0, 0x5412, b'x')), ('TIOCLINU
         }
     }
 }
+
+/// The command is in its caller's process group, which README says: nothing of what it had changed is lost by that.
+#[test]
+fn a_signal_to_the_command_s_own_group_leaves_what_it_had_changed_held() {
+    if !has("setsid") {
+        return;
+    }
+    each(|desk| {
+        for (signal, status) in [("TERM", 143), ("INT", 130), ("KILL", 137)] {
+            let script = format!("\"$0\" run -- sh -c 'echo new > {signal}; kill -{signal} 0'; echo the caller goes on");
+            let binary = desk.binary.to_str().unwrap();
+            let said = desk.give(desk.world.program("setsid", ["-w", "sh", "-c", &script, binary])).run();
+            assert_eq!(said.status, status, "{:?}: {said}", desk.who);
+            assert!(!said.stdout().contains("goes on") && !desk.world.exists(signal), "{:?}: {said}", desk.who);
+            let held = desk.call(["diff", "last"]).run().ok();
+            assert!(held.stdout().contains(signal) && held.stdout().contains("+new"), "{:?}: {held}", desk.who);
+        }
+    });
+}
