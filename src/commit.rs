@@ -262,7 +262,7 @@ fn apply_limits(
     }
     let say = |l: &Large| {
         let what = "deleted and NOT kept: a rollback will not bring them back";
-        format!("{}: {} files, {} {what}", l.path, l.files, config::bytes(l.size))
+        format!("{}: {} files, {} {what}", l.path, config::grouped(l.files), config::bytes(l.size))
     };
     limited.notes.extend(large.iter().map(say));
     limited.partial = large.into_iter().map(|large| large.path).collect();
@@ -270,10 +270,14 @@ fn apply_limits(
 }
 
 fn over(large: &Large, limits: &Limits) -> String {
-    let limit = format!("checkpoint.max_files {}, checkpoint.max_size {}", limits.max_files, config::bytes(limits.max_size));
+    let limit = format!(
+        "checkpoint.max_files {}, checkpoint.max_size {}",
+        config::grouped(limits.max_files),
+        config::bytes(limits.max_size)
+    );
     format!(
         "deleting {} files of {} is over the limit ({limit}); --on-limit full keeps them all",
-        large.files,
+        config::grouped(large.files),
         config::bytes(large.size)
     )
 }

@@ -448,7 +448,7 @@ fn refused(subject: Subject<'_>, id: &Id, error: engine::Error) -> Problem {
             format!("cannot {done}: {why}")
         }
         [one] => format!("cannot {done}: {}: {}", one.path, one.why),
-        many => format!("cannot {done}: {} {what}", many.len()),
+        many => format!("cannot {done}: {} {what}", text::grouped(many.len() as u64)),
     };
     if rows.len() > 1 {
         problem.paths = rows.into();
@@ -541,9 +541,11 @@ pub fn say_skipped<'a>(call: &Call, rows: impl ExactSizeIterator<Item = (&'a Abs
     call.out.first_of(rows.map(row), all, whole);
 }
 
-/// How many of the session's changes are where they were to go, and how many are not: `26 of 71 changes committed, 45 still held`.
+/// How many of the changes that could go where they were to go did, and how many did not: `26 of 71 changes committed, 45 still held`, and
+/// of those, how many were skipped.
 fn summary(report: &Report, dry_run: bool) -> String {
     let (done, all, inside) = (report.rows.len() as u64, report.counts.changes, report.counts.inside);
+    let skipped = report.left.len() as u64;
     let (stay, where_they_are) = match report.verb {
         Verb::Commit => (all - inside, "still held"),
         Verb::Redo => (all - inside, "not on the tree"),
@@ -551,19 +553,18 @@ fn summary(report: &Report, dry_run: bool) -> String {
     };
     let would = if dry_run { "would be " } else { "" };
     let past = report.verb.past();
-    let mut text = match stay {
-        0 => format!("{} {would}{past}", text::count(done, "change")),
-        stay => format!(
-            "{} of {} {would}{past}, {} {where_they_are}",
-            text::grouped(done),
-            text::count(all, "change"),
-            text::grouped(stay)
-        ),
-    };
-    if !report.left.is_empty() {
-        text.push_str(&format!(", {} skipped", text::grouped(report.left.len() as u64)));
+    let whole = || format!("{} {would}{past}", text::count(done, "change"));
+    let of_all = || format!("{} of {} {would}{past}", text::grouped(done), text::count(done + stay, "change"));
+    let stays = || format!("{} {where_they_are}", text::grouped(stay));
+    match (stay, skipped) {
+        (0, 0) => whole(),
+        (_, 0) => format!("{}, {}", of_all(), stays()),
+        (stay, skipped) if skipped == stay => format!("{}, {} (skipped)", of_all(), stays()),
+        (stay, skipped) if skipped < stay => format!("{}, {} ({} of them skipped)", of_all(), stays(), text::grouped(skipped)),
+        // A directory that is kept need not be a change.
+        (0, _) => format!("{}; {} skipped", whole(), text::count(skipped, "path")),
+        _ => format!("{}, {}; {} skipped", of_all(), stays(), text::count(skipped, "path")),
     }
-    text
 }
 
 /// What became of a path: one set of words for what makes changes real, one for what takes them back.

@@ -39,7 +39,7 @@ impl Progress for Bar {
         let Ok(shown) = self.shown.lock() else { return };
         let mut shown = shown.borrow_mut();
         let bar = shown.get_or_insert_with(|| {
-            let style = indicatif::ProgressStyle::with_template("{msg:>9} [{bar:30}] {pos}/{len}");
+            let style = indicatif::ProgressStyle::with_template("{msg:>9} [{bar:30}] {human_pos}/{human_len}");
             let bar = indicatif::ProgressBar::new(0);
             if let Ok(style) = style {
                 bar.set_style(style);

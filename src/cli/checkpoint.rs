@@ -95,7 +95,7 @@ fn print_list(call: &Call, headers: &[Header]) {
         [
             header.id.to_string(),
             header.status().word().replace('_', " "),
-            header.counts.inside.to_string(),
+            text::grouped(header.counts.inside),
             if pruned { "pruned".into() } else { text::bytes(header.sizes.checkpoint) },
             text::time(header.changed, false),
             header.name.clone().unwrap_or_default(),

@@ -558,7 +558,7 @@ fn sorts(held: &Held) -> String {
         Sort::Metadata => "metadata",
         Sort::Times => "times",
     };
-    held.sorts.iter().map(|(sort, count)| format!("{count} {}", word(sort))).collect::<Vec<_>>().join(", ")
+    held.sorts.iter().map(|(sort, count)| format!("{} {}", text::grouped(*count), word(sort))).collect::<Vec<_>>().join(", ")
 }
 
 /// `--id-file`: where a script finds the session.

@@ -278,6 +278,7 @@ fn say_created(call: &Call, args: &SnapshotCreate, folder: &AbsPath, made: &Made
             How::New => {
                 let Counts { files, added, modified, deleted, stored, .. } = counts;
                 let (files, stored) = (text::count(files, "file"), text::bytes(stored));
+                let [added, modified, deleted] = [added, modified, deleted].map(text::grouped);
                 let without = without(made);
                 call.out.note(format_args!("{folder}: {files}, +{added} ~{modified} -{deleted}; {stored} stored{without}"));
             }
@@ -319,7 +320,7 @@ fn without(made: &Made) -> String {
     let Some(first) = made.repositories.first().map(AbsPath::to_string) else { return String::new() };
     let more = match made.repositories.len() {
         1 => String::new(),
-        all => format!(" and {} more", all - 1),
+        all => format!(" and {} more", text::grouped(all as u64 - 1)),
     };
     format!("; without {}{more}", first.trim_start_matches('/'))
 }
@@ -374,9 +375,9 @@ fn print_list(call: &Call, folder: &AbsPath, summaries: &[Summary]) {
             head.n.to_string(),
             text::day(head.time),
             head.label.clone().unwrap_or_default(),
-            counts.added.to_string(),
-            counts.modified.to_string(),
-            counts.deleted.to_string(),
+            text::grouped(counts.added),
+            text::grouped(counts.modified),
+            text::grouped(counts.deleted),
             text::bytes(counts.bytes),
             text::bytes(counts.stored),
             head.message.as_deref().and_then(|text| text.lines().next()).map(shown).unwrap_or_default(),
@@ -485,7 +486,8 @@ fn print_shown(call: &Call, summary: &Summary, rules: &Rules, unread: &[Left], p
         &format!("{} and {}, {}", text::count(counts.files, "file"), text::count(folders, "folder"), text::bytes(counts.bytes)),
     );
     row("stored", &format!("{} for this one", text::bytes(counts.stored)));
-    row("changed", &format!("+{} ~{} -{} since the one before", counts.added, counts.modified, counts.deleted));
+    let [added, modified, deleted] = [counts.added, counts.modified, counts.deleted].map(text::grouped);
+    row("changed", &format!("+{added} ~{modified} -{deleted} since the one before"));
     if counts.excluded > 0 || !rules.is_empty() {
         row("left out", &format!("{} by rules", text::count(counts.excluded, "path")));
         rules.presets.iter().for_each(|preset| row("  preset", preset));

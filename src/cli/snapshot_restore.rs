@@ -168,7 +168,7 @@ fn say_repositories(call: &Call, series: &Series, n: u64, paths: &[AbsPath], com
     let Some(first) = stay.next() else { return Ok(()) };
     let more = match stay.count() {
         0 => String::new(),
-        more => format!(" and {more} more"),
+        more => format!(" and {} more", text::grouped(more as u64)),
     };
     let first = call.out.shown(&whole(&series.folder, first)?);
     call.out.note(format_args!("{first}{more}: snapshot {n} has it, too; left as it is without --with-vcs"));
@@ -301,7 +301,10 @@ fn ask(call: &Call, args: &SnapshotRestore, rows: &[Row], heads: &[Moved]) -> Re
         .take(LISTED - first)
         .for_each(|row| call.out.say(format_args!("would overwrite  {}", call.out.shown(&row.path))));
     if removed + overwritten > LISTED {
-        call.out.say(format_args!("… and {} more: --dry-run --all lists them", removed + overwritten - LISTED));
+        call.out.say(format_args!(
+            "… and {} more: --dry-run --all lists them",
+            text::grouped((removed + overwritten - LISTED) as u64)
+        ));
     }
     let count = |n: usize| text::count(n as u64, "path");
     let asked = match (removed, overwritten) {

@@ -226,12 +226,14 @@ fn print(
         (counts.rolled_back, "rolled back"),
         (counts.discarded, "discarded"),
     ];
-    let parts: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    let parts: Vec<String> =
+        counts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{} {word}", text::grouped(*n as u64))).collect();
     call.out.line(format_args!("sessions     {}", if parts.is_empty() { "none".into() } else { parts.join(", ") }));
     if snapshots.folders > 0 {
         let Snapshots { folders, folders_gone, snapshots, bytes, .. } = *snapshots;
         let gone = if folders_gone > 0 { format!(", {folders_gone} not there now") } else { String::new() };
         let (folders, bytes) = (text::count(folders as u64, "folder"), text::bytes(bytes));
+        let snapshots = text::grouped(snapshots as u64);
         call.out.line(format_args!("snapshots    {snapshots} of {folders}{gone} ({bytes})"));
     }
     print_old(call, old);

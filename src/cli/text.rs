@@ -26,17 +26,9 @@ pub fn count(n: u64, word: &str) -> String {
     if n == 1 { format!("1 {word}") } else { format!("{} {word}s", grouped(n)) }
 }
 
-/// A number with a comma at each thousand: `2,289`.
+/// A number with a comma at each thousand: [`crate::config::grouped`].
 pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    crate::config::grouped(n)
 }
 
 /// Local time for a listing, in 12 columns: `Mar 01 10:15`, of another year `Mar 01  2025`.

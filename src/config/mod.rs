@@ -17,7 +17,7 @@ use crate::error::{At, Failure, IoError, Kind, recant};
 
 pub use glob::path_glob;
 pub use keys::edits;
-pub use units::{age, bytes, size};
+pub use units::{age, bytes, grouped, size};
 
 /// What is wrong with the settings.
 #[derive(Debug, thiserror::Error)]

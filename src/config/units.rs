@@ -47,6 +47,19 @@ pub fn silence(text: &str) -> Result<Option<u32>, String> {
     Ok(Some(known.ok_or_else(|| format!("{text:?}: an hour is the most; 0s means for ever"))?).filter(|seconds| *seconds > 0))
 }
 
+/// A number with a comma at each thousand: `2,289`.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// `512 B`, `4.0 KiB`, `12 MiB`: two digits at least, binary units.
 pub fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];

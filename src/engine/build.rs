@@ -18,6 +18,7 @@ use super::rights::keeps_setgid;
 use super::step::{Act, FolderTime, RootRecord};
 use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
+use crate::config;
 use crate::error::At;
 use crate::fs::dir::{Inode, Sort, Stat};
 use crate::fs::path::AbsPath;
@@ -398,7 +399,7 @@ fn of_several_names<'a>(items: &[Item], some: impl Iterator<Item = &'a Item>) ->
     let first = paths.next()?;
     let more = match paths.count() {
         0 => String::new(),
-        more => format!(", and so it is with {more} more"),
+        more => format!(", and so it is with {} more", config::grouped(more as u64)),
     };
     Some((first, more))
 }

@@ -9,6 +9,7 @@ use super::job::{OnConflict, Roads, Verb};
 use super::look::{Looked, Verdict};
 use super::reach::Reach;
 use super::step::Act;
+use crate::config;
 use crate::error::At;
 use crate::fs::dir::{Inode, Sort};
 use crate::fs::mounts;
@@ -117,7 +118,11 @@ impl<'s> Draft<'s> {
             if self.verb == Verb::Rollback && item.to.is_none() {
                 stays.insert(i);
                 let shown: Vec<String> = foreign.iter().take(3).map(ToString::to_string).collect();
-                let more = if foreign.len() > 3 { format!(" and {} more", foreign.len() - 3) } else { String::new() };
+                let more = if foreign.len() > 3 {
+                    format!(" and {} more", config::grouped(foreign.len() as u64 - 3))
+                } else {
+                    String::new()
+                };
                 self.left.push((
                     path.clone(),
                     format!("the directory is kept, as something else is in it: {}{more}", shown.join(", ")),

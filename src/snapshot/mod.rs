@@ -35,6 +35,7 @@ pub mod walk;
 
 use std::io;
 
+use crate::config::grouped;
 use crate::error::{Failure, IoError, Kind, reason, recant};
 use crate::fs::path::AbsPath;
 
@@ -80,7 +81,7 @@ pub enum Error {
         why: String,
     },
     /// More objects than the limit.
-    #[error("{path}: it holds {count} files and folders, more than the limit of {limit}{}", named(.biggest))]
+    #[error("{path}: it holds {} files and folders, more than the limit of {}{}", grouped(*count), grouped(*limit), named(.biggest))]
     TooMany {
         /// The folder.
         path: String,
@@ -140,7 +141,7 @@ pub fn heal() -> String {
 }
 
 fn named(rows: &[(String, u64)]) -> String {
-    let shown: Vec<String> = rows.iter().map(|(path, n)| format!("{path} ({n})")).collect();
+    let shown: Vec<String> = rows.iter().map(|(path, n)| format!("{path} ({})", grouped(*n))).collect();
     if shown.is_empty() { String::new() } else { format!("; the biggest in it: {}", shown.join(", ")) }
 }
 

@@ -50,7 +50,7 @@ pub fn table(call: &Call, rows: &[Row], all: bool, whole: &str) {
         let what = match &row.what {
             Ok((insertions, deletions)) => {
                 let graph = graph(call, *insertions, *deletions, most, room);
-                format!("{:>digits$} {graph}", insertions + deletions)
+                format!("{:>digits$} {graph}", grouped(insertions + deletions))
             }
             Err(what) => shortened(what, columns.rest()),
         };
@@ -77,7 +77,7 @@ impl Columns {
     /// Where not all fits, the graph has three eighths, and the names what is left: diff.c of git, show_stats().
     fn of(width: usize, rows: &[Row], most: usize) -> Self {
         let names = rows.iter().map(|row| row.path.chars().count()).max().unwrap_or(0);
-        let digits = most.to_string().len();
+        let digits = grouped(most).len();
         // With -v there is no end to a line, but to a graph.
         let width = width.min(10_000);
         let room = width.saturating_sub(digits + 5);
@@ -97,7 +97,9 @@ impl Columns {
 /// The line of a change.
 pub fn row(call: &Call, view: &View<'_>) -> Row {
     let what = match patch::counts(view) {
-        _ if view.whole && view.is_binary() => Err(format!("Bin {} -> {} bytes", view.old.size(), view.new.size())),
+        _ if view.whole && view.is_binary() => {
+            Err(format!("Bin {} -> {} bytes", text::grouped(view.old.size()), text::grouped(view.new.size())))
+        }
         Some((0, 0)) if !view.remarks.is_empty() => Err(view.remarks.join("; ")),
         Some(counts) => Ok(counts),
         None => Err(view.remarks.join("; ")),
@@ -118,15 +120,20 @@ fn graph(call: &Call, insertions: usize, deletions: usize, most: usize, width: u
     }
 }
 
+/// A number as all others are printed: git has no commas in it.
+fn grouped(n: usize) -> String {
+    text::grouped(n as u64)
+}
+
 /// git's last line.
 fn totals(files: usize, (insertions, deletions): (usize, usize)) -> String {
     let s = |n| if n == 1 { "" } else { "s" };
-    let mut text = format!(" {files} file{} changed", s(files));
+    let mut text = format!(" {} file{} changed", grouped(files), s(files));
     if insertions > 0 || deletions == 0 {
-        text.push_str(&format!(", {insertions} insertion{}(+)", s(insertions)));
+        text.push_str(&format!(", {} insertion{}(+)", grouped(insertions), s(insertions)));
     }
     if deletions > 0 || insertions == 0 {
-        text.push_str(&format!(", {deletions} deletion{}(-)", s(deletions)));
+        text.push_str(&format!(", {} deletion{}(-)", grouped(deletions), s(deletions)));
     }
     text
 }
