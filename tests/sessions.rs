@@ -1309,7 +1309,19 @@ fn prune_lets_go_what_the_settings_say_once_it_was_shown() {
 #[test]
 fn prune_without_a_retention_leaves_sessions_and_says_what_would_take_them() {
     let (world, [finished, ..]) = prunable();
+    let status = || world.recant("status").ok().stdout();
+    let what = "1 session: finished; pruning also gives up redo\n             recant";
+    assert!(status().contains(&format!("{what} prune drops those that the settings let go\n")), "{}", status());
     world.config("[snapshot]\nkeep = 1\n");
+    assert!(
+        status().contains("could go     ") && status().contains(&format!("{what} prune keeps them: no retention.* is set\n"))
+    );
+    assert!(
+        status().contains("             recant session prune --older-than 30d drops old ones, --keep 0 all\n"),
+        "{}",
+        status()
+    );
+    assert!(status().lines().all(|line| line.chars().count() <= 80) && !status().contains("prunable"), "{}", status());
     let said = world.recant("prune -y").ok();
     assert!(said.stderr().contains("no session goes: neither retention.keep nor retention.older_than is set"), "{said}");
     assert!(said.stderr().contains("1 snapshot pruned"), "{said}");

@@ -37,7 +37,7 @@ fn status_counts_the_room_of_snapshots_and_names_what_is_damaged() {
     assert!(bytes > 300_000 && status["store"]["bytes"].as_u64() == Some(bytes), "{status}");
     let text = world.recant("status").ok().stdout();
     assert!(text.contains("snapshots    3 of 2 folders, 1 not there now ("), "{text}");
-    assert!(!text.contains("prunable"), "{text}");
+    assert!(!text.contains("could go"), "{text}");
 
     world.config("[store]\nwarn_size = '300K'\n");
     let said = world.recant("status").ok();

@@ -248,23 +248,35 @@ fn print(
         call.out.warn(format_args!("the store is above store.warn_size ({})", text::bytes(store.warn_bytes)));
     }
     if store.too_large || prunable.unneeded_bytes > 0 {
-        let hint = |n: usize, bytes: u64, words: &str, what: &str| {
+        let hint = |n: usize, bytes: u64, what: &str, ways: &[String]| {
             if n > 0 {
                 let sessions = text::count(n as u64, "session");
-                call.out.line(format_args!("prunable     {}, {sessions}: {what}", text::bytes(bytes)));
-                call.out.line(format_args!("             {}", command(words)));
+                call.out.line(format_args!("could go     {}, {sessions}: {what}", text::bytes(bytes)));
+                ways.iter().for_each(|way| call.out.line(format_args!("             {way}")));
             }
         };
-        hint(prunable.unneeded, prunable.unneeded_bytes, "session prune --keep 0", "finished; pruning also gives up redo");
+        let finished = "finished; pruning also gives up redo";
+        hint(prunable.unneeded, prunable.unneeded_bytes, finished, &ways_of_finished(call));
         if store.too_large {
-            hint(prunable.pending, prunable.pending_bytes, "discard ID", "pending; what they hold is lost");
-            hint(prunable.needed, prunable.needed_bytes, "checkpoint prune ID…", "committed; this ends their rollback");
+            let (discard, prune) = ([command("discard ID")], [command("checkpoint prune ID…")]);
+            hint(prunable.pending, prunable.pending_bytes, "pending; what they hold is lost", &discard);
+            hint(prunable.needed, prunable.needed_bytes, "committed; this ends their rollback", &prune);
             if snapshots.snapshots > 0 {
                 let count = text::count(snapshots.snapshots as u64, "snapshot");
-                call.out.line(format_args!("prunable     {}, {count}", text::bytes(snapshots.bytes)));
+                call.out.line(format_args!("could go     {}, {count}", text::bytes(snapshots.bytes)));
                 let (prune, list) = (command("snapshot prune DIR"), command("snapshot list --all"));
                 call.out.line(format_args!("             {prune} ({list} shows of which)"));
             }
         }
     }
+}
+
+/// What lets finished sessions go, in the words of `prune`, which takes none unless the settings say which.
+fn ways_of_finished(call: &Call) -> [String; 2] {
+    let (prune, sessions) = (command("prune"), command("session prune"));
+    if call.config.keep.value.is_none() && call.config.older_than.value.is_none() {
+        let keeps = format!("{prune} keeps them: no retention.* is set");
+        return [keeps, format!("{sessions} --older-than 30d drops old ones, --keep 0 all")];
+    }
+    [format!("{prune} drops those that the settings let go"), format!("{sessions} --keep 0 drops them all")]
 }
