@@ -45,7 +45,7 @@ class Machine:
                    f"  IdentityAgent none\n  UserKnownHostsFile {top}/known\n  StrictHostKeyChecking no\n  LogLevel ERROR\n  BatchMode yes\n  {shared}")
         self.start()
         version = do(recant, "--version").split()[-1]
-        place = f"{self.home}/.cache/recant/bin/{version}"
+        place = f"{self.home}/.local/lib/recant/bin/{version}"
         os.makedirs(place)
         os.symlink(recant, f"{place}/recant")
         self.env = dict(os.environ, HOME=f"{top}/near", XDG_CONFIG_HOME=f"{top}/near")

@@ -457,7 +457,7 @@ fn a_job_finds_the_version_that_came_into_its_own_one_s_place() {
     ] {
         let mut world = World::new();
         let bin = world.root().join("bin");
-        let versions = world.root().join("h'ome/.cache/recant/bin");
+        let versions = world.root().join("h'ome/.local/lib/recant/bin");
         std::fs::create_dir(&bin).expect("a folder");
         std::fs::create_dir_all(versions.join("0.0.1")).expect("a folder");
         std::fs::copy(env!("CARGO_BIN_EXE_recant"), versions.join("0.0.1/recant")).expect("a copy");

@@ -75,7 +75,7 @@ impl Near {
 
 /// All below the folder of versions there.
 fn placed(host: &Host) -> Vec<String> {
-    let top = host.home.join(".cache/recant/bin");
+    let top = host.home.join(".local/lib/recant/bin");
     let below = |dir: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(dir).map_or(vec![], |names| names.map(|name| name.unwrap().path()).collect())
     };
@@ -92,7 +92,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 fn where_recant_is_missing_this_very_binary_is_put_and_older_ones_go() {
     let Some(near) = near() else { return };
     let host = near.net.bare("web1");
-    host.write(".cache/recant/bin/0.0.9/recant", "old");
+    host.write(".local/lib/recant/bin/0.0.9/recant", "old");
     let id = near.recant("-H web1 session new").ok();
     assert_eq!(id.stderr(), "");
     assert_eq!(placed(&host), [VERSION.to_owned(), format!("{VERSION}/recant")]);
@@ -120,14 +120,14 @@ fn one_of_another_protocol_is_replaced_and_an_old_one_in_path_is_not_used() {
     assert!(host.recant().exists());
     // In the place, with another protocol.
     std::fs::remove_file(host.recant()).unwrap();
-    fake(&format!(".cache/recant/bin/{VERSION}/recant"), "echo recant-far 0 0.1.0; cat > /dev/null");
+    fake(&format!(".local/lib/recant/bin/{VERSION}/recant"), "echo recant-far 0 0.1.0; cat > /dev/null");
     let said = near.recant("-H web1 list --json").ok();
     assert_eq!(said.json()["sessions"].as_array().unwrap().len(), 1);
     // An empty file, as a power cut may leave one.
     std::fs::write(host.recant(), "").unwrap();
     near.recant("-H web1 list").ok();
     // One in PATH of this protocol will do.
-    std::fs::remove_dir_all(host.home.join(".cache")).unwrap();
+    std::fs::remove_dir_all(host.home.join(".local")).unwrap();
     std::fs::copy(&near.binary, host.home.join("bin/recant")).unwrap();
     near.recant("-H web1 list").ok();
     assert_eq!(placed(&host), [""; 0]);
@@ -149,17 +149,17 @@ fn what_cannot_be_put_there_is_said_with_what_would_do_it() {
     host.write("bin/uname", "#!/bin/sh\n[ \"$1\" = -s ] && echo Linux || echo sparc64\n");
     std::fs::set_permissions(host.home.join("bin/uname"), PermissionsExt::from_mode(0o755)).unwrap();
     host.write(".noise", "PATH=$HOME/bin:$PATH");
-    refused("-H web1 status", "it runs Linux on sparc64", "scp recant web1:.cache/recant/bin");
+    refused("-H web1 status", "it runs Linux on sparc64", "scp recant web1:.local/lib/recant/bin");
     host.write(".noise", "sha256sum() { echo 00ff x; }; PATH=$HOME/tools:$PATH");
     host.write("tools/sha256sum", "#!/bin/sh\necho 00ff x\n");
     std::fs::set_permissions(host.home.join("tools/sha256sum"), PermissionsExt::from_mode(0o755)).unwrap();
     refused("-H web1 status", "the copy has another SHA-256", "try again");
     host.write(".noise", "ulimit -f 20");
-    refused("-H web1 status", "cannot be written below ~/.cache/recant/bin", "make room");
+    refused("-H web1 status", "cannot be written below ~/.local/lib/recant/bin", "make room");
     std::fs::remove_file(host.home.join(".noise")).unwrap();
-    std::fs::remove_dir_all(host.home.join(".cache")).unwrap();
-    host.write(".cache", "a file where a folder should be");
-    refused("-H web1 status", "~/.cache/recant/bin cannot be made", "sudo install /tmp/recant /usr/local/bin/");
+    std::fs::remove_dir_all(host.home.join(".local")).unwrap();
+    host.write(".local", "a file where a folder should be");
+    refused("-H web1 status", "~/.local/lib/recant/bin cannot be made", "sudo install /tmp/recant /usr/local/bin/");
     host.write(".noise", "exit 1");
     refused("-H web1 status", "its login shell carries out no commands", "-H USER@HOST");
     // A build that needs libraries.
@@ -177,7 +177,7 @@ fn a_read_only_home_of_another_user_is_named() {
     std::fs::set_permissions(&host.home, PermissionsExt::from_mode(0o555)).unwrap();
     let said = near.recant("-H web1 status");
     assert_eq!(said.status, 1, "{said}");
-    assert!(said.stderr().contains("~/.cache/recant/bin cannot be made or written to"), "{said}");
+    assert!(said.stderr().contains("~/.local/lib/recant/bin cannot be made or written to"), "{said}");
     std::fs::set_permissions(&host.home, PermissionsExt::from_mode(0o755)).unwrap();
     near.recant("-H web1 session new").ok();
     assert_eq!(host.store().metadata().unwrap().uid(), account.uid);
@@ -216,7 +216,7 @@ fn a_home_where_nothing_may_be_run_is_named_and_what_is_said_to_help_does() {
     let host = near.net.bare("web1");
     let Some(home) = Mounted::over(&host, "noexec") else { return };
     let said = near.recant("-H web1 session new").with(1);
-    assert!(said.stderr().contains("web1: recant cannot be put there: it does not run below ~/.cache/recant/bin"), "{said}");
+    assert!(said.stderr().contains("web1: recant cannot be put there: it does not run below ~/.local/lib/recant/bin"), "{said}");
     assert!(said.stderr().contains("mounted noexec") && said.stderr().contains("nothing was changed"), "{said}");
     assert_eq!(placed(&host), [""; 0]);
     let wanted = format!("scp {} web1:/tmp/recant && ssh web1 sudo install /tmp/recant /usr/local/bin/", near.binary.display());
@@ -229,7 +229,7 @@ fn a_home_where_nothing_may_be_run_is_named_and_what_is_said_to_help_does() {
     let id = near.recant("-H web1 session new").ok().stdout().trim().to_owned();
     // One that was put there before it was mounted so is passed by.
     home.now("exec");
-    host.write(&format!(".cache/recant/bin/{VERSION}/recant"), std::fs::read(&near.binary).unwrap());
+    host.write(&format!(".local/lib/recant/bin/{VERSION}/recant"), std::fs::read(&near.binary).unwrap());
     std::fs::set_permissions(host.recant(), PermissionsExt::from_mode(0o755)).unwrap();
     near.recant("-H web1 list").ok();
     home.now("noexec");
@@ -243,7 +243,7 @@ fn a_home_that_is_mounted_read_only_is_named() {
     let Some(home) = Mounted::over(&host, "rw") else { return };
     home.now("ro");
     let said = near.recant("-H web1 status").with(1);
-    assert!(said.stderr().contains("~/.cache/recant/bin cannot be made or written to"), "{said}");
+    assert!(said.stderr().contains("~/.local/lib/recant/bin cannot be made or written to"), "{said}");
     assert!(remedy(&said).ends_with("ssh web1 sudo install /tmp/recant /usr/local/bin/"), "{said}");
     home.now("rw");
     near.recant("-H web1 status").ok();
@@ -270,10 +270,10 @@ fn a_slow_line_is_no_far_side_that_is_silent() {
     assert!(std::fs::read(host.recant()).unwrap() == std::fs::read(&near.binary).unwrap());
     assert_eq!(placed(&host), [VERSION.to_owned(), format!("{VERSION}/recant")]);
     // One that goes away meanwhile is.
-    std::fs::remove_dir_all(host.home.join(".cache")).unwrap();
+    std::fs::remove_dir_all(host.home.join(".local")).unwrap();
     let mut call = near.world.program(&near.binary, ["-H", "web1", "list"]).command();
     let child = call.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    let bin = host.home.join(".cache/recant/bin");
+    let bin = host.home.join(".local/lib/recant/bin");
     ssh::until("the copy has begun", || std::fs::read_dir(&bin).is_ok_and(|names| names.count() > 0));
     host.plug(false);
     let start = Instant::now();
@@ -333,7 +333,7 @@ impl StandIn {
     }
 
     fn bin(&self) -> PathBuf {
-        self.world.root().join("far/.cache/recant/bin")
+        self.world.root().join("far/.local/lib/recant/bin")
     }
 
     /// The folder of the copy, which has the number of its shell, once there is some of it.

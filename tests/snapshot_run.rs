@@ -369,6 +369,27 @@ fn caches_of_a_run_on_the_real_tree_are_those_of_the_settings_and_never_the_stor
     assert!(!world.exists("made") && !home.join("missing").exists());
 }
 
+/// What another machine starts here is no cache: a command could put its own program there.
+#[test]
+fn no_command_on_the_real_tree_writes_where_other_machines_find_recant() {
+    let world = world_with(&["mv"]);
+    let home = world.root().join("home");
+    if !can_confine(&world) {
+        return;
+    }
+    let place = recant::remote::install::PLACE;
+    let run = |script: &str| world.call(["run", "--in", ".", "--", "sh", "-c", script]).run();
+    let script = format!("touch ~/.cache/x && ! mkdir -p ~/{place}/1.0 && ! mkdir -p ~/.local/lib");
+    run(&script).ok();
+    assert!(home.join(".cache/x").exists() && !home.join(place).exists());
+    let program = home.join(place).join("1.0/recant");
+    world.mkdir(program.parent().expect("its directory")).write(&program, "ours");
+    let script =
+        format!("cd ~/{place} && ! echo theirs > 1.0/recant && ! mv 1.0 1.1 && ! rm 1.0/recant && ! mkdir 2.0 && ! touch x");
+    run(&script).ok();
+    assert_eq!(world.read(&program), "ours");
+}
+
 #[test]
 fn npm_installs_on_the_real_tree() {
     if !desk::has("npm") {

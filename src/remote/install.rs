@@ -1,4 +1,4 @@
-//! Puts this very binary where a far side has none of this protocol: `~/.cache/recant/bin/<version>/recant`.
+//! Puts this very binary where a far side has none of this protocol: `~/.local/lib/recant/bin/<version>/recant`.
 //!
 //! It is whole or not there: copied beside its place, compared by SHA-256 there, run once, and renamed. Other versions go.
 //!
@@ -16,8 +16,9 @@ use super::opened::Opened;
 use super::signals::Wire;
 use super::{Error, PROTOCOL};
 
-/// The folder of versions, below the far side's home.
-pub const PLACE: &str = ".cache/recant/bin";
+/// The folder of versions, below the far side's home. In no cache: what is started here from elsewhere is for no confined command to write
+/// (`run --in` leaves ~/.cache writable). ~/.local/lib is for what belongs to one program and one processor: file-hierarchy(7).
+pub const PLACE: &str = ".local/lib/recant/bin";
 /// This one's.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 

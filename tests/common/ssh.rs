@@ -308,7 +308,7 @@ impl Host {
 
     /// The place of a recant that was put there.
     pub fn recant(&self) -> PathBuf {
-        self.home.join(".cache/recant/bin").join(env!("CARGO_PKG_VERSION")).join("recant")
+        self.home.join(".local/lib/recant/bin").join(env!("CARGO_PKG_VERSION")).join("recant")
     }
 
     /// The store there.
