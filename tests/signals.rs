@@ -681,3 +681,33 @@ fn a_prune_that_is_ended_says_what_went_before() {
     println!("{seen:?}");
     assert!(seen.contains(&(4, (0, 4))) && seen.contains(&(4, (0, 3))) && seen.contains(&(4, (1, 4))), "{seen:?}");
 }
+
+/// The history of a shell is made for it, empty, before it starts.
+#[test]
+fn a_signal_before_a_held_shell_has_started_leaves_no_history_that_was_made_for_it() {
+    if !common::can_run() || !std::path::Path::new("/bin/bash").exists() {
+        return common::skip("signals to a shell: recant run does not work here, or there is no bash");
+    }
+    let world = World::new();
+    world.edited("f");
+    let shell = |command: &str| world.program("sh", ["-c", command]).cwd(world.root()).run().ok().stdout();
+    shell("mkdir -p home saved && cp -a tree store home saved");
+    let steps = |steps: String| {
+        let call = world.call(["shell"]).env("SHELL", "/bin/bash").env("RECANT_STEPS", steps);
+        call.stdin("ls -A ~; HISTFILE=\n").run()
+    };
+    let log = world.root().join("steps");
+    let said = steps(format!("log:{}", log.display())).ok();
+    assert!(said.stdout().contains(".bash_history"), "{said}");
+    let all = std::fs::read_to_string(&log).expect("a log of steps").lines().count();
+    let mut not_started = 0;
+    for n in 1..=all {
+        shell("rm -rf tree store home && cp -a saved/. .");
+        let said = steps(format!("run:{n}:kill -TERM $PPID"));
+        // A session that has lost its name is swept up by the next verb.
+        let left = shell("ls -A home; ls store/sessions");
+        assert!(left.lines().count() == 1, "SIGTERM before step {n} of {all}: {said}\n{left}");
+        not_started += usize::from(said.status == 125);
+    }
+    assert!(not_started > 5, "{not_started} of {all}");
+}
