@@ -380,3 +380,69 @@ fn cat_prints_links_too_and_says_what_has_no_content() {
             recant show <id1~> lists what is in it
     "#);
 }
+
+/// What a person sees at a terminal of a recant that pages by `pager`: the words, split at spaces.
+fn seen(world: &World, words: &str, pager: &str) -> Option<Vec<u8>> {
+    if world.program("script", ["-V"]).command().output().is_err() {
+        common::skip("script makes the terminal");
+        return None;
+    }
+    let command = format!("{} {words}", env!("CARGO_BIN_EXE_recant"));
+    let call = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "dumb").env("PAGER", pager);
+    Some(call.run().ok().out)
+}
+
+#[test]
+fn content_gives_a_terminal_no_orders_and_a_pipe_has_it_as_it_is() {
+    let world = World::new();
+    let sly = b"safe\n\x1b[8mrm -rf /\x1b[0m\nover\rwritten\nC1 \x9b8m \xc2\x9b8m\n\x1b]52;c;AA==\x07 \xe2\x80\xae \xc3\xa4\n";
+    let id = world.begin();
+    world.stage_write(&id, "f", sly);
+    world.call(["session", "symlink", &id, "\u{1b}[8mx", "link"]).run().ok();
+    let piped = world.call(["diff", &id]).run().ok().out;
+    let has = |bytes: &[u8], part: &[u8]| bytes.windows(part.len()).any(|at| at == part);
+    assert!(sly.split_inclusive(|b| *b == b'\n').all(|line| has(&piped, &[b"+", line].concat())), "{}", piped.escape_ascii());
+    for pager in ["cat", "cat > paged; cat paged"] {
+        let Some(seen) = seen(&world, &format!("--color never diff {id}"), pager) else { return };
+        let shown = String::from_utf8(seen).unwrap();
+        let lines: Vec<&str> = shown.lines().map(|line| line.trim_end_matches('\r')).collect();
+        for line in
+            ["+safe", "+^[[8mrm -rf /^[[0m", "+over^Mwritten", "+C1 <9B>8m <9B>8m", "+^[]52;c;AA==^G <U+202E> ä", "+^[[8mx"]
+        {
+            assert!(lines.contains(&line), "{pager}: {line}: {shown}");
+        }
+        assert!(!shown.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{pager}: {shown}");
+    }
+    // A snapshot's difference is shown as a session's.
+    world.recant("snapshot create").ok();
+    world.write("g", "a\x1b[8mb\n");
+    let Some(seen) = seen(&world, "--color never snapshot diff last", "cat") else { return };
+    assert!(has(&seen, b"+a^[[8mb"), "{}", seen.escape_ascii());
+}
+
+#[test]
+fn names_with_characters_that_would_not_show_are_quoted_everywhere_and_escaped_in_json() {
+    let world = World::new();
+    let names = ["c1\u{9b}8m", "rtl\u{202e}txt.exe", "iso\u{2066}late", "mark\u{200e}", "alm\u{61c}", "del\u{7f}"];
+    let id = world.begin();
+    for name in names {
+        world.stage_write(&id, name, "x\n");
+    }
+    let odd = |text: &str| {
+        text.contains(|c: char| c.is_control() && c != '\n' && c != '\t' || names.concat().contains(c) && !c.is_ascii())
+    };
+    for words in ["diff", "diff --stat", "diff --name-only", "show", "diff --json", "show --json", "commit --dry-run"] {
+        let said = world.call(words.split(' ').chain([&*id])).run().ok();
+        assert!(!odd(&said.stdout()) && !odd(&said.stderr()), "{words}: {said}");
+    }
+    let paths = world.call(["diff", "--name-only", "--json", &id]).run().ok().json();
+    let paths: Vec<&str> = paths["paths"].as_array().unwrap().iter().map(|path| path.as_str().unwrap()).collect();
+    assert!(names.iter().all(|name| paths.iter().any(|path| path.ends_with(name))), "{paths:?}");
+    // git reads such names as they are quoted.
+    let patch = world.call(["diff", &id]).run().ok().out;
+    world.mkdir("elsewhere");
+    let below = world.tree().as_os_str().as_encoded_bytes().iter().filter(|b| **b == b'/').count();
+    let applied = world.program("git", ["apply", &format!("-p{}", below + 1)]).cwd(world.path("elsewhere")).stdin(patch).run();
+    applied.ok();
+    assert!(names.iter().all(|name| world.exists(format!("elsewhere/{name}"))));
+}

@@ -271,3 +271,39 @@ fn each_machine_costs_one_ssh_and_one_look_for_recant() {
         assert_eq!((count("ssh"), count("recant")), (each, each), "{words}: {all}");
     }
 }
+
+/// Settings with a far side that says `hello`, reads nothing and then does what the shell's text `then` says; `frame KIND TEXT` writes a frame.
+fn sly(world: &World, then: &str) {
+    let script = world.root().join("sly-ssh");
+    let text = format!(
+        "#!/bin/bash\nframe() {{ printf \"$1\\\\x$(printf %02x $((${{#2}} >> 24 & 255)))\\\\x$(printf %02x $((${{#2}} >> 16 & 255)))\\\\x$(printf %02x $((${{#2}} >> 8 & 255)))\\\\x$(printf %02x $((${{#2}} & 255)))%s\" \"$2\"; }}\n\
+         export LC_ALL=C\nprintf 'recant-far 2 9.9.9\\n'\n{then}\n"
+    );
+    world.write(&script, text);
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("a script");
+    world.config(&format!("[remote]\nssh = '{}'\n", script.display()));
+}
+
+#[test]
+fn what_a_machine_prints_gives_a_terminal_no_orders() {
+    let world = World::new();
+    sly(
+        &world,
+        "frame o $'\\e[32mfine\\e[0m\\n\\e[8mhidden\\e[2Kx\\rover\\x9b8m\\n'; frame x $'\\e[1A\\e[2Kgone\\n'; printf 'q\\0\\0\\0\\1\\1'",
+    );
+    let (piped, raw) = (world.recant("-H a,b diff").with(1).out, b"\x1b[8mhidden\x1b[2Kx\rover\x9b8m\n");
+    assert!(piped.windows(raw.len()).any(|part| part == raw), "{}", piped.escape_ascii());
+    if world.program("script", ["-V"]).command().output().is_err() {
+        return common::skip("script makes the terminal");
+    }
+    let command = format!("{} -H a,b diff", env!("CARGO_BIN_EXE_recant"));
+    let said = world.program("script", ["-qec", &command, "/dev/null"]).env("TERM", "xterm").run().with(1);
+    let shown = said.stdout();
+    assert!(shown.contains("^[[8mhidden^[[2Kx^Mover<9B>8m") && shown.contains("a: ^[[1A^[[2Kgone"), "{said}");
+    assert!(shown.contains("\u{1b}[32mfine\u{1b}[0m"), "{said}");
+    // A commit of all of them tells in a line of its own why a machine could not.
+    sly(&world, r#"frame x $'{"kind":"refused","message":"no \\u001b[8m \\u202e"}\n'; printf 'q\0\0\0\1\1'"#);
+    world.edited("f");
+    let said = world.recant("-H a,b commit last");
+    assert!(!said.stdout().contains(['\u{1b}', '\u{202e}']) && !said.stderr().contains(['\u{1b}', '\u{202e}']), "{said}");
+}

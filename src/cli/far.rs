@@ -201,9 +201,14 @@ impl Near {
         self.color.contains(&descriptor)
     }
 
+    /// Whether this descriptor is a terminal there.
+    pub fn has_terminal(&self, descriptor: u8) -> bool {
+        self.terminals.contains(&descriptor)
+    }
+
     /// Whether a person can be asked: standard input and standard error are terminals there.
     pub fn can_ask(&self) -> bool {
-        [0, 2].iter().all(|descriptor| self.terminals.contains(descriptor))
+        [0, 2].into_iter().all(|descriptor| self.has_terminal(descriptor))
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::awaited::{self, Waiting};
+use super::list::shown;
 use super::problem::Problem;
 use super::scope::Scope;
 use super::{Call, Ended, Standing, cut_off, text};
@@ -158,7 +159,7 @@ impl Row {
 
     /// Its short id, how much it holds, and what it came from.
     fn what(&self) -> String {
-        let of = self.name.as_ref().or(self.command.as_ref()).map(|of| format!("  {of}")).unwrap_or_default();
+        let of = self.name.as_ref().or(self.command.as_ref()).map(|of| format!("  {}", shown(of))).unwrap_or_default();
         let held = if self.status == "running" { "under way".into() } else { text::count(self.changes, "change") };
         format!("{}  {held}{of}", self.id.tail())
     }
@@ -167,7 +168,7 @@ impl Row {
 /// What stands in the middle of a line, shortened so that a command of `widest` columns fits behind it.
 fn fitted(what: &str, widest: usize) -> String {
     let room = WIDTH.saturating_sub(13 + 2 + widest).max(20);
-    let mut shown: String = what.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let mut shown = what.to_owned();
     if shown.chars().count() > room {
         shown = shown.chars().take(room - 1).chain(['…']).collect();
     }

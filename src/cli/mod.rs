@@ -64,6 +64,7 @@ mod stage;
 mod status;
 mod text;
 mod undo;
+mod visible;
 mod watcher;
 mod which;
 

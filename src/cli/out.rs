@@ -3,6 +3,7 @@
 //! A verb prints without asking whether that worked: a reader that went away is no failure of the verb (what was to be
 //! done is done), and any other failure to write is kept for the end.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -14,7 +15,7 @@ use serde::{Serialize, Serializer};
 use super::far::Near;
 use super::problem::Problem;
 use super::shown::{Names, cut};
-use super::text;
+use super::{text, visible};
 use crate::config::Color;
 use crate::error::At;
 use crate::fs::interrupt;
@@ -42,6 +43,8 @@ pub struct Out {
     verbose: bool,
     names: Names,
     most: usize,
+    /// Whether results, and what is said about them, go to a terminal: through a pager, or another machine, too.
+    terminals: Cell<(bool, bool)>,
     color: bool,
     color_err: bool,
     sink: RefCell<Box<dyn Write>>,
@@ -94,6 +97,7 @@ impl Out {
             verbose,
             names: Names::here(),
             most: DEFAULT_MOST,
+            terminals: Cell::new((io::stdout().is_terminal(), io::stderr().is_terminal())),
             color: wanted(anstream::AutoStream::choice(&io::stdout())),
             color_err: wanted(anstream::AutoStream::choice(&io::stderr())),
             sink: RefCell::new(Box::new(BufWriter::new(io::stdout()))),
@@ -106,7 +110,9 @@ impl Out {
 
     /// For somebody at another machine, who wants colour where `near` says.
     pub fn for_near(self, near: &Near) -> Self {
-        Self { color: near.colors(1), color_err: near.colors(2), names: Names::from_afar(), ..self }
+        let (out, err) = self.terminals.get();
+        let terminals = Cell::new((out || near.has_terminal(1), err || near.has_terminal(2)));
+        Self { color: near.colors(1), color_err: near.colors(2), names: Names::from_afar(), terminals, ..self }
     }
 
     /// With listings of at most `most` lines: `output.paths`.
@@ -235,9 +241,25 @@ impl Out {
         }
     }
 
+    /// Content of a file, or other words that are not recant's, as a result: on a terminal without orders to it, else as they are.
+    pub fn foreign<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
+        if self.terminals.get().0 { visible::content(bytes) } else { bytes.into() }
+    }
+
+    /// The result of another machine's recant. Its colours stay.
+    pub fn foreign_result(&self, bytes: &[u8]) {
+        self.bytes(&if self.terminals.get().0 { visible::block(bytes) } else { bytes.into() });
+    }
+
+    /// A line that another machine said.
+    pub fn foreign_line(&self, host: &str, line: &str) {
+        let shown = if self.terminals.get().1 { visible::block(line.as_bytes()) } else { line.as_bytes().into() };
+        self.message(&[host.as_bytes(), b": ", &shown, b"\n"].concat());
+    }
+
     /// The result as one JSON document on a line, which is never in memory as a whole.
     pub fn document(&self, body: &impl Serialize) {
-        json::write_line(Sink(self), &Document { schema: SCHEMA, body });
+        json::print_line(Sink(self), &Document { schema: SCHEMA, body });
     }
 
     /// What was printed so far goes out now: somebody waits for it.
@@ -297,7 +319,7 @@ impl Out {
 
     fn tell(&self, kind: fn(String) -> Told, text: impl Display) {
         if self.is_text() {
-            self.message(format!("recant: {text}\n").as_bytes());
+            self.message(format!("recant: {}\n", visible::message(&text.to_string())).as_bytes());
         } else {
             self.message(&json_line(&kind(text.to_string())));
         }
@@ -318,6 +340,7 @@ impl Out {
     /// Results go to standard error from here on: standard output is a command's.
     pub fn divert(&self) {
         *self.sink.borrow_mut() = Box::new(BufWriter::new(io::stderr()));
+        self.terminals.set((self.terminals.get().1, self.terminals.get().1));
     }
 
     /// Long text goes through a pager from here on, where a terminal is read by a person. `pager` is a shell command;
@@ -394,5 +417,7 @@ impl Write for Sink<'_> {
 }
 
 fn json_line(body: &impl Serialize) -> Vec<u8> {
-    json::line(&Document { schema: SCHEMA, body })
+    let mut line = Vec::new();
+    json::print_line(&mut line, &Document { schema: SCHEMA, body });
+    line
 }

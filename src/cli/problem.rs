@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::shown::{Names, cut};
 use super::text::grouped;
+use super::visible;
 use crate::error::{Failure, IoError, Kind, recant};
 use crate::fs::TooLarge;
 use crate::fs::path::AbsPath;
@@ -160,9 +161,10 @@ impl Problem {
     }
 }
 
-/// A name with a newline in it must not look like another line of the report.
+/// A name with a newline in it must not look like another line of the report, nor order a terminal about.
 fn one_line(text: &str) -> String {
-    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+    let line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    visible::message(&line).into_owned()
 }
 
 impl Barrier {

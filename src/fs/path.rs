@@ -208,7 +208,7 @@ pub fn is_unfit(c: char) -> bool {
 
 /// Characters that show as nothing or turn the writing direction: they make one path look like another.
 fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Serde for bytes that are text in nearly all cases: a JSON string, or `{"b64": "…"}` where they are no UTF-8.

@@ -3,6 +3,10 @@
 use std::io::Write;
 
 use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
+
+use crate::fs::path::is_unfit;
 
 /// The text of `value`.
 pub fn text(value: &impl Serialize) -> Vec<u8> {
@@ -24,11 +28,33 @@ pub fn append_line(bytes: &mut Vec<u8>, value: &impl Serialize) {
     bytes.push(b'\n');
 }
 
-/// Writes the text of `value`, and a newline, to what takes all that is written.
-pub fn write_line(mut to: impl Write, value: &impl Serialize) {
-    append(&mut to, value);
+/// Writes the text of `value`, and a newline, to what takes all that is written: for people, too, so that characters which a terminal
+/// takes for orders, or which would not show as they are, are escaped.
+pub fn print_line(mut to: impl Write, value: &impl Serialize) {
+    // As below.
+    value.serialize(&mut Serializer::with_formatter(&mut to, Shown)).expect("recant's own types can be written as JSON");
     // As below: its callers give a writer that never fails (`cli::out::Sink` keeps a failure for the end).
     to.write_all(b"\n").expect("it takes all that is written");
+}
+
+/// `\u` for all that [`is_unfit`], beside what JSON itself escapes.
+struct Shown;
+
+impl Formatter for Shown {
+    fn write_string_fragment<W: Write + ?Sized>(&mut self, to: &mut W, fragment: &str) -> std::io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(is_unfit) {
+            let (plain, odd) = rest.split_at(at);
+            to.write_all(plain.as_bytes())?;
+            let mut chars = odd.chars();
+            let mut units = [0; 2];
+            for unit in chars.next().map(|c| &*c.encode_utf16(&mut units)).unwrap_or_default() {
+                write!(to, "\\u{unit:04x}")?;
+            }
+            rest = chars.as_str();
+        }
+        to.write_all(rest.as_bytes())
+    }
 }
 
 fn append(bytes: impl Write, value: &impl Serialize) {

@@ -7,7 +7,7 @@ use similar::{Algorithm, DiffOp};
 
 use super::super::Call;
 use super::view::{Half, View};
-use crate::fs::path::AbsPath;
+use crate::fs::path::{AbsPath, Shown};
 
 /// Lines around a hunk.
 const CONTEXT: usize = 3;
@@ -122,7 +122,8 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 fn print_lines(call: &Call, sign: &[u8], style: Style, lines: &[&[u8]]) {
     for line in lines {
         let text = line.strip_suffix(b"\n");
-        call.out.bytes(&painted(call, style, &[sign, text.unwrap_or(line)].concat()));
+        let shown = call.out.foreign(text.unwrap_or(line));
+        call.out.bytes(&painted(call, style, &[sign, &*shown].concat()));
         if text.is_none() {
             call.out.line("\\ No newline at end of file");
         }
@@ -159,26 +160,8 @@ pub fn counts(view: &View) -> Option<(usize, usize)> {
     Some(sum)
 }
 
-/// A path below `/` with git's prefix, in double quotes with C escapes where git would need them: control bytes, quotes,
-/// backslashes, and what is no UTF-8 (as with core.quotePath off).
+/// A path below `/` with git's prefix; where it has odd characters, as everywhere, in double quotes with C escapes, which git reads.
 fn quoted(prefix: &[u8], path: &AbsPath) -> Vec<u8> {
     let name = [prefix, &path.as_bytes()[1..]].concat();
-    let odd = |b: &u8| b.is_ascii_control() || *b == b'"' || *b == b'\\';
-    let text = std::str::from_utf8(&name).is_ok();
-    if text && !name.iter().any(odd) {
-        return name;
-    }
-    let mut out = vec![b'"'];
-    for byte in name {
-        match byte {
-            b'"' | b'\\' => out.extend([b'\\', byte]),
-            b'\n' => out.extend(b"\\n"),
-            b'\t' => out.extend(b"\\t"),
-            b'\r' => out.extend(b"\\r"),
-            _ if byte.is_ascii_control() || (!text && !byte.is_ascii()) => out.extend(format!("\\{byte:03o}").into_bytes()),
-            _ => out.push(byte),
-        }
-    }
-    out.push(b'"');
-    out
+    Shown(&name).to_string().into_bytes()
 }

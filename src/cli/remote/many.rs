@@ -57,8 +57,13 @@ pub fn carry_out(
         call.confirm(&format!("Carry this out on {there}?"))?;
     }
     let input = input(call, ways, cli.verb())?;
-    let requests: Vec<Request> =
-        targets.iter().map(|target| Request { terminals: Vec::new(), input: input.is_some(), ..request(target) }).collect();
+    // Nobody can be asked, but somebody may read.
+    let read = |target| {
+        let request = request(target);
+        let terminals = request.terminals.iter().copied().filter(|descriptor| *descriptor == 1).collect();
+        Request { terminals, input: input.is_some(), ..request }
+    };
+    let requests: Vec<Request> = targets.iter().map(read).collect();
     let forks = ways.forks.min(targets.len());
     let is_command = matches!(cli.verb(), Verb::Run(_));
     let mut shown = Shower { call, answers: BTreeMap::new(), next: 0, rows: Vec::new(), is_command };
@@ -263,13 +268,13 @@ impl Shower<'_> {
     fn block(&self, target: &Target, answer: Answer) {
         let out = &self.call.out;
         out.styled(Style::new().bold(), format_args!("== {}", target.name));
-        out.bytes(&answer.output);
+        out.foreign_result(&answer.output);
         if answer.output.last().is_some_and(|last| *last != b'\n') {
             out.line("");
         }
         // Beside each other on a terminal, and apart where one goes to a file: each line says whose it is.
         let text = String::from_utf8_lossy(&answer.errors).into_owned();
-        text.lines().for_each(|line| out.say(format_args!("{}: {line}", target.name)));
+        text.lines().for_each(|line| out.foreign_line(&target.name, line));
         if let Err(error) = answer.ended {
             out.problem(&error.into());
         }

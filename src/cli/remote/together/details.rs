@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::act::Machines;
 use super::machine::{Fate, Finished, Row};
-use crate::cli::{awaited, text};
+use crate::cli::{awaited, text, visible};
 use crate::engine::job;
 use crate::fs::path::Shown;
 use crate::remote::host::Target;
@@ -19,7 +19,7 @@ impl Machines<'_> {
     pub fn say_details(&self, rows: &[Row]) {
         for (target, row) in self.targets.iter().zip(rows) {
             let report = row.ended.as_ref().map_or(Value::Null, Finished::json);
-            let say = |line: String| self.call.out.say(format_args!("{}: {line}", target.name));
+            let say = |line: String| self.call.out.say(format_args!("{}: {}", target.name, visible::message(&line)));
             match &row.result {
                 Some(Fate::Done) => {
                     named(&report["skipped"], shown).chain(notes(&report)).for_each(say);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::act::Machines;
 use super::machine::{Fate, Finished, Row};
 use crate::cli::problem::Problem;
-use crate::cli::{Ended, text};
+use crate::cli::{Ended, text, visible};
 use crate::engine::job;
 
 impl Machines<'_> {
@@ -19,7 +19,7 @@ impl Machines<'_> {
             let (exit, result, why) = told(row, verb);
             worst = worst.max(exit);
             if out.is_text() {
-                let why = if why.is_empty() { why } else { format!("  {why}") };
+                let why = if why.is_empty() { why } else { format!("  {}", visible::message(&why)) };
                 out.line(format_args!("{:<width$}  {result}{why}", target.name));
             } else {
                 let report = row.ended.as_ref().map_or(Value::Null, Finished::json);

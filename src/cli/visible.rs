@@ -1,0 +1,109 @@
+//! Text of others on a terminal: what a terminal would take for orders is shown instead, as less(1) does.
+//!
+//! `^[` is ESC, `^M` CR, `<9B>` a control character of C1 or a byte that is no UTF-8, `<U+202E>` a character that shows as nothing
+//! or turns the writing direction.
+
+use std::borrow::Cow;
+
+use crate::fs::path::is_unfit;
+
+/// A line of a file's content. Tabs and newlines stay.
+pub fn content(bytes: &[u8]) -> Cow<'_, [u8]> {
+    shown(bytes, |_| 0)
+}
+
+/// What another machine printed: recant's own colours stay, too.
+pub fn block(bytes: &[u8]) -> Cow<'_, [u8]> {
+    shown(bytes, own_color)
+}
+
+/// A message. It is not touched where nothing in it has to be shown.
+pub fn message(text: &str) -> Cow<'_, str> {
+    match content(text.as_bytes()) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
+    }
+}
+
+/// `stays` tells how many bytes at the beginning of its argument, which begins with ESC, are passed on as they are.
+fn shown(bytes: &[u8], stays: fn(&[u8]) -> usize) -> Cow<'_, [u8]> {
+    if std::str::from_utf8(bytes).is_ok_and(|text| !text.contains(is_odd)) {
+        return Cow::Borrowed(bytes);
+    }
+    let (mut out, mut rest) = (Vec::with_capacity(bytes.len() + 16), bytes);
+    while !rest.is_empty() {
+        let chunk = rest.utf8_chunks().next();
+        let (valid, invalid) = chunk.map_or(("", rest), |chunk| (chunk.valid(), chunk.invalid()));
+        let odd = valid.find(is_odd);
+        let plain = odd.unwrap_or(valid.len());
+        out.extend_from_slice(&rest[..plain]);
+        rest = &rest[plain..];
+        if let Some(c) = valid[plain..].chars().next() {
+            let own = if c == '\x1b' { stays(rest) } else { 0 };
+            out.extend_from_slice(&rest[..own]);
+            if own == 0 {
+                out.extend_from_slice(sign(c).as_bytes());
+            }
+            rest = &rest[own.max(c.len_utf8())..];
+        } else {
+            invalid.iter().for_each(|byte| out.extend_from_slice(format!("<{byte:02X}>").as_bytes()));
+            rest = &rest[invalid.len()..];
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// The two joiners stay: they are a part of how some languages and emoji are written.
+fn is_odd(c: char) -> bool {
+    is_unfit(c) && !matches!(c, '\n' | '\t' | '\u{200c}' | '\u{200d}')
+}
+
+fn sign(c: char) -> String {
+    match u32::from(c) {
+        0x7f => "^?".into(),
+        code @ 0..0x20 => format!("^{}", char::from_u32(code + 0x40).unwrap_or('?')),
+        code @ 0x80..0xa0 => format!("<{code:02X}>"),
+        code => format!("<U+{code:04X}>"),
+    }
+}
+
+/// The length of a sequence that sets what recant's own lines have: bold, underlined, a colour but black and white, or none of it.
+/// Others may hide text.
+fn own_color(bytes: &[u8]) -> usize {
+    let Some(rest) = bytes.strip_prefix(b"\x1b[") else { return 0 };
+    let Some(end) = rest.iter().position(|b| !b.is_ascii_digit() && *b != b';') else { return 0 };
+    let known = |number: &[u8]| matches!(number, b"" | b"0" | b"1" | b"4" | [b'3', b'1'..=b'6']);
+    if rest[end] == b'm' && rest[..end].split(|b| *b == b';').all(known) { end + 3 } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown_and_text_stays() {
+        for (given, want) in [
+            (&b"plain\ttext\n"[..], &b"plain\ttext\n"[..]),
+            ("äöü 日本 👩\u{200d}👧".as_bytes(), "äöü 日本 👩\u{200d}👧".as_bytes()),
+            (b"a\x1b[8mb\x07\rc\x7f", b"a^[[8mb^G^Mc^?"),
+            (b"\x9b8m\xc2\x9b8m", b"<9B>8m<9B>8m"),
+            ("\u{202e}\u{61c}\u{2066}".as_bytes(), b"<U+202E><U+061C><U+2066>"),
+            (b"\xe2\x82", b"<E2><82>"),
+            (b"\x1b[31mred\x1b[0m", b"^[[31mred^[[0m"),
+        ] {
+            assert_eq!(content(given), want, "{}", given.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn of_another_machine_s_words_recant_s_colours_stay() {
+        for (given, want) in [
+            (&b"\x1b[1m\x1b[31m-a\x1b[0m\n"[..], &b"\x1b[1m\x1b[31m-a\x1b[0m\n"[..]),
+            (b"\x1b[8mgone\x1b[m", b"^[[8mgone\x1b[m"),
+            (b"\x1b[30;40mx\x1b[2K\x1b]52;c;AA==\x07", b"^[[30;40mx^[[2K^[]52;c;AA==^G"),
+            (b"\x1b[31", b"^[[31"),
+        ] {
+            assert_eq!(block(given), want, "{}", given.escape_ascii());
+        }
+    }
+}
