@@ -272,6 +272,7 @@ fn changes_that_are_cut_doubled_or_contradict_each_other_are_refused() {
         ("an empty path", text.replacen(&first, "", 1)),
         ("a line of another sort", text.replacen("\"change\"", "\"rewritten\"", 1)),
         ("a mode that is none", text.replacen("\"mode\":\"", "\"mode\":\"99", 1)),
+        ("an owner that chown takes for none", text.replacen(r#""uid":"#, r#""uid":4294967295,"was":"#, 1)),
         ("a digest that is none", text.replacen("\"digest\":\"", "\"digest\":\"../", 1)),
         ("no text", "\u{0}".repeat(whole.len())),
     ] {

@@ -446,3 +446,50 @@ fn names_with_characters_that_would_not_show_are_quoted_everywhere_and_escaped_i
     applied.ok();
     assert!(names.iter().all(|name| world.exists(format!("elsewhere/{name}"))));
 }
+
+#[test]
+fn the_owner_of_what_is_new_and_the_rights_that_it_gives_are_shown_with_the_counts_too() {
+    if !common::is_root("owners") || !common::can_run() {
+        return;
+    }
+    let world = World::new();
+    world.write("old", "x\n");
+    let script = "echo a > plain; echo b > tool; chmod 4755 tool; echo c > group; chown 0:7 group; chmod 2755 group; \
+                  echo d > theirs; chown 1234:5678 theirs; ln -s there link; chown -h 1234:5678 link; mkdir dir; chown 12:34 dir; \
+                  echo y >> old; chown 9:9 old; chmod 4711 old; \
+                  echo e > able; printf '\\001\\0\\0\\002\\0\\040\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0' | \
+                  python3 -c 'import os,sys; os.setxattr(\"able\", \"security.capability\", sys.stdin.buffer.read())'";
+    world.call(["run", "-q", "-n", "rights", "--", "sh", "-ec", script]).run().ok();
+    let said = world.recant("diff rights").ok().masked_out().to_string();
+    let remarks: Vec<&str> = said.lines().filter(|line| line.starts_with('#')).collect();
+    assert_snapshot!(remarks.join("\n"), @"
+    # /world/tree/able: extended attribute security.capability
+    # /world/tree/dir: new folder, mode 0755
+    # /world/tree/dir: owner 12:34
+    # /world/tree/group: mode 2755
+    # /world/tree/group: owner 0:7
+    # /world/tree/link: owner 1234:5678
+    # /world/tree/old: mode 0644 -> 4711
+    # /world/tree/old: owner 0:0 -> 9:9
+    # /world/tree/theirs: owner 1234:5678
+    # /world/tree/tool: mode 4755
+    # /world/tree/tool: owner 0:0
+    ");
+    assert_snapshot!(world.recant("diff rights --stat").ok().masked_out(), @"
+    able   | 1 +
+           | extended attribute security.capability
+    dir    | new folder, mode 0755; owner 12:34
+    group  | 1 +
+           | mode 2755; owner 0:7
+    link   | 1 +
+           | owner 1234:5678
+    old    | 1 +
+           | mode 0644 -> 4711; owner 0:0 -> 9:9
+    plain  | 1 +
+    theirs | 1 +
+           | owner 1234:5678
+    tool   | 1 +
+           | mode 4755; owner 0:0
+    8 files changed, 7 insertions(+)
+    ");
+}

@@ -371,6 +371,10 @@ impl<'de> Deserialize<'de> for State {
         };
         let mode = u32::from_str_radix(&wire.mode, 8).ok().filter(|mode| *mode <= 0o7777);
         let mode = mode.ok_or_else(|| D::Error::custom("a mode that is not octal"))?;
+        // chown(2) takes it for 'as it is': what is put there would belong to whoever puts it.
+        if [wire.uid, wire.gid].contains(&u32::MAX) {
+            return Err(D::Error::custom(format!("an owner {}:{}, which chown cannot set", wire.uid, wire.gid)));
+        }
         let mut xattrs = Vec::with_capacity(wire.xattrs.len());
         for WireXattr { name, b64 } in wire.xattrs {
             let value = base64::engine::general_purpose::STANDARD.decode(b64).map_err(D::Error::custom)?;

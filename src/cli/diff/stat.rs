@@ -16,6 +16,8 @@ pub struct Row {
     path: String,
     /// Insertions and deletions, or what else there is to say.
     what: Result<(usize, usize), String>,
+    /// What it gives rights by, where the line does not say it.
+    rights: Option<String>,
 }
 
 /// Prints a line a change, and the totals.
@@ -57,6 +59,9 @@ pub fn table(call: &Call, rows: &[Row], all: bool, whole: &str) {
         let path = shortened(&row.path, name);
         let blanks = name - path.chars().count();
         call.out.line(format!(" {path}{} | {what}", " ".repeat(blanks)).trim_end());
+        if let Some(rights) = &row.rights {
+            call.out.line(format_args!(" {} | {}", " ".repeat(name), shortened(rights, columns.rest())));
+        }
     }
     if more > 0 {
         call.out.line(format_args!(" {}", text::more(more, whole)));
@@ -104,7 +109,9 @@ pub fn row(call: &Call, view: &View<'_>) -> Row {
         Some(counts) => Ok(counts),
         None => Err(view.remarks.join("; ")),
     };
-    Row { path: call.out.shown(view.path), what }
+    let said = what.as_ref().is_err_and(|what| view.rights.iter().all(|right| what.contains(right)));
+    let rights = (!said && !view.rights.is_empty()).then(|| view.rights.join("; "));
+    Row { path: call.out.shown(view.path), what, rights }
 }
 
 /// `+` and `-`, scaled to `width` where the largest count is larger; none that counts goes away.

@@ -10,7 +10,7 @@ use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::sides::Side;
 use crate::tree::git_index;
-use crate::tree::state::{Object, State, What, sort_word};
+use crate::tree::state::{Meta, Object, State, What, sort_word};
 use crate::tree::time;
 
 /// Content above this many bytes is not shown as text: both sides are in memory while lines are compared.
@@ -82,6 +82,8 @@ pub struct View<'c> {
     pub conflict: bool,
     /// What a patch does not say, without the path.
     pub remarks: Vec<String>,
+    /// Those of them that give somebody rights: an owner who is not the caller, set-user-ID and set-group-ID bits, capabilities.
+    pub rights: Vec<String>,
     /// What the two sides are, where that is not before and after a change: it stands behind their names in the patch.
     pub labels: Option<(String, String)>,
 }
@@ -98,6 +100,7 @@ impl<'c> View<'c> {
             whole: true,
             conflict,
             remarks: remarks(change),
+            rights: rights(change),
             labels: None,
         };
         if change.marks.foreign {
@@ -126,6 +129,7 @@ impl<'c> View<'c> {
             whole: true,
             conflict: false,
             remarks: remarks(change),
+            rights: rights(change),
             labels: None,
         };
         for (half, content) in [(&mut view.old, old), (&mut view.new, new)] {
@@ -159,6 +163,7 @@ impl<'c> View<'c> {
             whole: true,
             conflict: true,
             remarks: vec![why.into()],
+            rights: rights(change),
             labels: Some((labels.0.into(), labels.1.into())),
         };
         match (now, wanted) {
@@ -300,6 +305,49 @@ fn remarks(change: &Change) -> Vec<String> {
     remarks
 }
 
+/// The remarks that give somebody rights.
+fn rights(change: &Change) -> Vec<String> {
+    let Some(after) = &change.after else { return Vec::new() };
+    let before = change.before.object.as_ref();
+    let differs = |of: fn(&State) -> u32| before.is_none_or(|before| of(before) != of(after));
+    let mut rights = Vec::new();
+    if after.is_file() && after.meta.mode & SET_IDS != 0 && differs(|state| state.meta.mode) {
+        rights.push(match before {
+            Some(before) => format!("mode {:04o} -> {:04o}", before.meta.mode, after.meta.mode),
+            None => format!("mode {:04o}", after.meta.mode),
+        });
+    }
+    rights.extend(match before {
+        Some(before) => owner_change(before, after),
+        None => owner_of_new(after),
+    });
+    if let Some(capabilities) = after.meta.xattr(CAPABILITIES)
+        && before.and_then(|before| before.meta.xattr(CAPABILITIES)) != Some(capabilities)
+    {
+        rights.push(format!("extended attribute {}", Shown(CAPABILITIES)));
+    }
+    rights
+}
+
+/// Set-user-ID and set-group-ID: inode(7).
+const SET_IDS: u32 = 0o6000;
+
+/// capabilities(7), "File capabilities".
+const CAPABILITIES: &[u8] = b"security.capability";
+
+fn owner_change(before: &State, after: &State) -> Option<String> {
+    let (old, new) = (&before.meta, &after.meta);
+    ((old.uid, old.gid) != (new.uid, new.gid)).then(|| format!("owner {}:{} -> {}:{}", old.uid, old.gid, new.uid, new.gid))
+}
+
+/// Said where it is not the caller's own, or where it is the owner whose rights a program would have.
+fn owner_of_new(state: &State) -> Option<String> {
+    let Meta { uid, gid, mode, .. } = state.meta;
+    let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let is_said = (uid, gid) != own || state.is_file() && mode & SET_IDS != 0;
+    is_said.then(|| format!("owner {uid}:{gid}"))
+}
+
 fn described(state: &State) -> String {
     let kind = sort_word(state.sort());
     match &state.what {
@@ -325,9 +373,7 @@ fn meta_remarks(before: &State, after: &State, remarks: &mut Vec<String>) {
     if modes && !said_by_git {
         remarks.push(format!("mode {:04o} -> {:04o}", old.mode, new.mode));
     }
-    if (old.uid, old.gid) != (new.uid, new.gid) {
-        remarks.push(format!("owner {}:{} -> {}:{}", old.uid, old.gid, new.uid, new.gid));
-    }
+    remarks.extend(owner_change(before, after));
     for (name, value) in &old.xattrs {
         match new.xattr(name) {
             None => remarks.push(format!("extended attribute {} removed", Shown(name))),
@@ -344,6 +390,7 @@ fn new_remarks(state: &State, remarks: &mut Vec<String>) {
     if matches!(state.what, What::File { .. }) && !is_plain(state.meta.mode) {
         remarks.push(format!("mode {:04o}", state.meta.mode));
     }
+    remarks.extend(owner_of_new(state));
     for (name, _) in &state.meta.xattrs {
         remarks.push(format!("extended attribute {}", Shown(name)));
     }
