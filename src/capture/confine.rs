@@ -18,7 +18,7 @@ use super::ids::Ids;
 use super::layout::Route;
 use super::rights::drop_lead_out;
 use super::space::part_shm;
-use super::sys;
+use super::{filter, sys};
 use crate::error::{At, IoError};
 use crate::fs::path::AbsPath;
 
@@ -175,7 +175,7 @@ impl Confinement {
         if status.ruleset == RulesetStatus::NotEnforced {
             return Err(std::io::Error::from_raw_os_error(libc::ENOSYS)).at("confine", "the command");
         }
-        sys::deny_typing().at("deny TIOCSTI", "seccomp")?;
+        filter::deny_typing().at("deny TIOCSTI", "seccomp")?;
         if root { drop_lead_out().at("drop the capabilities", "capset") } else { Ok(()) }
     }
 }

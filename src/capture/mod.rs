@@ -29,6 +29,7 @@ mod descriptors;
 pub mod error;
 mod feed;
 mod file;
+mod filter;
 pub mod ground;
 pub mod hold;
 mod ids;

@@ -27,7 +27,7 @@ use super::inside::MARK;
 use super::layout::{Attached, Layer, Need, Route, Target};
 use super::plan::{Laid, Plan};
 use super::rights::{drop_lead_out, drop_rights};
-use super::sys;
+use super::{filter, sys};
 use crate::error::{At, IoError, reason};
 use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
@@ -86,13 +86,13 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
         Route::User => {
             // A second user namespace: each mount in it is locked, for a third one made inside as well.
             plan.ids.enter_inner(&mapped)?;
-            sys::deny_typing().at("deny TIOCSTI", "seccomp")?;
+            filter::deny_typing().at("deny TIOCSTI", "seccomp")?;
             drop_rights(CapabilitySet::all()).at("drop the capabilities", "capset")?;
         }
         Route::Root => {
             // Before the rights go: without SYS_ADMIN a rule needs no_new_privs, and sudo would be broken.
-            sys::deny_pidfd_getfd().at("deny pidfd_getfd", "seccomp")?;
-            sys::deny_typing().at("deny TIOCSTI", "seccomp")?;
+            filter::deny_pidfd_getfd().at("deny pidfd_getfd", "seccomp")?;
+            filter::deny_typing().at("deny TIOCSTI", "seccomp")?;
             drop_lead_out().at("drop the capabilities", "capset")?;
         }
     }

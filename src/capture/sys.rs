@@ -133,86 +133,8 @@ fn set_attributes(mount: Option<BorrowedFd<'_>>, path: &CStr, (set, clear): (u64
     check(unsafe { libc::syscall(libc::SYS_mount_setattr, dir, path.as_ptr(), flags, &raw const attr, size) }).map(drop)
 }
 
-/// Calls that some number of one architecture makes, as a filter sees them: seccomp(2), `seccomp_data`.
-mod filter {
-    /// The bit that calls of x32 have in their number.
-    pub const X32: u32 = 0x4000_0000;
-    pub const NUMBER: u32 = 0;
-    pub const ARCH: u32 = 4;
-    /// The lower half of the second argument.
-    pub const SECOND: u32 = if cfg!(target_endian = "big") { 28 } else { 24 };
-    /// The architectures whose calls this kernel may take, with the number of ioctl(2) there: linux/audit.h, unistd.h.
-    #[cfg(target_arch = "x86_64")]
-    pub const IOCTL: [(u32, u32); 2] = [(0xc000_003e, 16), (0x4000_0003, 54)];
-    #[cfg(target_arch = "aarch64")]
-    pub const IOCTL: [(u32, u32); 2] = [(0xc000_00b7, 29), (0x4000_0028, 54)];
-    #[cfg(target_arch = "riscv64")]
-    pub const IOCTL: [(u32, u32); 2] = [(0xc000_00f3, 29), (0xc000_00f3, 29)];
-}
-
-/// pidfd_getfd(2) answers EPERM from now on, here and in all children. It would fetch a writable descriptor out of a process
-/// outside. Its number is the same on every architecture that the kernel takes calls of (438; x32 adds a bit), so the
-/// rule masks that bit and needs no look at the architecture: a call of a 32-bit program is caught as well.
-/// Needs CAP_SYS_ADMIN, and no `no_new_privs`, which would break sudo.
-pub(super) fn deny_pidfd_getfd() -> io::Result<()> {
-    const PIDFD_GETFD: u32 = 438;
-    set_filter(&mut [
-        load(filter::NUMBER),
-        step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !filter::X32),
-        unless(PIDFD_GETFD, 1),
-        DENY,
-        ALLOW,
-    ])
-}
-
-/// ioctl(2) with TIOCSTI or TIOCLINUX answers EPERM from now on, here and in all children: what is put back into a terminal, or pasted
-/// on a console, would be typed to the shell once the run is over (ioctl_tty(2), ioctl_console(2)). Rights as above.
-pub(super) fn deny_typing() -> io::Result<()> {
-    const TIOCSTI: u32 = 0x5412;
-    const TIOCLINUX: u32 = 0x541c;
-    let [(arch, ioctl), (arch32, ioctl32)] = filter::IOCTL;
-    set_filter(&mut [
-        load(filter::ARCH),
-        unless(arch, 3),
-        load(filter::NUMBER),
-        step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !filter::X32),
-        when_else(ioctl, 3, 7),
-        when_else(arch32, 0, 6),
-        load(filter::NUMBER),
-        unless(ioctl32, 4),
-        load(filter::SECOND),
-        when_else(TIOCSTI, 1, 0),
-        unless(TIOCLINUX, 1),
-        DENY,
-        ALLOW,
-    ])
-}
-
-const DENY: libc::sock_filter = step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned());
-const ALLOW: libc::sock_filter = step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW);
-
-/// Takes the 32 bits at `offset` of the call's data.
-const fn load(offset: u32) -> libc::sock_filter {
-    step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, offset)
-}
-
-/// Leaves out so many steps unless what was taken is `k`.
-const fn unless(k: u32, skipped: u8) -> libc::sock_filter {
-    when_else(k, 0, skipped)
-}
-
-/// Leaves out so many steps where what was taken is `k`, and so many where it is not.
-const fn when_else(k: u32, jt: u8, jf: u8) -> libc::sock_filter {
-    libc::sock_filter { jt, jf, ..step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, k) }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the codes of BPF have 16 bits")]
-const fn step(code: u32, k: u32) -> libc::sock_filter {
-    libc::sock_filter { code: code as u16, jt: 0, jf: 0, k }
-}
-
-/// Adds a filter of calls: seccomp(2).
-fn set_filter(steps: &mut [libc::sock_filter]) -> io::Result<()> {
+/// Adds a filter of calls, for this process and all that it starts: seccomp(2). Needs CAP_SYS_ADMIN, or `no_new_privs`.
+pub(super) fn set_filter(steps: &mut [libc::sock_filter]) -> io::Result<()> {
     let len = u16::try_from(steps.len()).map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?;
     let program = libc::sock_fprog { len, filter: steps.as_mut_ptr() };
     // SAFETY: seccomp(2) reads the program, whose length is that of `steps`; both live through the call.
