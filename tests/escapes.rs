@@ -14,6 +14,16 @@ use std::process::{Child, Command, Stdio};
 
 use desk::{Desk, USER, Who, each, has, is_root};
 
+/// One row of the table of ways out, which `tests/run.sh` prints at its end: who tried it on which road, and what became of it.
+fn closed(who: Who, road: &str, way: &str) {
+    println!("way: {way} | {who:?} | {road} | closed");
+}
+
+/// The same of one that stays open, and that a person is told of.
+fn said(who: Who, road: &str, way: &str, where_told: &str) {
+    println!("way: {way} | {who:?} | {road} | said: {where_told}");
+}
+
 /// A process outside the run, with a folder and a writable file open.
 struct Outside(Child);
 
@@ -89,6 +99,9 @@ fn no_way_out_of_a_run_reaches_the_tree() {
         ] {
             let row = said.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap_or_else(|| panic!("{name}: {said}"));
             assert!(!row.ends_with(" done") && !row.contains("not tried"), "{:?}: {row}", desk.who);
+        }
+        for way in ["mounts and namespaces", "handles and device nodes", "processes outside", "inherited descriptors above 2"] {
+            closed(desk.who, "run", way);
         }
     });
 }
@@ -207,6 +220,7 @@ fn a_file_that_a_stream_reads_is_held_like_any_other() {
             redirected(desk, &format!("\"$0\" run --discard -- /usr/bin/python3 -c \"{set}\" {redirection}"));
             desk.world.manifest().assert_same(&before, &format!("{:?}: {set}", desk.who));
         }
+        closed(desk.who, "run", "a file that a standard stream reads");
     });
 }
 
@@ -246,26 +260,29 @@ fn a_file_that_the_run_hides_is_read_through_a_pipe_and_cannot_be_written_to() {
         // More than a pipe holds, and a command that reads none of it.
         redirected(desk, "\"$0\" run --hide private --discard -- true < private/data").ok();
         desk.world.manifest().assert_same(&before, &format!("{:?}", desk.who));
+        closed(desk.who, "run", "a hidden file that a standard stream reads");
     });
 }
 
 #[test]
 fn a_block_device_that_a_stream_reads_is_not_written_to() {
-    if !is_root() || !has("losetup") {
+    const LOSETUP: &str = "/usr/sbin/losetup";
+    if !is_root() || !Path::new(LOSETUP).exists() {
         return println!("skipped: a block device on standard input needs root and losetup");
     }
     let desk = Desk::new(Who::Root);
     desk.made("head -c 1M /dev/zero | tr '\\0' x > disk");
-    let device = desk.world.program("losetup", ["-f", "--show", "disk"]).cwd(desk.world.tree()).run();
+    let device = desk.world.program(LOSETUP, ["-f", "--show", "disk"]).cwd(desk.world.tree()).run();
     if device.status != 0 {
         return println!("skipped: no loop device: {}", device.stderr());
     }
     let device = device.stdout().trim().to_owned();
     let said = redirected(&desk, &format!("\"$0\" run --discard -- sh -c 'head -c 9; echo pwned > /proc/self/fd/0' < {device}"));
     let content = std::fs::read(&device).unwrap();
-    desk.world.program("losetup", ["-d", &device]).run().ok();
+    desk.world.program(LOSETUP, ["-d", &device]).run().ok();
     assert_eq!(said.stdout(), "xxxxxxxxx", "{said}");
     assert!(content.iter().all(|b| *b == b'x'), "{said}");
+    closed(Who::Root, "run", "a block device that a standard stream reads");
 }
 
 #[test]
@@ -278,6 +295,7 @@ fn what_is_set_of_a_file_that_the_output_goes_to_is_said() {
         assert!(desk.call(["show", "last"]).run().ok().stdout().contains("set its mode 0600"), "{:?}", desk.who);
         let said = redirected(desk, "\"$0\" run -- sh -c 'echo more; echo x > g' > out").ok();
         assert!(!said.stderr().contains("as its output") && desk.world.read("out") == "more\n", "{:?}: {said}", desk.who);
+        self::said(desk.who, "run", "metadata of a file that the output goes to", "the run's lines, show, limits");
     });
 }
 
@@ -303,6 +321,7 @@ for name, call in (('TIOCSTI', lambda: fcntl.ioctl(0, 0x5412, b'x')), ('TIOCLINU
             let said = at_terminal(words);
             let all = said.stdout();
             assert!(all.contains("TIOCSTI EPERM") && all.contains("TIOCLINUX EPERM"), "{:?}: {words}: {said}", desk.who);
+            closed(desk.who, if words.contains("--in") { "--in" } else { "run" }, "keystrokes put back into the terminal");
         }
     }
 }
@@ -323,5 +342,6 @@ fn a_signal_to_the_command_s_own_group_leaves_what_it_had_changed_held() {
             let held = desk.call(["diff", "last"]).run().ok();
             assert!(held.stdout().contains(signal) && held.stdout().contains("+new"), "{:?}: {held}", desk.who);
         }
+        said(desk.who, "run", "kill 0", "limits");
     });
 }

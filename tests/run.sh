@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # cargo test with these arguments; what was skipped, and why, stands at the end: tests print lines that begin with
-# `skipped:`. All that was printed is in target/test.log.
+# `skipped:`. Before that the ways out of a run, from lines that begin with `way:`. All that was printed is in target/test.log.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,6 +20,11 @@ status=$?
 
 echo
 echo "took $(((SECONDS - begun) / 60)) min $(((SECONDS - begun) % 60)) s; the log is $log"
+ways=$(grep -ah '^way: ' "$log" | cut -c6- | sort -u)
+if [ -n "$ways" ]; then
+    echo "$(wc -l <<<"$ways") ways out of a run were tried (what, who, on which road, what became of it):"
+    echo "$ways"
+fi
 skipped=$(grep -ah '^skipped:' "$log" | sort | uniq -c | sort -rn)
 if [ -n "$skipped" ]; then
     echo "$(wc -l <<<"$skipped") things were skipped (how often, what, why):"
