@@ -285,6 +285,90 @@ fn a_block_device_that_a_stream_reads_is_not_written_to() {
     closed(Who::Root, "run", "a block device that a standard stream reads");
 }
 
+/// A disk of the tests' own that a group may write to, by one node in /dev and one elsewhere.
+struct Disk {
+    device: String,
+    nodes: [std::path::PathBuf; 2],
+}
+
+const DISK_GROUP: &str = "4444";
+
+impl Disk {
+    fn of(image: &Path) -> Option<Self> {
+        let made = Command::new("losetup").args(["-f", "--show"]).arg(image).output().unwrap();
+        if !made.status.success() {
+            eprintln!("skipped: no loop device: {}", String::from_utf8_lossy(&made.stderr));
+            return None;
+        }
+        let device = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+        let name = format!("recant-test-{}", std::process::id());
+        let disk = Self { nodes: [Path::new("/dev").join(&name), Path::new("/run").join(&name)], device };
+        for node in &disk.nodes {
+            let script = "mknod -m 660 $0 b $(stat -c '0x%t 0x%T' $1) && chgrp $2 $0";
+            let script = Command::new("sh").args(["-c", script]).arg(node).args([&disk.device, DISK_GROUP]).status();
+            assert!(script.unwrap().success(), "{}", node.display());
+        }
+        Some(disk)
+    }
+
+    fn starts_with(&self, word: &[u8]) -> bool {
+        std::fs::read(&self.device).unwrap().starts_with(word)
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        for node in &self.nodes {
+            std::fs::remove_file(node).unwrap();
+        }
+        assert!(Command::new("losetup").args(["-d", &self.device]).status().unwrap().success());
+    }
+}
+
+#[test]
+fn a_device_that_a_group_may_write_to_is_out_of_reach_but_where_it_is_passed() {
+    if !is_root() || !has("losetup") || !has("setpriv") {
+        return println!("skipped: a disk of a group needs root, losetup and setpriv");
+    }
+    each(|desk| {
+        desk.made("truncate -s 1M disk");
+        let Some(disk) = Disk::of(&desk.world.path("disk")) else { return };
+        let user = if desk.who == Who::Root { 0 } else { USER }.to_string();
+        let write = |node: &Path, word: &str, options: &[&str]| {
+            let script = format!("echo {word} 1<> {0} >&1 && sync {0}", node.display());
+            let ids = ["--reuid", &user, "--regid", &user, "--groups", DISK_GROUP];
+            let run = [&[desk.binary.to_str().unwrap(), "run", "--discard"], options, &["--", "sh", "-c", &script]].concat();
+            desk.world.program("setpriv", [&ids[..], &run].concat()).cwd(desk.world.tree()).run()
+        };
+        for node in &disk.nodes {
+            let said = write(node, "pwned", &[]);
+            assert!(said.status != 0 && !disk.starts_with(b"pwned"), "{:?}: {}: {said}", desk.who, node.display());
+            let word = format!("passed-{}", node.parent().unwrap().file_name().unwrap().display());
+            write(node, &word, &["--pass", node.to_str().unwrap()]).ok();
+            assert!(disk.starts_with(word.as_bytes()), "{:?}: {}", desk.who, node.display());
+        }
+    });
+}
+
+#[test]
+fn the_caller_s_other_terminals_are_out_of_reach() {
+    if !has("python3") {
+        return;
+    }
+    each(|desk| {
+        let script = "import os, subprocess, sys\n\
+            m, s = os.openpty()\n\
+            run = [sys.argv[1], 'run', '--discard', '--', 'sh', '-c', f'echo pwned > {os.ttyname(s)}']\n\
+            done = subprocess.run(run, stdin=subprocess.DEVNULL)\n\
+            os.set_blocking(m, False)\n\
+            try: print('REACHED', os.read(m, 99))\n\
+            except BlockingIOError: print('nothing came', done.returncode)";
+        let words = ["-c", script, desk.binary.to_str().unwrap()];
+        let said = desk.give(desk.world.program("python3", words)).run().ok();
+        assert!(said.stdout().starts_with("nothing came 2"), "{:?}: {said}", desk.who);
+    });
+}
+
 #[test]
 fn what_is_set_of_a_file_that_the_output_goes_to_is_said() {
     each(|desk| {

@@ -59,8 +59,11 @@ const MOUNTS: usize = 16;
 /// How many that are not are named before a command starts.
 const NAMED: usize = 3;
 
-/// Where root's run has mounts of its own.
-const OWN: &[&str] = &["/proc", "/dev"];
+/// Where a run has mounts of its own.
+const OWN: &[&str] = &["/proc", DEV];
+
+/// The private one; in it, what is wanted below /dev/shm alone has a place.
+const DEV: &str = "/dev";
 
 /// What was chosen.
 #[derive(Debug, Default)]
@@ -93,7 +96,7 @@ pub struct Notice {
 impl Places {
     /// Chooses for a request.
     pub fn choose(request: &Request, route: Route, ids: &Ids) -> Result<Self, Error> {
-        refuse_private(&request.store, route)?;
+        refuse_private(&request.store)?;
         let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
         let mut making = Making {
             request,
@@ -136,12 +139,8 @@ impl Places {
 }
 
 /// What is private in a run shows nothing of the store that could be hidden, and root's run needs it for its mounts.
-fn refuse_private(store: &AbsPath, route: Route) -> Result<(), Error> {
-    let private: &[&'static str] = match route {
-        Route::Root => OWN,
-        Route::User => &["/dev/shm"],
-    };
-    match private.iter().find(|place| is_below(store, place)) {
+fn refuse_private(store: &AbsPath) -> Result<(), Error> {
+    match OWN.iter().find(|place| is_below(store, place)) {
         Some(place) => Err(Error::StoreInPrivate { path: store.clone(), place }),
         None => Ok(()),
     }
@@ -360,6 +359,8 @@ impl Making<'_> {
             Some("it lies in recant's store")
         } else if PSEUDO.contains(&mount.fs_type.as_str()) {
             Some("its files are the kernel's own")
+        } else if is_below(path, DEV) && !is_below(path, "/dev/shm") {
+            Some("a run has a /dev of its own")
         } else if mount.read_only() {
             Some("its file system is mounted read-only")
         } else if place.sort == Sort::File {
@@ -446,12 +447,13 @@ impl Making<'_> {
     fn say_rest(&mut self, passes: &[AbsPath]) {
         let rows: &[(&str, How, &str)] = match self.route {
             Route::Root => &[
-                ("/dev", How::Private, "harmless nodes only"),
+                (DEV, How::Private, "harmless nodes only"),
                 ("/dev/shm", How::Private, "shared memory, gone at the end"),
                 ("/proc", How::Private, "the run's own processes"),
             ],
             Route::User => &[
                 ("/", How::ReadOnly, "everything else: a user's capture has home, project, /tmp, /var/tmp and capture.also"),
+                (DEV, How::Private, "harmless nodes only"),
                 ("/dev/shm", How::Private, "shared memory, gone at the end"),
             ],
         };
@@ -515,7 +517,7 @@ impl Making<'_> {
 
 const ALSO: &str = "capture.also";
 
-/// Whether root's run has a mount of its own there.
+/// Whether a run has a mount of its own there.
 fn is_own(path: &AbsPath) -> bool {
     OWN.iter().any(|own| is_below(path, own))
 }

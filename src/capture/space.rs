@@ -1,7 +1,7 @@
 //! Builds the mounts of a plan, inside the run's own namespace: called by the init before the command is there.
 //!
 //! Files: `mounting` is a mount on its way to its place, `split` puts a directory together that can be no lower, `devices` is the run's own /dev,
-//! `shm` a private /dev/shm, `check` reads back what was mounted.
+//! `terminals` its /dev/pts, `shm` a private /dev/shm, `check` reads back what was mounted.
 //!
 //! The order matters. The overlays come first, detached: an overlay keeps its own writable clone of the mount that its
 //! upper lies on, and an upper on a mount that is read-only already is refused. Then everything becomes read-only. Then
@@ -12,6 +12,7 @@ mod devices;
 mod mounting;
 mod shm;
 mod split;
+mod terminals;
 
 use std::collections::HashSet;
 use std::io;
@@ -32,9 +33,8 @@ use crate::error::{At, IoError, reason};
 use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
 use check::verify;
-use devices::{Devices, user_devices};
-use mounting::{Unbuilt, at_path, attach, attach_to, clone_at, clone_of, folder_at};
-use shm::make_in_shm;
+use devices::Devices;
+use mounting::{Unbuilt, at_path, attach, attach_to, clone_at, clone_of, folder_at, make_in_dev};
 pub(super) use shm::part as part_shm;
 use split::Ready;
 
@@ -52,9 +52,10 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
     // First, as it may be refused, and an overlay that was made leaves its mark in the work folder.
     let proc = if own_pids { Some(new_proc(plan.route)?) } else { None };
     let (overlays, uncovered) = with_memory(laid, || overlays(laid))?;
-    let passes: Vec<OwnedFd> = plan.passes.iter().map(clone_of).collect::<Result<_, _>>()?;
-    let devices = if plan.route == Route::Root { Some(Devices::take()?) } else { None };
-    sys::close_all_mounts(plan.route == Route::Root).at("make everything else read-only", "/")?;
+    let passes: Vec<(&AbsPath, OwnedFd)> =
+        plan.passes.iter().map(|path| Ok((path, clone_of(path)?))).collect::<Result<_, IoError>>()?;
+    let devices = Devices::take(plan.route)?;
+    sys::close_all_mounts().at("make everything else read-only", "/")?;
 
     let mut overlays = overlays.into_iter().peekable();
     let mut attached = Vec::with_capacity(plan.targets.len());
@@ -63,10 +64,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
         attached.push(top.target.attached());
     }
     processes(plan.route, proc)?;
-    match devices {
-        Some(devices) => devices.attach()?,
-        None => user_devices()?,
-    }
+    devices.attach(&passes)?;
     for made in overlays {
         let target = made.target;
         match attach_target(plan, made, &mut attached) {
@@ -74,7 +72,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
             done => done?,
         }
     }
-    for (path, clone) in plan.passes.iter().zip(passes) {
+    for (path, clone) in passes {
         attach(&clone, path).at("leave it real", path)?;
     }
     hide(plan)?;
@@ -226,7 +224,7 @@ fn the_file_alone(plan: &Plan, overlay: &OwnedFd, path: &AbsPath) -> Result<Owne
 fn attach_target(plan: &Plan, made: Detached<'_>, attached: &mut Vec<Attached>) -> Result<(), IoError> {
     let target = made.target;
     let nested = nested(target)?;
-    make_in_shm(&target.path).at("make the folder again", &target.path)?;
+    make_in_dev(&target.path, target.sort).at("make the mount point", &target.path)?;
     let real = at_path(&target.path).at("open what the overlay will cover", &target.path)?;
     attach(&made.overlay, &target.path).at("put the overlay", &target.path)?;
     attached.push(target.attached());

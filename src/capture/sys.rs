@@ -103,10 +103,9 @@ pub(super) fn unshare_user_and_mounts() -> io::Result<()> {
     check(unsafe { libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) }.into()).map(drop)
 }
 
-/// Makes all mounts from `/` on read-only, and without devices where asked: mount_setattr(2), Linux 5.12.
-pub(super) fn close_all_mounts(no_devices: bool) -> io::Result<()> {
-    let set = libc::MOUNT_ATTR_RDONLY | if no_devices { libc::MOUNT_ATTR_NODEV } else { 0 };
-    set_attributes(None, c"/", (set, 0), true)
+/// Makes all mounts from `/` on read-only and without devices: mount_setattr(2), Linux 5.12.
+pub(super) fn close_all_mounts() -> io::Result<()> {
+    set_attributes(None, c"/", (libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NODEV, 0), true)
 }
 
 /// Makes the one mount at `path` read-only, or writable.

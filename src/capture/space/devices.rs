@@ -1,21 +1,24 @@
-//! The /dev of a run: private and of a few harmless nodes for root, the real one for an ordinary user.
+//! The /dev of a run: private, and of a few harmless nodes. What an ordinary user's groups may write (disks, kvm, video) is a way out for him, too.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::Mode;
 use rustix::mount::MountFlags;
 
-use super::mounting::{attach_to, clone_at, mount_tmpfs};
+use super::mounting::{attach_to, clone_at, make_file, make_in_dev, mount_tmpfs};
 use super::shm::mount_shm;
+use super::terminals::Terminals;
+use crate::capture::layout::Route;
 use crate::capture::sys;
 use crate::error::{At, IoError};
-use crate::fs::dir::Dir;
+use crate::fs::dir::stat_of;
+use crate::fs::path::AbsPath;
 
-/// The nodes of root's private /dev.
+/// The nodes of the private /dev.
 const NODES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 
-/// The links of root's private /dev: name and target.
+/// The links of the private /dev: name and target.
 const LINKS: &[(&str, &str)] = &[
     ("ptmx", "pts/ptmx"),
     ("fd", "/proc/self/fd"),
@@ -27,12 +30,12 @@ const LINKS: &[(&str, &str)] = &[
 /// The nodes and mounts of the real /dev that a private one gets.
 pub(super) struct Devices {
     nodes: Vec<(String, OwnedFd)>,
-    terminals: Option<OwnedFd>,
+    terminals: Terminals,
 }
 
 impl Devices {
     /// Takes them from the real /dev, before all devices are switched off.
-    pub(super) fn take() -> Result<Self, IoError> {
+    pub(super) fn take(route: Route) -> Result<Self, IoError> {
         let mut nodes = Vec::new();
         for name in NODES.iter().map(ToString::to_string).chain(own_terminals()) {
             let path = format!("/dev/{name}");
@@ -45,15 +48,12 @@ impl Devices {
                 }
             }
         }
-        let terminals = match clone_at("/dev/pts".as_ref(), true) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            clone => Some(clone.at("clone the mount", "/dev/pts")?),
-        };
-        Ok(Self { nodes, terminals })
+        Ok(Self { nodes, terminals: Terminals::take(route)? })
     }
 
-    /// Mounts the private /dev and fills it. Nothing here is a file of the user's: it is a tmpfs of the run's own.
-    pub(super) fn attach(self) -> Result<(), IoError> {
+    /// Mounts the private /dev and fills it, with mount points for what of the real one is passed. Nothing here is a file of the user's: it is a tmpfs of the
+    /// run's own.
+    pub(super) fn attach(self, passes: &[(&AbsPath, OwnedFd)]) -> Result<(), IoError> {
         mount_tmpfs("/dev", "mode=755,size=64k", MountFlags::NOSUID)?;
         for name in ["pts", "shm", "mqueue"] {
             let path = format!("/dev/{name}");
@@ -65,15 +65,15 @@ impl Devices {
         }
         for (name, clone) in self.nodes {
             let path = format!("/dev/{name}");
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-            let made = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600)).at("make the mount point", &path)?;
-            drop(made);
+            make_file(path.as_ref()).at("make the mount point", &path)?;
             attach_to(&clone, &path)?;
         }
-        if let Some(terminals) = self.terminals {
-            attach_to(&terminals, "/dev/pts")?;
-        }
+        self.terminals.attach()?;
         mount_shm()?;
+        for (path, clone) in passes {
+            let sort = stat_of(clone).at("look at", path)?.sort;
+            make_in_dev(path, sort).at("make the mount point", path)?;
+        }
         sys::set_read_only(c"/dev", true).at("make it read-only", "/dev")
     }
 }
@@ -89,17 +89,4 @@ fn own_terminals() -> impl Iterator<Item = String> {
     names.sort();
     names.dedup();
     names.into_iter()
-}
-
-/// A user's /dev stays as it is, guarded by its modes; terminals can be chmod-ed as bare, shared memory is the run's own.
-pub(super) fn user_devices() -> Result<(), IoError> {
-    if is_mount("/dev/pts") {
-        // A mount that was read-only or locked before can't be changed: then it was so outside, too.
-        let _kept = sys::set_read_only(c"/dev/pts", false);
-    }
-    if Dir::open("/dev/shm".as_ref()).is_ok() { mount_shm() } else { Ok(()) }
-}
-
-fn is_mount(path: &str) -> bool {
-    Dir::open(path.as_ref()).and_then(|dir| dir.stat()).is_ok_and(|stat| stat.mount_root)
 }

@@ -1,8 +1,10 @@
 //! A mount on its way to its place, and why one does not get there.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -62,7 +64,7 @@ pub(super) fn clone_of(path: &AbsPath) -> Result<OwnedFd, IoError> {
     clone_at(path.as_path(), true).at("clone the mount", path)
 }
 
-pub(super) fn clone_at(path: &std::path::Path, recursive: bool) -> io::Result<OwnedFd> {
+pub(super) fn clone_at(path: &Path, recursive: bool) -> io::Result<OwnedFd> {
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_NO_AUTOMOUNT
@@ -91,4 +93,31 @@ pub(super) fn attach_to(mount: &OwnedFd, path: &str) -> Result<(), IoError> {
 pub(super) fn mount_tmpfs(path: &str, options: &str, flags: MountFlags) -> Result<(), IoError> {
     let options = CString::new(options).map_err(|_| Errno::INVAL).at("mount a tmpfs", path)?;
     rustix::mount::mount("recant", path, "tmpfs", flags, options.as_c_str()).at("mount a tmpfs", path)
+}
+
+/// The private /dev, and /dev/shm, have nothing of the real one: what of it is to be seen needs its mount point made. Anywhere else it is there.
+pub(super) fn make_in_dev(path: &AbsPath, sort: Sort) -> io::Result<()> {
+    let Some(below) = path.as_bytes().strip_prefix(b"/dev/") else { return Ok(()) };
+    let mut at = PathBuf::from("/dev");
+    let mut names = below.split(|b| *b == b'/').peekable();
+    while let Some(name) = names.next() {
+        at.push(OsStr::from_bytes(name));
+        let made = if names.peek().is_some() || sort == Sort::Folder {
+            rustix::fs::mkdir(&at, Mode::from_raw_mode(0o755)).map_err(io::Error::from)
+        } else {
+            make_file(&at)
+        };
+        match made {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// An empty file, for a mount on it.
+pub(super) fn make_file(path: &Path) -> io::Result<()> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    drop(rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?);
+    Ok(())
 }

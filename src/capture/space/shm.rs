@@ -1,22 +1,17 @@
 //! A /dev/shm of the run's own: shared memory works in it, goes with the run, and is nobody else's.
 
-use std::ffi::OsStr;
-use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 
-use rustix::fs::Mode;
-use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 use rustix::thread::CapabilitySet;
 
-use super::mounting::{attach, clone_of, mount_tmpfs};
+use super::mounting::{attach, clone_of, make_in_dev, mount_tmpfs};
 use crate::capture::ids::Ids;
 use crate::capture::rights::drop_rights;
 use crate::capture::sys;
 use crate::error::{At, IoError};
+use crate::fs::dir::stat_of;
 use crate::fs::path::AbsPath;
 
 /// Where shared memory lies: shm_overview(7).
@@ -43,7 +38,7 @@ pub(in crate::capture) fn part(kept: &[AbsPath], ids: &Ids, recant: &UnixStream)
     let cwd = std::env::current_dir().at("find the working directory", ".")?;
     mount_shm()?;
     for (path, clone) in kept.iter().zip(&clones) {
-        make_in_shm(path).at("make the directory again", path)?;
+        make_in_dev(path, stat_of(clone).at("look at", path)?.sort).at("make the mount point", path)?;
         attach(clone, path).at("leave it real", path)?;
     }
     // By path: the inherited one may lie on what is covered now.
@@ -57,18 +52,4 @@ pub(in crate::capture) fn part(kept: &[AbsPath], ids: &Ids, recant: &UnixStream)
 /// Mounts it, empty.
 pub(super) fn mount_shm() -> Result<(), IoError> {
     mount_tmpfs(SHM, "mode=1777", MountFlags::NOSUID | MountFlags::NODEV)
-}
-
-/// It is empty: a directory in it that is to be seen needs its mount point made.
-pub(super) fn make_in_shm(path: &AbsPath) -> io::Result<()> {
-    let Some(below) = path.as_bytes().strip_prefix(b"/dev/shm/") else { return Ok(()) };
-    let mut at = PathBuf::from(SHM);
-    for name in below.split(|b| *b == b'/') {
-        at.push(OsStr::from_bytes(name));
-        match rustix::fs::mkdir(&at, Mode::from_raw_mode(0o755)) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }

@@ -1,0 +1,96 @@
+//! The terminals of a run: a /dev/pts of its own, in which it makes new ones, and in that the caller's, by the names that they have outside.
+//!
+//! A clone of the real /dev/pts would do for root alone: on most machines its `ptmx` is closed to users (mode 000), and of the one in /dev
+//! that is open to them a bind mount finds no /dev/pts beside it. The caller's other terminals are nothing to the command.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
+
+use super::mounting::{attach_to, clone_at};
+use crate::capture::layout::Route;
+use crate::capture::sys;
+use crate::error::{At, IoError};
+use crate::fs::dir::stat_of;
+use crate::fs::mounts;
+
+/// Where terminals lie: pts(4).
+const PTS: &str = "/dev/pts";
+
+/// Terminals above this number are not shown by name, as all numbers below have to be given out for it.
+const HIGHEST: usize = 1000;
+
+/// What a private /dev/pts gets.
+pub(super) struct Terminals {
+    /// The caller's on descriptors 0, 1 and 2, by number.
+    shown: Vec<(usize, OwnedFd)>,
+    /// Mode and group of new ones, as outside.
+    options: Vec<(String, String)>,
+}
+
+impl Terminals {
+    /// Takes them from the real /dev/pts, before all devices are switched off.
+    pub(super) fn take(route: Route) -> Result<Self, IoError> {
+        let mut shown: Vec<(usize, OwnedFd)> = Vec::new();
+        for fd in 0..3 {
+            let Some((number, path)) = number_of(fd).filter(|(number, _)| shown.iter().all(|(other, _)| other != number)) else {
+                continue;
+            };
+            let Ok(clone) = clone_at(path.as_ref(), false) else { continue };
+            // Where it comes from outside of a container, another one has its name here, or none.
+            let own = sys::inherited(fd).and_then(Result::ok);
+            let there = stat_of(&clone).at("look at the terminal", &path)?;
+            if own.is_some_and(|own| (own.dev, own.ino) == (there.dev, there.ino)) {
+                shown.push((number, clone));
+            }
+        }
+        Ok(Self { shown, options: options(route).at("read the mounts", "/proc/self/mountinfo")? })
+    }
+
+    /// Mounts the private one. What is shown in it keeps its number taken for as long as this process lives.
+    pub(super) fn attach(self) -> Result<(), IoError> {
+        let making = rustix::mount::fsopen("devpts", FsOpenFlags::FSOPEN_CLOEXEC).at("open a devpts", PTS)?;
+        for (key, value) in &self.options {
+            rustix::mount::fsconfig_set_string(&making, key, value).at("set an option of a devpts", PTS)?;
+        }
+        rustix::mount::fsconfig_create(&making).at("make a devpts", PTS)?;
+        let closed = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let made = rustix::mount::fsmount(&making, FsMountFlags::FSMOUNT_CLOEXEC, closed).at("mount a devpts", PTS)?;
+        attach_to(&made, PTS)?;
+        let highest = self.shown.iter().map(|(number, _)| number + 1).max().unwrap_or(0);
+        let mut taken: Vec<Option<OwnedFd>> = Vec::with_capacity(highest);
+        for _ in 0..highest {
+            let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+            let master = rustix::fs::open(format!("{PTS}/ptmx"), flags, Mode::empty()).at("make a terminal in", PTS)?;
+            taken.push(Some(master));
+        }
+        for (number, terminal) in self.shown {
+            attach_to(&terminal, &format!("{PTS}/{number}"))?;
+            // Its name goes with its master.
+            std::mem::forget(taken.get_mut(number).and_then(Option::take));
+        }
+        Ok(())
+    }
+}
+
+/// The number and path of an inherited descriptor's terminal.
+fn number_of(fd: i32) -> Option<(usize, String)> {
+    let path = std::fs::read_link(format!("/proc/self/fd/{fd}")).ok()?.to_str()?.to_owned();
+    let number = path.strip_prefix(PTS)?.strip_prefix('/')?.parse().ok()?;
+    (number <= HIGHEST).then_some((number, path))
+}
+
+/// The options of a new devpts. The group of terminals (tty) is not mapped in a user's namespace.
+fn options(route: Route) -> io::Result<Vec<(String, String)>> {
+    let mut options = vec![("ptmxmode".to_owned(), "666".to_owned())];
+    if route == Route::Root {
+        let mounts = mounts::read()?;
+        let real = mounts.iter().rev().find(|mount| mount.fs_type == "devpts" && mount.point.as_bytes() == PTS.as_bytes());
+        let told = real.into_iter().flat_map(|real| real.super_options.split(','));
+        let told = told.filter_map(|option| option.split_once('=')).filter(|(key, _)| ["mode", "gid"].contains(key));
+        options.extend(told.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    }
+    Ok(options)
+}
