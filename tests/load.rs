@@ -178,6 +178,39 @@ fn deep_wide_and_long(levels: usize, names: usize, path: usize) {
     before.assert_same(&world.manifest(), "after it was taken back");
 }
 
+/// How many system calls recant makes for `verb`, without those for memory and waiting, and what std checks in a debug build alone.
+fn calls(world: &World, verb: &str) -> u64 {
+    let at = world.root().join("calls");
+    let words = ["-f", "-c", "-o", at.to_str().expect("a plain path"), env!("CARGO_BIN_EXE_recant"), verb, "last", "-q"];
+    world.program("strace", words).run().ok();
+    let table = std::fs::read_to_string(&at).expect("what strace counted");
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let aside = ["total", "fcntl", "futex", "brk", "mmap", "munmap", "mprotect", "madvise", "sched_yield"];
+        let name = words.last().filter(|name| !aside.contains(name))?;
+        name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_').then(|| words.get(3)?.parse::<u64>().ok()).flatten()
+    };
+    table.lines().filter_map(row).sum()
+}
+
+#[test]
+fn a_deep_tree_costs_at_most_twice_the_calls_of_a_flat_one() {
+    if !can_run() || std::process::Command::new("strace").arg("-V").output().is_err() {
+        return skip("the calls of a deep tree: recant run or strace is missing here");
+    }
+    let deep = "import os\nfor i in range(300):\n os.mkdir('d'*100); os.chdir('d'*100)\n";
+    let flat = "import os\nos.mkdir('flat')\nfor i in range(299): os.mkdir(f'flat/{i:0100}')\n";
+    let [deep, flat] = [deep, flat].map(|script| {
+        let world = World::new();
+        world.call(["run", "-q", "--", "python3", "-c", script]).run().ok();
+        ["commit", "rollback", "redo"].map(|verb| (verb, calls(&world, verb)))
+    });
+    for ((verb, deep), (_, flat)) in deep.into_iter().zip(flat) {
+        println!("{verb}: {deep} calls for 300 levels, {flat} for 300 directories side by side");
+        assert!(deep <= 2 * flat, "{verb}: {deep} calls for 300 levels, {flat} for 300 directories side by side");
+    }
+}
+
 #[test]
 fn twenty_thousand_changes() {
     many_changes(20_000);

@@ -20,7 +20,7 @@ use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::config;
 use crate::error::At;
-use crate::fs::dir::{Inode, Sort, Stat};
+use crate::fs::dir::{Inode, Sort, Stat, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::misfits;
 use crate::session::header::Header;
@@ -175,12 +175,16 @@ impl Draft<'_> {
     /// reason, nothing could be made in it. So is one of the user's own that is opened up only once all is made ready: for another of theirs, or
     /// one of somebody else's in which they may work, as /tmp, unless it lets in whom the closed one keeps out.
     fn beside(&mut self, path: &AbsPath) -> Result<AbsPath, Error> {
-        let (mut folder, mut closed, mut hides) = (path.parent(), None, false);
+        let (mut folder, mut closed, mut hides) = (self.not_missing(path.parent()), None, false);
         let mut why_not = "nor above it: you may not write there".to_owned();
         while let Some(above) = folder {
-            if !self.leaving.contains(&above)
-                && let Ok(dir) = self.reach.roots.folder(&above)
+            let opened = if self.leaving.contains(&above) { None } else { Some(self.reach.roots.folder(&above)) };
+            if let Some(Err(error)) = &opened
+                && leads_nowhere(error)
             {
+                self.missing = Some(above.clone());
+            }
+            if let Some(Ok(dir)) = opened {
                 let stat = dir.stat().at("look at", &above)?;
                 let is_there = self.reach.roots.mount_of(&above).at("find the mount of", path)? == self.mount(path)?;
                 let is_own = stat.uid == self.me.as_raw() && is_there;

@@ -28,6 +28,8 @@ pub(super) struct Draft<'s> {
     pub unmoved: Vec<u64>,
     pub reach: Reach,
     pub session_mount: u64,
+    /// The top of what was found missing last.
+    pub missing: Option<AbsPath>,
     /// Folders that go.
     pub leaving: HashSet<AbsPath>,
     /// How many of an inode's names go, for inodes that have several.
@@ -58,6 +60,7 @@ impl<'s> Draft<'s> {
             unmoved,
             reach,
             session_mount: mounts::id_of(&session.dir).at("look at", session.dir.path().display())?,
+            missing: None,
             leaving: HashSet::new(),
             names_here: HashMap::new(),
             me: rustix::process::geteuid(),
@@ -69,6 +72,14 @@ impl<'s> Draft<'s> {
             damaged: Vec::new(),
             sides,
         })
+    }
+
+    /// The nearest folder at or above `folder` that is not known to be missing: of a deep tree that comes, each path asks for those above it.
+    pub fn not_missing(&self, folder: Option<AbsPath>) -> Option<AbsPath> {
+        match &self.missing {
+            Some(top) if folder.as_ref()?.is_under(top) => top.parent(),
+            _ => folder,
+        }
     }
 
     pub fn sort_out(&mut self, looked: Looked) {

@@ -195,6 +195,10 @@ impl<'r> Eye<'r> {
         if let Some((_, known)) = self.parent.as_ref().filter(|(path, _)| *path == parent) {
             return Ok(known.clone());
         }
+        // In one that is missing all are: of a deep tree that comes, only the top is asked for.
+        if self.parent.as_ref().is_some_and(|(path, known)| known.is_none() && parent.is_under(path)) {
+            return Ok(None);
+        }
         let opened = self.reach.roots.folder(&parent).and_then(|dir| dir.stat().map(|stat| (dir, stat)));
         let known = match opened {
             Ok(found) => Some(found),

@@ -8,7 +8,7 @@ use super::step::Spot;
 use crate::error::{At, IoError};
 use crate::fs::dir::{Dir, Entry, leads_nowhere};
 use crate::fs::path::{AbsPath, Shown};
-use crate::fs::roots::Roots;
+use crate::fs::roots::{Roots, deep};
 
 /// Where spots and paths are reached.
 pub struct Reach {
@@ -81,7 +81,10 @@ impl Reach {
         if let Some(dir) = self.held.get(below) {
             return Ok(dir.clone());
         }
-        let dir = Rc::new(self.session.open_below(below)?);
+        let dir = Rc::new(match deep(below) {
+            None => self.session.open_below(below)?,
+            Some((above, rest)) => self.held(above)?.open_below(rest)?,
+        });
         if self.held.len() >= self.roots.kept() {
             self.held.clear();
         }

@@ -32,7 +32,8 @@ impl Draft<'_> {
                 continue;
             }
             last = above;
-            let mut nearest = Some(parent_of(&item.path).at("find the folder of", &item.path)?);
+            let parent = parent_of(&item.path).at("find the folder of", &item.path)?;
+            let mut nearest = self.not_missing(Some(parent));
             while let Some(folder) = nearest.filter(|folder| !folders.contains_key(folder)) {
                 match self.reach.roots.folder(&folder) {
                     Ok(dir) => {
@@ -42,7 +43,10 @@ impl Draft<'_> {
                         folders.insert(folder, stat);
                         break;
                     }
-                    Err(error) if leads_nowhere(&error) => nearest = folder.parent(),
+                    Err(error) if leads_nowhere(&error) => {
+                        nearest = folder.parent();
+                        self.missing = Some(folder);
+                    }
                     Err(error) => return Err(error).at("open the folder", &folder).map_err(Error::from),
                 }
             }

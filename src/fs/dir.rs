@@ -182,6 +182,12 @@ impl Dir {
         Ok(Self { fd, path, readable })
     }
 
+    /// Opens the folder that this one lies in now, wherever somebody may have moved it: who asks knows which one that has to be.
+    pub fn above(&self) -> io::Result<Self> {
+        let (fd, readable) = readable_or_path(|flags| rustix::fs::openat(&self.fd, "..", OPEN | flags, Mode::empty()))?;
+        Ok(Self { fd, path: self.path.parent().unwrap_or(&self.path).into(), readable })
+    }
+
     /// Opens a regular file some folders below for reading; no component may be a link, leave this folder or cross a mount.
     /// Never waits for the other end of a FIFO.
     pub fn open_file_below(&self, below: &[u8]) -> io::Result<std::fs::File> {

@@ -5,12 +5,14 @@ use std::io;
 use rustix::io::Errno;
 
 use super::Fs;
-use super::dir::{Dir, Entry, Sort};
+use super::dir::{Dir, Entry, Inode, Sort, Stat};
 
 /// What is left to do in a folder on the way down.
 struct Frame {
     /// None where so many lie below that it was closed.
     dir: Option<Dir>,
+    /// Which one it is.
+    inode: Inode,
     names: std::vec::IntoIter<Vec<u8>>,
 }
 
@@ -21,18 +23,17 @@ impl Fs {
     /// Takes away whatever is at `at`, all that lies under it included; nothing there is fine. Follows no link, crosses no
     /// mount. For recant's own folders: the content of the store and what it put beside a target.
     pub fn remove_all(&self, at: Entry<'_>) -> io::Result<()> {
-        if self.removed_alone(at)? {
-            return Ok(());
-        }
+        let Some(stat) = self.left_alone(at)? else { return Ok(()) };
         let (mut below, mut above) = (at.name.to_vec(), Vec::<Frame>::new());
         let mut dir = at.open_dir()?;
-        let mut names = dir.names()?.into_iter();
+        let (mut names, mut inode) = (dir.names()?.into_iter(), stat.inode());
         loop {
             if let Some(name) = names.next() {
-                if !self.removed_alone(dir.at(&name))? {
+                if let Some(stat) = self.left_alone(dir.at(&name))? {
                     let under = dir.at(&name).open_dir()?;
                     let inside = std::mem::replace(&mut names, under.names()?.into_iter());
-                    above.push(Frame { dir: Some(std::mem::replace(&mut dir, under)), names: inside });
+                    let (dir, inode) = (std::mem::replace(&mut dir, under), std::mem::replace(&mut inode, stat.inode()));
+                    above.push(Frame { dir: Some(dir), inode, names: inside });
                     if let Some(far) = above.len().checked_sub(OPEN_LEVELS + 1) {
                         above[far].dir = None;
                     }
@@ -43,17 +44,21 @@ impl Fs {
             let Some(frame) = above.pop() else { return self.rmdir(at) };
             let slash = below.iter().rposition(|byte| *byte == b'/').unwrap_or_default();
             let emptied = below.split_off(slash);
-            dir = frame.dir.map_or_else(|| at.dir.open_below(&below), Ok)?;
+            let is_it = |above: &Dir| above.stat().is_ok_and(|stat| stat.inode() == frame.inode);
+            // From the one below: the way from the top is as long as the tree is deep. Somebody may have moved that elsewhere.
+            let nearby = || dir.above().ok().filter(is_it);
+            dir = frame.dir.or_else(nearby).map_or_else(|| at.dir.open_below(&below), Ok)?;
+            inode = frame.inode;
             names = frame.names;
             self.rmdir(dir.at(&emptied[1..]))?;
         }
     }
 
-    /// Takes away what is no folder, or an empty one. False where there is more to it, which can be listed now.
-    fn removed_alone(&self, at: Entry<'_>) -> io::Result<bool> {
+    /// Takes away what is no folder, or an empty one. Where there is more to it, it can be listed now, and is told.
+    fn left_alone(&self, at: Entry<'_>) -> io::Result<Option<Stat>> {
         match self.unlink(at) {
-            Ok(()) => return Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+            Ok(()) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error)
                 if error.kind() == io::ErrorKind::IsADirectory || error.raw_os_error() == Some(Errno::PERM.raw_os_error()) => {}
             Err(error) => return Err(error),
@@ -63,17 +68,14 @@ impl Fs {
             Err(error) if !matches!(error.raw_os_error(), Some(libc::ENOTEMPTY | libc::EEXIST | libc::EPERM | libc::ENOTDIR)) => {
                 return Err(error);
             }
-            Ok(()) => return Ok(true),
+            Ok(()) => return Ok(None),
             Err(_) => {}
         }
-        let stat = at.stat()?;
-        if stat.is_none_or(|stat| stat.sort != Sort::Folder) {
-            return Err(Errno::PERM.into());
-        }
+        let stat = at.stat()?.filter(|stat| stat.sort == Sort::Folder).ok_or(Errno::PERM)?;
         // overlayfs leaves its work folder with mode 000: only root can list that as it is.
-        if stat.is_some_and(|stat| stat.mode & 0o700 != 0o700) && !rustix::process::geteuid().is_root() {
+        if stat.mode & 0o700 != 0o700 && !rustix::process::geteuid().is_root() {
             self.set_mode(at, 0o700)?;
         }
-        Ok(false)
+        Ok(Some(stat))
     }
 }

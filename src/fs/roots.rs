@@ -47,6 +47,17 @@ pub fn open_many() {
     }
 }
 
+/// A folder this many bytes further down is opened from one on the way, which is kept for the next ones.
+const STRETCH: usize = 1000;
+
+/// Of a deep path, the folder on the way that its parent is opened from, and what lies below that: so each folder of a deep tree is opened
+/// by one short call, in whichever order they come, and not each by all the names above it.
+pub fn deep(below: &[u8]) -> Option<(&[u8], &[u8])> {
+    let stretches = below.len().saturating_sub(1) / STRETCH;
+    let cut = below[..stretches * STRETCH].iter().rposition(|byte| *byte == b'/')?;
+    Some((&below[..cut], &below[cut + 1..]))
+}
+
 impl Roots {
     /// Reads the mounts as they are now.
     pub fn read() -> io::Result<Self> {
@@ -103,7 +114,12 @@ impl Roots {
         }
         let root = self.root_of(path)?;
         let below = path.below(&root.mount.point).ok_or(Errno::NOENT)?;
-        let dir = Rc::new(root.dir.open_below(below)?);
+        let dir = match deep(below) {
+            None => root.dir.open_below(below)?,
+            // It lies in the same mount, as a longer point above it would be above `path`, too.
+            Some((_, rest)) => self.folder(&path.above(rest))?.open_below(rest)?,
+        };
+        let dir = Rc::new(dir);
         if self.folders.len() >= self.kept {
             self.folders.clear();
         }
@@ -132,5 +148,27 @@ impl Roots {
     /// Forgets what was opened at and under `path`: it names another object now.
     pub fn forget(&mut self, path: &AbsPath) {
         self.folders.retain(|held, _| !held.is_under(path));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deep_path_is_parted_at_the_same_folders_for_all_that_lies_under_them() {
+        let path = ["name"; 700].join("/").into_bytes();
+        let mut ends: Vec<usize> = Vec::new();
+        for length in 1..path.len() {
+            let Some((above, rest)) = deep(&path[..length]) else {
+                assert!(length <= STRETCH);
+                continue;
+            };
+            assert!(rest.len() <= STRETCH + 255 && above.len() + 1 + rest.len() == length, "{length}");
+            ends.push(above.len());
+        }
+        ends.dedup();
+        assert_eq!(ends, [999, 1999, 2999]);
+        assert_eq!(deep(b"short"), None);
     }
 }

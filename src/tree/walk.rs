@@ -5,7 +5,7 @@ use std::io;
 use std::rc::Rc;
 
 use crate::error::{At, IoError};
-use crate::fs::dir::{Dir, Sort, Stat};
+use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::path::Shown;
 
 /// One object that a walk came to.
@@ -59,8 +59,9 @@ impl Walk {
         Self { past_closed: true, ..self }
     }
 
-    fn enter(&mut self, below: Vec<u8>) -> Result<(), IoError> {
-        let dir = Rc::new(self.top.open_below(&below).at("open the folder", Shown(&self.full(&below)))?);
+    /// Goes into the folder `below`, from the one that it lies in.
+    fn enter(&mut self, at: Entry<'_>, below: Vec<u8>) -> Result<(), IoError> {
+        let dir = Rc::new(at.open_dir().at("open the folder", Shown(&self.full(&below)))?);
         let names = sorted_names(&dir)?;
         if let Some(far) = self.stack.len().checked_sub(OPEN_LEVELS) {
             self.stack[far].dir = None;
@@ -95,7 +96,7 @@ impl Walk {
             let enters = stat.sort == Sort::Folder && stat.mount == self.mount;
             let closed = enters && self.past_closed && dir.at(&name).is_closed();
             if enters && !closed {
-                self.enter(below.clone())?;
+                self.enter(dir.at(&name), below.clone())?;
             }
             return Ok(Some(Found { below, dir, stat, closed }));
         }
