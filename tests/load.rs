@@ -211,6 +211,27 @@ fn a_deep_tree_costs_at_most_twice_the_calls_of_a_flat_one() {
     }
 }
 
+/// Each 256 MiB that are read take 2,048 calls.
+#[test]
+fn holes_are_hashed_without_being_read() {
+    if !can_run() || std::process::Command::new("strace").arg("-V").output().is_err() {
+        return skip("the calls of a sparse file: recant run or strace is missing here");
+    }
+    let world = World::new();
+    world.write("sparse", "begin");
+    let file = std::fs::File::options().write(true).open(world.path("sparse")).expect("the file");
+    file.set_len(256 << 20).expect("a hole");
+    drop(file);
+    let before = world.manifest();
+    world.call(["run", "-q", "--", "sh", "-c", "echo end >>sparse"]).run().ok();
+    for verb in ["commit", "rollback"] {
+        let made = calls(&world, verb);
+        println!("{verb} of a file with a hole of 256 MiB: {made} calls");
+        assert!(made < 1_500, "{verb} of a file with a hole of 256 MiB: {made} calls");
+    }
+    before.assert_same(&world.manifest(), "a sparse file that was taken back");
+}
+
 #[test]
 fn twenty_thousand_changes() {
     many_changes(20_000);

@@ -711,3 +711,39 @@ fn a_signal_before_a_held_shell_has_started_leaves_no_history_that_was_made_for_
     }
     assert!(not_started > 5, "{not_started} of {all}");
 }
+
+/// A hole is hashed as the zeros that it is, which takes half an hour for a large one: that is said before, and Ctrl-C is heeded in the midst of it.
+#[test]
+fn a_signal_while_a_hole_of_a_tebibyte_is_hashed_ends_at_once_and_nothing_is_changed() {
+    if !common::can_run() {
+        return common::skip("a signal while content is hashed: recant run does not work here");
+    }
+    let world = World::new();
+    world.write("before", "b");
+    let said = world.call(["run", "-q", "--", "truncate", "-s", "1T", "large"]).run();
+    if said.status != 0 {
+        return common::skip("a signal while content is hashed: no file of 1 TiB can be made here");
+    }
+    let before = world.manifest();
+    for (signal, ended) in [("INT", 2), ("TERM", 15)] {
+        let mut command = world.call(["commit", "last"]).command();
+        let mut child = command.stderr(std::process::Stdio::piped()).spawn().expect("recant");
+        let mut heard = std::io::BufReader::new(child.stderr.take().expect("its messages"));
+        let mut said = String::new();
+        while !said.contains("Ctrl-C ends it") {
+            let got = std::io::BufRead::read_line(&mut heard, &mut said).expect("what it says");
+            assert!(got > 0, "it goes on for minutes: {said}");
+        }
+        assert!(said.contains("large: to hash 1.0 TiB takes long"), "{said}");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let pid = child.id().to_string();
+        world.program("kill", [&format!("-{signal}"), &pid]).run().ok();
+        let asked = std::time::Instant::now();
+        let status = child.wait().expect("its end");
+        assert!(asked.elapsed() < std::time::Duration::from_secs(5), "it ends {:?} after SIG{signal}", asked.elapsed());
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(ended), "{status}");
+        before.assert_same(&world.manifest(), "after a signal while it hashed");
+        world.assert_tidy("a signal while it hashed");
+    }
+    assert!(world.recant("status").ok().stdout().contains("pending"));
+}

@@ -1,23 +1,28 @@
 //! A progress bar, on a terminal only, and only for what takes longer than a quarter of a second.
 
 use std::cell::RefCell;
+use std::io::{self, Write};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::out::Out;
+use crate::config;
 use crate::engine::Progress;
+use crate::fs::path::AbsPath;
 
 /// One, which shows itself when it is time. indicatif draws on standard error, and nothing where that is no terminal.
 pub struct Bar {
     wanted: bool,
     shown: Mutex<RefCell<Option<indicatif::ProgressBar>>>,
     since: OnceLock<Instant>,
+    /// It was said that content is large. A plan may be made anew.
+    large: OnceLock<()>,
 }
 
 impl Bar {
     /// For a verb whose results go to `out`: none with JSON and `-q`.
     pub fn of(out: &Out) -> Self {
-        Self { wanted: out.is_text() && !out.is_quiet(), shown: Mutex::default(), since: OnceLock::new() }
+        Self { wanted: out.is_text() && !out.is_quiet(), shown: Mutex::default(), since: OnceLock::new(), large: OnceLock::new() }
     }
 
     /// Takes it off the terminal.
@@ -49,5 +54,14 @@ impl Progress for Bar {
         bar.set_length(of as u64);
         bar.set_message(phase);
         bar.set_position(done as u64);
+    }
+
+    fn digests(&self, path: &AbsPath, bytes: u64) {
+        if self.wanted && self.large.set(()).is_ok() {
+            let size = config::bytes(bytes);
+            let text = format!("recant: {path}: to hash {size} takes long\nrecant: nothing is changed yet; Ctrl-C ends it\n");
+            // Where nobody reads it, it takes as long.
+            let _unsaid = io::stderr().write_all(text.as_bytes());
+        }
     }
 }

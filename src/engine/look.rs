@@ -11,7 +11,7 @@ use super::item::Item;
 use super::job::{Job, Move, OnConflict, Verb};
 use super::reach::{Reach, split};
 use super::step::Act;
-use super::{Error, Progress};
+use super::{Error, Progress, TAKES_LONG};
 use crate::checkpoint::manifest::Kept;
 use crate::error::At;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
@@ -64,7 +64,7 @@ pub(super) fn look_at_all(
 ) -> Result<(), Error> {
     let of = job.sides.len();
     let rules = Looking { verb: job.verb, on_conflict: job.on_conflict };
-    let Some(first) = batch(job)? else { return Ok(()) };
+    let Some(first) = batch(job, progress)? else { return Ok(()) };
     let mut own = Eye::new(rules, reach);
     if first.len() < BATCH {
         return own.look_at(first)?.into_iter().try_for_each(take);
@@ -78,7 +78,7 @@ pub(super) fn look_at_all(
         let mut done = 0;
         let mut ours = Some(first);
         while let Some(moves) = ours.take() {
-            let (given, not_given) = match batch(job)?.map(|moves| to_other.send(moves)) {
+            let (given, not_given) = match batch(job, progress)?.map(|moves| to_other.send(moves)) {
                 None => (false, None),
                 Some(Ok(())) => (true, None),
                 Some(Err(SendError(moves))) => (false, Some(moves)),
@@ -94,7 +94,7 @@ pub(super) fn look_at_all(
                 looked.into_iter().try_for_each(&mut *take)?;
             }
             progress.at("looking", done, of);
-            ours = if not_given.is_some() { not_given } else { batch(job)? };
+            ours = if not_given.is_some() { not_given } else { batch(job, progress)? };
         }
         drop(to_other);
         if let Ok(other) = spawned {
@@ -104,11 +104,17 @@ pub(super) fn look_at_all(
     })
 }
 
-fn batch(job: &mut Job) -> Result<Option<Vec<Move>>, Error> {
+fn batch(job: &mut Job, progress: &dyn Progress) -> Result<Option<Vec<Move>>, Error> {
     let mut moves = Vec::with_capacity(BATCH);
     while moves.len() < BATCH
         && let Some(mv) = job.moves.next()?
     {
+        let size = |object: &Object| object.as_ref().map_or(0, State::size);
+        // What has been changed in its metadata alone is not read.
+        let large = size(&mv.from).max(size(&mv.to));
+        if large >= TAKES_LONG && !mv.in_place {
+            progress.digests(&mv.path, large);
+        }
         moves.push(mv);
     }
     Ok(if moves.is_empty() { None } else { Some(moves) })

@@ -272,13 +272,21 @@ impl Failure for Error {
 pub trait Progress: Sync {
     /// Called often; must be cheap.
     fn at(&self, phase: &'static str, done: usize, of: usize);
+
+    /// The content of `path` is to be digested, and is so large that this takes long: said before. Nothing has been changed by then, so that
+    /// any signal ends it at once.
+    fn digests(&self, path: &AbsPath, bytes: u64);
 }
+
+/// Content of so many bytes takes long: ten seconds at the speed of SHA-256, more where it has to be read from a disk.
+pub const TAKES_LONG: u64 = 16 << 30;
 
 /// Nobody looks.
 pub struct Unwatched;
 
 impl Progress for Unwatched {
     fn at(&self, _: &'static str, _: usize, _: usize) {}
+    fn digests(&self, _: &AbsPath, _: u64) {}
 }
 
 /// Whether to do it, or to say what would be done.

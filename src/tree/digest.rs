@@ -14,6 +14,9 @@ use crate::fs::copy::next_extent;
 /// So much is read at once.
 const PIECE: u64 = 128 << 10;
 
+/// A file of so many bytes is asked for its holes, which costs two calls.
+const MAY_HAVE_HOLES: u64 = 1 << 20;
+
 /// SHA-256 of content alone, never of metadata. Shown and stored as 64 lower-case hex digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
@@ -26,7 +29,13 @@ impl Digest {
 
     /// Of all content of an open file that has `size` bytes, read from its start, 128 KiB at a time at most. A file of
     /// another size is read to its end or to `size`, whichever comes first: the caller compares the size again.
+    ///
+    /// Of a large file holes are not read. They are hashed as the zeros that they are, since the same bytes have the same digest with and
+    /// without holes: at the speed of SHA-256, some 2 GB a second. The descriptor's offset moves then.
     pub fn of_file(file: &File, size: u64) -> io::Result<Self> {
+        if size >= MAY_HAVE_HOLES {
+            return Self::of_extents(file, size);
+        }
         let mut hashing = Hashing::of(size);
         hashing.read(file, 0, size)?;
         Ok(hashing.hasher.finish())
