@@ -266,7 +266,6 @@ fn a_file_that_the_run_hides_is_read_through_a_pipe_and_cannot_be_written_to() {
 
 #[test]
 fn a_block_device_that_a_stream_reads_is_not_written_to() {
-    const LOSETUP: &str = "/usr/sbin/losetup";
     if !is_root() || !Path::new(LOSETUP).exists() {
         return println!("skipped: a block device on standard input needs root and losetup");
     }
@@ -285,6 +284,8 @@ fn a_block_device_that_a_stream_reads_is_not_written_to() {
     closed(Who::Root, "run", "a block device that a standard stream reads");
 }
 
+const LOSETUP: &str = "/usr/sbin/losetup";
+
 /// A disk of the tests' own that a group may write to, by one node in /dev and one elsewhere.
 struct Disk {
     device: String,
@@ -295,7 +296,7 @@ const DISK_GROUP: &str = "4444";
 
 impl Disk {
     fn of(image: &Path) -> Option<Self> {
-        let made = Command::new("losetup").args(["-f", "--show"]).arg(image).output().unwrap();
+        let made = Command::new(LOSETUP).args(["-f", "--show"]).arg(image).output().unwrap();
         if !made.status.success() {
             eprintln!("skipped: no loop device: {}", String::from_utf8_lossy(&made.stderr));
             return None;
@@ -321,13 +322,13 @@ impl Drop for Disk {
         for node in &self.nodes {
             std::fs::remove_file(node).unwrap();
         }
-        assert!(Command::new("losetup").args(["-d", &self.device]).status().unwrap().success());
+        assert!(Command::new(LOSETUP).args(["-d", &self.device]).status().unwrap().success());
     }
 }
 
 #[test]
 fn a_device_that_a_group_may_write_to_is_out_of_reach_but_where_it_is_passed() {
-    if !is_root() || !has("losetup") || !has("setpriv") {
+    if !is_root() || !Path::new(LOSETUP).exists() || !has("setpriv") {
         return println!("skipped: a disk of a group needs root, losetup and setpriv");
     }
     each(|desk| {
@@ -347,6 +348,7 @@ fn a_device_that_a_group_may_write_to_is_out_of_reach_but_where_it_is_passed() {
             write(node, &word, &["--pass", node.to_str().unwrap()]).ok();
             assert!(disk.starts_with(word.as_bytes()), "{:?}: {}", desk.who, node.display());
         }
+        closed(desk.who, "run", "device nodes that a group may write to");
     });
 }
 
@@ -366,7 +368,28 @@ fn the_caller_s_other_terminals_are_out_of_reach() {
         let words = ["-c", script, desk.binary.to_str().unwrap()];
         let said = desk.give(desk.world.program("python3", words)).run().ok();
         assert!(said.stdout().starts_with("nothing came 2"), "{:?}: {said}", desk.who);
+        closed(desk.who, "run", "the caller's other terminals");
     });
+}
+
+#[test]
+fn what_processes_share_beside_files_stays_in_a_run() {
+    if !has("python3") {
+        return;
+    }
+    // /tmp may be written to in `run --in`, where no store may lie then.
+    let all = if is_root() { &[Who::Root, Who::User][..] } else { &[Who::User] };
+    for desk in all.iter().map(|who| Desk::on(*who, Path::new("/var/tmp"))) {
+        let script = desk.world.root().join("shared.py");
+        std::fs::write(&script, include_str!("escapes/shared.py")).unwrap();
+        for (road, words) in [("run", &["--discard"][..]), ("--in", &["--in", "."])] {
+            let run = [&[script.to_str().unwrap(), desk.binary.to_str().unwrap(), "run"], words, &["--"]].concat();
+            let said = desk.give(desk.world.program("python3", run)).run().ok();
+            assert!(said.stdout().trim() == "tried all", "{:?}: {road}: {said}", desk.who);
+            closed(desk.who, road, "SysV memory, semaphores, queues, and the session keyring");
+        }
+        self::said(desk.who, "run", "keys of the user keyring", "limits");
+    }
 }
 
 #[test]

@@ -219,7 +219,7 @@ pub(super) fn remedy(act: &str, errno: Option<i32>, user: bool) -> Option<String
             "CAP_SYS_ADMIN is missing here (a container?): give it that, or stage changes by hand with recant session"
         }
         libc::ENOSPC if namespaces => {
-            "the limit user.max_user_namespaces or user.max_mnt_namespaces is reached: raise it with sysctl"
+            "a limit is reached, user.max_user_namespaces or that of mnt, pid, ipc or net: raise it with sysctl"
         }
         libc::EINVAL if namespaces => {
             "this kernel has no user namespaces: run recant as root, or stage changes by hand with recant session"

@@ -72,6 +72,7 @@ fn lived(orders: &Orders<'_>, pipes: Pipes, recant: &UnixStream) -> Result<(), W
             say(recant, &Word::Uncovered(path.as_bytes().to_vec(), why));
         }
     }
+    sys::new_session_keyring().at("make a new one", "the session keyring").map_err(failed)?;
     close_off()?;
     let _named = rustix::thread::set_name(c"recant-init");
     die_with_recant(orders, recant)?;

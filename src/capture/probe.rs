@@ -40,6 +40,7 @@ pub fn findings(root: bool) -> Vec<Finding> {
         };
         all.extend(limit("user namespaces", "user/max_user_namespaces", "sysctl user.max_user_namespaces=10000"));
         all.extend(limit("mount namespaces", "user/max_mnt_namespaces", "sysctl user.max_mnt_namespaces=10000"));
+        all.extend(limit("IPC namespaces", "user/max_ipc_namespaces", "sysctl user.max_ipc_namespaces=10000"));
         let unprivileged =
             limit("user namespaces for users", "kernel/unprivileged_userns_clone", "sysctl kernel.unprivileged_userns_clone=1");
         all.extend(unprivileged);

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::process::Pid;
 
-/// What clone(2) or unshare(2) makes new.
+/// What clone(2) makes new, beside the mounts and what processes share by ipc_namespaces(7): SysV memory, semaphores and queues, POSIX queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct New {
     /// A user namespace.
@@ -25,6 +25,7 @@ impl New {
     fn flags(self) -> libc::c_int {
         let one = |is_new: bool, flag| if is_new { flag } else { 0 };
         libc::CLONE_NEWNS
+            | libc::CLONE_NEWIPC
             | one(self.user, libc::CLONE_NEWUSER)
             | one(self.pid, libc::CLONE_NEWPID)
             | one(self.network, libc::CLONE_NEWNET)
@@ -35,7 +36,7 @@ fn check(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }
 
-/// Forks into a new mount namespace, and what `new` says beside it: clone(2). The child gets `None`, the parent its pid.
+/// Forks into a new mount and IPC namespace, and what `new` says beside it: clone(2). The child gets `None`, the parent its pid.
 /// The caller has one thread.
 pub(super) fn fork_into(new: New) -> io::Result<Option<i32>> {
     let flags = libc::c_long::from(new.flags() | libc::SIGCHLD);
@@ -91,10 +92,23 @@ pub(super) fn unshare_network() -> io::Result<()> {
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) }.into()).map(drop)
 }
 
-/// A mount namespace of this process's own: unshare(2). Needs CAP_SYS_ADMIN.
-pub(super) fn unshare_mounts() -> io::Result<()> {
-    // SAFETY: unshare(2) with CLONE_NEWNS touches no memory of ours; no descriptor table is unshared.
-    check(unsafe { libc::unshare(libc::CLONE_NEWNS) }.into()).map(drop)
+/// A mount and IPC namespace of this process's own, in a new user namespace where asked for: unshare(2). Else it needs CAP_SYS_ADMIN. The caller has
+/// one thread.
+pub(super) fn unshare_mounts_and_ipc(in_user_namespace: bool) -> io::Result<()> {
+    let user = if in_user_namespace { libc::CLONE_NEWUSER } else { 0 };
+    // SAFETY: unshare(2) with namespace flags touches no memory of ours; no descriptor table is unshared.
+    check(unsafe { libc::unshare(libc::CLONE_NEWNS | libc::CLONE_NEWIPC | user) }.into()).map(drop)
+}
+
+/// A new, empty session keyring for this process and all that it starts: keyctl(2), `KEYCTL_JOIN_SESSION_KEYRING`. Where there is none to be had, as the kernel
+/// has no keys (ENOSYS) or a filter of the caller's denies the call, the command has none either.
+pub(super) fn new_session_keyring() -> io::Result<()> {
+    // SAFETY: keyctl(2) with this operation takes a name, or null for a keyring without one.
+    let joined = unsafe { libc::syscall(libc::SYS_keyctl, libc::KEYCTL_JOIN_SESSION_KEYRING, std::ptr::null::<libc::c_char>()) };
+    match check(joined) {
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => Ok(()),
+        joined => joined.map(drop),
+    }
 }
 
 /// A new user namespace and a copy of the mounts in it: unshare(2). The caller has one thread.

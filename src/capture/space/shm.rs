@@ -1,4 +1,4 @@
-//! A /dev/shm of the run's own: shared memory works in it, goes with the run, and is nobody else's.
+//! A /dev/shm of the run's own: shared memory works in it, goes with the run, and is nobody else's. A confined command's comes with an IPC namespace.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -22,12 +22,12 @@ const SHM: &str = "/dev/shm";
 /// are made outside are seen inside, and none of the inside outside.
 pub(in crate::capture) fn part(kept: &[AbsPath], ids: &Ids, recant: &UnixStream) -> Result<(), IoError> {
     let act = "make a mount namespace";
-    let in_user_namespace = match sys::unshare_mounts() {
+    let in_user_namespace = match sys::unshare_mounts_and_ipc(false) {
         Ok(()) => false,
         // A root that may make no mount namespace would lose all other users in one that maps itself alone.
         Err(error) if ids.uid == 0 => return Err(error).at(act, SHM),
         Err(_) => {
-            sys::unshare_user_and_mounts().at(act, SHM)?;
+            sys::unshare_mounts_and_ipc(true).at(act, SHM)?;
             ids.map_same(recant)?;
             true
         }
