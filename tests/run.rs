@@ -2446,7 +2446,8 @@ fn the_prompt_of_a_shell_says_in_which_session_it_runs() {
             }
             // A terminal, so that there is a prompt; the home's own prompt stays behind it.
             // Without that folder fish reads all manual pages first, in a process that the run waits for.
-            let home = "echo \"PS1='mine> '\" > .bashrc; mkdir -p ../data/fish/generated_completions .cache/fish/generated_completions";
+            let home =
+                "echo \"PS1='mine> '\" > .bashrc; mkdir -p ../data/fish/generated_completions .cache/fish/generated_completions";
             desk.bare(&desk.world.root().join("home"), home);
             let binary = desk.binary.to_str().unwrap();
             let words = ["-qec", &format!("{binary} shell"), "/dev/null"];
