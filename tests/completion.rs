@@ -78,8 +78,9 @@ fn sessions_are_offered_by_name_last_part_and_whole_id_those_first_that_the_verb
     let (world, edit, done) = scene();
     let unnamed = world.edited("f");
     let tail = |id: &str| id.rsplit('-').next().unwrap().to_owned();
-    assert_eq!(values(&world, &["recant", "commit", ""]), ["last", &tail(&unnamed), "edit", "done"]);
-    assert_eq!(values(&world, &["recant", "rollback", ""]), ["last", "done", &tail(&unnamed), "edit"]);
+    assert_eq!(values(&world, &["recant", "commit", ""]), ["last", &tail(&unnamed), "edit"]);
+    assert_eq!(values(&world, &["recant", "rollback", ""]), ["last", "done"]);
+    assert_eq!(values(&world, &["recant", "rollback", "edi"]), ["edit"]);
     assert_eq!(values(&world, &["recant", "show", "edi"]), ["edit"]);
     assert_eq!(values(&world, &["recant", "diff", &tail(&done)]), [tail(&done)]);
     let whole = values(&world, &["recant", "show", &edit[..4]]);
@@ -90,6 +91,16 @@ fn sessions_are_offered_by_name_last_part_and_whole_id_those_first_that_the_verb
     if common::can_run() {
         world.call(["run", "-n", "made", "--", "sh", "-c", "echo x > made"]).run().ok();
         assert!(told(&world, &["recant", "run", "--session", "m"]).1[0].1.starts_with("sh -c"), "the command is told");
+    }
+}
+
+#[test]
+fn before_a_run_s_command_options_are_offered_and_behind_it_the_command_s() {
+    let (world, ..) = scene();
+    assert_eq!(values(&world, &["recant", "run", "--se"]), ["--session"]);
+    assert!(values(&world, &["recant", "run", "--"]).len() > 5);
+    for words in [&["recant", "run", "ls", "--se"][..], &["recant", "run", "--", "--se"], &["recant", "run", "--", "ls", "-"]] {
+        assert!(told(&world, words).0.starts_with("command "), "{words:?}");
     }
 }
 

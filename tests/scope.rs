@@ -110,10 +110,8 @@ fn last_is_the_newest_on_which_the_verb_can_act_and_what_is_passed_over_is_said(
     );
     let said = world.recant_in("web", "redo last --dry-run").ok();
     assert!(said.masked_err().starts_with("recant: passed over: <id3~> (pending)\nrecant: last is <id2>\n"), "{said}");
-    world.recant(&format!("discard {}", ids[2])).ok();
     let said = world.recant_in("web", "discard last").ok();
-    assert!(said.masked_err().starts_with("recant: last is <id2>\n"), "{said}");
-    world.recant_in("web", "discard last").ok();
+    assert!(said.masked_err().starts_with("recant: last is <id3>\n"), "{said}");
     world.recant_in("web", "discard last").with(1);
     let empty = world.recant_in("web", "session new").ok().id();
     world.call(["session", "write", "last", "g"]).cwd(world.path("web")).stdin("x").run().ok();
@@ -235,6 +233,69 @@ fn a_name_that_sessions_of_several_projects_have_means_that_of_this_one() {
     let said = world.recant_in("web", "commit upgrade").ok();
     assert!(said.stderr().contains(&format!("upgrade is session {}, begun in ", &only[16..])), "{said}");
     assert_eq!(world.status(&only), "committed");
+}
+
+#[test]
+fn last_never_means_what_was_taken_back() {
+    let world = two_projects();
+    let id = staged(&world, "web", "web");
+    world.recant_in("web", "commit last").ok();
+    world.recant_in("web", "undo -y").ok();
+    for verb in ["commit", "discard"] {
+        let said = world.recant_in("web", &format!("{verb} last")).with(1);
+        assert!(said.masked_err().contains("here: <id1~> (rolled back)"), "{said}");
+        // Nor is it advised elsewhere, or to an agent.
+        let said = world.recant_in("src", &format!("{verb} last")).with(1);
+        assert!(!said.stderr().contains(&id[16..]), "{said}");
+    }
+    let said = world.call(["commit", "last"]).cwd(world.path("web")).env("CLAUDECODE", "1").run().with(1);
+    assert!(!said.stderr().contains(&id[16..]), "{said}");
+    assert_eq!((world.status(&id), world.read("web/f")), ("rolled_back".into(), "old".into()));
+    // By its id it is meant.
+    world.recant(&format!("commit {id}")).ok();
+    assert_eq!(world.read("web/f"), "new");
+}
+
+#[test]
+fn discard_last_drops_no_older_session_in_the_place_of_one_that_holds_a_rest() {
+    let world = two_projects();
+    let older = staged(&world, "web", "web");
+    let part = staged(&world, "web", "web");
+    world.stage_write(&part, "web/g", "new");
+    world.recant_in("web", "commit last g").ok();
+    let said = world.recant_in("web", "discard last").with(1);
+    assert!(said.stderr().contains("partial"), "{said}");
+    assert_eq!((world.status(&older), world.status(&part)), ("pending".into(), "partial".into()));
+    // Taken back, it still holds what was never committed: that is said where one looks for it.
+    world.recant_in("web", &format!("rollback {part}")).ok();
+    let said = world.recant_in("web", "").ok();
+    let line = said.masked_out().lines().find(|line| line.starts_with("rolled back")).map(str::to_owned);
+    assert_eq!(
+        line.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).as_deref(),
+        Some("rolled back <id2~> 1 of 2 changes never committed recant commit <id2~>"),
+        "{said}"
+    );
+}
+
+#[test]
+fn each_project_has_names_of_its_own() {
+    let world = two_projects();
+    if !can_run() {
+        return;
+    }
+    for project in ["src", "web"] {
+        let words = ["run", "--session", "work", "--", "sh", "-c", "echo $PWD >> f"];
+        for _ in 0..2 {
+            world.call(words).cwd(world.path(project)).run().ok();
+        }
+    }
+    let held = |project: &str| world.recant_in(project, "list --json").ok().json()["sessions"].as_array().unwrap().len();
+    assert_eq!((held("src"), held("web")), (1, 1));
+    world.recant_in("web", "commit work").ok();
+    assert_eq!(world.read("src/f"), "old");
+    assert_eq!(world.read("web/f").lines().count(), 2);
+    let said = world.call(["run", "-n", "work", "--", "true"]).cwd(world.path("src")).run().with(125);
+    assert!(said.stderr().contains("the name \"work\" is taken"), "{said}");
 }
 
 #[test]
@@ -418,9 +479,14 @@ fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_all
         assert!(said.masked_err().ends_with(&format!("for the person to type: {typed}")), "{words}: {said}");
     }
     // What ends that something can be taken back is a person's, too.
-    for words in
-        ["prune -y", "session prune --keep 0", "checkpoint prune last", "snapshot prune --keep 0", "recover deploy --force"]
-    {
+    for words in [
+        "prune -y",
+        "session prune --keep 0",
+        "checkpoint prune last",
+        "snapshot prune --keep 0",
+        "recover deploy --force",
+        "discard --all -y",
+    ] {
         let said = agent("CLAUDECODE", words).with(1);
         assert!(said.stderr().contains(&format!("for the person to type: recant {words}")), "{words}: {said}");
     }
@@ -441,6 +507,7 @@ fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_all
     agent("CLAUDECODE", "rollback last").ok();
     assert_eq!(world.read("web/f"), "old");
     world.config("");
+    staged(&world, "web", "web");
     agent("CLAUDECODE", "discard last").ok();
     world.config("[agent]\ncommit = 'perhaps'\n");
     assert!(world.recant("list").with(1).stderr().contains("config.toml: line 2"));

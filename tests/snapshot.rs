@@ -1125,6 +1125,29 @@ fn a_key_that_is_empty_is_refused() {
 }
 
 #[test]
+fn a_snapshot_with_a_label_goes_by_no_setting() {
+    let world = World::new();
+    world.write("f", "0").config("[snapshot]\nkeep = 2\n");
+    number(&world, "--label before");
+    for n in 1..5 {
+        world.write("f", n.to_string());
+        number(&world, "");
+    }
+    let there = || {
+        let all = world.recant("snapshot list --json").ok().json();
+        all["snapshots"].as_array().unwrap().iter().map(|one| one["n"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    // It is none of the two that are kept, either.
+    assert_eq!(there(), [4, 3, 0]);
+    world.recant("prune -y").ok();
+    world.recant("snapshot prune").ok();
+    assert_eq!(there(), [4, 3, 0]);
+    // What the call itself says goes for it, too.
+    world.recant("snapshot prune --keep 1").ok();
+    assert_eq!(there(), [4]);
+}
+
+#[test]
 fn a_label_of_two_snapshots_is_the_newest_one_s_which_is_said() {
     let world = World::new();
     world.write("f", "1");

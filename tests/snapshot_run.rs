@@ -22,6 +22,24 @@ fn can_confine(world: &World) -> bool {
 }
 
 #[test]
+fn a_run_on_the_real_tree_says_when_an_old_snapshot_goes_and_lets_none_with_a_label_go() {
+    let world = World::on(Path::new("/var/tmp"));
+    world.write("in/f", "0").config("[snapshot]\nkeep = 2\n");
+    if !can_confine(&world) {
+        return;
+    }
+    world.recant("snapshot create in --label before").ok();
+    let mut told = Vec::new();
+    for n in 1..5 {
+        let said = world.call(["run", "--in", "in", "--", "sh", "-c", &format!("echo {n} > in/f")]).run().ok();
+        told.push(said.stderr().contains(" pruned: snapshot.keep is 2"));
+    }
+    assert!(!told[0] && told[3], "{told:?}");
+    world.recant("snapshot restore before in").ok();
+    assert_eq!(world.read("in/f"), "0");
+}
+
+#[test]
 fn what_a_command_does_to_the_real_tree_is_taken_back_exactly() {
     // Not in /tmp, where a confined command may write.
     let world = World::on(Path::new("/var/tmp"));

@@ -13,7 +13,7 @@ use crate::error::shell_word;
 use crate::session::id::Id;
 
 /// What agents set for the commands that they run; RECANT_AGENT is for those that set nothing of their own.
-const VARIABLES: [&str; 9] = [
+const VARIABLES: [&str; 12] = [
     "RECANT_AGENT",
     "AI_AGENT",
     "CLAUDECODE",
@@ -23,6 +23,9 @@ const VARIABLES: [&str; 9] = [
     "CURSOR_AGENT",
     "OPENCODE",
     "CLINE_ACTIVE",
+    "AUGMENT_AGENT",
+    "ANTIGRAVITY_AGENT",
+    "GOOSE_TERMINAL",
 ];
 
 /// Refuses what only a person may decide, where an agent calls and nobody can be asked. `words` are those of the call, without the
@@ -57,6 +60,8 @@ fn decided(verb: &Verb) -> Option<Option<(&str, Want)>> {
         Verb::Session { verb: SessionVerb::Prune(args) } if !args.dry_run => Some(None),
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } if !args.dry_run => Some(None),
         Verb::Prune(args) if !args.dry_run => Some(None),
+        // One that it names is its own, as far as can be told; with all of them go a person's.
+        Verb::Discard(args) if args.all => Some(None),
         // Alone it ends what was begun; with these it decides over what somebody did since.
         Verb::Recover(args) if args.force || args.finish || args.undo => Some(None),
         Verb::Run(args) if args.commit => Some(None),

@@ -47,7 +47,9 @@ pub fn complete(args: &args::Complete) -> Ended {
         found.filter(|offer| wants_option || !offer.get_value().as_bytes().starts_with(b"-")).filter_map(|offer| line(&offer));
     let out = Out::new(Form::Text, Color::Never, false, false);
     let lines: Vec<Vec<u8>> = lines.take(MOST).collect();
-    let wants = typing.wants(lines.is_empty());
+    // Before a run's command begins it is an option of recant's.
+    let is_option = wants_option && !lines.is_empty() && typing.command_words == 0;
+    let wants = if is_option { Wants::Words } else { typing.wants(lines.is_empty()) };
     out.line(match wants {
         Wants::Words => "words".to_owned(),
         Wants::Paths => "paths".to_owned(),
@@ -223,8 +225,18 @@ impl Typing {
     /// Names, last parts and whole ids: those first on which the verb can act, the newest of them first.
     fn sessions(&self, verb: &str, word: &OsStr) -> Option<Vec<CompletionCandidate>> {
         let word = word.to_str()?;
-        let (mut headers, _) = self.store()?.headers().ok()?;
+        let store = self.store()?;
+        let (mut headers, _) = store.headers().ok()?;
         headers.reverse();
+        headers.retain(|header| header.discarded.is_none());
+        if word.is_empty() {
+            // What can be meant here, where there is any.
+            let here = Scope::here().ok()?;
+            let is_meant = |header: &Header| is_for(verb, header.status()) && here.has(&store, header);
+            if headers.iter().any(is_meant) {
+                headers.retain(is_meant);
+            }
+        }
         headers.sort_by_key(|header| !is_for(verb, header.status()));
         let last = [("last".to_owned(), "the newest".to_owned())];
         let of_all = headers.iter().flat_map(|header| {

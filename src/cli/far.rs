@@ -136,7 +136,7 @@ fn unstarted(error: &std::io::Error) -> Problem {
 
 /// Said where ssh hands it on as it is.
 fn refused(problem: &Problem) -> Ended {
-    let _gone = writeln!(std::io::stderr(), "{}", problem.text(false, &Names::from_afar(), usize::MAX));
+    let _gone = writeln!(std::io::stderr(), "{}", problem.text(false, &Names::from_afar(), usize::MAX, false));
     Ended::With(problem.kind)
 }
 

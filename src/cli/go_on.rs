@@ -3,6 +3,7 @@
 use super::Call;
 use super::collect;
 use super::problem::Problem;
+use super::scope::Scope;
 use super::which::Want;
 use crate::error::{Kind, command};
 use crate::session::Error;
@@ -82,7 +83,7 @@ fn named(call: &Call, store: &Store, key: &str, command: &str) -> Result<Begun, 
 }
 
 /// The session that `key` means; `None` where a new one is to have that name. A session that is committed, rolled back or discarded is not
-/// meant by its name, which a new one may take over.
+/// meant by its name, which a new one may take over; nor is another project's.
 ///
 /// Errors: `key` means nothing, and can be no name.
 fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Id>, Problem> {
@@ -94,7 +95,10 @@ fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Id>, Problem> {
     let keeps_name = |header: &&Header| matches!(header.status(), Status::Running | Status::Pending | Status::Partial);
     let named = || headers.iter().rev().filter(|header| header.name.as_deref() == Some(key));
     if !headers.iter().any(|header| is_id(&header)) && named().next().is_some() {
-        return Ok(named().find(keeps_name).map(|header| header.id.clone()));
+        let scope = Scope::of(call)?;
+        // Of one whose directory cannot be told nothing tells that it is elsewhere.
+        let found = named().filter(keeps_name).find(|header| scope.tells(store, header) != Some(false));
+        return Ok(found.map(|header| header.id.clone()));
     }
     match store.find(key, |header| Want::GoOn.fits(store, header)) {
         Ok(id) => Ok(Some(id)),

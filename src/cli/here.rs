@@ -11,6 +11,7 @@ use crate::error::command;
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
+use crate::session::prune::is_awaited;
 use crate::session::store::Store;
 
 /// `{"schema":2,"project":…,"fresh":…,"sessions":[…],"interrupted":[…],"unconfirmed":[…],"elsewhere":n}`.
@@ -20,7 +21,7 @@ struct Whole<'a> {
     project: Option<&'a AbsPath>,
     /// Nothing was ever held in this store.
     fresh: bool,
-    /// Those of this project that are pending, running, partial, or committed, the newest first.
+    /// Those of this project that are pending, running, partial, rolled back with a rest that was never committed, or committed, the newest first.
     sessions: &'a [Row],
     interrupted: &'a [Id],
     unconfirmed: &'a [Waiting],
@@ -35,6 +36,9 @@ struct Row {
     name: Option<String>,
     status: &'static str,
     changes: u64,
+    /// So many of them were never committed.
+    #[serde(skip)]
+    never_in: u64,
     command: Option<String>,
     /// Whole commands.
     next: Vec<String>,
@@ -43,7 +47,7 @@ struct Row {
 }
 
 /// So many lines of each sort are printed: 20 in all, with those around them.
-const MOST: [(&str, usize); 4] = [("running", 2), ("pending", 5), ("partial", 2), ("committed", 3)];
+const MOST: [(&str, usize); 5] = [("running", 2), ("pending", 5), ("partial", 2), ("rolled_back", 1), ("committed", 3)];
 const MOST_URGENT: usize = 2;
 /// Columns of a line.
 const WIDTH: usize = 80;
@@ -76,6 +80,8 @@ fn row(store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>
         Status::Running | Status::Pending => &["diff", "commit", "discard"],
         Status::Partial => &["show", "commit", "rollback"],
         Status::Committed => &["rollback"],
+        // The rest of it was never on the tree: it is held still.
+        Status::RolledBack if is_awaited(header) => &["commit", "discard"],
         Status::RolledBack | Status::Discarded => return Ok(None),
     };
     Ok(Some(Row {
@@ -83,6 +89,7 @@ fn row(store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>
         name: header.name.clone(),
         status,
         changes: header.counts.changes,
+        never_in: header.counts.changes.saturating_sub(header.counts.ever_in),
         command: header.command.clone(),
         next: verbs.iter().map(|verb| command(format_args!("{verb} {tail}"))).collect(),
         verbs,
@@ -133,7 +140,7 @@ fn print(call: &Call, here: &Scope, rows: &[Row], interrupted: &[Id], unconfirme
     }
     for (status, most) in MOST {
         let of_it: Vec<&Row> = rows.iter().filter(|row| row.status == status).collect();
-        of_it.iter().take(most).for_each(|row| line(row.status, row.what(), &row.words(0)));
+        of_it.iter().take(most).for_each(|row| line(&row.status.replace('_', " "), row.what(), &row.words(0)));
         if let Some(more) = of_it.len().checked_sub(most).filter(|more| *more > 0) {
             line("", format!("and {more} more"), "list");
         }
@@ -160,7 +167,13 @@ impl Row {
     /// Its short id, how much it holds, and what it came from.
     fn what(&self) -> String {
         let of = self.name.as_ref().or(self.command.as_ref()).map(|of| format!("  {}", shown(of))).unwrap_or_default();
-        let held = if self.status == "running" { "under way".into() } else { text::count(self.changes, "change") };
+        let held = match self.status {
+            "running" => "under way".into(),
+            "rolled_back" => {
+                format!("{} of {} never committed", text::grouped(self.never_in), text::count(self.changes, "change"))
+            }
+            _ => text::count(self.changes, "change"),
+        };
         format!("{}  {held}{of}", self.id.tail())
     }
 }

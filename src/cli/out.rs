@@ -312,7 +312,10 @@ impl Out {
     /// What went wrong, in at most three lines or as one JSON object.
     pub fn problem(&self, problem: &Problem) {
         match self.form {
-            Form::Text => self.say(problem.text(self.color_err, &self.names, self.limit(false))),
+            Form::Text => {
+                let fill = self.terminals.get().1;
+                self.say(problem.text(self.color_err, &self.names, self.limit(false), fill));
+            }
             Form::Json | Form::JsonLines => self.message(&json_line(problem)),
         }
     }

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::shown::{Names, cut};
-use super::text::grouped;
+use super::text::{filled, grouped};
 use super::visible;
 use crate::error::{Failure, IoError, Kind, recant};
 use crate::fs::TooLarge;
@@ -139,23 +139,25 @@ impl Problem {
         self.remedy(remedy)
     }
 
-    /// For standard error, without the last newline.
-    /// The first `most` of the paths that stand against it are named, as they read for people; of the rest, how many they are.
-    pub fn text(&self, color: bool, names: &Names, most: usize) -> String {
+    /// For standard error, without the last newline. The first `most` of the paths that stand against it are named, as they read for people;
+    /// of the rest, how many they are. With `fill` no line but the remedy, which may be a command, is longer than 80 columns.
+    pub fn text(&self, color: bool, names: &Names, most: usize, fill: bool) -> String {
+        let broken = |line: String| if fill { filled(&line) } else { line };
         let style = if color { Style::new().bold().fg_color(Some(AnsiColor::Red.into())) } else { Style::new() };
         let mut text = String::new();
         let (shown, more) = cut(self.paths.len(), most);
         for Against { path, why } in &self.paths[..shown] {
-            text.push_str(&one_line(&format!("{}: {why}", names.show_text(path))));
+            text.push_str(&broken(one_line(&format!("{}: {why}", names.show_text(path)))));
             text.push('\n');
         }
         if more > 0 {
             text.push_str(&format!("… and {} more: -v names them all\n", grouped(more as u64)));
         }
-        text.push_str(&format!("{style}recant:{style:#} {}", one_line(&self.message)));
-        for line in [&self.state, &self.remedy].into_iter().flatten() {
+        text.push_str(&format!("{style}recant:{style:#} {}", broken(one_line(&self.message))));
+        let state = self.state.as_deref().map(|state| broken(one_line(state)));
+        for line in state.into_iter().chain(self.remedy.as_deref().map(one_line)) {
             text.push_str("\n        ");
-            text.push_str(&one_line(line));
+            text.push_str(&line);
         }
         text
     }

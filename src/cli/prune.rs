@@ -17,7 +17,7 @@ use crate::session::Error;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::prune::{self, Which};
+use crate::session::prune::{self, Which, is_awaited};
 use crate::session::remains::Remains;
 use crate::session::store::{Locked, Store};
 
@@ -60,11 +60,6 @@ enum Loss {
 struct Skipped {
     id: Id,
     why: &'static str,
-}
-
-/// Whether a commit may still be wanted: it holds changes that were never committed.
-pub fn is_awaited(header: &Header) -> bool {
-    header.discarded.is_none() && header.counts.ever_in < header.counts.changes
 }
 
 /// Whether nothing needs a session: no rollback, no commit that may still come, nobody whose work `--force` overwrote.

@@ -102,7 +102,7 @@ fn ask(call: &Call, plan: &Plan) -> Result<(), Problem> {
 /// Snapshots go by either of the two limits, as when the next one is taken.
 fn limits(call: &Call) -> Which {
     let (keep, max_size) = (call.config.snapshot_keep.value, call.config.snapshot_max_size.value);
-    Which::Any(Conditions { keep: Some(keep), before: None, max_size: Some(max_size) })
+    Which::Settings(Conditions { keep: Some(keep), before: None, max_size: Some(max_size) })
 }
 
 impl Plan {

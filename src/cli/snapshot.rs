@@ -214,9 +214,12 @@ pub fn said(call: &Call, series: &Series, pruned: Result<Vec<u64>, Problem>) -> 
 
 /// Retention: what the settings keep, or `keep` of this call; and those that are `spared`.
 pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, spared: &[u64]) -> Result<Vec<u64>, Problem> {
-    let keep = keep.unwrap_or(call.config.snapshot_keep.value);
-    let conditions = Conditions { keep: Some(keep), before: None, max_size: Some(call.config.snapshot_max_size.value) };
-    let mut gone = prune::choose(series, &Which::Any(conditions))?;
+    let limits = |keep| Conditions { keep: Some(keep), before: None, max_size: Some(call.config.snapshot_max_size.value) };
+    let which = match keep {
+        Some(keep) => Which::Any(limits(keep)),
+        None => Which::Settings(limits(call.config.snapshot_keep.value)),
+    };
+    let mut gone = prune::choose(series, &which)?;
     gone.retain(|n| !spared.contains(n));
     if gone.is_empty() {
         return Ok(gone);

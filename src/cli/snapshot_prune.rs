@@ -96,7 +96,7 @@ fn which(call: &Call, args: &SnapshotPrune) -> Which {
         return Which::All(asked);
     }
     let (keep, max_size) = (call.config.snapshot_keep.value, call.config.snapshot_max_size.value);
-    Which::Any(Conditions { keep: Some(keep), before: None, max_size: Some(max_size) })
+    Which::Settings(Conditions { keep: Some(keep), before: None, max_size: Some(max_size) })
 }
 
 fn say(call: &Call, folder: &AbsPath, dry_run: bool, done: &Pruned) -> Ended {

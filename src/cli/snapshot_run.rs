@@ -333,7 +333,8 @@ fn collect(call: &Call, store: &Store, watched: &[Watched], args: &Run) -> Resul
         let pruned = series.lock(&call.fs).map_err(Problem::from).and_then(|lock| retain(call, series, &lock, None, spared));
         let gone = said(call, series, pruned);
         if !gone.is_empty() {
-            call.out.detail(format_args!("{} pruned", text::count(gone.len() as u64, "old snapshot")));
+            let count = text::count(gone.len() as u64, "old snapshot");
+            call.out.note(format_args!("{count} pruned: snapshot.keep is {}", call.config.snapshot_keep.value));
         }
     }
     Ok(Collected { session, left })

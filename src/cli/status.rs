@@ -197,7 +197,7 @@ fn prunable(store: &Store, headers: &[Header]) -> Result<Prunable, Problem> {
         }
         if prune::is_needed(header) {
             (sum.needed, sum.needed_bytes) = (sum.needed + 1, sum.needed_bytes + header.sizes.all());
-        } else if super::prune::is_awaited(header) {
+        } else if crate::session::prune::is_awaited(header) {
             (sum.pending, sum.pending_bytes) = (sum.pending + 1, sum.pending_bytes + header.sizes.all());
         } else if super::prune::is_unneeded(store, header)? {
             (sum.unneeded, sum.unneeded_bytes) = (sum.unneeded + 1, sum.unneeded_bytes + header.sizes.all());

@@ -10,7 +10,7 @@ use crate::session::Error;
 use crate::session::confirm;
 use crate::session::header::{Checkpoint, Header, Origin};
 use crate::session::id::Id;
-use crate::session::prune;
+use crate::session::prune::is_awaited;
 use crate::session::store::{Named, Store};
 
 /// What a verb wants with the session.
@@ -60,10 +60,12 @@ impl Want {
         let is_final = header.checkpoint == Checkpoint::Pruned && counts.inside > 0;
         match self {
             Want::Look | Want::Tend => counts.changes > 0,
-            Want::Commit => counts.inside < counts.changes && !is_final,
+            // What somebody has taken back is put there again by redo, or by its id.
+            Want::Commit => is_awaited(header) && !is_final,
             Want::RollBack => counts.inside > 0 && !is_final,
             Want::Redo => counts.inside < counts.ever_in && !is_final,
-            Want::Discard => counts.changes > 0 && prune::refuse_discard(header).is_ok(),
+            // Of one that is partial the verb says what can be done: an older one is not dropped in its place.
+            Want::Discard => is_awaited(header),
             // A record that cannot be read is one all the same, which the verb says.
             Want::Confirm => !matches!(confirm::read(store, &header.id), Ok(None)),
             Want::Stage => header.origin == Origin::Staged && counts.ever_in == 0,

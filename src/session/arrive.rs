@@ -83,7 +83,7 @@ impl Store {
         header.seq = headers.iter().map(|h| h.seq).max().unwrap_or(0) + 1;
         header.changed = crate::fs::now();
         header.cwd = self.begins_in.clone();
-        let taken = header.name.take_if(|name| self.name_is_free(&headers, name).is_err());
+        let taken = header.name.take_if(|name| self.name_is_free(&headers, name, self.begins_in.as_ref()).is_err());
         let at = arriving.dir.at(b"session.json");
         // D3: content is, and originals will be, durable in folders of these two, whose names have to last as well.
         let dir = &arriving.dir;

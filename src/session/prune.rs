@@ -26,6 +26,11 @@ impl Which {
     }
 }
 
+/// Whether a commit may still be wanted: it holds changes that were never committed.
+pub fn is_awaited(header: &Header) -> bool {
+    header.discarded.is_none() && header.counts.ever_in < header.counts.changes
+}
+
 /// Whether a rollback could still need this session's checkpoint: something of it is on the tree.
 pub fn is_needed(header: &Header) -> bool {
     header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept

@@ -15,6 +15,7 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::lock::{Hold, Lock};
 use crate::fs::path::AbsPath;
+use crate::tree::project::project_of;
 
 /// An open store.
 #[derive(Debug)]
@@ -341,7 +342,7 @@ impl Store {
         let _numbering = self.numbering(fs)?;
         let headers = self.sweep_begun(fs)?;
         if let Some(name) = name {
-            self.name_is_free(&headers, name)?;
+            self.name_is_free(&headers, name, self.begins_in.as_ref())?;
         }
         let seq = headers.iter().map(|h| h.seq).max().unwrap_or(0) + 1;
         loop {
@@ -404,10 +405,20 @@ impl Store {
         lock.ok_or_else(|| Error::Busy { what: format!("the list of sessions of {}", self.path) })
     }
 
-    /// Whether a session may get `name`, among the others, whose `headers` these are. What is committed, rolled back or discarded gives its
-    /// name up to whoever takes it over; the last part of an id means that session alone.
-    pub(super) fn name_is_free<'h>(&self, headers: impl IntoIterator<Item = &'h Header>, name: &str) -> Result<(), Error> {
-        let holds = |h: &&Header| matches!(h.status(), Status::Pending | Status::Partial | Status::Running);
+    /// Whether a session that was begun in `dir` may get `name`, among the others, whose `headers` these are. What is committed, rolled back or
+    /// discarded gives its name up to whoever takes it over, and each project has names of its own; the last part of an id means that
+    /// session alone.
+    pub(super) fn name_is_free<'h>(
+        &self,
+        headers: impl IntoIterator<Item = &'h Header>,
+        name: &str,
+        dir: Option<&AbsPath>,
+    ) -> Result<(), Error> {
+        let project = |dir: &AbsPath| project_of(dir, dirs::home_dir().as_deref());
+        let here = dir.map(project);
+        // Of one whose directory is not recorded nothing tells that it is another's.
+        let is_here = |h: &Header| here.as_ref().zip(h.cwd.as_ref()).is_none_or(|(here, dir)| project(dir) == *here);
+        let holds = |h: &&Header| matches!(h.status(), Status::Pending | Status::Partial | Status::Running) && is_here(h);
         if let Some(h) = headers.into_iter().find(|h| h.name.as_deref() == Some(name) && holds(h)) {
             return Err(Error::NameTaken { name: name.into(), by: h.id.to_string() });
         }
@@ -424,7 +435,7 @@ impl Store {
             id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
             _numbering = self.numbering(fs)?;
             let headers = self.sweep_begun(fs)?;
-            self.name_is_free(headers.iter().filter(|h| h.id != locked.header.id), name)?;
+            self.name_is_free(headers.iter().filter(|h| h.id != locked.header.id), name, locked.header.cwd.as_ref())?;
         }
         let mut header = locked.header.clone();
         header.name = name.map(Into::into);

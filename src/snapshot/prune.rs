@@ -26,6 +26,8 @@ pub enum Which {
     All(Conditions),
     /// What one of the limits asks for.
     Any(Conditions),
+    /// The same of limits that nobody gave with the call: a snapshot with a label stays, and does not count.
+    Settings(Conditions),
     /// These.
     Named(Vec<u64>),
 }
@@ -68,7 +70,7 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
     let Some((newest, old)) = numbers.split_last() else { return Ok(Vec::new()) };
     let (conditions, all) = match which {
         Which::All(conditions) => (conditions, true),
-        Which::Any(conditions) => (conditions, false),
+        Which::Any(conditions) | Which::Settings(conditions) => (conditions, false),
         Which::Named(named) => {
             if let Some(n) = named.iter().find(|n| !numbers.contains(n)) {
                 series.find(&n.to_string())?;
@@ -83,9 +85,12 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
             return Ok(named.iter().copied().collect::<BTreeSet<_>>().into_iter().collect());
         }
     };
+    let spared = if matches!(which, Which::Settings(_)) { labelled(series, &numbers) } else { BTreeSet::new() };
+    let old = &*old.iter().copied().filter(|n| !spared.contains(n)).collect::<Vec<u64>>();
     let mut sets: Vec<BTreeSet<u64>> = Vec::new();
     if let Some(keep) = conditions.keep {
-        sets.push(old.iter().copied().take(numbers.len().saturating_sub(keep.max(1))).collect());
+        let count = numbers.len() - spared.len();
+        sets.push(old.iter().copied().take(count.saturating_sub(keep.max(1))).collect());
     }
     if let Some(before) = conditions.before {
         let is_old = |n: &u64| series.summary(*n).is_ok_and(|summary| summary.head.time < before);
@@ -98,6 +103,12 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
     let first = sets.next().unwrap_or_default();
     let gone = sets.fold(first, |a, b| if all { &a & &b } else { &a | &b });
     Ok(gone.into_iter().collect())
+}
+
+/// Those with a label. One that cannot be read has none.
+fn labelled(series: &Series, numbers: &[u64]) -> BTreeSet<u64> {
+    let is_labelled = |n: &u64| series.summary(*n).is_ok_and(|summary| summary.head.label.is_some());
+    numbers.iter().copied().filter(is_labelled).collect()
 }
 
 /// The oldest, until what the rest need is no more than `max_size`.
