@@ -123,7 +123,14 @@ fn attempt() -> Result<Exit, Error> {
         eprintln!("without own PIDs");
     }
     let (places, known) = (laid.places(), Changes::default());
-    keep(&store, &finish(&fs, ended.leaving, &facts(&held, &places, &store, ended.started, &known))?);
+    keep(
+        &store,
+        &finish(
+            &fs,
+            ended.leaving,
+            &Facts { span: Some(ended.span), ..facts(&held, &places, &store, ended.span.start(), &known) },
+        )?,
+    );
     Ok(ended.exit)
 }
 
@@ -146,5 +153,18 @@ fn read<T: serde::de::DeserializeOwned>(store: &AbsPath, name: &str) -> Vec<T> {
 fn facts<'a>(held: &'a Dir, places: &'a [Place], store: &'a AbsPath, started: Time, known: &'a Changes) -> Facts<'a> {
     let route = Route::of(rustix::process::geteuid().as_raw());
     let first = started;
-    Facts { held, places, store, started, first, known, hides: &[], scratch: &[], in_memory: false, cut_off: false, route }
+    Facts {
+        held,
+        places,
+        store,
+        started,
+        first,
+        span: None,
+        known,
+        hides: &[],
+        scratch: &[],
+        in_memory: false,
+        cut_off: false,
+        route,
+    }
 }

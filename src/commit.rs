@@ -203,6 +203,7 @@ impl Inward {
             n: change.n,
             in_place: change.in_place(),
             foreign: change.marks.foreign && side == Side::Never,
+            by_clock: change.marks.by_clock,
             from: change.before.object,
             // What is out again was put back by a rollback, as a new act: its fingerprint is another.
             from_print: change.before.print.filter(|_| side == Side::Never),

@@ -121,6 +121,7 @@ fn outward(change: Change, original: Original, index: u32) -> Move {
         in_place: original.kept == Kept::Metadata,
         to: original.state,
         foreign: false,
+        by_clock: false,
         uncovered: None,
         side: Side::Out,
     }

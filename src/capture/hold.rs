@@ -23,10 +23,10 @@ use super::plan::{Laid, Plan};
 use super::refused;
 use super::run::{Event, Leaving, run};
 use crate::error::At;
-use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
+use crate::fs::{Fs, Span};
 use crate::session::change::{Changes, Sort};
 use crate::session::header::{Counts, Header, Sizes};
 use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id};
@@ -111,7 +111,7 @@ pub fn hold(
         Exit::Code(code) => Ending::Exited(code.into()),
         Exit::Signal(signal) => Ending::Signaled(signal),
     });
-    record.started = ended.started;
+    record.started = ended.span.start();
     let refused = match ended.exit {
         Exit::Code(0) | Exit::Signal(_) => Vec::new(),
         Exit::Code(_) => refused::reasons(laid.route(), laid.ids(), cwd, &command.argv, &coverage),
@@ -119,7 +119,7 @@ pub fn hold(
     // Whoever asks for an end now does not want what it has changed to be in doubt, or lost with the memory that it lies in.
     let _noting = interrupt::note(Asked::GoesOn);
     record.note(&ended.outputs);
-    let collected = collect_ran(fs, store, session, &mut record, ended.leaving, laid.memory.is_some(), &held);
+    let collected = collect_ran(fs, store, session, &mut record, ended.leaving, (laid.memory.is_some(), ended.span), &held);
     match collected {
         Ok(Ran { news, sorts, dropped, mut warnings }) => {
             warnings.extend(ended.outputs);
@@ -209,11 +209,11 @@ fn collect_ran(
     session: &mut Locked,
     record: &mut Run,
     leaving: Leaving,
-    in_memory: bool,
+    (in_memory, span): (bool, Span),
     held: &Dir,
 ) -> Result<Ran, Error> {
     let known = session.changes_as_written()?;
-    let mut collected = finish(fs, leaving, &facts(held, record, store, &known))?;
+    let mut collected = finish(fs, leaving, &Facts { span: Some(span), ..facts(held, record, store, &known) })?;
     if in_memory {
         memory::carry(fs, session, held, record, &collected.changes)?;
     }
@@ -238,6 +238,7 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Change
         store: &store.path,
         started: record.started,
         first: record.first(),
+        span: None,
         known,
         hides: &record.hides,
         scratch: &record.scratch,

@@ -31,7 +31,6 @@ use super::terminal::Terminal;
 use super::words::{Failed, Word, Words};
 use crate::error::{At, reason};
 use crate::fs;
-use crate::fs::dir::Time;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::run::Place;
 
@@ -40,9 +39,9 @@ use crate::session::run::Place;
 pub struct Ended {
     /// How the command ended.
     pub exit: Exit,
-    /// The time before the set-up. The command waits until the clock that files are stamped with is past it, so that what
+    /// The time from before the set-up on. The command waits until the clock that files are stamped with is past its start, so that what
     /// was changed below with a later ctime, and nothing else, changed during the run.
-    pub started: Time,
+    pub span: fs::Span,
     /// The places and their uppers.
     pub places: Vec<Place>,
     /// How many inherited descriptors the command did not get.
@@ -168,9 +167,9 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
         let too_much = run.meter.and_then(written);
         let places = ground.laid().map(Laid::places).unwrap_or_default();
         // What changed on the tree meanwhile is told by its time: also where the clock was set back.
-        let started = begun.corrected(started);
+        let span = begun.until_now(started);
         let outputs = inherited.outputs.iter().filter_map(|output| output.told().transpose()).collect::<Result<_, _>>()?;
-        Ok(Ended { outputs, exit, started, places, closed: inherited.closed(), own_pids, too_much, leaving, ahead: run.ahead })
+        Ok(Ended { outputs, exit, span, places, closed: inherited.closed(), own_pids, too_much, leaving, ahead: run.ahead })
     });
     mask.set();
     if child_ignored {

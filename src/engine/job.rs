@@ -110,6 +110,8 @@ pub struct Move {
     pub in_place: bool,
     /// The tree changed here while the command ran.
     pub foreign: bool,
+    /// So says a clock that was set meanwhile, and nothing else.
+    pub by_clock: bool,
     /// The original was not kept, by policy, and is not kept now: why.
     pub uncovered: Option<&'static str>,
     /// On which side the change is afterwards.

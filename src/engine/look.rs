@@ -51,6 +51,8 @@ const CLOSED: &str = "you may not search the folder that it lies in";
 const WRITTEN: &str = "it was written to since by a process that had it open";
 const FILLED: &str = "something was put into it since by a process that worked in it";
 
+const MEANWHILE_BY_CLOCK: &str = "a change made meanwhile, or before: the clock was set back, or is another machine's";
+
 const UNREADABLE: &str = "you may not read it, so that no checkpoint can be made of it";
 const UNTOLD: &str = "cannot read it to check for changes; run as root, or chmod u+r it and use --force";
 
@@ -359,7 +361,8 @@ impl<'r> Eye<'r> {
         };
         let conflict = match likeness {
             Likeness::Same if mv.foreign => {
-                Conflict::said(&mv.path, "nobody else at work while the command ran", "a change made meanwhile")
+                let found = if mv.by_clock { MEANWHILE_BY_CLOCK } else { "a change made meanwhile" };
+                Conflict::said(&mv.path, "nobody else at work while the command ran", found)
             }
             Likeness::Same => return Ok(Verdict::Go),
             _ if is_as_wanted(found, mv, seen.as_mut())? && !self.is_commit() => match self.done_to_kept(mv)? {

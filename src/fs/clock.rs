@@ -35,13 +35,60 @@ impl Moment {
         Self { real: exact_now(), boot: since_boot() }
     }
 
-    /// `start`, a time of this moment, as the clock would have told it that is right now: earlier by as much as it was set back since.
-    /// What was changed since then has a later time, whichever of the two clocks stamped it.
-    pub fn corrected(&self, start: Time) -> Time {
+    /// The time from this moment, which was `start`, until now.
+    pub fn until_now(self, start: Time) -> Span {
         let now = Self::now();
-        let gone = |from: Time, to: Time| nanos(to) - nanos(from);
-        let back = gone(self.boot, now.boot) - gone(self.real, now.real);
-        if back < SLACK_NS { start } else { of_nanos(nanos(start) - back) }
+        Span { start, end: of_nanos(nanos(self.real) + nanos(now.boot) - nanos(self.boot)), now: now.real }
+    }
+}
+
+/// A span of time by a clock that may have been set meanwhile.
+#[derive(Debug, Clone, Copy)]
+pub struct Span {
+    /// Its begin, as the clock told it then.
+    start: Time,
+    /// Its end, by the clock as it was at first.
+    end: Time,
+    /// Its end, by the clock as it is at last.
+    now: Time,
+}
+
+/// What a time tells of something that has it as the last time at which it was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// It was changed in the span.
+    During,
+    /// In the span or before it: the clock was set, or is another machine's.
+    Perhaps,
+}
+
+/// The clock of a file server may be ahead by so much.
+const AHEAD_NS: i128 = 60_000_000_000;
+
+impl Span {
+    /// By how much the clock was set back.
+    fn back(&self) -> i128 {
+        let back = nanos(self.end) - nanos(self.now);
+        if back < SLACK_NS { 0 } else { back }
+    }
+
+    /// The begin as the clock would have told it that is right now: earlier by as much as it was set back since.
+    /// What was changed since then has a later time, whichever of the two clocks stamped it.
+    pub fn start(&self) -> Time {
+        of_nanos(nanos(self.start) - self.back())
+    }
+
+    /// Whether something with a time later than [`start`](Self::start) was changed in the span. One that no clock had told by the end of it was
+    /// there before, of a clock that has been set back since.
+    pub fn sign(&self, time: Time) -> Option<Sign> {
+        if self.back() > 0 && time > self.start {
+            return (time <= self.end).then_some(Sign::During);
+        }
+        match nanos(time) - nanos(self.now) {
+            ..=0 if self.back() == 0 => Some(Sign::During),
+            ..=AHEAD_NS => Some(Sign::Perhaps),
+            _ => None,
+        }
     }
 }
 
@@ -60,4 +107,37 @@ fn ask(clock: libc::clockid_t) -> Time {
     unsafe { libc::clock_gettime(clock, &mut now) };
     // A clock_gettime(2) tv_nsec is below 1e9, which fits.
     Time { s: now.tv_sec, ns: u32::try_from(now.tv_nsec).unwrap_or(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_sign_of_work_in_a_span_unless_no_clock_had_told_it_by_then() {
+        let at = |s: i64| Time { s, ns: 0 };
+        // Ten seconds from 10,000 on, and the same with a clock that was set back by an hour in them, or ahead.
+        let (plain, back, ahead) = (
+            Span { start: at(10_000), end: at(10_010), now: at(10_010) },
+            Span { start: at(10_000), end: at(10_010), now: at(6_410) },
+            Span { start: at(10_000), end: at(10_010), now: at(13_610) },
+        );
+        assert_eq!([plain, back, ahead].map(|span| span.start()), [at(10_000), at(6_400), at(10_000)]);
+        let (during, perhaps) = (Some(Sign::During), Some(Sign::Perhaps));
+        for (span, time, want) in [
+            (plain, 10_001, during),
+            (plain, 10_010, during),
+            (plain, 10_030, perhaps),
+            (plain, 13_600, None),
+            (back, 10_005, during),
+            (back, 6_405, perhaps),
+            (back, 9_000, None),
+            (back, 13_000, None),
+            (ahead, 10_005, during),
+            (ahead, 13_605, during),
+            (ahead, 17_000, None),
+        ] {
+            assert_eq!(span.sign(at(time)), want, "{time} {span:?}");
+        }
+    }
 }

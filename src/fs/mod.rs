@@ -29,7 +29,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
-pub use clock::{Moment, exact_now, now, since_boot};
+pub use clock::{Moment, Sign, Span, exact_now, now, since_boot};
 use dir::{Dev, Dir, Entry, Sort, Time};
 pub use flush::write_all_out;
 #[cfg(feature = "crash-points")]

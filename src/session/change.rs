@@ -25,6 +25,9 @@ pub struct Marks {
     /// The real tree changed at this path while the command ran: a conflict at commit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,
+    /// That is told by a time alone that may be of before the command: the clock was set meanwhile, or is ahead of this machine's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_clock: bool,
     /// The original has other names, which keep the old content.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub link_broken: bool,

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use crate::capture::error::Error;
 use crate::capture::layout::Route;
 use crate::error::At;
+use crate::fs::Span;
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
@@ -24,6 +25,8 @@ pub struct Facts<'a> {
     pub started: Time,
     /// When the session's first command started; the same in a session of one run.
     pub first: Time,
+    /// The time that the command took; none where that is not known any more.
+    pub span: Option<Span>,
     /// What earlier runs of the session left: their paths keep the `before` that they had then.
     pub known: &'a Changes,
     /// What else of the uppers of earlier runs hides the tree, in path order: [`Collected::hides`](super::Collected::hides).

@@ -1,9 +1,10 @@
 //! What somebody else changed on the tree during the run: a conflict at commit, whatever the run did there.
 
 use super::Found;
+use crate::fs::Sign;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
-use crate::session::change::Change;
+use crate::session::change::{Change, Marks};
 use crate::tree::digest::Digest;
 use crate::tree::look;
 use crate::tree::state::State;
@@ -34,13 +35,22 @@ impl Found<'_> {
     /// Whether the real object changed since the command started that had it changed in the upper, where that can be told:
     /// what an earlier run of the session took away or copied up hid from this one what came later. A folder's ctime goes
     /// with its mtime when names in it change, which is no change of the folder itself.
-    pub(super) fn is_foreign(&self, path: &AbsPath, real: &Stat, upper: Option<&Stat>) -> bool {
+    pub(super) fn marks(&self, path: &AbsPath, real: &Stat, upper: Option<&Stat>) -> Marks {
         let start = self.start_for(path, upper);
-        let since = |time: Time| time > start;
-        match real.sort {
-            Sort::Folder => real.btime.is_some_and(since) || (since(real.ctime) && real.ctime != real.mtime),
+        let since = |time: Time| self.since(time, start);
+        let sign = match real.sort {
+            Sort::Folder => real.btime.and_then(since).or_else(|| since(real.ctime).filter(|_| real.ctime != real.mtime)),
             _ => since(real.ctime),
-        }
+        };
+        marks_of(sign)
+    }
+
+    /// What a time on the tree tells: whether somebody was there since `start`.
+    pub(super) fn since(&self, time: Time, start: Time) -> Option<Sign> {
+        let sign = Some(Sign::During).filter(|_| time > start)?;
+        let told = self.facts.span.map_or(Some(sign), |span| span.sign(time));
+        // What an earlier run has hidden may have been changed before this one.
+        told.or_else(|| (start < self.facts.started).then_some(Sign::Perhaps))
     }
 
     /// From when on a change at `path` is one that was not seen: since this run's start, where its `upper` (an object, or what
@@ -59,11 +69,15 @@ impl Found<'_> {
     /// Whether an object of the upper was copied up from a real one that is no longer there, in a folder whose names
     /// changed during the run.
     pub(super) fn was_removed_meanwhile(&self, path: &AbsPath, at: Entry<'_>, upper: &Stat, real: &Dir) -> std::io::Result<bool> {
-        if real.stat()?.mtime <= self.start_for(path, Some(upper)) {
+        if self.since(real.stat()?.mtime, self.start_for(path, Some(upper))).is_none() {
             return Ok(false);
         }
         Ok(at.xattrs()?.iter().any(|(name, _)| name.as_slice() == self.note("origin")))
     }
+}
+
+pub(super) fn marks_of(sign: Option<Sign>) -> Marks {
+    Marks { foreign: sign.is_some(), by_clock: sign == Some(Sign::Perhaps), ..Marks::default() }
 }
 
 impl Gone {

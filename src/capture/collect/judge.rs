@@ -6,7 +6,7 @@ use std::rc::Rc;
 use serde_json::Map;
 
 use super::facts::full_path;
-use super::foreign::Gone;
+use super::foreign::{Gone, marks_of};
 use super::same::same_content;
 use super::{Found, Linked};
 use crate::capture::error::Error;
@@ -87,7 +87,7 @@ impl Found<'_> {
             return Ok(());
         }
         // The upper was made to look like it: who changed which can't be told.
-        if differs && stat.ctime > self.start_for(path, None) {
+        if differs && self.since(stat.ctime, self.start_for(path, None)).is_some() {
             let text =
                 format!("{path}: somebody changed its metadata during the run: what the command changed of that is not held");
             self.warnings.push(text);
@@ -201,7 +201,7 @@ impl Found<'_> {
         }
         let (opaque, lost) = (self.is_opaque_state(&seen.state), self.lost(&seen.state));
         let made_afresh = seen.state.meta.xattr(&self.note("origin")).is_none();
-        let by_both = made_afresh && old.btime.is_some_and(|made| made > self.start_for(path, Some(new)));
+        let by_both = made_afresh && old.btime.is_some_and(|made| self.since(made, self.start_for(path, Some(new))).is_some());
         let mut after = self.upper_state(seen.state);
         if !made_afresh {
             self.keep_unseen(&before.state, &mut after);
@@ -224,9 +224,9 @@ impl Found<'_> {
         if before.state.meta_difference(&after).is_some() {
             // Copied up to hold a new name, say, a folder hides what somebody then does to its metadata. Not judged by its times
             // being equal: a chmod, and a new name after it, leave them so.
-            let marks = Marks { foreign: old.ctime > self.start_for(path, Some(new)), ..Marks::default() };
+            let marks = marks_of(self.since(old.ctime, self.start_for(path, Some(new))));
             self.list.push(change(path, Some(before), Some(after), marks));
-        } else if old.mtime <= self.facts.started {
+        } else if self.since(old.mtime, self.facts.started).is_none() {
             let (before, after) = (before.state.meta.mtime, after.meta.mtime);
             self.times.push(FolderTime { path: path.clone(), before, after });
         }
@@ -248,8 +248,10 @@ impl Found<'_> {
             None => None,
         };
         look::learn_meaning(at, path, &mut after).at("read the upper of", path)?;
-        let foreign = lost || old.is_some_and(|(_, stat)| self.is_foreign(path, stat, Some(new)));
-        let mut marks = Marks { foreign, ..Marks::default() };
+        let mut marks = old.map(|(_, stat)| self.marks(path, stat, Some(new))).unwrap_or_default();
+        if lost {
+            (marks.foreign, marks.by_clock) = (true, false);
+        }
         let (mut equal, mut same) = (false, false);
         if let (Some(before), Some((real, stat))) = (&before, old) {
             // A copy of one of several names has no note of it.
@@ -324,7 +326,7 @@ impl Found<'_> {
         let mut before = self.real(at, stat).at("look at", path)?;
         look::learn_meaning(at, path, &mut before.state).at("read", path)?;
         let before = with_digest(before, Some((at, stat))).at("read", path)?;
-        let marks = Marks { foreign: self.is_foreign(path, stat, hider.as_ref()), ..Marks::default() };
+        let marks = self.marks(path, stat, hider.as_ref());
         self.list.push(change(path, Some(before), None, marks));
         Ok(())
     }

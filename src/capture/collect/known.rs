@@ -26,7 +26,7 @@ impl Found<'_> {
                 let under = self.list[top..].iter_mut().zip(&mut today[top..]);
                 for (change, today) in under.take_while(|(change, _)| change.path.is_under(&path)) {
                     if let Some(before) = today.take() {
-                        (change.before, change.marks.foreign) = (before, true);
+                        (change.before, change.marks.foreign, change.marks.by_clock) = (before, true, false);
                     }
                 }
             }
@@ -44,6 +44,6 @@ impl Found<'_> {
 fn keep_before(change: &mut Change, known: Option<&Change>) -> Option<Before> {
     let known = known?;
     // What came since then shows at commit: it is not the `before` any more.
-    change.marks.foreign = known.marks.foreign;
+    (change.marks.foreign, change.marks.by_clock) = (known.marks.foreign, known.marks.by_clock);
     Some(replace(&mut change.before, known.before.clone()))
 }
