@@ -70,6 +70,9 @@ impl IoError {
 
 /// The kernel's words without "(os error N)".
 pub fn reason(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::FileTooLarge {
+        return "the file gets too large: a limit of the shell (ulimit -f) or of the file system".into();
+    }
     let text = error.to_string();
     match text.find(" (os error") {
         Some(end) => text[..end].to_lowercase(),

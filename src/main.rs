@@ -6,7 +6,7 @@ use recant::cli::{self, Ended};
 use recant::error::Kind;
 
 fn main() -> ExitCode {
-    recant::fs::lease::ignore_sigio();
+    recant::fs::lease::ignore_what_would_end_it();
     match cli::run(std::env::args_os()) {
         Ended::Done => ExitCode::SUCCESS,
         Ended::With(kind) => status(kind).into(),

@@ -251,14 +251,10 @@ fn failed(error: IoError) -> Word {
 /// In the command's process: signals and descriptors as recant's caller had them, then the program.
 fn become_command(orders: &Orders<'_>, recant: &UnixStream) {
     orders.inherited.settle();
-    // Rust's runtime ignores SIGPIPE, recant SIGIO; neither is the command's wish.
-    for signal in [libc::SIGPIPE, libc::SIGIO] {
-        sys::default_action(signal);
-    }
-    for (ignored, signal) in [(orders.child_ignored, libc::SIGCHLD), (sys::pipe_was_ignored(), libc::SIGPIPE)] {
-        if ignored {
-            sys::ignore(signal);
-        }
+    // What recant ignores is not the command's wish; what its caller does is.
+    let [pipe, size] = sys::ignored_by_us();
+    for (signal, ignored) in [(libc::SIGIO, false), (libc::SIGCHLD, orders.child_ignored), pipe, size] {
+        if ignored { sys::ignore(signal) } else { _ = sys::default_action(signal) }
     }
     crate::fs::interrupt::give_back();
     orders.mask.set();

@@ -269,26 +269,31 @@ pub(super) fn default_action(signal: i32) -> bool {
     unsafe { libc::signal(signal, libc::SIG_DFL) == libc::SIG_IGN }
 }
 
-/// Whether SIGPIPE was ignored when this process began. Rust's runtime ignores it before `main`, so that it is noted earlier.
-pub(super) fn pipe_was_ignored() -> bool {
-    PIPE_IGNORED.load(std::sync::atomic::Ordering::Relaxed)
+/// Signals that this process ignores although nobody may have asked for it: SIGPIPE, which Rust's runtime ignores before `main`, and SIGXFSZ,
+/// which recant does; each with whether it was ignored when the process began, which is noted earlier.
+pub(super) fn ignored_by_us() -> [(i32, bool); 2] {
+    OURS.map(|(signal, was)| (signal, was.load(std::sync::atomic::Ordering::Relaxed)))
 }
 
 static PIPE_IGNORED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+static SIZE_IGNORED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+static OURS: [(i32, &std::sync::atomic::AtomicBool); 2] = [(libc::SIGPIPE, &PIPE_IGNORED), (libc::SIGXFSZ, &SIZE_IGNORED)];
 
 // SAFETY: the loader calls what stands in .init_array once, before `main`, with one thread (ELF gABI, "Initialization and Termination
-// Functions"); `note_pipe` has the type that it expects there, less arguments that it may pass and that are not looked at.
+// Functions"); `note_ignored` has the type that it expects there, less arguments that it may pass and that are not looked at.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static NOTE_PIPE: extern "C" fn() = note_pipe;
+static NOTE_IGNORED: extern "C" fn() = note_ignored;
 
-extern "C" fn note_pipe() {
+extern "C" fn note_ignored() {
     // SAFETY: sigaction(2) with a null new action only writes the present one into `now`; all zero is a valid value of it. Nothing of
     // Rust's runtime is used, which is not there yet: an atomic store needs none.
     unsafe {
         let mut now: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(libc::SIGPIPE, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN {
-            PIPE_IGNORED.store(true, std::sync::atomic::Ordering::Relaxed);
+        for (signal, ignored) in &OURS {
+            if libc::sigaction(*signal, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN {
+                ignored.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
         }
     }
 }

@@ -47,9 +47,12 @@ fn not_leased(error: io::Error) -> io::Result<Writers> {
     }
 }
 
-/// Lets a lease that is broken in the moment between taking it and giving it back pass unheard; the default action of
-/// SIGIO would end the process. Called once, at the start.
-pub fn ignore_sigio() {
-    // SAFETY: signal(2) with SIG_IGN installs no handler of ours.
-    unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
+/// Ignores signals whose default action would end the process in the midst of an operation: SIGIO, of a lease that is broken in the moment
+/// between taking it and giving it back, and SIGXFSZ, of a write over RLIMIT_FSIZE (`ulimit -f`), which fails with EFBIG then and is undone
+/// as any other: setrlimit(2). Called once, at the start.
+pub fn ignore_what_would_end_it() {
+    for signal in [libc::SIGIO, libc::SIGXFSZ] {
+        // SAFETY: signal(2) with SIG_IGN installs no handler of ours.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
 }
