@@ -369,6 +369,54 @@ fn a_line_that_was_cut_off_by_a_crash_does_not_count() {
     assert_eq!(world.call(["diff", &id, "--name-only"]).run().ok().stdout().lines().count(), 2);
 }
 
+/// A later recant says so where an older one would do harm by not knowing something; all else that it adds is kept.
+#[test]
+fn a_session_that_needs_a_newer_recant_is_shown_and_not_changed() {
+    let world = World::new();
+    let (pending, committed) = (world.edited("f"), world.edited("g"));
+    world.recant(&format!("commit {committed}")).ok();
+    let put = |id: &str, fields: &str| {
+        let at = world.session(id).join("session.json");
+        let text = std::fs::read_to_string(&at).expect("the header");
+        std::fs::write(&at, text.replacen(r#""schema":1"#, &format!(r#""schema":1{fields}"#), 1)).expect("a write");
+    };
+    for id in [&pending, &committed] {
+        put(id, r#","reader":2,"later":[1]"#);
+    }
+    let before = world.manifest();
+    let header = |id: &str| std::fs::read(world.session(id).join("session.json")).expect("the header");
+    let headers = [&pending, &committed].map(|id| header(id));
+    for words in [
+        format!("commit {pending}"),
+        format!("discard -y {pending}"),
+        format!("session write {pending} h --from /dev/null"),
+        format!("session rename {pending} other"),
+        format!("rollback {committed}"),
+        format!("session prune {committed}"),
+    ] {
+        let said = world.recant(&words);
+        assert_eq!(said.status, 1, "{words}: {said}");
+        assert!(said.stderr().contains("a newer recant has changed it"), "{words}: {said}");
+        assert!(said.stderr().contains("nothing was changed"), "{words}: {said}");
+    }
+    before.assert_same(&world.manifest(), "refused");
+    assert_eq!([&pending, &committed].map(|id| header(id)), headers);
+    for words in [format!("show {pending}"), format!("diff {committed}"), "list".into(), "status".into()] {
+        world.recant(&words).ok();
+    }
+    // What does not say so may be passed over, and stays.
+    for id in [&pending, &committed] {
+        let at = world.session(id).join("session.json");
+        let text = std::fs::read_to_string(&at).expect("the header").replace(r#""reader":2"#, r#""reader":1"#);
+        std::fs::write(&at, text).expect("a write");
+    }
+    world.recant(&format!("commit {pending}")).ok();
+    world.recant(&format!("rollback {committed}")).ok();
+    for id in [&pending, &committed] {
+        assert!(String::from_utf8(header(id)).expect("text").contains(r#""later":[1]"#));
+    }
+}
+
 #[test]
 fn a_store_of_another_format_is_refused_untouched() {
     let world = World::new();

@@ -180,6 +180,10 @@ pub fn one(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>) -> Recovered
 /// Notes the verb, and what is to be said beside the outcome, in `recovered`.
 fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Choice>) -> Result<Outcome, Error> {
     let id = &recovered.id;
+    // One whose header cannot be read is what the journal is for.
+    if let Ok(session) = store.session(id) {
+        session.check_known()?;
+    }
     let Some(mut journal) = Journal::read(store, id)? else {
         let session = match store.session(id) {
             Ok(session) => {

@@ -66,11 +66,18 @@ impl Sizes {
     }
 }
 
+/// The highest number of [`Header::reader`] by which this recant changes sessions; the first one.
+pub const KNOWN: u32 = 1;
+
 /// The header.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// The version of this file's form.
     pub schema: u32,
+    /// What a recant has to know to change the session, where that is more than [`KNOWN`] was at first: a later recant puts a higher number there
+    /// together with a field that an older one would do harm by not heeding. All others are kept as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reader: Option<u32>,
     /// The session's id, as its folder has it.
     pub id: Id,
     /// The name that the user gave.
@@ -168,6 +175,7 @@ impl Header {
     pub fn new(id: Id, seq: u64, origin: Origin, now: Time) -> Self {
         Self {
             schema: 1,
+            reader: None,
             id,
             name: None,
             seq,

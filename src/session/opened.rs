@@ -5,12 +5,12 @@ use std::path::Path;
 
 use super::Error;
 use super::change::{Change, object_name};
-use super::header::{Header, Origin};
+use super::header::{Header, KNOWN, Origin};
 use super::id::Id;
 use super::lines::Written;
 use super::run::Run;
 use super::sides::{self, Side};
-use crate::error::{At, IoError, reason};
+use crate::error::{At, IoError, command, reason};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, leads_nowhere};
 use crate::fs::lock::Lock;
@@ -110,6 +110,19 @@ impl Session {
             fs.sync_dir(&parent).at("sync", parent.path().display())?; // D3 (folder: not caught here: nobody loses one)
         }
         Ok(())
+    }
+
+    /// That this recant knows all that has to be heeded in changing it.
+    ///
+    /// # Errors
+    /// [`Error::NotNow`] where a later recant has put something there that this one does not know: it is shown, and not changed.
+    pub fn check_known(&self) -> Result<(), Error> {
+        let Some(needed) = self.header.reader.filter(|needed| *needed > KNOWN) else { return Ok(()) };
+        Err(Error::NotNow {
+            id: self.id().to_string(),
+            why: format!("a newer recant has changed it (it needs format {needed}, this recant knows {KNOWN})"),
+            remedy: Some(format!("take that recant; this one shows it: {}", command(format_args!("show {}", self.id())))),
+        })
     }
 
     /// The session's id.

@@ -313,7 +313,9 @@ impl Store {
         let lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
         // Read under the lock: what was read before it may be old.
         let header = self.header_in(&dir, id)?;
-        Ok(Locked::new(Session { dir, header }, lock))
+        let session = Session { dir, header };
+        session.check_known()?;
+        Ok(Locked::new(session, lock))
     }
 
     /// Takes the store's lock, waiting for at most 10 s; `slow` is called once, after half a second.
