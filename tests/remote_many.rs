@@ -307,3 +307,86 @@ fn what_a_machine_prints_gives_a_terminal_no_orders() {
     let said = world.recant("-H a,b commit last");
     assert!(!said.stdout().contains(['\u{1b}', '\u{202e}']) && !said.stderr().contains(['\u{1b}', '\u{202e}']), "{said}");
 }
+
+/// A far side, in Python, that prints `mib` MiB on the stream of frames of `kind`, made of `unit`, between `first` and `last`.
+fn endless(world: &World, kind: char, unit: &str, mib: usize, first: &str, last: &str) {
+    let unit = serde_json::json!(unit);
+    let then = format!(
+        "exec python3 -c '\nimport sys\nout=sys.stdout.buffer\nu={unit}.encode()\nm=u*((1<<20)//len(u))\n\
+         def f(k,b): out.write(k.encode()+len(b).to_bytes(4,\"big\")+b)\n\
+         f(\"{kind}\",{first:?}.encode())\nfor i in range({mib}): f(\"{kind}\",m)\nf(\"{kind}\",{last:?}.encode())\nf(\"q\",bytes([0]))\nout.flush()'"
+    );
+    sly(world, &then);
+}
+
+#[test]
+fn what_machines_print_without_end_takes_no_memory() {
+    let mut world = World::new();
+    if world.program("python3", ["-V"]).command().output().is_err() {
+        return common::skip("python3 plays the far side");
+    }
+    let kept = temporary(&mut world);
+    let out = world.root().join("out");
+    const MIB: usize = 24;
+    // Heap, stacks of its threads and private mappings: less than one of the two prints.
+    let bounded = |mib: usize, words: &str| {
+        let script = format!("ulimit -d {} && exec \"$0\" {words} > {} 2>&1", mib << 10, out.display());
+        let said = world.program("sh", ["-c", &script, env!("CARGO_BIN_EXE_recant")]).run();
+        assert_eq!(names(&kept), [""; 0]);
+        (said.status, std::fs::read(&out).expect("what it printed"))
+    };
+    for (kind, unit) in
+        [('o', "x"), ('o', "line\n"), ('x', "x"), ('x', "a line of many words, one after another, to the end of it\n")]
+    {
+        endless(&world, kind, unit, MIB, "", "");
+        let (status, text) = bounded(20, "-H a,b diff");
+        assert_eq!(status, 0, "{kind} {unit:?}: {}", String::from_utf8_lossy(&text[text.len().saturating_sub(2000)..]));
+        assert!(text.len() >= (2 * MIB - 1) << 20, "{kind} {unit:?}: {}", text.len());
+    }
+    // As JSON: one document, no document, messages.
+    for (kind, unit, first, last) in [('o', "x", "{\"a\":\"", "\"}\n"), ('o', "no document\n", "", ""), ('x', "words\n", "", "")]
+    {
+        endless(&world, kind, unit, MIB, first, last);
+        let (status, text) = bounded(20, "--json -H a,b diff");
+        let end = String::from_utf8_lossy(&text[text.len().saturating_sub(2000)..]).into_owned();
+        assert_eq!(status, 0, "{kind} {unit:?}: {end}");
+        let lines: Vec<&[u8]> = text.split(|b| *b == b'\n').filter(|line| !line.is_empty()).collect();
+        assert_eq!(lines.len(), 2, "{kind} {unit:?}: {end}");
+        for line in lines {
+            assert!(line.len() >= (MIB - 1) << 20, "{kind} {unit:?}: {}", line.len());
+            let row: serde_json::Value = serde_json::from_slice(line).unwrap_or_else(|error| panic!("{unit:?}: {error}: {end}"));
+            let is = |key: &str| !row[key].is_null() && row[key] != serde_json::json!([]);
+            let want = if kind == 'x' {
+                "messages"
+            } else if last.is_empty() {
+                "output"
+            } else {
+                "documents"
+            };
+            assert!(is(want), "{kind} {unit:?}: {end}");
+        }
+    }
+    // Characters that stand across the borders of what is kept where, and bytes that are none.
+    endless(&world, 'o', "\u{9b}x\u{e4}", 1, "", "");
+    let row = &world.recant("-H a,b --json diff").ok().json_lines()[0];
+    assert!(row["output"].as_str().is_some_and(|text| text.ends_with("\u{9b}x\u{e4}\u{9b}x\u{e4}")), "{row}");
+    sly(&world, "frame o $'a\\xffb'; printf 'q\\0\\0\\0\\1\\0'");
+    assert_eq!(world.recant("-H a,b --json diff").ok().json_lines()[0]["output"]["b64"], "Yf9i");
+    // What ssh itself says, past recant.
+    sly(&world, "head -c 25165824 /dev/zero | tr '\\0' y >&2; printf 'q\\0\\0\\0\\1\\0'");
+    let (status, text) = bounded(20, "-H a,b diff");
+    assert!(status == 0 && String::from_utf8_lossy(&text).contains("more was said, and is left out"), "{status}");
+    // A commit of all of them: the words of one that is neither ready nor at an end.
+    world.edited("f");
+    for (unit, last) in [("x", ""), ("[],", ""), ("{\"paths\":[]}\n", "")] {
+        endless(&world, 'o', unit, 150, "", last);
+        let (status, text) = bounded(120, "-H a,b commit last");
+        assert!(text.len() < 10 << 10, "{unit:?}: {}", text.len());
+        assert_eq!(status, 0, "{unit:?}: {}", String::from_utf8_lossy(&text));
+    }
+    // Without a place to keep it the end is missing, and that is said.
+    world.set("TMPDIR", world.root().join("nowhere"));
+    endless(&world, 'o', "line\n", 2, "", "");
+    let said = world.recant("-H a,b diff").with(4);
+    assert!(said.stderr().contains("a: the end of what it printed is missing: "), "{}", said.stderr());
+}

@@ -251,15 +251,20 @@ impl Out {
         self.bytes(&if self.terminals.get().0 { visible::block(bytes) } else { bytes.into() });
     }
 
-    /// A line that another machine said.
-    pub fn foreign_line(&self, host: &str, line: &str) {
+    /// A line that another machine said, with its name, for [`Out::message`].
+    pub fn foreign_line(&self, host: &str, line: &str) -> Vec<u8> {
         let shown = if self.terminals.get().1 { visible::block(line.as_bytes()) } else { line.as_bytes().into() };
-        self.message(&[host.as_bytes(), b": ", &shown, b"\n"].concat());
+        [host.as_bytes(), b": ", &shown, b"\n"].concat()
     }
 
     /// The result as one JSON document on a line, which is never in memory as a whole.
     pub fn document(&self, body: &impl Serialize) {
         json::print_line(Sink(self), &Document { schema: SCHEMA, body });
+    }
+
+    /// The text of a document, for one that is written bit by bit.
+    pub fn printed(&self, body: &impl Serialize) -> Vec<u8> {
+        json::printed(&Document { schema: SCHEMA, body })
     }
 
     /// What was printed so far goes out now: somebody waits for it.
@@ -329,7 +334,7 @@ impl Out {
     }
 
     /// To standard error: after what was printed before it, and after a pager that has the terminal.
-    fn message(&self, bytes: &[u8]) {
+    pub fn message(&self, bytes: &[u8]) {
         if self.pager.borrow().is_some() {
             self.later.borrow_mut().extend_from_slice(bytes);
             return;
@@ -420,7 +425,7 @@ impl Write for Sink<'_> {
 }
 
 fn json_line(body: &impl Serialize) -> Vec<u8> {
-    let mut line = Vec::new();
-    json::print_line(&mut line, &Document { schema: SCHEMA, body });
+    let mut line = json::printed(&Document { schema: SCHEMA, body });
+    line.push(b'\n');
     line
 }

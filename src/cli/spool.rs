@@ -1,13 +1,15 @@
-//! A stream that several machines are to get, on the disk in the meantime: a file without a name, which goes with this process.
+//! Streams on the disk in the meantime, in a file without a name, which goes with this process: what several machines are to get, and
+//! what each of them prints.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use super::Call;
 use super::problem::Problem;
 use crate::error::At;
+use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::now;
 
@@ -18,41 +20,139 @@ pub struct Spool {
 
 impl Spool {
     /// What `fill` writes.
-    pub fn of(call: &Call, fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Problem>) -> Result<Self, Problem> {
-        let folder = std::env::var_os("TMPDIR").filter(|path| !path.is_empty()).map_or_else(|| "/var/tmp".into(), PathBuf::from);
-        let dir = Dir::open(&folder).at("open the folder for what several machines get", folder.display())?;
-        let file = unnamed(call, &dir)?;
+    pub fn of(fs: &Fs, fill: impl FnOnce(&mut BufWriter<&File>) -> Result<(), Problem>) -> Result<Self, Problem> {
+        let file = unnamed(fs)?;
         let mut writer = BufWriter::with_capacity(256 << 10, &file);
         fill(&mut writer)?;
-        writer.flush().at("write what several machines get into", folder.display())?;
+        writer.flush().at("write what several machines get into", folder().display())?;
         drop(writer);
         Ok(Self { file })
     }
 
     /// The stream from its beginning.
-    pub fn open(&self) -> io::Result<io::BufReader<File>> {
+    pub fn open(&self) -> io::Result<BufReader<File>> {
         // A description of its own, with a position of its own.
         let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        Ok(io::BufReader::with_capacity(256 << 10, File::open(path)?))
+        Ok(BufReader::with_capacity(256 << 10, File::open(path)?))
     }
 }
 
+/// Bytes of a [`Kept`] that lie in memory.
+const IN_MEMORY: usize = 256 << 10;
+
+/// What somebody else prints, however much it is: its beginning in memory, the rest in a file without a name.
+pub struct Kept<'f> {
+    fs: &'f Fs,
+    head: Vec<u8>,
+    rest: Option<File>,
+    /// Bytes in `rest`.
+    more: u64,
+    lost: Option<Problem>,
+}
+
+impl<'f> Kept<'f> {
+    /// Nothing yet.
+    pub fn new(fs: &'f Fs) -> Self {
+        Self { fs, head: Vec::new(), rest: None, more: 0, lost: None }
+    }
+
+    /// Some more of it. Errors: there is no room for it; then only the beginning stays, so that the disk has its room back.
+    pub fn add(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.lost.is_some() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let (first, bytes) = bytes.split_at(bytes.len().min(IN_MEMORY - self.head.len()));
+        self.head.extend_from_slice(first);
+        if let Err(problem) = self.spool(bytes) {
+            (self.rest, self.more, self.lost) = (None, 0, Some(problem));
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(())
+    }
+
+    fn spool(&mut self, bytes: &[u8]) -> Result<(), Problem> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut file = match &self.rest {
+            Some(file) => file,
+            None => self.rest.insert(unnamed(self.fs)?),
+        };
+        file.write_all(bytes).at("write what a machine prints into", folder().display())?;
+        self.more += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Why the end of it is missing, where it is.
+    pub fn lost(&self) -> Option<&Problem> {
+        self.lost.as_ref()
+    }
+
+    /// Its beginning.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Its last `most` bytes.
+    pub fn tail(&self, most: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let at = (self.head.len() as u64 + self.more).saturating_sub(most);
+        Reading { kept: self, at }.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// All of it, from its beginning.
+    pub fn read(&self) -> impl BufRead + '_ {
+        BufReader::with_capacity(64 << 10, Reading { kept: self, at: 0 })
+    }
+}
+
+struct Reading<'k> {
+    kept: &'k Kept<'k>,
+    at: u64,
+}
+
+impl Read for Reading<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let in_memory = usize::try_from(self.at).ok().and_then(|at| self.kept.head.get(at..)).unwrap_or_default();
+        let count = match (in_memory, &self.kept.rest) {
+            ([], None) => 0,
+            ([], Some(file)) => file.read_at(buffer, self.at - self.kept.head.len() as u64)?,
+            (mut bytes, _) => bytes.read(buffer)?,
+        };
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+/// The next line with its end, or as much of it as `most` bytes; `None` at the end.
+pub fn piece(from: &mut impl BufRead, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    from.take(most).read_until(b'\n', &mut line)?;
+    Ok((!line.is_empty()).then_some(line))
+}
+
+fn folder() -> PathBuf {
+    std::env::var_os("TMPDIR").filter(|path| !path.is_empty()).map_or_else(|| "/var/tmp".into(), PathBuf::from)
+}
+
 /// A file that has no name, whenever this process ends.
-fn unnamed(call: &Call, dir: &Dir) -> Result<File, Problem> {
+fn unnamed(fs: &Fs) -> Result<File, Problem> {
     use rustix::io::Errno;
+    let dir = Dir::open(&folder()).at("open the directory for temporary files", folder().display())?;
     let none = [Errno::OPNOTSUPP, Errno::ISDIR, Errno::NOENT].map(|errno| Some(errno.raw_os_error()));
-    match call.fs.create_unnamed(dir.at(b"."), 0o600) {
-        Err(error) if none.contains(&error.raw_os_error()) => named_for_a_moment(call, dir),
+    match fs.create_unnamed(dir.at(b"."), 0o600) {
+        Err(error) if none.contains(&error.raw_os_error()) => named_for_a_moment(fs, &dir),
         file => Ok(file.at("make a file in", dir.path().display())?),
     }
 }
 
 /// Where the file system has none: killed between the two calls it leaves an empty one.
-fn named_for_a_moment(call: &Call, dir: &Dir) -> Result<File, Problem> {
+fn named_for_a_moment(fs: &Fs, dir: &Dir) -> Result<File, Problem> {
     let name = format!(".recant-{}-{}", std::process::id(), now().ns).into_bytes();
     let at = dir.at(&name);
     // Made anew, or refused: in a folder of everybody's the name may be somebody's.
-    let file = call.fs.create(at, 0o600).at("make", at)?;
-    call.fs.unlink_if_there(at).at("remove", at)?;
+    let file = fs.create(at, 0o600).at("make", at)?;
+    fs.unlink_if_there(at).at("remove", at)?;
     Ok(file)
 }

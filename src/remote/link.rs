@@ -135,7 +135,8 @@ impl Link<'_> {
         if json.len() > LIMIT {
             return Err(Error::TooLong { bytes: json.len(), most: LIMIT, over: "a connection" });
         }
-        let up = Upwards::to(wire.ssh_stdin.take());
+        let credit = Arc::new(Credit::new(WINDOW));
+        let up = Upwards::to(wire.ssh_stdin.take(), credit.clone());
         // At once: the far side's answer is on its way meanwhile.
         up.send(Up::Request(json));
         let answered = Arc::new(AtomicBool::new(false));
@@ -148,7 +149,6 @@ impl Link<'_> {
         }
         answered.store(true, Ordering::SeqCst);
         wire.patience.answered();
-        let credit = Arc::new(Credit::new(WINDOW));
         let unread = Arc::<Mutex<Option<io::Error>>>::default();
         if let Some(input) = input.take() {
             let (tell, credit) = (up.tell.clone(), credit.clone());
@@ -174,8 +174,11 @@ impl Link<'_> {
     }
 
     fn receive(&self, wire: &mut Opened, up: &Upwards, credit: &Credit, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
-        let mut deliver = |stream, number, bytes: &[u8]| {
-            if sink(stream, bytes).is_err() {
+        let mut closed = [false; 2];
+        // Told once: a far side that writes on and reads nothing would have these words gather here.
+        let mut deliver = |stream, number: u8, bytes: &[u8]| {
+            let closed = &mut closed[usize::from(number) - 1];
+            if sink(stream, bytes).is_err() && !std::mem::replace(closed, true) {
                 up.send(Up::Closed(number));
             }
         };

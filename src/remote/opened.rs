@@ -187,6 +187,9 @@ impl Drop for Opened {
     }
 }
 
+/// Bytes of what ssh says by itself that are gathered: it is the far side's word, too, where that writes past recant.
+const SAID_MAX: usize = 256 << 10;
+
 /// What ssh says, as it comes.
 struct Said {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -203,7 +206,14 @@ impl Said {
             while let Ok(n @ 1..) = stderr.read(&mut buffer) {
                 match shown {
                     Some(show) => show(&buffer[..n]),
-                    None => said.lock().unwrap_or_else(PoisonError::into_inner).extend(&buffer[..n]),
+                    None => {
+                        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+                        let (had, room) = (said.len(), SAID_MAX.saturating_sub(said.len()));
+                        said.extend(&buffer[..n.min(room)]);
+                        if had < SAID_MAX && n >= room {
+                            said.extend(b"\n(more was said, and is left out)\n");
+                        }
+                    }
                 }
             }
             let _unheard = end.send(());

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::process::ChildStdin;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::frame::Up;
 use super::link::Input;
@@ -15,13 +15,16 @@ pub(super) struct Upwards {
 }
 
 impl Upwards {
-    /// To ssh, by a thread of its own.
-    pub(super) fn to(stdin: Option<ChildStdin>) -> Self {
+    /// To ssh, by a thread of its own, which tells `credit` what of standard input goes.
+    pub(super) fn to(stdin: Option<ChildStdin>, credit: Arc<Credit>) -> Self {
         let (tell, told): (Sender<Up>, Receiver<Up>) = channel();
         std::thread::spawn(move || {
             let Some(mut stdin) = stdin else { return };
             // A connection that is gone is told by its other half.
             for frame in told {
+                if let Up::Input(bytes) = &frame {
+                    credit.goes(bytes.len());
+                }
                 if frame.write(&mut stdin).is_err() {
                     return;
                 }
@@ -54,40 +57,72 @@ pub(super) fn feed(mut input: Input, tell: &Sender<Up>, credit: &Credit) -> io::
     Ok(())
 }
 
-/// Bytes that may be sent before the far side has taken some.
+/// Bytes that may be sent before the far side has taken some. No more count as taken than have gone: else one that reads nothing could
+/// have all of standard input gathered here.
 pub(super) struct Credit {
-    left: Mutex<Option<usize>>,
+    left: Mutex<Left>,
     more: Condvar,
+}
+
+struct Left {
+    /// Bytes that may be sent; `None` once the link has ended.
+    bytes: Option<usize>,
+    /// Bytes that have gone, and that the far side has not taken.
+    gone: usize,
 }
 
 impl Credit {
     /// As many bytes as may be on the way.
     pub(super) fn new(bytes: usize) -> Self {
-        Self { left: Mutex::new(Some(bytes)), more: Condvar::new() }
+        Self { left: Mutex::new(Left { bytes: Some(bytes), gone: 0 }), more: Condvar::new() }
     }
 
-    fn left(&self) -> MutexGuard<'_, Option<usize>> {
+    fn left(&self) -> MutexGuard<'_, Left> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until `bytes` may be sent. False where the link has ended.
     pub(super) fn take(&self, bytes: usize) -> bool {
-        let enough = |left: &mut Option<usize>| left.is_some_and(|left| left < bytes);
-        let mut left = self.more.wait_while(self.left(), enough).unwrap_or_else(PoisonError::into_inner);
-        *left = left.map(|left| left - bytes);
-        left.is_some()
+        let too_few = |left: &mut Left| left.bytes.is_some_and(|left| left < bytes);
+        let mut left = self.more.wait_while(self.left(), too_few).unwrap_or_else(PoisonError::into_inner);
+        left.bytes = left.bytes.map(|left| left - bytes);
+        left.bytes.is_some()
+    }
+
+    /// So many are about to be written to ssh.
+    fn goes(&self, bytes: usize) {
+        self.left().gone += bytes;
     }
 
     /// The far side has taken some.
     pub(super) fn give(&self, bytes: usize) {
         let mut left = self.left();
-        *left = left.map(|left| left + bytes);
+        let taken = bytes.min(left.gone);
+        left.gone -= taken;
+        left.bytes = left.bytes.map(|left| left + taken);
         self.more.notify_all();
     }
 
     /// The link has ended: nobody waits any more.
     pub(super) fn close(&self) {
-        *self.left() = None;
+        self.left().bytes = None;
         self.more.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_counts_as_taken_than_has_gone() {
+        let credit = Credit::new(10);
+        assert!(credit.take(10));
+        credit.give(1000);
+        assert_eq!(credit.left().bytes, Some(0), "nothing had gone");
+        credit.goes(6);
+        credit.give(4);
+        credit.give(1000);
+        assert_eq!(credit.left().bytes, Some(6));
     }
 }

@@ -2,7 +2,7 @@
 //! at the end tells how it went.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
@@ -11,16 +11,19 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::ways::{Ways, takes_content};
 use crate::cli::args::{CheckpointVerb, Cli, SessionVerb, SnapshotVerb, Verb};
+use crate::cli::out::Out;
 use crate::cli::problem::Problem;
-use crate::cli::spool::Spool;
+use crate::cli::spool::{Kept, Spool, piece};
 use crate::cli::text::{self, Side};
 use crate::cli::{Call, Effects, Ended, effects};
 use crate::error::At;
+use crate::fs::Fs;
 use crate::fs::interrupt::is_status;
 use crate::fs::path::Shown;
 use crate::remote::Error;
@@ -28,11 +31,12 @@ use crate::remote::frame::Outcome;
 use crate::remote::host::Target;
 use crate::remote::link::{Input, SshSays, Stream};
 use crate::remote::request::Request;
+use crate::tree::json;
 
 /// What a machine said, and how it ended.
-pub struct Answer {
-    output: Vec<u8>,
-    errors: Vec<u8>,
+pub struct Answer<'f> {
+    output: Kept<'f>,
+    errors: Kept<'f>,
     ended: Result<Outcome, Error>,
 }
 
@@ -71,12 +75,12 @@ pub fn carry_out(
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..forks {
-            let (tell, next, requests, input) = (tell.clone(), &next, &requests, &input);
+            let (tell, next, requests, input, fs) = (tell.clone(), &next, &requests, &input, &call.fs);
             scope.spawn(move || {
                 while let n = next.fetch_add(1, Ordering::Relaxed)
                     && let Some(target) = targets.get(n)
                 {
-                    let _ended = tell.send((n, one(ways, target, &requests[n], input.as_ref())));
+                    let _ended = tell.send((n, one(fs, ways, target, &requests[n], input.as_ref())));
                 }
             });
         }
@@ -135,7 +139,7 @@ fn input(call: &Call, ways: &Ways, verb: &Verb) -> Result<Option<Spool>, Problem
     }
     const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
     let came = ways.signals.came();
-    let spool = Spool::of(call, |to| {
+    let spool = Spool::of(&call.fs, |to| {
         let mut buffer = vec![0; 64 << 10];
         loop {
             let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
@@ -156,8 +160,8 @@ fn input(call: &Call, ways: &Ways, verb: &Verb) -> Result<Option<Spool>, Problem
 }
 
 /// One machine. After a signal none is begun any more.
-fn one(ways: &Ways, target: &Target, request: &Request, input: Option<&Spool>) -> Answer {
-    let (mut output, mut errors) = (Vec::new(), Vec::new());
+fn one<'f>(fs: &'f Fs, ways: &Ways, target: &Target, request: &Request, input: Option<&Spool>) -> Answer<'f> {
+    let (mut output, mut errors) = (Kept::new(fs), Kept::new(fs));
     let signal = ways.signals.came().load(Ordering::SeqCst);
     let host = || target.name.clone();
     let unread = |source| Error::Input { host: host(), source };
@@ -166,26 +170,30 @@ fn one(ways: &Ways, target: &Target, request: &Request, input: Option<&Spool>) -
     } else {
         input.map(Spool::open).transpose().map_err(unread).and_then(|input| {
             let input = input.map(|input| Box::new(input) as Input);
-            ways.link(target, SshSays::Gathered).carry_out(request, input, &mut |stream, bytes| {
-                match stream {
-                    Stream::Output => output.extend(bytes),
-                    Stream::Errors => errors.extend(bytes),
-                }
-                Ok(())
+            ways.link(target, SshSays::Gathered).carry_out(request, input, &mut |stream, bytes| match stream {
+                Stream::Output => output.add(bytes),
+                Stream::Errors => errors.add(bytes),
             })
         })
     };
     Answer { output, errors, ended }
 }
 
-impl Answer {
+impl Answer<'_> {
     fn status(&self) -> u8 {
+        const LEFT_OUT: u8 = 4;
         // As of any call that was refused, but for one that was asked to end.
         match &self.ended {
+            Ok(Outcome { status: 0, .. }) if self.lost().is_some() => LEFT_OUT,
             Ok(outcome) => outcome.status,
             Err(Error::Asked { signal, .. }) => 128_u8.saturating_add(*signal),
             Err(_) => 1,
         }
+    }
+
+    /// Why the end of what it printed is missing, where it is.
+    fn lost(&self) -> Option<&Problem> {
+        self.output.lost().or(self.errors.lost())
     }
 
     fn changes(&self) -> Option<u64> {
@@ -202,7 +210,7 @@ impl Answer {
             Err(Error::Asked { .. }) => "asked to end".into(),
             Err(Error::NoSudo { .. } | Error::LacksSudo { .. }) => "no sudo".into(),
             Err(_) => "refused".into(),
-            Ok(outcome) => match outcome.status {
+            Ok(_) => match self.status() {
                 0 => "done".into(),
                 status if is_command => format!("status {status}"),
                 1 => "refused".into(),
@@ -222,7 +230,7 @@ impl Answer {
 /// Shows what the machines said in the order of the list, as soon as those before have ended.
 struct Shower<'a> {
     call: &'a Call,
-    answers: BTreeMap<usize, Answer>,
+    answers: BTreeMap<usize, Answer<'a>>,
     next: usize,
     rows: Vec<Row>,
     /// What ended is a command, with a status of its own.
@@ -236,22 +244,17 @@ struct Row {
     result: String,
 }
 
-/// `{"schema":2,"host":…,"exit":…,…}`.
+/// `{"schema":2,"host":…,"exit":…,…}`: what stands before the words of the machine.
 #[derive(Serialize)]
 struct Document<'a> {
     host: &'a str,
     exit: u8,
     changes: Option<u64>,
     result: &'a str,
-    documents: Vec<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output: Option<Value>,
-    errors: Vec<Value>,
-    messages: Vec<String>,
 }
 
-impl Shower<'_> {
-    fn take(&mut self, n: usize, answer: Answer, targets: &[Target]) {
+impl<'a> Shower<'a> {
+    fn take(&mut self, n: usize, answer: Answer<'a>, targets: &[Target]) {
         self.answers.insert(n, answer);
         while let Some(answer) = self.answers.remove(&self.next) {
             let row = Row { status: answer.status(), changes: answer.changes(), result: answer.result(self.is_command) };
@@ -265,44 +268,76 @@ impl Shower<'_> {
         }
     }
 
-    fn block(&self, target: &Target, answer: Answer) {
+    fn block(&self, target: &Target, answer: Answer<'_>) {
         let out = &self.call.out;
         out.styled(Style::new().bold(), format_args!("== {}", target.name));
-        out.foreign_result(&answer.output);
-        if answer.output.last().is_some_and(|last| *last != b'\n') {
+        let mut is_ended = true;
+        pieces(&answer.output, |piece| {
+            is_ended = piece.ends_with(b"\n");
+            out.foreign_result(piece);
+        });
+        if !is_ended {
             out.line("");
         }
         // Beside each other on a terminal, and apart where one goes to a file: each line says whose it is.
-        let text = String::from_utf8_lossy(&answer.errors).into_owned();
-        text.lines().for_each(|line| out.foreign_line(&target.name, line));
+        let mut said = Vec::new();
+        lines(&answer.errors, LINE, |piece| {
+            said.extend(out.foreign_line(&target.name, String::from_utf8_lossy(piece).trim_end_matches(['\r', '\n'])));
+            if said.len() as u64 >= LINE {
+                out.message(&std::mem::take(&mut said));
+            }
+        });
+        if !said.is_empty() {
+            out.message(&said);
+        }
+        if let Some(lost) = answer.lost() {
+            out.warn(format_args!("{}: the end of what it printed is missing: {}", target.name, lost.message));
+        }
         if let Err(error) = answer.ended {
             out.problem(&error.into());
         }
     }
 
-    fn document(&self, target: &Target, answer: Answer, row: &Row) {
-        let lines = |bytes: &[u8]| -> Vec<String> { String::from_utf8_lossy(bytes).lines().map(str::to_owned).collect() };
-        let parsed: Result<Vec<Value>, _> = lines(&answer.output).iter().map(|line| serde_json::from_str(line)).collect();
-        let (documents, output) = match (parsed, String::from_utf8(answer.output)) {
-            (Ok(documents), _) => (documents, None),
-            (Err(_), Ok(text)) => (Vec::new(), Some(json!(text))),
-            (Err(_), Err(bytes)) => (Vec::new(), Some(json!({ "b64": STANDARD.encode(bytes.as_bytes()) }))),
-        };
-        let (mut errors, mut messages) = (Vec::new(), Vec::new());
-        for line in lines(&answer.errors) {
-            let value = serde_json::from_str::<Value>(&line).unwrap_or_default();
-            if let Some(told) = ["note", "warning"].iter().find_map(|kind| value[kind].as_str()) {
-                messages.push(told.to_owned());
-            } else if value["kind"].is_string() || value["schema"].is_number() {
-                errors.push(value);
-            } else {
-                messages.push(line);
-            }
-        }
-        errors.extend(answer.ended.err().map(|error| json!(Problem::from(error))));
+    /// Written bit by bit: what a machine printed is never in memory as a whole.
+    fn document(&self, target: &Target, answer: Answer<'_>, row: &Row) {
+        let out = &self.call.out;
         let Row { status, changes, result } = row;
         let host = &target.name;
-        self.call.out.document(&Document { host, exit: *status, changes: *changes, result, documents, output, errors, messages });
+        let mut head = out.printed(&Document { host, exit: *status, changes: *changes, result });
+        head.pop();
+        out.bytes(&head);
+        out.bytes(b",\"documents\":[");
+        let sort = sort_of(&answer.output);
+        if sort == Content::Documents {
+            documents(out, &answer.output);
+        }
+        out.bytes(b"]");
+        if sort != Content::Documents {
+            out.bytes(b",\"output\":");
+            content(out, &answer.output, sort);
+        }
+        out.bytes(b",\"errors\":[");
+        let mut list = List { out, is_begun: false };
+        said(&answer.errors, |said| {
+            if let Said::Error(value) = said {
+                list.item(&value);
+            }
+        });
+        let lost = answer.lost().map(|lost| lost.message.clone());
+        if let Err(error) = answer.ended {
+            list.item(&Problem::from(error));
+        }
+        out.bytes(b"],\"messages\":[");
+        let mut list = List { out, is_begun: false };
+        said(&answer.errors, |said| {
+            if let Said::Message(text) = said {
+                list.item(&text);
+            }
+        });
+        if let Some(lost) = lost {
+            list.item(&format!("the end of what it printed is missing: {lost}"));
+        }
+        out.bytes(b"]}\n");
     }
 
     /// The table, and the status that all share, else the largest.
@@ -319,5 +354,177 @@ impl Shower<'_> {
             text::table([Side::Left, Side::Right, Side::Right, Side::Left], &rows).for_each(|line| out.line(line));
         }
         Ended::Command(self.rows.iter().map(|row| row.status).max().unwrap_or_default())
+    }
+}
+
+/// Bytes of a line that are shown at once.
+const LINE: u64 = 64 << 10;
+
+/// Bytes of a line that may be a document of standard error.
+const SAID: u64 = 4 << 20;
+
+/// Lines, or as much of them as `most` bytes. What can be kept can be read again; where the disk fails, what it fails to give is missing.
+fn lines(kept: &Kept<'_>, most: u64, mut each: impl FnMut(&[u8])) {
+    let mut from = kept.read();
+    while let Ok(Some(line)) = piece(&mut from, most) {
+        each(&line);
+    }
+}
+
+/// Pieces that end with a line, where they hold the end of one.
+fn pieces(kept: &Kept<'_>, mut each: impl FnMut(&[u8])) {
+    let mut from = kept.read();
+    let mut begun = Vec::new();
+    while let Ok(there @ [_, ..]) = from.fill_buf() {
+        let end = there.iter().rposition(|b| *b == b'\n').map_or(there.len(), |end| end + 1);
+        begun.extend_from_slice(&there[..end]);
+        each(&std::mem::take(&mut begun));
+        begun.extend_from_slice(&there[end..]);
+        let count = there.len();
+        from.consume(count);
+    }
+    if !begun.is_empty() {
+        each(&begun);
+    }
+}
+
+/// Text in pieces that are whole characters; false as soon as some of it is no UTF-8.
+fn texts(kept: &Kept<'_>, mut each: impl FnMut(&str)) -> bool {
+    let mut begun: Vec<u8> = Vec::new();
+    let mut is_text = true;
+    pieces(kept, |piece| {
+        begun.extend_from_slice(piece);
+        let valid = match std::str::from_utf8(&begun) {
+            Ok(text) => text.len(),
+            // A character may go on in the next piece.
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            Err(_) => return is_text = false,
+        };
+        if is_text && let Ok(text) = std::str::from_utf8(&begun[..valid]) {
+            each(text);
+            begun.drain(..valid);
+        }
+    });
+    is_text && begun.is_empty()
+}
+
+/// What a machine printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// A document a line.
+    Documents,
+    Text,
+    Bytes,
+}
+
+fn sort_of(kept: &Kept<'_>) -> Content {
+    if !texts(kept, |_| ()) {
+        return Content::Bytes;
+    }
+    let mut from = kept.read();
+    while !matches!(from.fill_buf(), Ok([]) | Err(_)) {
+        let mut line = BufReader::new(Line { from: &mut from, is_over: false });
+        let mut read = serde_json::Deserializer::from_reader(&mut line);
+        let is_one = IgnoredAny::deserialize(&mut read).and_then(|_| read.end()).is_ok();
+        if !is_one {
+            return Content::Text;
+        }
+    }
+    Content::Documents
+}
+
+/// A line of what is read, without its end.
+struct Line<R> {
+    from: R,
+    is_over: bool,
+}
+
+impl<R: BufRead> Read for Line<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.is_over {
+            return Ok(0);
+        }
+        let there = self.from.fill_buf()?;
+        let count = there.len().min(buffer.len());
+        let end = there[..count].iter().position(|b| *b == b'\n');
+        buffer[..end.unwrap_or(count)].copy_from_slice(&there[..end.unwrap_or(count)]);
+        self.is_over = end.is_some();
+        self.from.consume(end.map_or(count, |end| end + 1));
+        Ok(end.unwrap_or(count))
+    }
+}
+
+/// Documents, a line each, as items of a list. In JSON a character that would not show stands in strings alone, where it may be escaped.
+fn documents(out: &Out, kept: &Kept<'_>) {
+    let mut is_line_begun = true;
+    texts(kept, |text| {
+        for part in text.split_inclusive('\n') {
+            if !is_line_begun {
+                out.bytes(b",");
+            }
+            is_line_begun = !part.ends_with('\n');
+            out.bytes(&json::escaped(part.trim_end_matches(['\r', '\n'])));
+        }
+    });
+}
+
+/// A string, or base64 of what is no text.
+fn content(out: &Out, kept: &Kept<'_>, sort: Content) {
+    if sort == Content::Text {
+        out.bytes(b"\"");
+        texts(kept, |text| {
+            let quoted = json::printed(&text);
+            out.bytes(&quoted[1..quoted.len() - 1]);
+        });
+        return out.bytes(b"\"");
+    }
+    out.bytes(b"{\"b64\":\"");
+    let mut rest: Vec<u8> = Vec::new();
+    pieces(kept, |piece| {
+        rest.extend_from_slice(piece);
+        let whole = rest.len() / 3 * 3;
+        out.bytes(STANDARD.encode(&rest[..whole]).as_bytes());
+        rest.drain(..whole);
+    });
+    out.bytes(STANDARD.encode(&rest).as_bytes());
+    out.bytes(b"\"}");
+}
+
+/// A line of standard error.
+enum Said {
+    Error(Value),
+    Message(String),
+}
+
+fn said(kept: &Kept<'_>, mut each: impl FnMut(Said)) {
+    lines(kept, SAID, |piece| {
+        let line = String::from_utf8_lossy(piece);
+        let line = line.trim_end_matches(['\r', '\n']);
+        let value = Some(line)
+            .filter(|line| line.starts_with('{'))
+            .and_then(|line| serde_json::from_str(line).ok())
+            .unwrap_or(Value::Null);
+        each(if let Some(told) = ["note", "warning"].iter().find_map(|kind| value[kind].as_str()) {
+            Said::Message(told.to_owned())
+        } else if value["kind"].is_string() || value["schema"].is_number() {
+            Said::Error(value)
+        } else {
+            Said::Message(line.to_owned())
+        });
+    });
+}
+
+/// Items of a list in JSON, as they come.
+struct List<'o> {
+    out: &'o Out,
+    is_begun: bool,
+}
+
+impl List<'_> {
+    fn item(&mut self, value: &impl Serialize) {
+        if std::mem::replace(&mut self.is_begun, true) {
+            self.out.bytes(b",");
+        }
+        self.out.bytes(&json::printed(value));
     }
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::act::{Act, Machines};
 use super::machine::{Fate, Finished, Row, gather};
 use crate::engine::job;
+use crate::fs::Fs;
 use crate::remote::link::{Link, SshSays};
 use crate::remote::request::Request;
 use crate::session::header::Status;
@@ -50,6 +51,7 @@ impl Machines<'_> {
         };
         let words = [inverse.word(), "--json", key, "--"].map(OsString::from);
         Undoing {
+            fs: &self.call.fs,
             link: self.ways.link(&self.targets[host], SshSays::Gathered),
             was_lost: matches!(row.result, Some(Fate::Unknown(_))),
             request: row.own_paths().map(|paths| self.request(host, words.into_iter().chain(paths), false)),
@@ -64,8 +66,9 @@ impl Machines<'_> {
         let pruning = (0..rows.len()).filter(|host| of_no_use(&rows[*host])).map(|host| {
             let link = self.ways.link(&self.targets[host], SshSays::Gathered);
             let prune = self.request(host, ["session", "prune", &self.act.key, "--json"].map(OsString::from), false);
+            let fs = &self.call.fs;
             (host, move || {
-                let ended = settled(&link, &prune);
+                let ended = settled(fs, &link, &prune);
                 // By another name it may be the machine of another row.
                 matches!(ended.status, Ok(0)) || ended.lacks_session()
             })
@@ -94,6 +97,7 @@ fn on_each<T: Send>(mut tasks: Vec<(usize, impl FnOnce() -> T + Send)>, at_once:
 
 /// How what this call did on a machine, and nothing else of the session, goes off its tree again.
 struct Undoing<'a> {
+    fs: &'a Fs,
     link: Link<'a>,
     /// It may not be done there at all.
     was_lost: bool,
@@ -111,14 +115,14 @@ impl Undoing<'_> {
             let why = "a part of the session was on its tree before, so that it is not taken back by itself";
             return Fate::Unknown(if self.was_lost { why.into() } else { format!("it is done there, and {why}") });
         };
-        let ended = settled(&self.link, request);
+        let ended = settled(self.fs, &self.link, request);
         let none = |rows: &Value| rows.as_array().is_some_and(Vec::is_empty);
         let nothing = |report: &Value| none(&report["paths"]) && none(&report["skipped"]);
         match &ended.status {
             // It was never done there.
-            Ok(0 | 4) if self.was_lost && nothing(&ended.json()) => Fate::Failed,
+            Ok(0 | 4) if self.was_lost && nothing(ended.json()) => Fate::Failed,
             // With 4 something is named that could not be: the rest is off the tree.
-            Ok(0 | 4) => Fate::TakenBack(ended.json()),
+            Ok(0 | 4) => Fate::TakenBack(ended.json().clone()),
             Ok(1) if self.was_lost && self.is_off() => Fate::Failed,
             _ => Fate::Unknown(ended.why()),
         }
@@ -126,7 +130,7 @@ impl Undoing<'_> {
 
     /// Whether the machine says by itself that nothing was done: a refusal alone has many reasons.
     fn is_off(&self) -> bool {
-        let ended = settled(&self.link, &self.show);
+        let ended = settled(self.fs, &self.link, &self.show);
         let json = ended.json();
         let status = json["session"]["status"].as_str().filter(|_| ended.is_done());
         status.is_some_and(|status| self.off.iter().any(|off| off.word() == status))
@@ -134,10 +138,10 @@ impl Undoing<'_> {
 }
 
 /// The same for a machine that may still be at work: it is asked again until it is not.
-fn settled(link: &Link<'_>, request: &Request) -> Finished {
+fn settled(fs: &Fs, link: &Link<'_>, request: &Request) -> Finished {
     let start = Instant::now();
     loop {
-        let ended = gather(link, request, None, &mut |_| ());
+        let ended = gather(fs, link, request, None, &mut |_| ());
         if !matches!(ended.status, Ok(6)) || start.elapsed() > SETTLING {
             return ended;
         }

@@ -18,20 +18,20 @@ impl Machines<'_> {
     /// Says it, each line with the machine's name.
     pub fn say_details(&self, rows: &[Row]) {
         for (target, row) in self.targets.iter().zip(rows) {
-            let report = row.ended.as_ref().map_or(Value::Null, Finished::json);
+            let report = row.ended.as_ref().map_or(&Value::Null, Finished::json);
             let say = |line: String| self.call.out.say(format_args!("{}: {}", target.name, visible::message(&line)));
             match &row.result {
                 Some(Fate::Done) => {
-                    named(&report["skipped"], shown).chain(notes(&report)).for_each(say);
+                    named(&report["skipped"], shown).chain(notes(report)).for_each(say);
                     if !self.call.out.is_quiet() {
-                        self.displaced(target, &report).into_iter().chain(waits(&report)).for_each(say);
+                        self.displaced(target, report).into_iter().chain(waits(report)).for_each(say);
                     }
                 }
                 Some(Fate::TakenBack(back)) => {
                     named(&back["skipped"], shown).chain(notes(back)).for_each(say);
                     // What a commit had overwritten lies on the tree again.
                     if self.act.verb == job::Verb::Rollback {
-                        self.displaced(target, &report).into_iter().for_each(say);
+                        self.displaced(target, report).into_iter().for_each(say);
                     }
                 }
                 Some(Fate::Failed) => {

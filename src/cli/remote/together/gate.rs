@@ -17,6 +17,7 @@ use crate::cli::problem::Problem;
 use crate::cli::spool::Spool;
 use crate::cli::which::Want;
 use crate::error::At;
+use crate::fs::Fs;
 use crate::moving;
 use crate::remote::link::{Input, Link, SshSays};
 use crate::remote::request::Request;
@@ -103,9 +104,9 @@ impl Machines<'_> {
         let (link, tell) = (self.ways.link(&self.targets[host], SshSays::Gathered), tell.clone());
         let (gated, import) =
             (self.gated(host, sent.is_some()), self.request(host, ["session", "import", "--json"].map(OsString::from), true));
-        let came = self.ways.signals.came();
+        let (came, fs) = (self.ways.signals.came(), &self.call.fs);
         scope.spawn(move || match came.load(Ordering::SeqCst) {
-            0 => one(host, &link, sent.map(|file| (import, file)), &gated, hear, &tell),
+            0 => one(fs, host, &link, sent.map(|file| (import, file)), &gated, hear, &tell),
             signal => tell_one(&tell, Event::Ended(host, Finished::asked(&link.target.name, signal))),
         });
         say
@@ -225,7 +226,7 @@ impl Export<'_> {
     fn make(&self) -> Result<Spool, Problem> {
         let id = self.session.map(Id::to_string).unwrap_or_default();
         let (_, session) = self.call.locked(&id, Want::Look)?;
-        Spool::of(self.call, |to| Ok(moving::export(&session, moving::With::Changes, to)?))
+        Spool::of(&self.call.fs, |to| Ok(moving::export(&session, moving::With::Changes, to)?))
     }
 }
 
@@ -252,6 +253,7 @@ impl Read for Heard {
 
 /// One machine, from the sending of the session to the end of the verb.
 fn one(
+    fs: &Fs,
     host: usize,
     link: &Link<'_>,
     send: Option<(Request, io::BufReader<File>)>,
@@ -261,7 +263,7 @@ fn one(
 ) {
     if let Some((import, file)) = send {
         let input = Box::new(file) as Input;
-        let ended = gather(link, &import, Some(input), &mut |_| ());
+        let ended = gather(fs, link, &import, Some(input), &mut |_| ());
         // Conflicts are the commit's to tell: --force may be asked for.
         if !matches!(ended.status, Ok(0 | 3)) {
             let _gone = tell.send(Event::Ended(host, ended));
@@ -271,7 +273,7 @@ fn one(
     }
     let mut ready = false;
     let input = Box::new(Heard { from: hear, rest: b"" }) as Input;
-    let ended = gather(link, gated, Some(input), &mut |out| {
+    let ended = gather(fs, link, gated, Some(input), &mut |out| {
         if !ready && let Some(at_gate) = at_gate(out) {
             ready = true;
             let _gone = tell.send(Event::Ready(host, at_gate));

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 
 use serde_json::Value;
 
+use crate::cli::spool::Kept;
+use crate::fs::Fs;
 use crate::fs::interrupt::is_status;
 use crate::remote::Error;
 use crate::remote::frame::Outcome;
@@ -50,18 +52,33 @@ impl Row {
 pub struct Finished {
     /// Its exit status, or why there is none.
     pub status: Result<u8, Error>,
-    out: Vec<u8>,
-    err: Vec<u8>,
+    report: Value,
+    last_words: String,
 }
 
+/// Bytes of a machine's report at most, and values in it: it is in memory as a whole.
+const REPORT_BYTES: u64 = 16 << 20;
+const REPORT_VALUES: usize = 1 << 20;
+
+/// Bytes of what a machine said last.
+const LAST_WORDS: usize = 4 << 10;
+
 impl Finished {
-    fn of(ended: Result<Outcome, Error>, out: Vec<u8>, err: Vec<u8>) -> Self {
-        Self { status: ended.map(|outcome| outcome.status), out, err }
+    fn of(ended: Result<Outcome, Error>, out: &Kept<'_>, err: &Kept<'_>) -> Self {
+        let mut finished = Self { status: ended.map(|outcome| outcome.status), report: Value::Null, last_words: String::new() };
+        // What cannot be read again is as what was not said: the report is missing.
+        let tail = |of: &Kept<'_>, most| of.tail(most).unwrap_or_default();
+        finished.report = report(&tail(if finished.is_done() { out } else { err }, REPORT_BYTES));
+        let said = tail(err, LAST_WORDS as u64);
+        let last = said.split(|b| *b == b'\n').rev().map(<[u8]>::trim_ascii).find(|line| !line.is_empty());
+        finished.last_words = String::from_utf8_lossy(last.unwrap_or_default()).into_owned();
+        finished
     }
 
     /// One that was not begun, as a signal had asked for an end.
     pub fn asked(host: &str, signal: u8) -> Self {
-        Self::of(Err(Error::Asked { host: host.to_owned(), signal }), Vec::new(), Vec::new())
+        let status = Err(Error::Asked { host: host.to_owned(), signal });
+        Self { status, report: Value::Null, last_words: String::new() }
     }
 
     /// Done, if with something named that was left out.
@@ -69,11 +86,10 @@ impl Finished {
         matches!(self.status, Ok(0 | 4))
     }
 
-    /// The last document of standard output, or the last object of standard error.
-    pub fn json(&self) -> Value {
-        let last = |bytes: &[u8]| bytes.split(|b| *b == b'\n').rev().find_map(|line| serde_json::from_slice::<Value>(line).ok());
-        let first = if self.is_done() { last(&self.out) } else { last(&self.err) };
-        first.unwrap_or(Value::Null)
+    /// The last document of standard output, or the last object of standard error. Null where there is none, or it is larger than any report
+    /// that is kept.
+    pub fn json(&self) -> &Value {
+        &self.report
     }
 
     /// Whether the verb may have been done all the same: lost, killed, stuck.
@@ -83,20 +99,15 @@ impl Finished {
 
     /// Whether the machine does not have the session.
     pub fn lacks_session(&self) -> bool {
-        let json = self.json();
-        matches!(self.status, Ok(1)) && json["message"].as_str().is_some_and(|message| message.starts_with("no session "))
+        matches!(self.status, Ok(1)) && self.report["message"].as_str().is_some_and(|message| message.starts_with("no session "))
     }
 
     /// Why it failed, in a line.
     pub fn why(&self) -> String {
-        match (&self.status, &self.json()["message"]) {
+        match (&self.status, &self.report["message"]) {
             (Err(error), _) => error.to_string(),
             (_, Value::String(message)) => message.clone(),
-            (Ok(status), _) => {
-                let said = String::from_utf8_lossy(&self.err);
-                let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-                format!("it ended with {status}: {last}")
-            }
+            (Ok(status), _) => format!("it ended with {status}: {}", self.last_words),
         }
     }
 }
@@ -119,18 +130,24 @@ pub enum Fate {
     Unknown(String),
 }
 
-/// Carries a request out, and keeps what is said; `look` sees standard output as it grows.
-pub fn gather(link: &Link<'_>, request: &Request, input: Option<Input>, look: &mut dyn FnMut(&[u8])) -> Finished {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let ended = link.carry_out(request, input, &mut |stream, bytes| {
-        match stream {
-            Stream::Output => {
-                out.extend_from_slice(bytes);
-                look(&out);
-            }
-            Stream::Errors => err.extend_from_slice(bytes),
+/// The last line that is a document.
+fn report(tail: &[u8]) -> Value {
+    let values = |line: &[u8]| line.iter().filter(|b| matches!(b, b',' | b'[' | b'{')).count();
+    let fits = |line: &&[u8]| values(line) <= REPORT_VALUES;
+    let mut lines = tail.split(|b| *b == b'\n').rev().filter(fits);
+    lines.find_map(|line| serde_json::from_slice(line).ok()).unwrap_or(Value::Null)
+}
+
+/// Carries a request out, and keeps what is said; `look` sees the beginning of standard output as it grows.
+pub fn gather(fs: &Fs, link: &Link<'_>, request: &Request, input: Option<Input>, look: &mut dyn FnMut(&[u8])) -> Finished {
+    let (mut out, mut err) = (Kept::new(fs), Kept::new(fs));
+    let ended = link.carry_out(request, input, &mut |stream, bytes| match stream {
+        Stream::Output => {
+            let kept = out.add(bytes);
+            look(out.head());
+            kept
         }
-        Ok(())
+        Stream::Errors => err.add(bytes),
     });
-    Finished::of(ended, out, err)
+    Finished::of(ended, &out, &err)
 }

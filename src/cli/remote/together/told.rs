@@ -22,7 +22,7 @@ impl Machines<'_> {
                 let why = if why.is_empty() { why } else { format!("  {}", visible::message(&why)) };
                 out.line(format_args!("{:<width$}  {result}{why}", target.name));
             } else {
-                let report = row.ended.as_ref().map_or(Value::Null, Finished::json);
+                let report = row.ended.as_ref().map_or(&Value::Null, Finished::json);
                 let back = if let Some(Fate::TakenBack(back)) = &row.result { Some(back) } else { None };
                 out.document(&Told { host: &target.name, exit, session: &self.act.key, result, why: &why, report, back });
             }
@@ -45,7 +45,7 @@ struct Told<'a> {
     session: &'a str,
     result: &'a str,
     why: &'a str,
-    report: Value,
+    report: &'a Value,
     /// What was said where it was taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     back: Option<&'a Value>,
@@ -58,9 +58,12 @@ fn told(row: &Row, verb: job::Verb) -> (u8, &'static str, String) {
     let why = || row.ended.as_ref().map_or(String::new(), Finished::why);
     match &row.result {
         Some(Fate::Done) => {
-            let report = row.ended.as_ref().map_or(Value::Null, Finished::json);
+            let report = row.ended.as_ref().map_or(&Value::Null, Finished::json);
+            if report.is_null() {
+                return (0, verb.past(), "what it says of it is too long, or no report".into());
+            }
             let paths = report["paths"].as_array().map_or(0, Vec::len) as u64;
-            let left = left_out(&report);
+            let left = left_out(report);
             let word = if paths == 0 { "nothing to do" } else { verb.past() };
             let count = if paths == 0 { String::new() } else { text::count(paths, "path") };
             (
