@@ -102,6 +102,9 @@ pub fn command(words: impl Display) -> String {
     format!("{} {words}", recant())
 }
 
+/// Where root may do what its owner may not: the store of another user is refused to root, too.
+pub const BY_ROOT: &str = "root can, once the store is its own: chown -R 0 STORE, and back afterwards";
+
 /// `word` as a shell reads it back: as it is where nothing in it means anything to a shell, else in quotes. What is no UTF-8, or controls a
 /// terminal, is in bash's, zsh's and ksh's `$'…'`.
 pub fn shell_word(word: &[u8]) -> Cow<'_, str> {

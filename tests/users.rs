@@ -800,3 +800,52 @@ fn a_folder_that_may_not_be_listed_hinders_no_undo() {
         desk.world.assert_tidy(fault);
     }
 }
+
+#[test]
+fn who_has_another_user_id_now_is_told_the_way_and_so_is_root() {
+    if !is_root() {
+        return common::skip("a user ID that changes: only root can set it up");
+    }
+    const NEW: u32 = 65533;
+    let Some(desk) = Desk::new(|world| _ = world.write("f", "old")) else { return };
+    let id = desk.staged(&["write ID f"]);
+    let (store, tree) = (desk.world.store().display().to_string(), desk.world.tree().display().to_string());
+    // usermod -u does so in the home directory; the store lies elsewhere.
+    desk.shell(&format!("chown -R {NEW}:{NEW} {tree}"));
+    let commit = |user: u32| desk.world.call(["commit", "--force", &id]).user(user, user).run();
+    let (take, own) = (format!("chown -R {NEW} {store}"), format!("chown -R 0 {store}"));
+    let said = commit(NEW).with(1);
+    assert!(said.stderr().contains(&format!("(your user ID changed): sudo {take}")), "{said}");
+    desk.shell(&take);
+    // What it holds belongs to the user that was.
+    let said = commit(NEW).with(1);
+    assert!(said.stderr().contains("root can, once the store is its own: chown -R 0 STORE, and back afterwards"), "{said}");
+    let said = commit(0).with(1);
+    assert!(said.stderr().contains(&own) && said.stderr().contains(&take), "{said}");
+    desk.shell(&own);
+    commit(0).ok();
+    assert_eq!(desk.world.read("f"), "new");
+    desk.shell(&take);
+    desk.world.call(["show", &id]).user(NEW, NEW).run().ok();
+}
+
+#[test]
+fn a_working_directory_that_a_user_may_not_enter_is_told_from_one_that_is_gone() {
+    if !is_root() {
+        return common::skip("a directory that a user is put into and may not enter: only root can set it up");
+    }
+    let Some(desk) = Desk::new(|world| _ = world.mkdir("private/open").mkdir("gone")) else { return };
+    desk.shell("chown -R 0:0 private && chmod 700 private");
+    let within = |folder: &str, before: &str| {
+        let user = format!("setpriv --reuid={USER} --regid={USER} --clear-groups");
+        let script = format!("cd {folder} && {before} && exec {user} \"$0\" run -- true");
+        desk.world.program("sh", ["-c", &script, env!("CARGO_BIN_EXE_recant")]).run()
+    };
+    for folder in ["private", "private/open"] {
+        let said = within(folder, "true").with(125);
+        let closed = format!("{}: you may not enter the working directory", desk.world.path(folder).display());
+        assert!(said.stderr().contains(&closed) && !said.stderr().contains("no path any more"), "{folder}: {said}");
+    }
+    let said = within("gone", "rmdir ../gone").with(125);
+    assert!(said.stderr().contains("the working directory has no path any more"), "{said}");
+}

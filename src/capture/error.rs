@@ -168,7 +168,7 @@ impl Failure for Error {
     fn remedy(&self) -> Option<String> {
         match self {
             Error::SetUp { remedy, .. } => remedy.clone(),
-            Error::WorkingFolder { .. } => Some("change to another folder first".into()),
+            Error::WorkingFolder { .. } => Some("change to another directory first".into()),
             Error::StoreInPrivate { .. } => Some("use another store: --store DIR, RECANT_STORE".into()),
             Error::DeletedMount { path, is_folder: true } => {
                 Some(format!("take the mount away, nothing can be in it: umount {path}"))

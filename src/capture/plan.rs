@@ -2,6 +2,7 @@
 //! anything is mounted, from mountinfo and the folders as they are; it decides, `space` only does.
 
 use std::ffi::OsString;
+use std::io;
 use std::path::Path;
 
 use super::error::Error;
@@ -54,16 +55,22 @@ pub struct Laid {
 /// Programs that are of no use without the right to change the user.
 const GAINERS: &[&[u8]] = &[b"sudo", b"su", b"doas"];
 
-/// The working folder's path, checked to lead to it: it may have been removed or lie outside this process's root.
+/// The working directory's path, checked to lead to it: it may have been removed or lie outside this process's root. That the caller may
+/// not read it is told from that: under sudo it may be another user's.
 pub fn working_folder() -> Result<AbsPath, Error> {
-    let gone = |path: String| Error::WorkingFolder { path, what: "the working folder has no path any more" };
-    let path = std::env::current_dir().map_err(|_| gone(".".into()))?;
+    let wrong = |path: String, error: Option<io::Error>| {
+        let closed = error.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
+        let (gone, closed_to_you) = ("the working directory has no path any more", "you may not enter the working directory");
+        Error::WorkingFolder { path, what: if closed { closed_to_you } else { gone } }
+    };
+    let path = std::env::current_dir().map_err(|error| wrong(".".into(), Some(error)))?;
     let shown = path.display().to_string();
-    let path = AbsPath::parse(path.as_os_str().as_encoded_bytes()).map_err(|_| gone(shown.clone()))?;
-    let here = Dir::open(Path::new(".")).at("open the working folder", &path)?.stat().at("look at the working folder", &path)?;
-    match Dir::open(path.as_path()).and_then(|dir| dir.stat()) {
+    let path = AbsPath::parse(path.as_os_str().as_encoded_bytes()).map_err(|_| wrong(shown.clone(), None))?;
+    let stat = |path: &Path| Dir::open(path).and_then(|dir| dir.stat());
+    let here = stat(Path::new(".")).map_err(|error| wrong(shown.clone(), Some(error)))?;
+    match stat(path.as_path()) {
         Ok(there) if (there.dev, there.ino) == (here.dev, here.ino) => Ok(path),
-        _ => Err(gone(shown)),
+        other => Err(wrong(shown, other.err())),
     }
 }
 

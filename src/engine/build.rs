@@ -19,7 +19,7 @@ use super::step::{Act, FolderTime, RootRecord};
 use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::config;
-use crate::error::At;
+use crate::error::{At, BY_ROOT};
 use crate::fs::dir::{Inode, Sort, Stat, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::misfits;
@@ -99,9 +99,9 @@ impl Draft<'_> {
             );
         }
         let loses = |folder: &Seen| !keeps_setgid(folder.state.meta.mode, folder.state.meta.gid);
-        let why = "opening it up for the work would take off its setgid bit, as you are not in its group; recant as root can";
+        let why = format!("opening it up for the work would take off its setgid bit, as you are not in its group; {BY_ROOT}");
         let refused: Vec<_> =
-            all.iter().filter(|(_, folder)| loses(folder)).map(|(path, _)| (path.to_string(), why.into())).collect();
+            all.iter().filter(|(_, folder)| loses(folder)).map(|(path, _)| (path.to_string(), why.clone())).collect();
         if !refused.is_empty() {
             return Err(Error::Refused(refused));
         }

@@ -13,7 +13,7 @@ use super::reach::{Reach, split};
 use super::step::Act;
 use super::{Error, Progress, TAKES_LONG};
 use crate::checkpoint::manifest::Kept;
-use crate::error::At;
+use crate::error::{At, BY_ROOT};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
 use crate::fs::lease::{Writers, writers};
 use crate::fs::mounts::Mount;
@@ -429,7 +429,7 @@ impl<'r> Eye<'r> {
         let closed = modes.into_iter().flatten().find(|mode| mode & needed != needed).filter(|_| self.me != 0);
         closed.map(|mode| {
             let rights = if mv.in_place { "read" } else { "read and write" };
-            format!("it is mounted there, and with mode {mode:04o} you may not {rights} it, so that you could not take it back; recant as root can")
+            format!("it is mounted there, and with mode {mode:04o} you may not {rights} it, so that you could not take it back; {BY_ROOT}")
         })
     }
 
@@ -539,7 +539,7 @@ impl<'r> Eye<'r> {
         let seen = if stat.sort == Sort::File { look_at_content(at, stat, to) } else { look::seen(at, &stat) };
         let seen = match seen {
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
-                let why = format!("user {} may not read {kept} in the store; recant as root can", self.me);
+                let why = format!("user {} may not read {kept} in the store; {BY_ROOT}", self.me);
                 looked.verdict = Verdict::Refused(why);
                 return Ok(());
             }

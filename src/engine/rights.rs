@@ -15,7 +15,7 @@ use super::reach::{Named, parent_of};
 use super::step::Act;
 use crate::checkpoint::manifest::Kept;
 use crate::config;
-use crate::error::At;
+use crate::error::{At, BY_ROOT};
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
@@ -122,7 +122,7 @@ impl Draft<'_> {
             is_foreign.then(|| format!("{what} belongs to group {}", meta.gid))
         });
         let Some(whose) = foreign.filter(|_| !self.me.is_root()) else { return Ok(()) };
-        let why = format!("{whose}, and user {} cannot give a file to it; recant as root can", self.me.as_raw());
+        let why = format!("{whose}, and user {} cannot give a file to it; {BY_ROOT}", self.me.as_raw());
         Err(Error::Refused(vec![(item.path.to_string(), why)]))
     }
 
@@ -189,14 +189,13 @@ pub(super) fn keeps_setgid(mode: u32, gid: u32) -> bool {
 fn lost_by_owner(from: &Meta, to: &Meta) -> Option<String> {
     if from.gid != to.gid && !has(CapabilitySet::CHOWN) {
         let foreign = [from.gid, to.gid].into_iter().find(|gid| !is_in_group(*gid));
-        return foreign
-            .map(|gid| format!("it cannot be given to group {gid}, there or back, by who is not in it; recant as root can"));
+        return foreign.map(|gid| format!("it cannot be given to group {gid}, there or back, by who is not in it; {BY_ROOT}"));
     }
     let differs = |name: &[u8]| from.xattr(name) != to.xattr(name);
     let is_closed = [from, to].iter().any(|meta| meta.mode & 0o200 == 0);
     let is_set = from.mode != to.mode || differs(ACL) || is_closed && from.xattrs != to.xattrs;
     let bare = [from, to].into_iter().find(|meta| is_set && !keeps_setgid(meta.mode, meta.gid))?;
-    Some(format!("its setgid bit would be lost, there or back, as you are not in group {}; recant as root can", bare.gid))
+    Some(format!("its setgid bit would be lost, there or back, as you are not in group {}; {BY_ROOT}", bare.gid))
 }
 
 fn is_in_group(gid: u32) -> bool {

@@ -10,7 +10,7 @@ use super::id::{self, Id};
 pub use super::opened::{Locked, Session, header_bytes, open_own, part, read_small};
 use super::opened::{RUN_FOLDERS, SESSION_FOLDERS, mkdir_if_missing, parse_header, read_header, split, write_header};
 use crate::config::edits;
-use crate::error::{At, recant};
+use crate::error::{At, recant, shell_word};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::lock::{Hold, Lock};
@@ -568,14 +568,26 @@ fn check_owner(dir: &Dir, store: &AbsPath) -> Result<(), Error> {
     let me = rustix::process::geteuid().as_raw();
     if stat.uid != me {
         let why = format!("it belongs to user {}, and you are user {me}", stat.uid);
-        let remedy = format!("run recant as that user, or name another store with --store (now {store})");
-        return Err(Error::Unsafe { path, why, remedy });
+        return Err(Error::Unsafe { path, why, remedy: way_to(store, stat.uid, me) });
     }
     if stat.mode & 0o022 != 0 {
         let why = format!("others may write to it (mode {:04o})", stat.mode);
         return Err(Error::Unsafe { why, remedy: format!("chmod go-w {path}"), path });
     }
     Ok(())
+}
+
+/// What who may not use the store of user `owner` can do.
+fn way_to(store: &AbsPath, owner: u32, me: u32) -> String {
+    let word = shell_word(store.as_bytes());
+    if me == 0 {
+        return format!(
+            "run recant as user {owner}; or take the store over, chown -R 0 {word}, and give it back afterwards, chown -R {owner} {word}"
+        );
+    }
+    format!(
+        "run recant as that user, or use another store, --store DIR; if it is yours (your user ID changed): sudo chown -R {me} {word}"
+    )
 }
 
 fn make_folders(fs: &Fs, path: &AbsPath) -> Result<Dir, Error> {
