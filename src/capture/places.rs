@@ -322,9 +322,13 @@ impl Making<'_> {
 
     /// Turns what is wanted into targets, those that another one covers left out.
     fn take_all(&mut self, mut wanted: Vec<Wanted>) {
-        // Stable: of two reasons for one path the first stays.
+        // Stable: of two reasons for one path the first stays. The upper of an earlier run counts whatever the reason.
         wanted.sort_by(|a, b| a.path.cmp(&b.path));
-        wanted.dedup_by(|a, b| a.path == b.path);
+        wanted.dedup_by(|later, first| {
+            let is_same = later.path == first.path;
+            first.apart |= is_same && later.apart;
+            is_same
+        });
         self.wanted = wanted.iter().map(|place| place.path.clone()).collect();
         self.files = wanted.iter().filter(|place| place.sort == Sort::File).map(|place| place.path.clone()).collect();
         let mut kept: Vec<(AbsPath, u64)> = Vec::new();

@@ -57,6 +57,7 @@ fn decided(verb: &Verb) -> Option<Option<(&str, Want)>> {
         Verb::Confirm(args) if !args.watch => Some(Some((&args.id, Want::Confirm))),
         Verb::Snapshot { verb: SnapshotVerb::Restore(args) } if !args.dry_run => Some(None),
         Verb::Snapshot { verb: SnapshotVerb::Prune(args) } if !args.dry_run => Some(None),
+        Verb::Snapshot { verb: SnapshotVerb::Create(args) } if args.keep.is_some() => Some(None),
         Verb::Session { verb: SessionVerb::Prune(args) } if !args.dry_run => Some(None),
         Verb::Checkpoint { verb: CheckpointVerb::Prune(args) } if !args.dry_run => Some(None),
         Verb::Prune(args) if !args.dry_run => Some(None),

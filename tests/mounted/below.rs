@@ -387,3 +387,48 @@ fn a_mount_below_a_place_can_be_taken_away_by_nothing_inside_and_no_upper_is_rea
     assert!(!said.stdout().contains("ESCAPED"), "{said}");
     places.assert_same(&before, "held");
 }
+
+/// A user namespace copies up no directory of a group that it has not mapped: such a project is a place by itself, also beside a mount.
+#[test]
+fn a_project_of_another_group_beside_a_mount_is_a_place_by_itself_in_each_run_of_a_session() {
+    let Some(places) = Places::new() else { return };
+    let (desk, home) = (&places.desk, &places.home);
+    let site = home.join("site");
+    desk.bare(home, "mkdir -p site/.git site/sub; echo old > site/f");
+    sh(&format!("chgrp 33 {0} {0}/f && chmod 755 {0}", site.display()));
+    let run = |script: &str| desk.call(["run", "--session", "s", "--", "sh", "-c", script]).cwd(&site).run().ok();
+    run("echo new > made; echo more > sub/x");
+    run("cat made; echo second > later");
+    // Nothing needs that place any more once the group is the user's: what the first run held is still seen, and gone on with.
+    sh(&format!("chgrp -R {USER} {}", site.display()));
+    let said = run("cat made later; echo third > made");
+    assert_eq!(said.stdout(), "new\nsecond\n", "{said}");
+    places.umount();
+    let said = run("cat made; echo fourth > last");
+    assert_eq!(said.stdout(), "third\n", "{said}");
+    desk.call(["commit", "s"]).cwd(&site).run().ok();
+    let all = ["made", "later", "last", "sub/x"].map(|name| std::fs::read_to_string(site.join(name)).unwrap());
+    assert_eq!(all, ["third\n", "second\n", "fourth\n", "more\n"]);
+    desk.call(["rollback", "s"]).cwd(&site).run().ok();
+    assert!(!site.join("made").exists() && site.join("f").exists());
+}
+
+/// A place that the settings name later, above the one that an earlier run held, takes nothing over from it.
+#[test]
+fn what_an_earlier_run_held_stays_where_it_was_whatever_is_captured_above_it_by_now() {
+    if !is_root() {
+        return println!("skipped: a directory outside of the user's places is made by root");
+    }
+    let desk = Desk::on(Who::User, Path::new("/var/tmp"));
+    let top = tempfile::Builder::new().prefix("recant-srv-").tempdir_in("/srv").unwrap();
+    sh(&format!("cd {} && chmod 755 . && mkdir -p w/app/.git w/lib && chown -R {USER}:{USER} w", top.path().display()));
+    let app = top.path().join("w/app");
+    let run = |script: &str| desk.call(["run", "--session", "u", "--", "sh", "-c", script]).cwd(&app).run();
+    run("echo first > t").ok();
+    desk.world.config(&format!("[capture]\nalso = ['{}']\n", top.path().join("w").display()));
+    let said = run("cat t; echo second > s; echo l > ../lib/l").ok();
+    assert_eq!(said.stdout(), "first\n", "{said}");
+    desk.call(["commit", "u"]).cwd(&app).run().ok();
+    let read = |name: &str| std::fs::read_to_string(top.path().join("w").join(name)).unwrap();
+    assert_eq!([read("app/t"), read("app/s"), read("lib/l")], ["first\n", "second\n", "l\n"]);
+}

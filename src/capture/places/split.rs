@@ -153,7 +153,8 @@ impl Making<'_> {
             let Some(stat) = found.stat.filter(|stat| stat.sort == Sort::Folder && !stat.mount_root) else { return false };
             let has_mount = || self.mounts.iter().any(|mount| mount.point.is_under(&found.path));
             let is_own = stat.uid == uid && is_open(&found.path);
-            !self.is_hidden(&found.path)
+            !self.is_apart(&found.path, &stat)
+                && !self.is_hidden(&found.path)
                 && !self.places.passes.iter().any(|pass| found.path.is_under(pass))
                 && if has_mount() { may_write(&found.path) && is_open(&found.path) } else { is_own || may_write(&found.path) }
         };
@@ -172,6 +173,13 @@ impl Making<'_> {
         }
         self.notice(&format!("more than {OVERLAYS} directories beside a mount, those changed longest ago"), &rest);
         taken
+    }
+
+    /// Whether a directory is a place by itself, with an overlay of its own: what an earlier run held there, or it is wanted and none above it
+    /// reaches it.
+    fn is_apart(&self, path: &AbsPath, stat: &Stat) -> bool {
+        let is_known = || self.request.known.iter().any(|known| known.path == *path);
+        self.wanted.contains(path) && (is_known() || !self.ids.has(stat.uid, stat.gid))
     }
 
     /// The files that are copied: the user's own, within the limits.
