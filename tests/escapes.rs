@@ -168,6 +168,67 @@ fn sockets_of_processes_outside_are_dead_but_for_those_that_are_passed() {
 }
 
 #[test]
+fn what_listens_outside_is_dead_whatever_its_name_and_however_late_it_comes() {
+    if !is_root() || !has("python3") || !has("setpriv") {
+        return println!("skipped: sockets that an ordinary user does not capture are made by root");
+    }
+    each(|desk| {
+        let script = desk.world.root().join("servers.py");
+        std::fs::write(&script, include_str!("escapes/servers.py")).unwrap();
+        let place = |top: &str| {
+            let made = tempfile::Builder::new().prefix("recant-test-").tempdir_in(top).unwrap();
+            std::fs::set_permissions(made.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            made
+        };
+        let (run, other) = (place("/run"), place("/var/lib"));
+        let ids = [format!("--reuid={USER}"), format!("--regid={USER}"), "--clear-groups".to_owned()];
+        let apart = ["-m", "--propagation", "private", "/usr/bin/python3"].map(str::to_owned).to_vec();
+        let places = [script.as_path(), run.path(), other.path()].map(|path| path.to_str().unwrap().to_owned());
+        let user = if desk.other() { [&["setpriv".to_owned()][..], &ids].concat() } else { Vec::new() };
+        let command = [desk.binary.to_str().unwrap(), "run", "--discard", "--"].map(str::to_owned);
+        let words = [apart, places.to_vec(), user, command.to_vec()].concat();
+        let said = desk.world.program("unshare", words.iter().map(String::as_str)).run().ok();
+        let text = said.stdout();
+        let asked = text.lines().find_map(|line| line.strip_prefix("asked ")?.parse::<u32>().ok());
+        assert!(asked.is_some_and(|n| n > 20) && text.contains("tried all"), "{:?}: {said}", desk.who);
+        let open: Vec<&str> = text.lines().filter(|line| line.starts_with(|c: char| c.is_uppercase())).collect();
+        assert!(open.is_empty(), "{:?}: {open:#?}: {said}", desk.who);
+        for way in [
+            "a socket outside that was renamed, or hard-linked (ssh's ControlMaster)",
+            "a socket outside bound by a relative path, or seen through a bind mount",
+            "a socket outside in another network namespace",
+            "a socket outside bound anew during the run",
+            "a FIFO outside, in /run or beside a socket",
+        ] {
+            closed(desk.who, "run", way);
+        }
+        self::said(Who::User, "run", "FIFOs in other read-only places", "limits");
+    });
+}
+
+#[test]
+fn where_too_much_lies_in_run_beside_a_mount_it_is_told_once_a_project_and_names_still_count() {
+    if !is_root() || !has("python3") || !has("setpriv") {
+        return println!("skipped: mounting over /run needs root");
+    }
+    let desk = Desk::new(Who::User);
+    let (binary, server) = (
+        desk.binary.to_str().unwrap(),
+        "import socket; s = socket.socket(socket.AF_UNIX); s.bind('/run/here'); s.listen(); input()",
+    );
+    let ask = "import socket; socket.socket(socket.AF_UNIX).connect('/run/here')";
+    let script = format!(
+        "mount -t tmpfs recant-test /run; mkdir $(seq -f /run/%g 301); mount -t tmpfs recant-test /run/1; mkfifo /run/end; umask 0; \
+         /usr/bin/python3 -c \"{server}\" <> /run/end & while [ ! -e /run/here ]; do sleep .05; done; \
+         for n in 1 2; do setpriv --reuid={USER} --regid={USER} --clear-groups {binary} run --discard -- /usr/bin/python3 -c \"{ask}\"; done; echo > /run/end"
+    );
+    let said =
+        desk.world.program("unshare", ["-m", "--propagation", "private", "sh", "-c", &script]).cwd(desk.world.tree()).run();
+    assert_eq!(said.stderr().matches("/run: more than 300 files and directories beside mounts").count(), 1, "{said}");
+    assert_eq!(said.stderr().matches("Connection refused").count(), 2, "{said}");
+}
+
+#[test]
 fn without_the_list_of_sockets_no_command_is_started() {
     if !is_root() {
         return println!("skipped: /proc/net/unix is hidden by root alone");

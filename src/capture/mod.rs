@@ -14,7 +14,7 @@
 //! - **H4** Folders on the tree are never touched here: all that is made lies in the store or in a mount of the run's own.
 //!
 //! Files: `layout` is what is asked for and laid out, as data; `plan` is the checked list of mounts, `places` chooses what is on it; `space` builds them
-//! inside the namespace, `ids` maps its users and groups; `split` lays out a directory that can be no lower, of `pieces`; `upper` is what an upper looks like; `command` is what is run and how it ended, `ground` what it runs on; `rights` are given up before it is there; `init` is the small pid 1, `orphans` what goes on without it;
+//! inside the namespace, `ids` maps its users and groups; `split` lays out a directory that can be no lower, of `pieces`; `covers` is what lies over sockets outside; `upper` is what an upper looks like; `command` is what is run and how it ended, `ground` what it runs on; `rights` are given up before it is there; `init` is the small pid 1, `orphans` what goes on without it;
 //! `run` forks and waits, `phase` tells it what a signal means; `collect` reads the uppers, once
 //! `redirect` has filled in the folders that were renamed; `sys` holds the unsafe calls; `probe` looks
 //! at the machine's switches; `refused` guesses what a command that failed was refused;
@@ -25,6 +25,7 @@ mod ahead;
 pub mod collect;
 pub mod command;
 pub mod confine;
+mod covers;
 mod descriptors;
 pub mod error;
 mod feed;

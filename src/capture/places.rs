@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
+use super::covers::Cover;
 use super::error::Error;
 use super::ids::Ids;
 use super::layout::{Need, Request, Route, Target};
@@ -76,6 +77,8 @@ pub(super) struct Places {
     pub hidden: Vec<AbsPath>,
     /// Sockets that somebody listens at: dead where they lie in an overlay, and else to be masked.
     pub sockets: Vec<AbsPath>,
+    /// Directories in which all sockets and FIFOs of others are dead, in path order (an ordinary user's run).
+    pub covers: Vec<Cover>,
     /// What becomes of changes where, in path order.
     pub coverage: Vec<Coverage>,
     /// What a person should hear before the command starts.

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use super::covers::Cover;
 use super::error::Error;
 use super::file;
 use super::ids::{Ids, remedy};
@@ -30,6 +31,8 @@ pub struct Plan {
     pub(super) hidden: Vec<AbsPath>,
     /// Sockets of processes outside: masked where they do not lie in an overlay, in which they are dead.
     pub(super) sockets: Vec<AbsPath>,
+    /// Directories in which all sockets and FIFOs of processes outside are dead.
+    pub(super) covers: Vec<Cover>,
     pub(super) scratch: Vec<AbsPath>,
     pub(super) cwd: AbsPath,
     pub(super) tag: String,
@@ -87,6 +90,7 @@ impl Plan {
             passes: places.passes,
             hidden: places.hidden,
             sockets: places.sockets,
+            covers: places.covers,
             scratch: request.scratch.clone(),
             cwd: request.cwd.clone(),
             tag: request.tag.clone(),

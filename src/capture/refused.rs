@@ -58,17 +58,20 @@ impl Looking<'_> {
     /// A path where the command could write bare, and not in the run.
     fn closed(&self, path: &AbsPath) -> Option<String> {
         let row = self.coverage.iter().filter(|row| path.is_under(&row.path)).max_by_key(|row| row.path.depth())?;
-        let what = match row.how {
+        // A covered directory is read-only; dead are the sockets and FIFOs in it.
+        let is_dead = || stat(path).is_some_and(|stat| matches!(stat.sort, Sort::Socket | Sort::Fifo));
+        let how = if row.how == How::Masked && !is_dead() { How::ReadOnly } else { row.how };
+        let what = match how {
             How::ReadOnly | How::Uncovered => "is read-only in the run",
             How::Hidden => "is hidden in the run",
-            How::Masked => "is a socket that is dead in the run",
+            How::Masked => "is a socket or FIFO that is dead in the run",
             How::Captured | How::Passed | How::Private | How::Scratch => return None,
         };
         let folder = stat(path).filter(|stat| stat.sort == Sort::Folder).map_or_else(|| path.parent(), |_| Some(path.clone()))?;
-        if matches!(row.how, How::ReadOnly | How::Uncovered) && !may_write(&folder) {
+        if matches!(how, How::ReadOnly | How::Uncovered) && !may_write(&folder) {
             return None;
         }
-        let remedy = match (row.how, self.route) {
+        let remedy = match (how, self.route) {
             (How::Masked, _) => format!("--pass {path} leaves it real"),
             (How::ReadOnly | How::Uncovered, Route::User) => format!("capture.also = [\"{folder}\"] holds what is written there"),
             _ => row.why.clone().unwrap_or_default(),

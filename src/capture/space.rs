@@ -1,6 +1,6 @@
 //! Builds the mounts of a plan, inside the run's own namespace: called by the init before the command is there.
 //!
-//! Files: `mounting` is a mount on its way to its place, `split` puts a directory together that can be no lower, `devices` is the run's own /dev,
+//! Files: `cover` makes sockets outside dead, `mounting` is a mount on its way to its place, `split` puts a directory together that can be no lower, `devices` is the run's own /dev,
 //! `terminals` its /dev/pts, `shm` a private /dev/shm, `check` reads back what was mounted.
 //!
 //! The order matters. The overlays come first, detached: an overlay keeps its own writable clone of the mount that its
@@ -8,6 +8,7 @@
 //! the overlays take their places, root's of `/` by pivot_root(2), with the other mounts moved into it. What the kernel made of it all is read back at the end (H1).
 
 mod check;
+mod cover;
 mod devices;
 mod mounting;
 mod shm;
@@ -51,7 +52,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
 
     // First, as it may be refused, and an overlay that was made leaves its mark in the work folder.
     let proc = if own_pids { Some(new_proc(plan.route)?) } else { None };
-    let (overlays, uncovered) = with_memory(laid, || overlays(laid))?;
+    let (overlays, mut uncovered) = with_memory(laid, || overlays(laid))?;
     let passes: Vec<(&AbsPath, OwnedFd)> =
         plan.passes.iter().map(|path| Ok((path, clone_of(path)?))).collect::<Result<_, IoError>>()?;
     let devices = Devices::take(plan.route)?;
@@ -65,6 +66,8 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
     }
     processes(plan.route, proc)?;
     devices.attach(&passes)?;
+    let (dead, mut open) = cover::cover_all(&plan.covers)?;
+    uncovered.append(&mut open);
     for made in overlays {
         let target = made.target;
         match attach_target(plan, made, &mut attached) {
@@ -76,7 +79,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
         attach(&clone, path).at("leave it real", path)?;
     }
     hide(plan)?;
-    mask(&plan.sockets, &attached)?;
+    mask(&plan.sockets, &attached, dead)?;
     // By path: the inherited working folder still lies on the real, writable mount.
     rustix::process::chdir(plan.cwd.as_path()).at("enter the working folder", &plan.cwd)?;
     verify(plan, &attached)?;
@@ -337,9 +340,9 @@ fn processes(route: Route, proc: Option<OwnedFd>) -> Result<(), IoError> {
     Ok(())
 }
 
-/// Puts /dev/null over sockets that are not dead by lying in an overlay: connect(2) then answers ECONNREFUSED. One that this
+/// Puts /dev/null over sockets that are not dead by lying in an overlay, or another of the mounts `dead`: connect(2) then answers ECONNREFUSED. One that this
 /// user can't get at needs nothing.
-fn mask(sockets: &[AbsPath], attached: &[Attached]) -> Result<(), IoError> {
+fn mask(sockets: &[AbsPath], attached: &[Attached], dead: Vec<u64>) -> Result<(), IoError> {
     if sockets.is_empty() {
         return Ok(());
     }
@@ -349,7 +352,7 @@ fn mask(sockets: &[AbsPath], attached: &[Attached]) -> Result<(), IoError> {
         // Not seen for want of memory, say, it would be left alive.
         Err(error) => Err(error).at("look at", path),
     };
-    let mut overlays = HashSet::new();
+    let mut overlays: HashSet<u64> = dead.into_iter().collect();
     for place in attached {
         // The kernel unmounts what lies over a folder that somebody removes: another one by that name is on a real mount.
         overlays.extend(look(&place.path)?.filter(|stat| stat.mount_root).map(|stat| stat.mount));

@@ -1,13 +1,26 @@
-//! Sockets with a path that processes outside listen at: what is not passed is masked.
+//! Sockets and FIFOs of processes outside: what is not passed is dead.
 
+use std::collections::VecDeque;
 use std::io;
+use std::path::Path;
 
-use super::{Making, is_own, stat_at};
+use rustix::fs::Access;
+
+use super::{Making, Notice, PSEUDO, is_own, real, stat_at};
+use crate::capture::covers::{Cover, Lid, Part};
 use crate::capture::error::Error;
-use crate::error::At;
-use crate::fs::dir::{Sort, Stat, leads_nowhere};
+use crate::capture::layout::Route;
+use crate::error::{At, recant};
+use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
+use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 use crate::session::run::How;
+
+/// Where programs have their sockets, whatever else is there (hier(7)).
+const RUN: &str = "/run";
+
+/// So many directories and names are covered at most, at some 35 µs each.
+const COVERED: usize = 300;
 
 impl Making<'_> {
     /// Whoever listens at a socket with a path could be asked to do what the command may not, and a read-only mount does not
@@ -21,14 +34,114 @@ impl Making<'_> {
                 sockets.push(path);
             }
         }
+        if self.route == Route::User {
+            self.cover(&sockets);
+        }
         for socket in &sockets {
-            if !self.is_captured(socket) && !is_own(socket) {
+            if !self.is_captured(socket) && !is_own(socket) && !self.is_covered(socket) {
                 self.say(socket, How::Masked, "a socket of a process outside", false);
             }
         }
         self.places.sockets = sockets;
         Ok(())
     }
+
+    fn is_covered(&self, path: &AbsPath) -> bool {
+        self.places.covers.iter().any(|cover| path.is_under(&cover.path))
+    }
+
+    /// Covers /run, and each other directory that a socket is known in. Those alone that nothing is mounted below, but for /run: a socket in others is
+    /// masked by its name.
+    fn cover(&mut self, sockets: &[AbsPath]) {
+        let mut left = COVERED;
+        if let Some(run) = real(Path::new(RUN)).filter(|run| self.can_be_covered(run)) {
+            let parts = if self.has_mount_below(&run) { self.put_together(&run, &mut left) } else { Ok(None) };
+            match parts {
+                Ok(parts) => self.add_cover(run, parts),
+                Err(why) => {
+                    let text = format!(
+                        "{run}: {why}: of the sockets of other programs there only those are dead for the command that have this name now ({recant} doctor lists them)",
+                        recant = recant()
+                    );
+                    self.places.notices.push(Notice { about: format!("sockets in {run}"), text });
+                }
+            }
+        }
+        for socket in sockets {
+            let Some(dir) = socket.parent().filter(|dir| !self.is_covered(dir) && self.can_be_covered(dir)) else { continue };
+            if left > 0 && dir.depth() > 0 && !is_own(&dir) && !self.has_mount_below(&dir) && self.is_lower(&dir) {
+                left -= 1;
+                self.add_cover(dir, None);
+            }
+        }
+        // One that another one lies in comes before it.
+        self.places.covers.sort_by(|a, b| a.path.cmp(&b.path));
+    }
+
+    fn add_cover(&mut self, path: AbsPath, parts: Option<Vec<Part>>) {
+        self.say(&path, How::Masked, "read-only; sockets and FIFOs of processes outside are dead", false);
+        self.places.covers.push(Cover { path, parts });
+    }
+
+    /// Not what is dead in an overlay, or is to stay real, or shows nothing.
+    fn can_be_covered(&self, dir: &AbsPath) -> bool {
+        !self.is_captured(dir) && !self.places.passes.iter().chain(&self.places.hidden).any(|top| dir.is_under(top))
+    }
+
+    fn has_mount_below(&self, dir: &AbsPath) -> bool {
+        self.mounts.iter().any(|mount| mount.point != *dir && mount.point.is_under(dir))
+    }
+
+    /// Whether the file system of a directory can be an overlay's lower. One of FUSE may not answer.
+    fn is_lower(&self, dir: &AbsPath) -> bool {
+        let is_one = |kind: &str| !PSEUDO.contains(&kind) && !kind.starts_with("fuse") && kind != "ramfs";
+        mounts::containing(self.mounts, dir).is_some_and(|mount| is_one(&mount.fs_type))
+    }
+
+    /// What a directory with mounts below it is put together from. `Err` says why it is not.
+    fn put_together(&self, top: &AbsPath, left: &mut usize) -> Result<Option<Vec<Part>>, String> {
+        let mut parts = Vec::new();
+        let mut queue = VecDeque::from([(top.clone(), Vec::new())]);
+        while let Some((dir, above)) = queue.pop_front() {
+            let listed = Dir::open(dir.as_path()).and_then(|held| Ok((held.names_and_sorts()?, held)));
+            // One further down may have gone by now.
+            let Ok((names, held)) = listed else { continue };
+            for (name, sort) in names {
+                let Ok(path) = dir.join(&name) else { continue };
+                let is_point = self.mounts.iter().any(|mount| mount.point == path);
+                // What is mounted is not asked: it need not answer.
+                let stat = if is_point { None } else { held.at(&name).stat().ok().flatten() };
+                let Some(sort) = stat.map(|stat| stat.sort).or(sort) else { continue };
+                let as_what = self.lid(&path, sort, is_point);
+                *left = left.checked_sub(1).ok_or_else(|| format!("more than {COVERED} files and directories beside mounts"))?;
+                let below = if above.is_empty() { name } else { [&above, &b"/"[..], &name].concat() };
+                if as_what == Lid::Made {
+                    queue.push_back((path, below.clone()));
+                }
+                parts.push(Part { below, as_what });
+            }
+        }
+        Ok(Some(parts))
+    }
+
+    /// What a name becomes. A device cannot be opened, but may be passed.
+    fn lid(&self, path: &AbsPath, sort: Sort, is_point: bool) -> Lid {
+        let folder = sort == Sort::Folder;
+        match sort {
+            Sort::Folder if is_point && !self.is_lower(path) => Lid::Real { folder },
+            Sort::Folder if !may_enter(path) => Lid::Closed,
+            Sort::Folder if self.has_mount_below(path) => Lid::Made,
+            Sort::Folder => Lid::Overlay,
+            Sort::File | Sort::Char | Sort::Block => Lid::Real { folder },
+            Sort::Symlink => Lid::Link,
+            Sort::Fifo | Sort::Socket => Lid::Dead { fifo: sort == Sort::Fifo },
+        }
+    }
+}
+
+/// Whether the caller may look up names in a directory: access(2).
+fn may_enter(path: &AbsPath) -> bool {
+    rustix::fs::access(path.as_path(), Access::EXEC_OK).is_ok()
 }
 
 /// The paths that sockets are bound to, from /proc/net/unix: proc_pid_net(5). One bound by a relative path can't be found.
