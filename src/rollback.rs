@@ -2,6 +2,7 @@
 
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
 use crate::engine::Error;
+use crate::engine::aside::Aside;
 use crate::engine::choose::{Choice, Chosen, Rules, choose, may_begin};
 use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
@@ -15,7 +16,7 @@ use crate::tree::state::{Object, State, sort_word};
 ///
 /// Errors: a session that was never committed, was discarded, or whose checkpoint was pruned; paths that it does not hold;
 /// a checkpoint that does not fit the session.
-pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -> Result<Job, Error> {
+pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict, aside: &Aside) -> Result<Job, Error> {
     may_begin(session, Verb::Rollback)?;
     let sides = session.sides_of_all()?;
     let choice = chosen(session, paths, &sides)?;
@@ -25,6 +26,7 @@ pub fn rollback(session: &Session, paths: &[AbsPath], on_conflict: OnConflict) -
         changes: Chosen::new(session, sides.clone(), Side::is_in, chosen)?,
         originals: manifest::Reading::of(session)?,
         next: None,
+        aside: aside.clone(),
         // The times of folders that are no changes go with the last of these.
         timed: if all { Vec::new() } else { paths.to_vec() },
         rest: Rest { notes, ..Rest::default() },
@@ -58,6 +60,7 @@ struct Outward {
     changes: Chosen,
     originals: manifest::Reading,
     next: Option<Original>,
+    aside: Aside,
     /// Whose folders' times are asked for; all where empty.
     timed: Vec<AbsPath>,
     rest: Rest,
@@ -70,6 +73,10 @@ impl Moves for Outward {
                 let why = "the checkpoint's manifest has no line for it".to_owned();
                 return Err(Error::Damaged(vec![(change.path.to_string(), why)]));
             };
+            if let Some(why) = self.aside.why(&change) {
+                self.rest.left.push((change.path, why));
+                continue;
+            }
             if let Kept::Uncovered { why } = &original.kept {
                 self.rest.left.push((change.path, format!("not taken back: {why}")));
                 continue;

@@ -198,11 +198,21 @@ fn by_force(world: &World, id: &str, verb: &str, deed: Deed, foreign: &[(&str, O
     }
     let mut args = vec![verb, id, "--force"];
     if beyond {
-        let said = world.call([verb, id, "--force", "--json"]).run().with(3);
-        assert_eq!(said.against(), [world.path("meta").display().to_string()], "{what}, by force");
-        args.extend(NAMES.iter().filter(|name| **name != "meta"));
+        if !is_there(world, "meta") {
+            // Where nothing is there it is left out, and the rest is done.
+            args.push("--json");
+            let said = world.call(&args).run().with(4).json();
+            let meta = world.path("meta").display().to_string();
+            assert!(said["skipped"][0]["path"] == meta.as_str() && said["skipped"][1].is_null(), "{what}, by force: {said}");
+        } else {
+            let said = world.call([verb, id, "--force", "--json"]).run().with(3);
+            assert_eq!(said.against(), [world.path("meta").display().to_string()], "{what}, by force");
+            args.extend(NAMES.iter().filter(|name| **name != "meta"));
+            world.call(&args).run().ok();
+        }
+    } else {
+        world.call(&args).run().ok();
     }
-    world.call(&args).run().ok();
     world.assert_tidy(what);
     let wanted = |name: &str, to: bool| match (name, to) {
         (_, false) => None,
@@ -1152,4 +1162,48 @@ fn diff_conflicts_of_what_is_committed_shows_what_a_rollback_would_put_back() {
     let told = world.call(["diff", &id, "--conflicts", "--json"]).run().ok().json();
     let verbs: Vec<_> = told["conflicts"].as_array().unwrap().iter().map(|row| row["verb"].clone()).collect();
     assert_eq!(verbs, ["rollback", "commit"]);
+}
+
+#[test]
+fn that_the_project_is_gone_is_said_and_force_does_what_can_be_done() {
+    let world = World::new();
+    world.write("p/Makefile", "").write("p/a", "old").write("p/mode", "x").write("p/sub/in", "old").write("p/b", "old");
+    let within = |words: &str| world.call(words.split(' ')).cwd(world.path("p")).run();
+    let stage = || {
+        let id = within("session new").ok().id();
+        for (name, content) in [("a", "new"), ("sub/in", "new"), ("fresh", "new")] {
+            world.call(["session", "write", &id, name]).cwd(world.path("p")).stdin(content).run().ok();
+        }
+        world.call(["session", "chmod", &id, "0600", "mode"]).cwd(world.path("p")).run().ok();
+        world.call(["session", "delete", &id, "b"]).cwd(world.path("p")).run().ok();
+        id
+    };
+    let (committed, held) = (stage(), stage());
+    world.recant(&format!("commit {committed}")).ok();
+    std::fs::rename(world.path("p"), world.path("q")).expect("a project that moves");
+    let p = world.path("p").display().to_string();
+    for (verb, id) in [("commit", &held), ("rollback", &committed)] {
+        for force in ["", " --force"] {
+            let said = world.recant(&format!("{verb} {id}{force}")).with(3);
+            assert!(said.stderr().contains(&format!("conflicts; {p} is gone, moved or deleted")), "{verb}{force}: {said}");
+            let way = format!("move it back; or mkdir -p {p}, then --force does what can be done");
+            assert!(said.stderr().contains(&way), "{verb}{force}: {said}");
+            assert!(!world.exists("p"), "{verb}{force}");
+        }
+    }
+    world.mkdir("p");
+    let said = world.recant(&format!("rollback {committed} --force")).with(4);
+    let left =
+        |said: &common::Said, name: &str| said.stdout().lines().any(|line| line.starts_with(&format!("skipped   p/{name}: ")));
+    assert_eq!((world.read("p/a"), world.read("p/b")), ("old".into(), "old".into()), "{said}");
+    assert!(left(&said, "mode") && left(&said, "sub/in"), "{said}");
+    assert!(!world.exists("p/mode") && !world.exists("p/sub"), "{said}");
+    // Of a commit, too: what was left out stays held.
+    world.remove("p").mkdir("p");
+    let said = world.recant(&format!("commit {held} --force")).with(4);
+    assert_eq!((world.read("p/a"), world.read("p/fresh")), ("new".into(), "new".into()), "{said}");
+    assert!(left(&said, "mode") && left(&said, "sub/in"), "{said}");
+    world.write("p/mode", "x").write("p/sub/in", "old");
+    world.recant(&format!("commit {held} --force")).ok();
+    assert_eq!(world.read("p/sub/in"), "new");
 }

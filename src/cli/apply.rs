@@ -13,19 +13,22 @@ use super::problem::{Against, Barrier, Problem};
 use super::which::Want;
 use super::{Call, Ended, collect, meant, place, recover, text};
 use crate::checkpoint::limits::{self, Large, Limits};
-use crate::commit::{self, Aside, Denied, Request};
+use crate::commit::{self, Request};
 use crate::config;
 use crate::engine;
 use crate::engine::Effect;
+use crate::engine::aside::{Aside, Denied};
 use crate::engine::conflict::Conflict;
 use crate::engine::job::{Job, OnConflict, Verb};
 use crate::engine::report::{Done, Report, Row};
-use crate::error::{Failure, Kind, command};
+use crate::error::{Failure, Kind, command, shell_word};
+use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::header::Status;
 use crate::session::id::Id;
-use crate::session::store::{Locked, Store};
+use crate::session::sides::Side;
+use crate::session::store::{Locked, Session, Store};
 use crate::snapshot::restore;
 use crate::tree::project::project_of;
 
@@ -73,7 +76,11 @@ struct Skipped<'a> {
 pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
     let ask = ask_commit(call, on_limit, args.force, args.accept_unsynced)?;
-    let minor = if args.strict || args.force { Minor::Stops } else { Minor::LeftOut };
+    let minor = match (args.force, args.strict) {
+        (true, _) => Minor::Forced,
+        (false, true) => Minor::Stops,
+        (false, false) => Minor::LeftOut,
+    };
     carry_out(call, &args.what, args.all, Act { verb: Verb::Commit, minor, ask: &ask, within: args.confirm_within })
 }
 
@@ -93,13 +100,19 @@ impl Said {
     }
 }
 
-/// What a conflict in a place of `commit.minor` means.
+/// Which conflicts leave their path out, instead of stopping all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Minor {
-    /// Nothing is done, as with any other.
+    /// None.
     Stops,
-    /// The path is left out.
+    /// Those in a place of `commit.minor`.
     LeftOut,
+    /// Under --force, where nothing is there on which it could be done.
+    Forced,
+}
+
+fn forced(force: bool) -> Minor {
+    if force { Minor::Forced } else { Minor::Stops }
 }
 
 /// A verb, and how its job is asked for.
@@ -174,21 +187,25 @@ pub fn redo(call: &Call, args: &args::Redo) -> Result<Ended, Problem> {
         let (on_conflict, limits) = (on_conflict(args.force), limits(call, on_limit));
         commit::redo(session, &Request { paths, on_conflict, limits, denied: denied.clone(), aside, accept_unsynced: true })
     };
-    carry_out(call, &args.what, args.all, Act { verb: Verb::Redo, minor: Minor::Stops, ask: &ask, within: None })
+    carry_out(call, &args.what, args.all, Act { verb: Verb::Redo, minor: forced(args.force), ask: &ask, within: None })
 }
 
 /// Takes a session back.
 pub fn rollback(call: &Call, args: &args::Back) -> Result<Ended, Problem> {
-    let ask = |session: &Locked, paths: &[AbsPath], _: &Aside| crate::rollback::rollback(session, paths, on_conflict(args.force));
-    carry_out(call, &args.what, args.all, Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask, within: None })
+    let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
+        crate::rollback::rollback(session, paths, on_conflict(args.force), aside)
+    };
+    carry_out(call, &args.what, args.all, Act { verb: Verb::Rollback, minor: forced(args.force), ask: &ask, within: None })
 }
 
 /// What a rollback would do, and with which session.
 pub fn would_roll_back(call: &Call, args: &args::Back) -> Result<(Id, Report), Problem> {
     let (store, mut session) = to_look_at(call, args.what.key(), Want::RollBack)?;
     let paths = paths(store, &session, &args.what, Verb::Rollback)?;
-    let ask = |session: &Locked, paths: &[AbsPath], _: &Aside| crate::rollback::rollback(session, paths, on_conflict(args.force));
-    let act = Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask, within: None };
+    let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| {
+        crate::rollback::rollback(session, paths, on_conflict(args.force), aside)
+    };
+    let act = Act { verb: Verb::Rollback, minor: forced(args.force), ask: &ask, within: None };
     let (report, _) = carry_out_in(call, store, &mut session, &paths, Effect::Print, &act)?;
     Ok((session.id().clone(), report))
 }
@@ -308,7 +325,8 @@ fn carry_out(call: &Call, what: &args::What, all: bool, act: Act<'_>) -> Result<
 
 /// Rolls back what nobody confirmed.
 pub fn take_back(call: &Call, store: &Store, session: &mut Locked) -> Result<Report, Problem> {
-    let ask = |session: &Locked, paths: &[AbsPath], _: &Aside| crate::rollback::rollback(session, paths, OnConflict::Stop);
+    let ask =
+        |session: &Locked, paths: &[AbsPath], aside: &Aside| crate::rollback::rollback(session, paths, OnConflict::Stop, aside);
     let act = Act { verb: Verb::Rollback, minor: Minor::Stops, ask: &ask, within: None };
     carry_out_in(call, store, session, &[], Effect::Apply, &act).map(|(report, _)| report)
 }
@@ -374,7 +392,11 @@ fn carry_out_of(
         match done {
             // All of them are known before the first effect: without these paths it can go on.
             Err(engine::Error::Conflicts(conflicts))
-                if act.minor == Minor::LeftOut && set_aside(call, session, &mut aside, &conflicts)? => {}
+                if match act.minor {
+                    Minor::Stops => false,
+                    Minor::LeftOut => set_aside(call, session, &mut aside, &conflicts)?,
+                    Minor::Forced => leave_absent(session, paths, act.verb, &mut aside, &conflicts)?,
+                } => {}
             done => break done,
         }
     };
@@ -383,10 +405,53 @@ fn carry_out_of(
         if let engine::Error::Conflicts(conflicts) = &mut error {
             engine::conflict::attribute(store, &id, conflicts);
         }
-        refused(subject, &id, error)
+        refused(subject, session, error)
     })?;
     let ended = if report.left.is_empty() && !report.uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) };
     Ok((report, ended))
+}
+
+/// Adds conflicts to what is left out, if nothing is there on which they could be done, and something else can be. Whether it did.
+fn leave_absent(
+    session: &Locked,
+    paths: &[AbsPath],
+    verb: Verb,
+    aside: &mut Aside,
+    conflicts: &[Conflict],
+) -> Result<bool, Problem> {
+    let is_aside = |path: &AbsPath| aside.paths.iter().any(|(known, _)| known == path);
+    let has_folder = |path: &AbsPath| path.parent().is_some_and(|parent| parent.as_path().is_dir());
+    let is_absent = |conflict: &Conflict| conflict.absent || !has_folder(&conflict.path);
+    if !conflicts.iter().all(|conflict| is_absent(conflict) && !is_aside(&conflict.path)) {
+        return Ok(false);
+    }
+    let changes = session.changes()?;
+    let sides = session.sides(changes.list.len())?;
+    let is_left = |path: &AbsPath| is_aside(path) || conflicts.iter().any(|conflict| path.is_under(&conflict.path));
+    let is_asked = |path: &AbsPath| paths.is_empty() || paths.iter().any(|asked| path.is_under(asked));
+    let does = |side: &Side| side.is_in() == (verb == Verb::Rollback);
+    let mut rest = changes.list.iter().zip(&sides).filter(|(change, side)| does(side) && is_asked(&change.path));
+    if !rest.any(|(change, _)| !is_left(&change.path) && has_folder(&change.path)) {
+        return Ok(false);
+    }
+    aside.paths.extend(conflicts.iter().map(|conflict| (conflict.path.clone(), conflict.why())));
+    Ok(true)
+}
+
+/// The directory that is gone, moved or deleted, where that is why the paths conflict: that in which the session was begun, else the one that
+/// all of them lie in; the topmost that is missing.
+fn gone(session: &Session, conflicts: &[Conflict]) -> Option<AbsPath> {
+    let is_gone = |path: &AbsPath| path.as_path().symlink_metadata().is_err_and(|error| leads_nowhere(&error));
+    let mut common = conflicts.first()?.path.parent()?;
+    while !conflicts.iter().all(|conflict| conflict.path.is_under(&common)) {
+        common = common.parent()?;
+    }
+    let begun = session.header.cwd.clone().filter(|cwd| conflicts.iter().any(|conflict| conflict.path.is_under(cwd)));
+    let mut gone = begun.into_iter().chain([common]).find(is_gone)?;
+    while let Some(parent) = gone.parent().filter(is_gone) {
+        gone = parent;
+    }
+    Some(gone)
 }
 
 /// Adds conflicts to what is left out, if each of them is of no weight and was not left out in vain. Whether it did.
@@ -421,7 +486,9 @@ fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, L
 }
 
 /// An error with all the paths that stand against it, a line each.
-fn refused(subject: Subject<'_>, id: &Id, error: engine::Error) -> Problem {
+fn refused(subject: Subject<'_>, session: &Session, error: engine::Error) -> Problem {
+    let id = session.id();
+    let mut missing = String::new();
     let mut problem = Problem::from_failure(&error);
     let cause = match &error {
         engine::Error::Undone { why, .. } => why,
@@ -430,7 +497,15 @@ fn refused(subject: Subject<'_>, id: &Id, error: engine::Error) -> Problem {
     let (rows, what): (Vec<Against>, &str) = match cause {
         engine::Error::Conflicts(conflicts) => {
             let forcible = conflicts.iter().all(|c| c.forcible);
-            problem.remedy = problem.remedy.or_else(|| Some(subject.remedy(forcible)));
+            let gone = gone(session, conflicts);
+            if let Some(gone) = &gone {
+                missing = format!("; {gone} is gone, moved or deleted");
+            }
+            let again = |gone: AbsPath| {
+                format!("move it back; or mkdir -p {}, then --force does what can be done", shell_word(gone.as_bytes()))
+            };
+            let known = problem.remedy.take();
+            problem.remedy = gone.map(again).or(known).or_else(|| Some(subject.remedy(forcible)));
             (conflicts.iter().map(|c| Against { path: c.path.to_string(), why: c.why() }).collect(), "conflicts")
         }
         engine::Error::Refused(rows) => (against(rows), "paths that stand against it"),
@@ -447,8 +522,8 @@ fn refused(subject: Subject<'_>, id: &Id, error: engine::Error) -> Problem {
             let why = problem.message.strip_prefix(&*format!("session {id}: ")).unwrap_or(&problem.message);
             format!("cannot {done}: {why}")
         }
-        [one] => format!("cannot {done}: {}: {}", one.path, one.why),
-        many => format!("cannot {done}: {} {what}", text::grouped(many.len() as u64)),
+        [one] => format!("cannot {done}: {}: {}{missing}", one.path, one.why),
+        many => format!("cannot {done}: {} {what}{missing}", text::grouped(many.len() as u64)),
     };
     if rows.len() > 1 {
         problem.paths = rows.into();

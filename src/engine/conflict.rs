@@ -23,6 +23,8 @@ pub struct Conflict {
     pub forcible: bool,
     /// It is what is expected, but a process has it open for writing: no other session is to blame.
     pub open: bool,
+    /// Nothing is there whose metadata could be changed.
+    pub absent: bool,
 }
 
 impl Conflict {
@@ -33,12 +35,13 @@ impl Conflict {
         if expected == found {
             (expected, found) = (format!("{expected} as it was"), format!("{found} with another {difference}"));
         }
-        Self { path: path.clone(), expected, found, by: None, forcible: false, open: false }
+        Self { path: path.clone(), expected, found, by: None, forcible: false, open: false, absent: false }
     }
 
     /// With words of its own.
     pub fn said(path: &AbsPath, expected: &str, found: &str) -> Self {
-        Self { path: path.clone(), expected: expected.into(), found: found.into(), by: None, forcible: false, open: false }
+        let (expected, found) = (expected.into(), found.into());
+        Self { path: path.clone(), expected, found, by: None, forcible: false, open: false, absent: false }
     }
 
     /// Of a file that a process is about to write to.

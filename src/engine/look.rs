@@ -389,6 +389,7 @@ impl<'r> Eye<'r> {
             conflict.found.push_str(" (move it away)");
         }
         conflict.forcible = false;
+        conflict.absent = seen.is_none();
         Verdict::Conflict(conflict)
     }
 

@@ -16,6 +16,7 @@
 //! ```
 
 pub mod apply;
+pub mod aside;
 mod build;
 pub mod choose;
 mod clean;

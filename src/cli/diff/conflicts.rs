@@ -13,8 +13,9 @@ use super::super::{Call, Ended, args, place, text};
 use super::view::View;
 use super::{Lines, Names, patch, stat};
 use crate::checkpoint::limits::{Limits, OnLimit};
-use crate::commit::{self, Aside, Request};
+use crate::commit::{self, Request};
 use crate::engine;
+use crate::engine::aside::Aside;
 use crate::engine::conflict::{self, Conflict};
 use crate::engine::job::{OnConflict, Verb};
 use crate::error::At;
@@ -112,7 +113,7 @@ fn conflicts(store: &Store, session: &Session) -> Result<Vec<(Verb, Conflict)>, 
         found.extend(met.into_iter().map(|conflict| (Verb::Commit, conflict)));
     }
     if counts.inside > 0 {
-        let met = engine::conflicts(session, crate::rollback::rollback(session, &[], OnConflict::Stop)?)?;
+        let met = engine::conflicts(session, crate::rollback::rollback(session, &[], OnConflict::Stop, &Aside::default())?)?;
         found.extend(met.into_iter().map(|conflict| (Verb::Rollback, conflict)));
     }
     found.sort_by(|(_, a), (_, b)| a.path.cmp(&b.path));
