@@ -583,3 +583,37 @@ fn what_is_mounted_in_a_folder_is_moved_away_with_it_by_no_force() {
     let kept = std::fs::read_to_string(world.session(&id).join("displaced/2/1/in/theirs"));
     assert_eq!(kept.unwrap(), "theirs");
 }
+
+#[test]
+fn without_the_file_system_that_paths_lay_on_nothing_is_put_where_it_was_mounted() {
+    if !is_root() {
+        return println!("skipped: a file system that is not mounted any more: mounting needs root");
+    }
+    own_mounts();
+    let desk = Desk::new(Who::Root);
+    desk.bare(&desk.world.tree(), "mkdir -p stick real; echo old > real/x; echo kept > near");
+    let (point, from) = (desk.world.path("stick"), desk.world.path("real"));
+    bind(&from, &point);
+    let umount = || rustix::mount::unmount(&point, rustix::mount::UnmountFlags::empty()).unwrap();
+    let read = |name: &str| std::fs::read_to_string(from.join(name)).ok();
+    desk.run("rm stick/x; echo new > stick/y; echo more >> near").ok();
+    for (verb, left, done) in [
+        ("commit", [Some("old\n".into()), None], [None, Some("new\n".to_owned())]),
+        ("rollback", [None, Some("new\n".into())], [Some("old\n".to_owned()), None]),
+        ("redo", [Some("old\n".into()), None], [None, Some("new\n".to_owned())]),
+    ] {
+        umount();
+        let said = desk.recant(&format!("{verb} last")).with(1);
+        let line = format!("{}: the file system that was mounted there is not", point.display());
+        assert!(said.stderr().contains(&line) || said.stderr().contains("stick: the file system that was mounted"), "{said}");
+        assert_eq!([read("x"), read("y")], left, "{verb}");
+        assert_eq!(std::fs::read_dir(&point).unwrap().count(), 0, "{verb}");
+        bind(&from, &point);
+        desk.recant(&format!("{verb} last")).ok();
+        assert_eq!([read("x"), read("y")], done, "{verb}");
+    }
+    // What lies elsewhere is none of its business.
+    umount();
+    desk.recant("rollback last near").ok();
+    assert_eq!(desk.world.read("near"), "kept\n");
+}

@@ -8,7 +8,7 @@
 //!                        +----------------------------------- +---------> (gone)
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
@@ -25,6 +25,7 @@ use super::run::{Event, Leaving, run};
 use crate::error::At;
 use crate::fs::dir::Dir;
 use crate::fs::interrupt::{self, Asked};
+use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 use crate::fs::{Fs, Span};
 use crate::session::change::{Changes, Sort};
@@ -326,10 +327,27 @@ fn keep(fs: &Fs, session: &mut Locked, record: &Run, changes: &Changes, unsynced
     header.lines = lines;
     header.counts = Counts { changes: count, inside: 0, ever_in: 0 };
     header.mark = None;
+    header.mounts = mounts_of(changes)?;
     let held = changes.list.iter().filter_map(|change| change.after.as_ref()).map(State::size).sum();
     header.sizes = Sizes { held, ..Sizes::default() };
     session.save_after_all(fs, written, record, header)?;
     Ok(count)
+}
+
+/// Where the file systems of these paths are mounted, beside `/`, sorted.
+fn mounts_of(changes: &Changes) -> Result<Vec<AbsPath>, Error> {
+    let mounts = mounts::read().at("read the mounts", "/proc/self/mountinfo")?;
+    let mut points = BTreeSet::new();
+    let mut last = None;
+    for folder in changes.list.iter().filter_map(|change| change.path.parent()) {
+        // Paths in one directory follow each other.
+        if last.as_ref() != Some(&folder) {
+            points
+                .extend(mounts::containing(&mounts, &folder).map(|mount| mount.point.clone()).filter(|point| point.depth() > 0));
+            last = Some(folder);
+        }
+    }
+    Ok(points.into_iter().collect())
 }
 
 /// The places of an earlier run of the session, whose uppers stay, and those of this one.

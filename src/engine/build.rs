@@ -58,7 +58,9 @@ impl Draft<'_> {
         let roots = self.root_records(&folders, &items, &times)?;
         let kept_bytes = kept_bytes(&items, self.verb);
         let displaced = self.displaced_bytes(&items);
-        let header = self.header(&items, kept_bytes, displaced);
+        let mut header = self.header(&items, kept_bytes, displaced);
+        let points = roots.iter().map(|root| &root.point).filter(|point| point.depth() > 0);
+        header.mounts = points.chain(&header.mounts).collect::<BTreeSet<_>>().into_iter().cloned().collect();
         let head = Head {
             journal: 1,
             verb: self.verb,

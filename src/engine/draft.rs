@@ -209,6 +209,20 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
+    /// Where a file system is not mounted on which paths of the session lay, what is found there is no answer, and nothing is to be put there.
+    pub fn check_mounts(&mut self, on_conflict: OnConflict) {
+        if on_conflict == OnConflict::Keep {
+            return;
+        }
+        let is_mounted = |point: &&AbsPath| self.reach.roots.mounts().iter().any(|mount| mount.point == **point);
+        for point in self.session.header.mounts.iter().filter(|point| !is_mounted(point)) {
+            if self.items.iter().any(|item| item.path != *point && item.path.is_under(point)) {
+                let why = "the file system that was mounted there is not: mount it, then try again (--force goes on without it)";
+                self.refused.push((point.to_string(), why.into()));
+            }
+        }
+    }
+
     /// What an ordinary user would close to themselves could not be looked at any more, and so not be taken back.
     pub fn check_what_is_closed(&mut self) {
         if !self.verb.inward() || self.me.is_root() {

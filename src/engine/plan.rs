@@ -82,6 +82,7 @@ fn drafted<'s>(session: &'s Session, job: Job, roads: &Roads, progress: &dyn Pro
     draft.check_folders_that_come();
     draft.check_what_goes_along();
     draft.check_what_is_closed();
+    draft.check_mounts(job.on_conflict);
     Ok((draft, rest))
 }
 

@@ -133,6 +133,10 @@ pub struct Header {
     /// it came from, it is known to be that session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Digest>,
+    /// Where file systems were mounted, beside `/`, on which its paths lay when it was collected or sealed: without one of them what is found
+    /// at such a path is another one's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mounts: Vec<AbsPath>,
     /// Fields of a later recant, kept as they are.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -196,6 +200,7 @@ impl Header {
             discarded: None,
             imported: None,
             mark: None,
+            mounts: Vec::new(),
             extra: Map::new(),
         }
     }
