@@ -9,15 +9,16 @@ use super::item::{Item, Turn};
 use super::job::Verb;
 use super::journal::Journal;
 use super::plan::Told;
-use super::prepare::Intended;
+use super::prepare::{Intended, UNTIMED};
 use super::reach::{Named, Reach};
 use super::step::{Act, Spot, Step};
 use super::{Error, Progress, in_place, meta, undo};
 use crate::checkpoint::manifest::{Former, name_written};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Stat, Time, leads_nowhere};
+use crate::fs::dir::{Entry, Stat, Time, leads_nowhere};
 use crate::fs::interrupt;
+use crate::fs::path::AbsPath;
 use crate::session::store::{Locked, Store, header_bytes};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Difference, Meta, What};
@@ -50,23 +51,30 @@ struct Stopped {
 impl Intended {
     /// Does the steps. On a failure, or where something else comes out than was planned, all that was done is undone.
     pub fn apply(self, fs: &Fs, store: &Store, session: &Locked, progress: &dyn Progress) -> Result<Applied, Error> {
-        let Intended { journal, mut reach, told } = self;
+        let Intended { journal, mut reach, mut told } = self;
         reach.reopen();
-        match do_steps(fs, &mut reach, &journal, progress) {
+        match do_steps(fs, &mut reach, &journal, &mut told.left, progress) {
             Ok(put) => Ok(Applied { done: Done { journal, reach, told, put } }),
             Err(Stopped { why, begun }) => Err(undo::after_failure(fs, store, session, reach.going_back(), &journal, begun, why)),
         }
     }
 }
 
-fn do_steps(fs: &Fs, reach: &mut Reach, journal: &Journal, progress: &dyn Progress) -> Result<Vec<Option<Time>>, Stopped> {
+/// What was left of them is told in `left`: times that were set and are others.
+fn do_steps(
+    fs: &Fs,
+    reach: &mut Reach,
+    journal: &Journal,
+    left: &mut Vec<(AbsPath, String)>,
+    progress: &dyn Progress,
+) -> Result<Vec<Option<Time>>, Stopped> {
     let all = journal.turns.len();
     let mut put = vec![None; journal.items.len()];
     for (done, turn) in journal.turns.iter().enumerate() {
         progress.at(journal.head.verb.word(), done, all);
         let go_on = interrupt::check().at("go on with", journal.step(*turn).path);
         go_on.map_err(|why| Stopped { why: why.into(), begun: done })?;
-        let ctime = do_step(fs, reach, &journal.step(*turn), &journal.items).map_err(|why| {
+        let ctime = do_step(fs, reach, &journal.step(*turn), &journal.items, left).map_err(|why| {
             // What came upon something else has put it back, or has not begun.
             let begun = if matches!(why, Error::Conflicts(_)) { done } else { done + 1 };
             Stopped { why, begun }
@@ -75,21 +83,37 @@ fn do_steps(fs: &Fs, reach: &mut Reach, journal: &Journal, progress: &dyn Progre
             put[i as usize] = ctime;
         }
     }
-    set_times(fs, reach, journal).map_err(|why| Stopped { why, begun: all })?;
+    set_times(fs, reach, journal, left).map_err(|why| Stopped { why, begun: all })?;
     Ok(put)
 }
 
-fn set_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+fn set_times(fs: &Fs, reach: &mut Reach, journal: &Journal, left: &mut Vec<(AbsPath, String)>) -> Result<(), Error> {
     for time in &journal.head.times {
         let Some(new) = time.new else { continue };
         let dir = reach.roots.folder(&time.path).at("open the folder", &time.path)?;
         fs.set_mtime(dir.at(b"."), new).at("set the time of", &time.path)?;
+        check_time(dir.at(b"."), &time.path, new, left)?;
+    }
+    Ok(())
+}
+
+/// Whether a time that was set has taken, where the file system is not known to do what it says.
+fn check_time(at: Entry<'_>, path: &AbsPath, wanted: Time, left: &mut Vec<(AbsPath, String)>) -> Result<(), Error> {
+    let is_known = at.dir.is_known().at("look at", path)?;
+    if !is_known && at.stat().at("look at", path)?.is_some_and(|stat| !stat.mtime.shows(wanted)) {
+        left.push((path.clone(), UNTIMED.to_owned()));
     }
     Ok(())
 }
 
 /// Does one step. Gives the ctime of what is at the path then.
-fn do_step(fs: &Fs, reach: &mut Reach, step: &Step<'_>, items: &[Item]) -> Result<Option<Time>, Error> {
+fn do_step(
+    fs: &Fs,
+    reach: &mut Reach,
+    step: &Step<'_>,
+    items: &[Item],
+    left: &mut Vec<(AbsPath, String)>,
+) -> Result<Option<Time>, Error> {
     let target = match reach.path(step.path) {
         Err(error) if leads_nowhere(&error) => {
             let conflict = Conflict::said(step.path, "its folder", "none, or a link on the way to it");
@@ -102,7 +126,12 @@ fn do_step(fs: &Fs, reach: &mut Reach, step: &Step<'_>, items: &[Item]) -> Resul
     }
     match step.act {
         Act::Stay => return Ok(None),
-        Act::SetMeta => set_meta(fs, &target, step)?,
+        Act::SetMeta => {
+            set_meta(fs, &target, step)?;
+            if let Some(to) = &step.to {
+                check_time(target.at(), step.path, to.state.meta.mtime, left)?;
+            }
+        }
         Act::WriteInPlace => in_place::write(fs, reach, &target, step)?,
         Act::Place => {
             let to_at = named(reach, step.at.to.as_ref(), step)?;

@@ -70,6 +70,8 @@ impl Plan {
             interrupt::check().at("go on with", &item.path)?;
             hands.ready(item, &mut touched)?;
         }
+        let untimed = std::mem::take(&mut hands.untimed);
+        self.told.left.extend(untimed.into_iter().map(|path| (path, UNTIMED.to_owned())));
         Ok(touched)
     }
 
@@ -95,6 +97,9 @@ impl Plan {
         Ok(found)
     }
 }
+
+/// Of what is done but for its time.
+pub(super) const UNTIMED: &str = "its time could not be set: the file system says that it is, and it is not";
 
 /// What has to be durable before the journal has its name: what goes as well as what comes.
 struct Touched {
@@ -169,12 +174,14 @@ pub(super) struct Hands<'a> {
     copies: HashMap<Inode, Spot>,
     frame: Frame<'a>,
     me_is_root: bool,
+    /// What has another time than was set.
+    untimed: Vec<AbsPath>,
 }
 
 impl<'a> Hands<'a> {
     pub fn new(fs: &'a Fs, reach: &'a mut Reach, frame: Frame<'a>) -> Self {
         let me_is_root = rustix::process::geteuid().is_root();
-        Self { fs, reach, links: HashMap::new(), copies: HashMap::new(), frame, me_is_root }
+        Self { fs, reach, links: HashMap::new(), copies: HashMap::new(), frame, me_is_root, untimed: Vec::new() }
     }
 
     /// What goes: copied where it cannot be moved, and to be synced as well as what comes.
@@ -243,6 +250,9 @@ impl<'a> Hands<'a> {
                 true => Seen { state: State { meta: want.clone(), ..now.state }, ..now },
                 false => look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?,
             };
+            if !now.state.meta.mtime.shows(to.state.meta.mtime) {
+                self.untimed.push(item.path.clone());
+            }
         }
         if item.fresh {
             touched.folder(&named.dir);

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlags};
 use rustix::io::Errno;
@@ -116,6 +117,8 @@ pub struct Dir {
     fd: OwnedFd,
     path: PathBuf,
     readable: bool,
+    /// Asked once.
+    known: OnceLock<bool>,
 }
 
 /// A name in a held folder.
@@ -145,10 +148,23 @@ const STATX: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME).union
 const PIECE: usize = 3800;
 
 impl Dir {
+    fn of(fd: OwnedFd, path: PathBuf, readable: bool) -> Self {
+        Self { fd, path, readable, known: OnceLock::new() }
+    }
+
+    /// Whether its file system is one that is known to do what it is asked for and says that it has done: [`is_known`].
+    pub fn is_known(&self) -> io::Result<bool> {
+        if let Some(known) = self.known.get() {
+            return Ok(*known);
+        }
+        let known = is_known(&self.fd)?;
+        Ok(*self.known.get_or_init(|| known))
+    }
+
     /// Opens a folder by its path, links followed: for the store, the working folder, mount points; never for what a session names.
     pub fn open(path: &Path) -> io::Result<Self> {
         let (fd, readable) = readable_or_path(|flags| rustix::fs::open(path, OPEN | flags, Mode::empty()))?;
-        Ok(Self { fd, path: path.into(), readable })
+        Ok(Self::of(fd, path.into(), readable))
     }
 
     /// Opens a folder below this one. No component may be a link, leave this folder or cross a mount.
@@ -166,7 +182,7 @@ impl Dir {
         let mut path = self.path.clone();
         if below.is_empty() {
             let (fd, readable) = readable_or_path(|flags| rustix::fs::openat(&self.fd, ".", OPEN | flags, Mode::empty()))?;
-            return Ok(Self { fd, path, readable });
+            return Ok(Self::of(fd, path, readable));
         }
         path.push(std::ffi::OsStr::from_bytes(below));
         let mut rest = below;
@@ -179,13 +195,13 @@ impl Dir {
         }
         let from = held.as_ref().map_or(self.fd.as_fd(), |fd| fd.as_fd());
         let (fd, readable) = readable_or_path(|flags| beneath::open(from, rest, OPEN | flags, resolve))?;
-        Ok(Self { fd, path, readable })
+        Ok(Self::of(fd, path, readable))
     }
 
     /// Opens the folder that this one lies in now, wherever somebody may have moved it: who asks knows which one that has to be.
     pub fn above(&self) -> io::Result<Self> {
         let (fd, readable) = readable_or_path(|flags| rustix::fs::openat(&self.fd, "..", OPEN | flags, Mode::empty()))?;
-        Ok(Self { fd, path: self.path.parent().unwrap_or(&self.path).into(), readable })
+        Ok(Self::of(fd, self.path.parent().unwrap_or(&self.path).into(), readable))
     }
 
     /// Opens a regular file some folders below for reading; no component may be a link, leave this folder or cross a mount.
@@ -199,7 +215,7 @@ impl Dir {
 
     /// Another descriptor of the same opening: an error of writing that this one has not been told is told to either of them, once.
     pub fn again(&self) -> io::Result<Self> {
-        Ok(Self { fd: self.fd.try_clone()?, path: self.path.clone(), readable: self.readable })
+        Ok(Self::of(self.fd.try_clone()?, self.path.clone(), self.readable))
     }
 
     /// The folder's path when it was opened: for messages.
@@ -264,7 +280,15 @@ impl AsFd for Dir {
 impl<'a> Entry<'a> {
     /// Its state, `None` where there is nothing of that name.
     pub fn stat(&self) -> io::Result<Option<Stat>> {
-        match rustix::fs::statx(self.dir, self.name, AtFlags::SYMLINK_NOFOLLOW, STATX) {
+        Ok(match self.statx(AtFlags::empty())? {
+            // A FUSE remembers for a second, of each name by itself, how many there were.
+            Some(stat) if stat.shared().is_some() && !self.dir.is_known()? => self.statx(AtFlags::STATX_FORCE_SYNC)?,
+            stat => stat,
+        })
+    }
+
+    fn statx(&self, flags: AtFlags) -> io::Result<Option<Stat>> {
+        match rustix::fs::statx(self.dir, self.name, AtFlags::SYMLINK_NOFOLLOW | flags, STATX) {
             Ok(found) => to_stat(found).map(Some),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
@@ -320,6 +344,16 @@ impl<'a> Entry<'a> {
         path.extend_from_slice(self.name);
         path
     }
+}
+
+/// Whether the file system of something open is one of Linux's own on a disk, in memory, or of such: statfs(2). What lies on a FUSE or on
+/// another machine may say that a time is set which is not: bindfs does where the access time is left alone (UTIME_OMIT).
+pub fn is_known(fd: impl AsFd) -> io::Result<bool> {
+    // ext2 to ext4, XFS, Btrfs, tmpfs, overlayfs, F2FS, ZFS, bcachefs.
+    const KNOWN: [rustix::fs::FsWord; 8] =
+        [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0x794c_7630, 0xf2f5_2010, 0x2fc1_2fc1, 0xca45_1a4e];
+    let magic = rustix::fs::fstatfs(fd)?.f_type;
+    Ok(KNOWN.contains(&(magic & 0xffff_ffff)))
 }
 
 /// Whether an error of opening a folder means that there is none of that path now: a part is missing, is no folder, or is a link.

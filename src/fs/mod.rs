@@ -26,7 +26,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Timespec, Timestamps, Uid};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, StatxFlags, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
 pub use clock::{Moment, Sign, Span, exact_now, now, since_boot};
@@ -255,16 +255,28 @@ impl Fs {
         Ok(rustix::fs::chownat(at.dir, at.name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Sets the mtime, links not followed; the access time stays.
+    /// Sets the mtime, links not followed; the access time stays. Where a file system that is not known sets no time alone, and says that it
+    /// has, both are set. Whether it has taken then is for the caller to see.
     pub fn set_mtime(&self, at: Entry<'_>, mtime: Time) -> io::Result<()> {
         self.before("utimensat", On::One(at))?;
-        Ok(rustix::fs::utimensat(at.dir, at.name, &mtime_alone(mtime), AtFlags::SYMLINK_NOFOLLOW)?)
+        let set = |times: Timestamps| rustix::fs::utimensat(at.dir, at.name, &times, AtFlags::SYMLINK_NOFOLLOW);
+        set(mtime_alone(mtime))?;
+        if at.dir.is_known()? {
+            return Ok(());
+        }
+        let found = rustix::fs::statx(at.dir, at.name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?;
+        Ok(both_times(mtime, &found).map_or(Ok(()), set)?)
     }
 
     /// The same of a file that is open. `path` is for messages and the log of steps.
     pub fn set_mtime_of(&self, file: &File, mtime: Time, path: &Path) -> io::Result<()> {
         self.before("futimens", On::Open(file.as_fd(), path))?;
-        Ok(rustix::fs::futimens(file, &mtime_alone(mtime))?)
+        rustix::fs::futimens(file, &mtime_alone(mtime))?;
+        if dir::is_known(file)? {
+            return Ok(());
+        }
+        let found = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)?;
+        Ok(both_times(mtime, &found).map_or(Ok(()), |times| rustix::fs::futimens(file, &times))?)
     }
 
     /// Sets one xattr, links not followed.
@@ -423,6 +435,13 @@ fn mtime_alone(mtime: Time) -> Timestamps {
     let omit = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
     let mtime = Timespec { tv_sec: mtime.s, tv_nsec: mtime.ns.into() };
     Timestamps { last_access: omit, last_modification: mtime }
+}
+
+/// The mtime that was set, with the access time as it is; none where the mtime has taken.
+fn both_times(mtime: Time, found: &rustix::fs::Statx) -> Option<Timestamps> {
+    let shown = Time { s: found.stx_mtime.tv_sec, ns: found.stx_mtime.tv_nsec };
+    let last_access = Timespec { tv_sec: found.stx_atime.tv_sec, tv_nsec: found.stx_atime.tv_nsec.into() };
+    (!shown.shows(mtime)).then(|| Timestamps { last_access, ..mtime_alone(mtime) })
 }
 
 /// Whether a file system has refused a flag of renameat2(2), not the rename.
