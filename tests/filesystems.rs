@@ -678,6 +678,35 @@ fn a_file_system_where_two_names_cannot_swap_holds_tree_and_store() {
     round_trip_of(without_links(&world), &world, "store on bindfs", timeless);
 }
 
+/// Originals go to where nobody has encrypted them, unless the store lies in an encrypted directory, too.
+#[test]
+fn originals_that_leave_an_encrypted_directory_are_said() {
+    let Some(mount) = Mount::made("ext4 with fscrypt", 64, &["mkfs.ext4", "-q", "-O", "encrypt"]) else { return };
+    // FS_IOC_ADD_ENCRYPTION_KEY and FS_IOC_SET_ENCRYPTION_POLICY of <linux/fscrypt.h>.
+    let script = "import fcntl,struct,os,sys\nmount,folder=sys.argv[1:]\n\
+        arg=bytearray(struct.pack('<II32sII32s',2,0,b'',64,0,b'')+b'k'*64)\n\
+        fcntl.ioctl(os.open(mount,os.O_RDONLY),0xc0506617,arg,True)\nos.mkdir(folder)\n\
+        fcntl.ioctl(os.open(folder,os.O_RDONLY),0x800c6613,struct.pack('<8B16s',2,1,4,0,0,0,0,0,bytes(arg[8:24])))\n";
+    let folder = mount.point.join("secret");
+    let [at, secret] = [&mount.point, &folder].map(|path| path.display().to_string());
+    if let Err(why) = run("python3", &["-c", script, &at, &secret]) {
+        return println!("skipped: originals that leave an encrypted directory: {why}");
+    }
+    for (store, said_so) in [(mount.point.join("store"), true), (folder.join("store"), false)] {
+        let mut world = World::on(&folder);
+        world.set("RECANT_STORE", &store);
+        world.write("edited", "old").write("gone", "away");
+        let id = world.begin();
+        world.stage_write(&id, "edited", "new").stage_write(&id, "made", "new");
+        world.recant(&format!("session delete {id} gone")).ok();
+        let said = world.recant(&format!("commit {id}")).ok();
+        let text = "edited: what was there leaves the encrypted directory";
+        assert_eq!(said.stderr().contains(text), said_so, "{said}");
+        world.recant(&format!("rollback {id}")).ok();
+        assert_eq!((world.read("edited"), world.read("gone")), ("old".into(), "away".into()));
+    }
+}
+
 /// By default FUSE keeps how many names a file has for a second, of each name by itself; recant's own tries change that.
 #[test]
 fn names_that_a_file_system_remembers_wrongly_are_linked_again_and_nothing_else_is_said() {

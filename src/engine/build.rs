@@ -53,6 +53,7 @@ impl Draft<'_> {
         let large = kept_in_full(&items, limits);
         self.notes.extend(shared_metadata(&items, self.verb));
         self.notes.extend(names_outside(&items, self.verb));
+        self.notes.extend(self.leaves_encrypted(&items)?);
         let times = self.folder_times(&folders, &items, rest.times)?;
         self.check_room(&items, &frame)?;
         let roots = self.root_records(&folders, &items, &times)?;
@@ -79,6 +80,25 @@ impl Draft<'_> {
         self.left.sort_by(|a, b| a.0.cmp(&b.0));
         let told = Told { left: self.left, notes: self.notes, large, kept_bytes };
         Ok(Plan { journal: Journal::new(head, items), reach: self.reach, told })
+    }
+
+    /// What is to be said of originals that were encrypted by their file system (fscrypt) and are not where they are kept.
+    fn leaves_encrypted(&self, items: &[Item]) -> Result<Option<String>, Error> {
+        let is_kept = |item: &&Item| item.carries() && item.planning.encrypted && matches!(item.kept, Kept::Blob { .. });
+        let mut kept = items.iter().filter(is_kept);
+        let Some(first) = kept.next().filter(|_| self.verb.inward()) else { return Ok(None) };
+        let store = self.session.dir.path().display();
+        if self.session.dir.stat().at("look at", store.to_string())?.encrypted {
+            return Ok(None);
+        }
+        let more = match kept.count() {
+            0 => String::new(),
+            more => format!(", and so does what was at {} more", config::grouped(more as u64)),
+        };
+        Ok(Some(format!(
+            "{}: what was there leaves the encrypted directory: it is kept in the store, which is not encrypted{more}",
+            first.path
+        )))
     }
 
     /// Folders of the user's own that lack `u+rwx` and are worked in, or go. Root needs none opened.

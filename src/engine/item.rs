@@ -90,6 +90,8 @@ pub struct Planning {
     pub learned: bool,
     /// It is itself mounted there: a file, as a folder that is cannot be changed.
     pub mounted: bool,
+    /// Its folder is encrypted by its file system.
+    pub encrypted: bool,
     /// Which object is there.
     pub there: Option<Inode>,
     /// Which object lies in the store as what is wanted, where it has several names.

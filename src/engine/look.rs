@@ -312,6 +312,7 @@ impl<'r> Eye<'r> {
             }
         };
         looked.item.planning.mounted = stat.is_some_and(|stat| stat.mount_root);
+        looked.item.planning.encrypted = parent.encrypted;
         looked.item.planning.there = stat.map(|stat| stat.inode());
         let found = Found::open(at, stat, mv)?;
         let mut seen = found.seen().at("look at", &mv.path)?;

@@ -95,6 +95,8 @@ pub struct Stat {
     pub mount: u64,
     /// chattr +i or +a.
     pub locked: bool,
+    /// It is encrypted by its file system (fscrypt), and of a folder all that is made in it.
+    pub encrypted: bool,
     /// It is the root of a mount.
     pub mount_root: bool,
 }
@@ -415,6 +417,7 @@ fn to_stat(found: Statx) -> io::Result<Stat> {
             id => id,
         },
         locked: attribute(rustix::fs::StatxAttributes::IMMUTABLE) || attribute(rustix::fs::StatxAttributes::APPEND),
+        encrypted: attribute(rustix::fs::StatxAttributes::ENCRYPTED),
         mount_root: attribute(rustix::fs::StatxAttributes::MOUNT_ROOT),
     })
 }

@@ -532,6 +532,7 @@ fn nothing() -> Stat {
         rdev: Dev(0, 0),
         mount: 0,
         locked: false,
+        encrypted: false,
         mount_root: false,
     }
 }
