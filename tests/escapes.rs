@@ -337,7 +337,10 @@ fn a_block_device_that_a_stream_reads_is_not_written_to() {
         return println!("skipped: no loop device: {}", device.stderr());
     }
     let device = device.stdout().trim().to_owned();
-    let said = redirected(&desk, &format!("\"$0\" run --discard -- sh -c 'head -c 9; cat > /dev/null; echo pwned > /proc/self/fd/0' < {device}"));
+    let said = redirected(
+        &desk,
+        &format!("\"$0\" run --discard -- sh -c 'head -c 9; cat > /dev/null; echo pwned > /proc/self/fd/0' < {device}"),
+    );
     let content = std::fs::read(&device).unwrap();
     desk.world.program(LOSETUP, ["-d", &device]).run().ok();
     assert_eq!(said.stdout(), "xxxxxxxxx", "{said}");

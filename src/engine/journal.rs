@@ -247,6 +247,9 @@ impl Journal {
         if head.session != *id || head.journal != 1 {
             return Err(damaged("it is another session's, or of a later recant"));
         }
+        if head.generation == u64::MAX {
+            return Err(damaged("no generation can follow on its own"));
+        }
         Ok(Some(Self::new(head, items)))
     }
 

@@ -243,6 +243,8 @@ impl Header {
             Err("its counts contradict each other")
         } else if self.generation == 0 && ever_in > 0 {
             Err("changes were in before anything was sealed")
+        } else if self.generation == u64::MAX {
+            Err("no generation can follow on its own")
         } else {
             Ok(())
         }

@@ -43,6 +43,8 @@ impl Digest {
 
     /// The same without reading what is a hole: for a file that may have large ones. Its descriptor's offset moves.
     pub fn of_extents(file: &File, size: u64) -> io::Result<Self> {
+        // Behind its end there are no zeros.
+        let size = size.min(file.metadata()?.len());
         let (mut hashing, mut at) = (Hashing::of(size), 0);
         while at < size {
             let (data, end) = next_extent(file, at, size)?.unwrap_or((size, size));

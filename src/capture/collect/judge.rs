@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use serde_json::Map;
 
-use super::facts::full_path;
+use super::facts::{full_path, is_absent};
 use super::foreign::{Gone, marks_of};
 use super::same::same_content;
 use super::{Found, Linked};
@@ -27,6 +27,11 @@ pub(super) struct Down {
     pub hider: Option<Stat>,
     /// Its upper was made before the command was there: for an overlay of its own.
     pub laid: bool,
+}
+
+/// Whether there is nothing of a name any more.
+fn is_gone(at: Entry<'_>) -> bool {
+    matches!(at.stat(), Ok(None))
 }
 
 /// What of the upper hides the real object of a name that the upper does not have.
@@ -140,10 +145,14 @@ impl Found<'_> {
                 Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, hider: None, laid: false }))
             }
             (Some(new), Some((dir, old))) => match (new.sort == Sort::Folder, old.sort == Sort::Folder) {
-                (true, true) => {
-                    let down = self.folder_in_both(path, (at, &new), (dir.at(at.name), &old))?;
-                    Ok(Some(Down { hider: hiding.above.or(down.hider), ..down }))
-                }
+                (true, true) => match self.folder_in_both(path, (at, &new), (dir.at(at.name), &old)) {
+                    Ok(down) => Ok(Some(Down { hider: hiding.above.or(down.hider), ..down })),
+                    // It has gone since it was looked at: it is looked at once more.
+                    Err(Error::Io(error)) if is_absent(&error.source) && is_gone(dir.at(at.name)) => {
+                        self.name(at, path, Some(new), real, hiding)
+                    }
+                    Err(error) => Err(error),
+                },
                 (true, false) => {
                     self.put(path, at, &new, Some((dir.at(at.name), &old)))?;
                     Ok(Some(Down { has_real: false, hider: None, laid: false }))

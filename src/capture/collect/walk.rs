@@ -77,7 +77,11 @@ impl Found<'_> {
             }
             let upper_below = Rc::new(at.open_dir().at("open the folder", at)?);
             let real_below = match below.filter(|_| has_real) {
-                Some(real) => Some(Rc::new(real.open_below(&name.name).at("open the folder", &full)?)),
+                // It may have gone since it was looked at.
+                Some(real) => {
+                    let opened = real.open_below(&name.name).map(Some).or_else(absent_is_none);
+                    opened.at("open the folder", &full)?.map(Rc::new)
+                }
                 None => None,
             };
             let level = self.level(upper_below, real_below, path.len(), hider, &full)?;
