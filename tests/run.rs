@@ -1719,7 +1719,7 @@ fn what_readme_names_as_limits_of_a_run_is_refused_in_one() {
 }
 
 /// What is said of EXDEV after a command that failed.
-const EXDEV: &str = "cross-device link? Renaming an older directory fails in a run; mv works";
+const EXDEV: &str = "after 'cross-device link': a run renames no older directory; mv works";
 
 #[test]
 fn that_an_older_directory_is_not_renamed_in_a_user_s_run_is_said_after_a_project_s_first_failure() {

@@ -378,7 +378,7 @@ fn a_session_that_needs_a_newer_recant_is_shown_and_not_changed() {
     let put = |id: &str, fields: &str| {
         let at = world.session(id).join("session.json");
         let text = std::fs::read_to_string(&at).expect("the header");
-        std::fs::write(&at, text.replacen(r#""schema":1"#, &format!(r#""schema":1{fields}"#), 1)).expect("a write");
+        world.write(&at, text.replacen(r#""schema":1"#, &format!(r#""schema":1{fields}"#), 1));
     };
     for id in [&pending, &committed] {
         put(id, r#","reader":2,"later":[1]"#);
@@ -408,7 +408,7 @@ fn a_session_that_needs_a_newer_recant_is_shown_and_not_changed() {
     for id in [&pending, &committed] {
         let at = world.session(id).join("session.json");
         let text = std::fs::read_to_string(&at).expect("the header").replace(r#""reader":2"#, r#""reader":1"#);
-        std::fs::write(&at, text).expect("a write");
+        world.write(&at, text);
     }
     world.recant(&format!("commit {pending}")).ok();
     world.recant(&format!("rollback {committed}")).ok();

@@ -158,7 +158,7 @@ fn attempt(call: &Call, asked: &Asked<'_>) -> Result<Ended, NotHeld> {
 }
 
 /// What an ordinary user's run can't do, and a command that fails of it names as EXDEV.
-const EXDEV: &str = "if it said 'cross-device link': renaming an older directory fails in a run; mv works";
+const EXDEV: &str = "after 'cross-device link': a run renames no older directory; mv works";
 
 /// That a shell goes on in a session that holds changes: "going on in session k3fa, named job: 2 changes so far".
 fn going_on(session: &Session) -> String {
