@@ -73,7 +73,7 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
 }
 
 /// Removes what Prepare made, of which `journal` tells once something may have been put. Gives the names whose folder is not where it was:
-/// whoever moved it has moved them along (I6), and the folders that stay.
+/// whoever moved it has moved them along, and the folders that stay.
 pub(super) fn clean(
     fs: &Fs,
     session: &Session,
