@@ -29,9 +29,9 @@ pub(super) struct Down {
     pub laid: bool,
 }
 
-/// Whether there is nothing of a name any more.
-fn is_gone(at: Entry<'_>) -> bool {
-    matches!(at.stat(), Ok(None))
+/// Whether the object that a stat was taken of has its name no more: nothing has it, or something else by now.
+fn has_gone(at: Entry<'_>, old: &Stat) -> bool {
+    at.stat().is_ok_and(|now| now.is_none_or(|now| look::identity(&now) != look::identity(old) || now.sort != old.sort))
 }
 
 /// What of the upper hides the real object of a name that the upper does not have.
@@ -148,7 +148,7 @@ impl Found<'_> {
                 (true, true) => match self.folder_in_both(path, (at, &new), (dir.at(at.name), &old)) {
                     Ok(down) => Ok(Some(Down { hider: hiding.above.or(down.hider), ..down })),
                     // It has gone since it was looked at: it is looked at once more.
-                    Err(Error::Io(error)) if is_absent(&error.source) && is_gone(dir.at(at.name)) => {
+                    Err(Error::Io(error)) if is_absent(&error.source) && has_gone(dir.at(at.name), &old) => {
                         self.name(at, path, Some(new), real, hiding)
                     }
                     Err(error) => Err(error),
