@@ -994,6 +994,34 @@ fn a_full_disk_of_the_tree_is_refused_or_undone_and_then_it_works() {
 }
 
 #[test]
+fn a_snapshot_for_which_the_store_has_no_room_leaves_nothing_in_it() {
+    let (Some(mount), world) = (Mount::image("ext4", 24), World::new()) else { return };
+    let mut world = world;
+    world.set("RECANT_STORE", mount.point.join("store"));
+    world.write("small", "small");
+    world.recant("snapshot create .").ok();
+    let blobs = || std::fs::read_dir(&mount.point).map(|_| names_below(&mount.point.join("store/snapshots"))).expect("a store");
+    let before = blobs();
+    for n in 0_u8..12 {
+        world.write(format!("large-{n}"), vec![n; 4 << 20]);
+    }
+    let said = world.recant("snapshot create .").with(1);
+    assert!(said.stderr().contains("make room where the store is"), "{said}");
+    assert_eq!(blobs(), before, "{said}");
+    for n in 2_u8..12 {
+        world.remove(format!("large-{n}"));
+    }
+    world.recant("snapshot create .").ok();
+    world.recant("snapshot verify").ok();
+}
+
+/// The paths of all files below a folder, sorted.
+fn names_below(folder: &Path) -> Vec<PathBuf> {
+    let found = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().map(|entry| entry.expect("a name"));
+    found.filter(|entry| entry.file_type().is_file()).map(walkdir::DirEntry::into_path).collect()
+}
+
+#[test]
 fn a_full_disk_of_the_store_is_refused_or_undone_and_then_it_works() {
     let (Some(mount), world) = (Mount::image("ext4", 24), World::new()) else { return };
     let mut world = world;

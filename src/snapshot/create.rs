@@ -11,6 +11,7 @@ use super::digesting::Digesting;
 use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, At, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
 use super::place;
+use super::prune;
 use super::rules::{Rules, Source, vcs_above};
 use super::series::{Broken, Locked, Looking, Series, Summary};
 use super::sound::Fault;
@@ -115,6 +116,10 @@ pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: 
         // Where the name is there and only its sync has failed, it is complete: its content stays. Tidying: where it fails, the next
         // one sweeps.
         drop(series.numbers().and_then(|numbers| sweep(fs, series, numbers.last().map_or(0, |last| last + 1))));
+    }
+    if taken.is_err() {
+        // On a full disk everything else needs the room. What stays for want of a readable manifest goes with the next prune.
+        drop(prune::sweep(fs, series));
     }
     taken
 }

@@ -161,6 +161,12 @@ pub fn prune(fs: &Fs, series: &Series, _lock: &Locked, gone: &[u64]) -> Result<P
     Ok(Pruned { freed: told.freed.saturating_sub(stayed), ..told })
 }
 
+/// Removes content that no snapshot names: of one that was not finished.
+pub(super) fn sweep(fs: &Fs, series: &Series) -> Result<(), Error> {
+    let plan = Plan::of(series, &[])?;
+    plan.sweep(fs, series).map(drop)
+}
+
 /// What pruning would do, nothing done.
 pub fn would(series: &Series, gone: &[u64]) -> Result<Pruned, Error> {
     Ok(Plan::of(series, gone)?.told(gone))
