@@ -584,6 +584,42 @@ fn prune_takes_what_nothing_needs_and_the_rest_only_by_name() {
 }
 
 #[test]
+fn prune_by_conditions_says_what_it_leaves_as_it_is_committed_and_takes_that_when_told() {
+    let world = World::new();
+    let make = |n: usize| {
+        world.write(format!("f{n}"), "old");
+        let id = world.begin();
+        world.stage_write(&id, format!("f{n}"), "x");
+        id
+    };
+    let committed: Vec<String> = (0..4).map(make).collect();
+    committed.iter().for_each(|id| drop(world.call(["commit", id]).run().ok()));
+    let pending = make(4);
+    assert_snapshot!(world.recant("session prune --keep 1").masked_err(), @"
+    recant: 0 sessions pruned, 0 B
+    recant: 3 sessions are committed; to give up their rollback: recant session prune --keep 1 --committed
+    ");
+    assert_snapshot!(world.recant("checkpoint prune --older-than 0s").masked_err(), @"
+    recant: 0 checkpoints pruned, 0 B
+    recant: 4 sessions are committed; to give up their rollback: recant checkpoint prune --older-than 0s --committed
+    ");
+    let dry = world.recant("session prune --keep 1 --committed --dry-run").ok().stdout();
+    let pruned = world.recant("session prune --keep 1 --committed").ok();
+    assert_eq!(
+        (dry.lines().collect::<Vec<_>>(), pruned.stdout()),
+        (committed[..3].iter().map(|id| &**id).collect(), dry.clone())
+    );
+    assert!(!pruned.stderr().contains("committed"), "{pruned}");
+    world.call(["session", "prune", &pending, "--committed"]).run().with(2);
+    // The newest has kept its rollback. What was never committed does not go unnamed.
+    let checkpoint = world.recant("checkpoint prune --keep 0 --committed").ok();
+    assert_eq!(checkpoint.stdout(), format!("{}\n", committed[3]));
+    world.call(["rollback", &committed[3]]).run().with(1);
+    world.recant("session prune --keep 0 --committed").ok();
+    assert_eq!(world.status(&pending), "pending");
+}
+
+#[test]
 fn prune_takes_no_change_that_was_never_committed_and_nothing_that_force_overwrote() {
     let world = World::new();
     let two = || {

@@ -64,7 +64,15 @@ struct Skipped {
 
 /// Whether nothing needs a session: no rollback, no commit that may still come, nobody whose work `--force` overwrote.
 pub fn is_unneeded(store: &Store, header: &Header) -> Result<bool, Problem> {
-    let free = !prune::is_needed(header) && !is_awaited(header) && header.status() != Status::Running;
+    may_go(store, header, Committed::Stays)
+}
+
+fn may_go(store: &Store, header: &Header, committed: Committed) -> Result<bool, Problem> {
+    Ok(!is_awaited(header) && may_lose_checkpoint(store, header, committed)?)
+}
+
+fn may_lose_checkpoint(store: &Store, header: &Header, committed: Committed) -> Result<bool, Problem> {
+    let free = (committed == Committed::May || !prune::is_needed(header)) && header.status() != Status::Running;
     Ok(free && !keeps_overwritten(store, header)?)
 }
 
@@ -77,11 +85,19 @@ fn keeps_overwritten(store: &Store, header: &Header) -> Result<bool, Problem> {
     Ok(keeps(&store.session(&header.id)?.dir)?)
 }
 
+/// Whether what is on the tree, and could be rolled back, may go by conditions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Committed {
+    Stays,
+    May,
+}
+
 /// What goes, and which sessions may lose it without being named.
 pub struct Target {
     /// For messages: "session", "checkpoint".
     what: &'static str,
-    may: fn(&Store, &Header) -> Result<bool, Problem>,
+    /// Whether it may go unnamed; of what is committed, by `--committed` alone.
+    may: fn(&Store, &Header, Committed) -> Result<bool, Problem>,
     /// Bytes that it takes.
     pub size: fn(&Header) -> u64,
     remove: fn(&Call, &Store, Locked) -> Result<(), Error>,
@@ -90,7 +106,7 @@ pub struct Target {
 /// Sessions as a whole.
 pub const SESSIONS: Target = Target {
     what: "session",
-    may: is_unneeded,
+    may: may_go,
     size: |header| header.sizes.all(),
     remove: |call, store, session| store.remove_session(&call.fs, session),
 };
@@ -99,10 +115,7 @@ pub const SESSIONS: Target = Target {
 pub const CHECKPOINTS: Target = Target {
     what: "checkpoint",
     // With it goes what `--force` overwrote.
-    may: |store, header| {
-        let free = !prune::is_needed(header) && header.status() != Status::Running;
-        Ok(header.sizes.checkpoint > 0 && free && !keeps_overwritten(store, header)?)
-    },
+    may: |store, header, committed| Ok(header.sizes.checkpoint > 0 && may_lose_checkpoint(store, header, committed)?),
     size: |header| header.sizes.checkpoint.saturating_add(header.sizes.displaced),
     remove: |call, _, mut session| prune::drop_checkpoint(&call.fs, &mut session),
 };
@@ -140,6 +153,9 @@ fn prune(call: &Call, args: &args::Prune, target: &Target) -> Result<Ended, Prob
         pruning.carry_out(&mut done).map_err(|problem| after(problem, target.what, &done.pruned))?;
     }
     let ended = say(call, target, &done);
+    if call.out.is_text() {
+        pruning.say_committed()?;
+    }
     if !args.dry_run {
         // That may take long, and nobody need wait for it: what has lost its name is taken away by the next verb, too.
         call.out.flush();
@@ -252,7 +268,7 @@ impl<'a> Pruning<'a> {
 
     /// Whether a session goes now that its lock is held: it was chosen, and asked about, before.
     fn still(&self, header: &Header, asked: &[(Id, Worth)]) -> Result<Still, Problem> {
-        if !self.is_named() && !(self.target.may)(self.store, header)? {
+        if !self.is_named() && !(self.target.may)(self.store, header, self.committed())? {
             return Ok(Still::Needed);
         }
         if refuse_prune(self.store, header, self.target.what).is_err() {
@@ -331,12 +347,44 @@ impl<'a> Pruning<'a> {
         Err(Problem { kind: Kind::Usage, ..problem.remedy(how) })
     }
 
+    fn committed(&self) -> Committed {
+        if self.args.committed { Committed::May } else { Committed::Stays }
+    }
+
     fn by_conditions(&self) -> Result<Vec<Header>, Problem> {
+        self.by_conditions_with(self.committed())
+    }
+
+    /// Of those that the conditions leave, as they are committed: how many, and the command that takes them.
+    fn say_committed(&self) -> Result<(), Problem> {
+        let Self { call, args, target, .. } = self;
+        if self.is_named() || args.committed {
+            return Ok(());
+        }
+        let chosen = self.by_conditions_with(Committed::May)?;
+        let count = chosen.iter().filter(|header| prune::is_needed(header)).count();
+        if count == 0 {
+            return Ok(());
+        }
+        let given = [
+            args.older_than.map(|seconds| format!(" --older-than {seconds}s")),
+            args.keep.map(|keep| format!(" --keep {keep}")),
+            args.max_size.map(|bytes| format!(" --max-size {bytes}")),
+        ];
+        let given: String = given.into_iter().flatten().collect();
+        let (what, are) = (text::count(count as u64, "session"), if count == 1 { "is" } else { "are" });
+        let them = if count == 1 { "its" } else { "their" };
+        let how = command(format_args!("{} prune{given} --committed", target.what));
+        call.out.note(format_args!("{what} {are} committed; to give up {them} rollback: {how}"));
+        Ok(())
+    }
+
+    fn by_conditions_with(&self, committed: Committed) -> Result<Vec<Header>, Problem> {
         let Self { target, store, only, .. } = self;
         let (headers, _) = store.headers()?;
         let mut prunable = Vec::new();
         for header in &headers {
-            if (target.may)(store, header)? {
+            if (target.may)(store, header, committed)? {
                 prunable.push(header);
             }
         }
@@ -360,7 +408,12 @@ impl<'a> Pruning<'a> {
             call.need_asking(&format!("{} prune drops {what}", target.what), &whole)?;
             let shown: Vec<&Header> = chosen.iter().collect();
             heads(call, &shown, call.out.limit(false), &whole).into_iter().for_each(|line| call.out.say(line));
-            let redo = if target.what == "session" { "; this also gives up redo" } else { "" };
+            let redo = match (chosen.iter().filter(|header| prune::is_needed(header)).count(), target.what) {
+                (0, "session") => "; this also gives up redo".into(),
+                (0, _) => String::new(),
+                (1, _) => "; 1 is committed, and then cannot be rolled back".into(),
+                (count, _) => format!("; {count} are committed, and then cannot be rolled back"),
+            };
             call.confirm(&format!("Prune {what}{redo}?"))?;
         }
         Ok(Some(chosen.into_iter().map(|header| header.id).collect()))

@@ -38,12 +38,13 @@ pub enum SessionVerb {
     #[command(after_help = "Examples:
   recant session prune --older-than 30d --dry-run
   recant session prune --keep 50
+  recant session prune --keep 50 --committed
   recant session prune k3fa              by name: whatever it holds
 
 Conditions that are given together all have to hold; without any, those of the
-settings do (retention.keep, retention.older_than). Only sessions that are named
-lose what was never committed, what a rollback needs, or what --force overwrote;
-a damaged one goes by its whole id alone.")]
+settings do (retention.keep, retention.older_than). What a rollback needs goes
+only by name or with --committed; what was never committed, and what --force
+overwrote, only by name; a damaged session by its whole id alone.")]
     Prune(Prune),
 }
 
@@ -330,6 +331,9 @@ pub struct Prune {
     /// The oldest, until the rest take no more than this, as in 500M or 2GiB
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "ids")]
     pub max_size: Option<u64>,
+    /// Also what is committed: its rollback is given up
+    #[arg(long, conflicts_with = "ids")]
+    pub committed: bool,
     /// Say what would go, and change nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -339,7 +343,7 @@ impl Prune {
     /// What the settings say.
     pub fn by_settings(config: &config::Config) -> Self {
         let (older_than, keep) = (config.older_than.value, config.keep.value);
-        Self { ids: Vec::new(), older_than, keep, max_size: None, dry_run: false }
+        Self { ids: Vec::new(), older_than, keep, max_size: None, committed: false, dry_run: false }
     }
 }
 
@@ -375,11 +379,13 @@ pub enum CheckpointVerb {
     /// Drop checkpoints that no rollback needs, or those that are named
     #[command(after_help = "Examples:
   recant checkpoint prune --older-than 30d --dry-run
+  recant checkpoint prune --older-than 30d --committed
   recant checkpoint prune k3fa           by name: this ends its rollback
 
 Conditions that are given together all have to hold; without any, those of the
-settings do (retention.keep, retention.older_than). The sessions stay. What
---force overwrote goes with a checkpoint, and so only by name.")]
+settings do (retention.keep, retention.older_than). The sessions stay. What a
+rollback needs goes only by name or with --committed. What --force overwrote
+goes with a checkpoint, and so only by name.")]
     Prune(Prune),
 }
 
