@@ -620,6 +620,37 @@ fn prune_by_conditions_says_what_it_leaves_as_it_is_committed_and_takes_that_whe
 }
 
 #[test]
+fn what_sessions_take_is_told_as_du_tells_it() {
+    let world = World::new();
+    let committed: Vec<String> = (0..5)
+        .map(|n| {
+            world.write(format!("f{n}"), "old").write(format!("linked{n}"), vec![1; 9_000]);
+            let id = world.begin();
+            world.stage_write(&id, format!("f{n}"), "new").stage_write(&id, format!("linked{n}"), "new");
+            world.call(["commit", &id]).run().ok();
+            id
+        })
+        .collect();
+    let du = |path: &std::path::Path| -> u64 {
+        let output = std::process::Command::new("du").args(["-s", "-B1"]).arg(path).output().expect("du");
+        String::from_utf8_lossy(&output.stdout).split_whitespace().next().unwrap().parse().unwrap()
+    };
+    let sessions: u64 = committed.iter().map(|id| du(&world.session(id))).sum();
+    assert!(sessions > 5 * 8_192, "{sessions}");
+    let status = world.recant("status --json").ok().json();
+    assert_eq!(status["store"]["bytes"], sessions);
+    assert_eq!(status["prunable"]["needed_bytes"], sessions);
+    let last = committed.last().unwrap();
+    let gone = sessions - du(&world.session(last));
+    assert_eq!(world.recant("session prune --keep 1 --committed --dry-run --json").ok().json()["bytes"], gone);
+    // As many of the oldest as bring it down to what the disk is to hold.
+    let fits = world.recant(&format!("session prune --max-size {} --committed --dry-run", sessions - 1)).ok();
+    assert_eq!(fits.stdout(), format!("{}\n", committed[0]));
+    assert_eq!(world.recant("session prune --keep 1 --committed --json").ok().json()["bytes"], gone);
+    assert_eq!(world.recant("status --json").ok().json()["store"]["bytes"], du(&world.session(last)));
+}
+
+#[test]
 fn prune_takes_no_change_that_was_never_committed_and_nothing_that_force_overwrote() {
     let world = World::new();
     let two = || {

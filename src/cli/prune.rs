@@ -1,5 +1,7 @@
 //! `session prune` and `checkpoint prune`: let go what nothing needs any more, or what is named.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use super::args;
@@ -98,16 +100,23 @@ pub struct Target {
     what: &'static str,
     /// Whether it may go unnamed; of what is committed, by `--committed` alone.
     may: fn(&Store, &Header, Committed) -> Result<bool, Problem>,
-    /// Bytes that it takes.
-    pub size: fn(&Header) -> u64,
+    /// Bytes on disk that it takes.
+    size: fn(&Store, &Header) -> Result<u64, Error>,
     remove: fn(&Call, &Store, Locked) -> Result<(), Error>,
+}
+
+impl Target {
+    /// Bytes on disk that these take.
+    pub fn sizes(&self, store: &Store, headers: &[Header]) -> Result<u64, Error> {
+        headers.iter().map(|header| (self.size)(store, header)).sum()
+    }
 }
 
 /// Sessions as a whole.
 pub const SESSIONS: Target = Target {
     what: "session",
     may: may_go,
-    size: |header| header.sizes.all(),
+    size: |store, header| prune::used(store, &header.id),
     remove: |call, store, session| store.remove_session(&call.fs, session),
 };
 
@@ -116,7 +125,7 @@ pub const CHECKPOINTS: Target = Target {
     what: "checkpoint",
     // With it goes what `--force` overwrote.
     may: |store, header, committed| Ok(header.sizes.checkpoint > 0 && may_lose_checkpoint(store, header, committed)?),
-    size: |header| header.sizes.checkpoint.saturating_add(header.sizes.displaced),
+    size: |_, header| Ok(header.sizes.checkpoint.saturating_add(header.sizes.displaced)),
     remove: |call, _, mut session| prune::drop_checkpoint(&call.fs, &mut session),
 };
 
@@ -218,7 +227,7 @@ impl<'a> Pruning<'a> {
     /// What would go.
     fn tell(&self, done: &mut Whole) -> Result<(), Problem> {
         for header in self.chosen()? {
-            done.bytes += (self.target.size)(&header);
+            done.bytes += (self.target.size)(self.store, &header)?;
             done.pruned.push(header.id);
         }
         self.garbled()?.iter().try_for_each(|remains| done.take_along(self.call, self.store, remains))
@@ -283,12 +292,13 @@ impl<'a> Pruning<'a> {
     fn remove(&self, session: Locked, done: &mut Whole) -> Result<(), Problem> {
         let Self { call, target, store, .. } = *self;
         let header = session.header.clone();
+        let bytes = (target.size)(store, &header)?;
         let removed = (target.remove)(call, store, session);
         if is_done(&removed) {
             note_in_log(call, store, if target.what == "session" { "prune" } else { "checkpoint prune" }, &header);
         }
         removed?;
-        done.bytes += (target.size)(&header);
+        done.bytes += bytes;
         done.pruned.push(header.id);
         Ok(())
     }
@@ -388,7 +398,14 @@ impl<'a> Pruning<'a> {
                 prunable.push(header);
             }
         }
-        let chosen = prune::choose(&prunable, self.conditions(), crate::fs::now(), target.size);
+        let conditions = self.conditions();
+        let mut sizes = HashMap::new();
+        // Counted where it is asked for alone: that reads every directory.
+        for header in prunable.iter().filter(|_| conditions.max_size.is_some()) {
+            sizes.insert(&header.id, (target.size)(store, header)?);
+        }
+        let size = |header: &Header| sizes.get(&header.id).copied().unwrap_or(0);
+        let chosen = prune::choose(&prunable, conditions, crate::fs::now(), size);
         let is_meant = |header: &&&Header| only.as_ref().is_none_or(|ids| ids.contains(&header.id));
         Ok(chosen.iter().filter(is_meant).map(|header| (*header).clone()).collect())
     }
@@ -403,7 +420,7 @@ impl<'a> Pruning<'a> {
         let chosen = self.chosen()?;
         if !chosen.is_empty() {
             let whole = command(format_args!("{} prune --dry-run", target.what));
-            let (count, bytes) = (text::count(chosen.len() as u64, target.what), chosen.iter().map(target.size).sum());
+            let (count, bytes) = (text::count(chosen.len() as u64, target.what), target.sizes(self.store, &chosen)?);
             let what = format!("{count}, {}", text::bytes(bytes));
             call.need_asking(&format!("{} prune drops {what}", target.what), &whole)?;
             let shown: Vec<&Header> = chosen.iter().collect();

@@ -50,10 +50,12 @@ struct Skipped {
     why: String,
 }
 
-/// What goes by the settings.
+/// What goes by the settings, and the bytes on disk that it takes.
 struct Plan {
     sessions: Vec<Header>,
+    session_bytes: u64,
     checkpoints: Vec<Header>,
+    checkpoint_bytes: u64,
     snapshots: Vec<OfDir>,
     skipped: Vec<Skipped>,
 }
@@ -111,7 +113,9 @@ impl Plan {
         let mut checkpoints = Pruning::new(call, store, by_settings, &CHECKPOINTS).chosen_by_settings()?;
         // With a session its checkpoint goes, too.
         checkpoints.retain(|header| !sessions.iter().any(|session| session.id == header.id));
-        let mut plan = Self { sessions, checkpoints, snapshots: Vec::new(), skipped: Vec::new() };
+        let (session_bytes, checkpoint_bytes) = (SESSIONS.sizes(store, &sessions)?, CHECKPOINTS.sizes(store, &checkpoints)?);
+        let (snapshots, skipped) = (Vec::new(), Vec::new());
+        let mut plan = Self { sessions, session_bytes, checkpoints, checkpoint_bytes, snapshots, skipped };
         let (all, broken) = Series::all(store)?;
         for series in all {
             let chosen = snapshots::choose(&series, &limits(call));
@@ -137,9 +141,7 @@ impl Plan {
     }
 
     fn bytes(&self) -> u64 {
-        let of = |headers: &[Header], size: fn(&Header) -> u64| headers.iter().map(size).sum::<u64>();
-        let snapshots = self.snapshots.iter().map(|of| of.bytes).sum::<u64>();
-        of(&self.sessions, SESSIONS.size) + of(&self.checkpoints, CHECKPOINTS.size) + snapshots
+        self.session_bytes + self.checkpoint_bytes + self.snapshots.iter().map(|of| of.bytes).sum::<u64>()
     }
 
     fn counts(&self) -> String {
@@ -189,11 +191,9 @@ impl Plan {
             call.out.note(format_args!("{counts} would go, {}", text::bytes(bytes)));
             return ended;
         }
-        let part = |headers: Vec<Header>, size: fn(&Header) -> u64| Part {
-            bytes: headers.iter().map(size).sum(),
-            pruned: headers.into_iter().map(|header| header.id).collect(),
-        };
-        let (sessions, checkpoints) = (part(self.sessions, SESSIONS.size), part(self.checkpoints, CHECKPOINTS.size));
+        let part =
+            |headers: Vec<Header>, bytes: u64| Part { bytes, pruned: headers.into_iter().map(|header| header.id).collect() };
+        let (sessions, checkpoints) = (part(self.sessions, self.session_bytes), part(self.checkpoints, self.checkpoint_bytes));
         let (snapshots, skipped) = (&self.snapshots[..], &self.skipped[..]);
         call.out.document(&Whole { dry_run: true, sessions: &sessions, checkpoints: &checkpoints, snapshots, skipped, bytes });
         ended

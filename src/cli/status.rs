@@ -72,9 +72,12 @@ struct Prunable {
     /// Pending ones: `session prune ID`, `discard`.
     pending: usize,
     pending_bytes: u64,
-    /// Checkpoints that a rollback needs: `checkpoint prune ID`.
+    /// Checkpoints that a rollback needs: `checkpoint prune ID`, or `--committed`.
     needed: usize,
     needed_bytes: u64,
+    /// What all sessions take.
+    #[serde(skip)]
+    all_bytes: u64,
 }
 
 /// From so many seconds on a pending session is likely to be forgotten: a week.
@@ -133,7 +136,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     let (unconfirmed, unreadable) = store.map_or(Ok(Default::default()), awaited::waiting)?;
     let prunable = store.map_or(Ok(Prunable::default()), |store| prunable(store, &headers))?;
     let snapshots = store.map_or(Ok(Snapshots::default()), snapshots)?;
-    let bytes = snapshots.bytes + headers.iter().map(|header| header.sizes.all()).sum::<u64>();
+    let bytes = snapshots.bytes + prunable.all_bytes;
     let warn_bytes = call.config.warn_size.value;
     let row = StoreRow { path: &path, exists: store.is_some(), bytes, warn_bytes, too_large: bytes > warn_bytes };
     if call.out.is_text() {
@@ -192,15 +195,17 @@ fn is_ended_elsewhere(store: &Store, header: &Header) -> bool {
 fn prunable(store: &Store, headers: &[Header]) -> Result<Prunable, Problem> {
     let mut sum = Prunable::default();
     for header in headers {
+        let bytes = prune::used(store, &header.id)?;
+        sum.all_bytes += bytes;
         if header.status() == Status::Running {
             continue;
         }
         if prune::is_needed(header) {
-            (sum.needed, sum.needed_bytes) = (sum.needed + 1, sum.needed_bytes + header.sizes.all());
+            (sum.needed, sum.needed_bytes) = (sum.needed + 1, sum.needed_bytes + bytes);
         } else if crate::session::prune::is_awaited(header) {
-            (sum.pending, sum.pending_bytes) = (sum.pending + 1, sum.pending_bytes + header.sizes.all());
+            (sum.pending, sum.pending_bytes) = (sum.pending + 1, sum.pending_bytes + bytes);
         } else if super::prune::is_unneeded(store, header)? {
-            (sum.unneeded, sum.unneeded_bytes) = (sum.unneeded + 1, sum.unneeded_bytes + header.sizes.all());
+            (sum.unneeded, sum.unneeded_bytes) = (sum.unneeded + 1, sum.unneeded_bytes + bytes);
         }
     }
     Ok(sum)
@@ -258,7 +263,7 @@ fn print(
         let finished = "finished; pruning also gives up redo";
         hint(prunable.unneeded, prunable.unneeded_bytes, finished, &ways_of_finished(call));
         if store.too_large {
-            let (discard, prune) = ([command("discard ID")], [command("checkpoint prune ID…")]);
+            let (discard, prune) = ([command("discard ID")], [command("checkpoint prune --older-than 30d --committed")]);
             hint(prunable.pending, prunable.pending_bytes, "pending; what they hold is lost", &discard);
             hint(prunable.needed, prunable.needed_bytes, "committed; this ends their rollback", &prune);
             if snapshots.snapshots > 0 {

@@ -1,12 +1,18 @@
 //! What can be let go, and letting it go: held content, checkpoints, whole sessions.
 
+use std::collections::HashSet;
+use std::io;
+use std::rc::Rc;
+
 use super::Error;
 use super::header::{Checkpoint, Header, Status};
-use super::store::{Locked, read_small};
+use super::id::Id;
+use super::store::{Locked, Store, read_small};
 use crate::error::{At, IoError, recant};
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Time};
+use crate::fs::dir::{Dir, Sort, Time};
 use crate::fs::path::Shown;
+use crate::tree::walk::Walk;
 
 /// Which sessions a prune is asked for. All that is given has to hold.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,6 +59,40 @@ pub fn choose<'h>(headers: &[&'h Header], which: Which, now: Time, size: impl Fn
         chosen.push(*header);
     }
     chosen
+}
+
+/// How often a session that changes while it is counted is counted again.
+const COUNTS: usize = 3;
+
+/// Bytes on disk of a session's directory with all that lies in it, by st_blocks of stat(2), as du(1) counts; 0 of one that is gone.
+///
+/// Errors: what cannot be read, but for directories of a run's upper that are closed to their owner, which count alone.
+pub fn used(store: &Store, id: &Id) -> Result<u64, Error> {
+    let mut bytes = 0;
+    for _ in 0..COUNTS {
+        let dir = match store.session_dir(id) {
+            Err(Error::Unknown { .. }) => return Ok(0),
+            dir => Rc::new(dir?),
+        };
+        match count(&dir, &mut bytes) {
+            // Another recant takes something away from it: what was counted is near enough in the end.
+            Err(error) if error.source.kind() == io::ErrorKind::NotFound => {}
+            counted => return Ok(counted.map(|()| bytes)?),
+        }
+    }
+    Ok(bytes)
+}
+
+fn count(dir: &Rc<Dir>, bytes: &mut u64) -> Result<(), IoError> {
+    *bytes = dir.stat().at("look at", dir.path().display())?.blocks * 512;
+    let mut linked = HashSet::new();
+    for found in Walk::under(dir.clone())?.past_closed() {
+        let stat = found?.stat;
+        if stat.sort == Sort::Folder || stat.nlink == 1 || linked.insert(stat.ino) {
+            *bytes += stat.blocks * 512;
+        }
+    }
+    Ok(())
 }
 
 /// Room on disk, and names, that a commit keeps for its rollback, in the session's folder.
@@ -157,7 +197,6 @@ fn empty(fs: &Fs, dir: &Dir, below: &[u8]) -> Result<(), IoError> {
 #[cfg(test)]
 mod tests {
     use super::super::header::{Counts, Origin};
-    use super::super::id::Id;
     use super::*;
 
     #[test]
