@@ -418,6 +418,7 @@ fn content_gives_a_terminal_no_orders_and_a_pipe_has_it_as_it_is() {
     world.write("g", "a\x1b[8mb\n");
     let Some(seen) = seen(&world, "--color never snapshot diff last", "cat") else { return };
     assert!(has(&seen, b"+a^[[8mb"), "{}", seen.escape_ascii());
+    common::way("control characters that hide lines of a diff", common::this_user(), "diff", "closed");
 }
 
 #[test]
@@ -445,6 +446,7 @@ fn names_with_characters_that_would_not_show_are_quoted_everywhere_and_escaped_i
     let applied = world.program("git", ["apply", &format!("-p{}", below + 1)]).cwd(world.path("elsewhere")).stdin(patch).run();
     applied.ok();
     assert!(names.iter().all(|name| world.exists(format!("elsewhere/{name}"))));
+    common::way("names that do not read as what they are", common::this_user(), "diff, show", "closed");
 }
 
 #[test]
@@ -492,4 +494,5 @@ fn the_owner_of_what_is_new_and_the_rights_that_it_gives_are_shown_with_the_coun
            | mode 4755; owner 0:0
     8 files changed, 7 insertions(+)
     ");
+    common::way("an owner, setuid, setgid or capability that nobody sees", "Root", "diff", "closed");
 }

@@ -14,14 +14,13 @@ use std::process::{Child, Command, Stdio};
 
 use desk::{Desk, USER, Who, each, has, is_root};
 
-/// One row of the table of ways out, which `tests/run.sh` prints at its end: who tried it on which road, and what became of it.
 fn closed(who: Who, road: &str, way: &str) {
-    println!("way: {way} | {who:?} | {road} | closed");
+    common::way(way, who, road, "closed");
 }
 
-/// The same of one that stays open, and that a person is told of.
+/// Of one that stays open, and that a person is told of.
 fn said(who: Who, road: &str, way: &str, where_told: &str) {
-    println!("way: {way} | {who:?} | {road} | said: {where_told}");
+    common::way(way, who, road, &format!("said: {where_told}"));
 }
 
 /// A process outside the run, with a folder and a writable file open.
@@ -283,6 +282,25 @@ fn a_file_that_a_stream_reads_is_held_like_any_other() {
         }
         closed(desk.who, "run", "a file that a standard stream reads");
     });
+}
+
+#[test]
+fn a_file_that_a_stream_reads_outside_the_writable_directories_is_not_written_to() {
+    // /tmp may be written to in `run --in`.
+    let all = [Who::Root, Who::User].into_iter().filter(|who| is_root() || *who == Who::User);
+    for desk in all.map(|who| Desk::on(who, Path::new("/var/tmp"))) {
+        desk.made("mkdir in; echo real > data");
+        for (fd, redirection) in [(0, "< data"), (2, "2< data"), (1, "1< data")] {
+            let words = format!("\"$0\" run --in in -- sh -c 'echo pwned > /proc/self/fd/{fd}' {redirection}");
+            redirected(&desk, &words);
+            assert_eq!(desk.world.read("data"), "real\n", "{:?}: {words}", desk.who);
+        }
+        closed(desk.who, "--in", "a file that a standard stream reads");
+        // Landlock has no word for that, by whatever name.
+        let told = desk.call(["run", "--in", "in", "-v", "--", "true"]).run().ok();
+        assert!(told.stderr().contains("extended attributes of files"), "{:?}: {told}", desk.who);
+        self::said(desk.who, "--in", "metadata of files outside that the user owns", "the run's lines");
+    }
 }
 
 #[test]

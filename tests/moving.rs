@@ -541,6 +541,7 @@ fn a_hostile_stream_leads_nowhere_and_leaves_nothing() {
         assert_eq!(sessions(&there), own, "{what}: {said}");
         before.assert_same(&common::manifest(there.root()).without_folder_times(), what);
     }
+    common::way("owners that chown(2) takes for none", common::this_user(), "import", "closed");
 }
 
 #[test]

@@ -372,6 +372,7 @@ fn what_machines_print_without_end_takes_no_memory() {
     assert!(row["output"].as_str().is_some_and(|text| text.ends_with("\u{9b}x\u{e4}\u{9b}x\u{e4}")), "{row}");
     sly(&world, "frame o $'a\\xffb'; printf 'q\\0\\0\\0\\1\\0'");
     assert_eq!(world.recant("-H a,b --json diff").ok().json_lines()[0]["output"]["b64"], "Yf9i");
+    common::way("memory that other machines fill without end", common::this_user(), "-H", "closed");
     // What ssh itself says, past recant.
     sly(&world, "head -c 25165824 /dev/zero | tr '\\0' y >&2; printf 'q\\0\\0\\0\\1\\0'");
     let (status, text) = bounded(20, "-H a,b diff");

@@ -770,6 +770,17 @@ pub fn steps() -> impl Iterator<Item = usize> {
     (1..).inspect(|n| assert!(*n < 5_000, "step {n}, and no end"))
 }
 
+/// One row of the table of ways out of a run, which `tests/run.sh` prints at its end: who tried it on which road, and what became of it
+/// ("closed", "said: where").
+pub fn way(way: &str, who: impl std::fmt::Debug, road: &str, outcome: &str) {
+    eprintln!("way: {way} | {who:?} | {road} | {outcome}");
+}
+
+/// Who runs the tests.
+pub fn this_user() -> &'static str {
+    if rustix::process::geteuid().is_root() { "Root" } else { "User" }
+}
+
 /// Says that a test cannot run here, and why.
 pub fn skip(why: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
