@@ -117,8 +117,8 @@ impl Confinement {
         let since = [
             (3, "cutting a file off by truncate(2) (Linux 6.2)"),
             (5, "commands to devices by ioctl(2) (Linux 6.10)"),
-            (i32::MAX, "mode, owner, times and extended attributes of files that the user owns"),
-            (i32::MAX, "what programs do that are asked over a socket"),
+            (i32::MAX, "mode, owner, times and attributes (chmod, chown, touch, setfattr, chattr)"),
+            (i32::MAX, "what other programs do when asked over a socket"),
         ];
         since.into_iter().filter(|(version, _)| self.version < *version).map(|(_, what)| what).collect()
     }

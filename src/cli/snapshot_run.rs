@@ -234,9 +234,7 @@ fn begin(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Res
     if let Some(what) = confinement.network() {
         call.out.note(format_args!("--no-network: {what}"));
     }
-    for what in confinement.not_denied() {
-        call.out.detail(format_args!("not denied: {what}"));
-    }
+    call.out.note(text::filled(&format!("not denied elsewhere: {}", text::list(&confinement.not_denied()))));
     Ok(Begun { store, watched, confinement, noting })
 }
 
