@@ -442,6 +442,33 @@ fn what_somebody_wrote_to_a_file_that_was_put_in_part_is_named_and_not_taken_awa
     }
 }
 
+#[test]
+fn a_run_on_the_real_tree_makes_and_removes_no_subvolume() {
+    let Some(mount) = image("btrfs") else { return };
+    let world = World::on(Path::new("/var/tmp"));
+    let at = |name: &str| mount.point.join(name).display().to_string();
+    run("btrfs", &["subvolume", "create", &at("there")]).expect("a subvolume");
+    std::fs::write(mount.point.join("there/kept"), "kept").expect("a file");
+    let probe = world.recant("run --in . -- true");
+    if probe.status == 125 {
+        return common::skip(&format!("no confinement here: {probe}"));
+    }
+    let (there, made) = (at("there"), at("made"));
+    for words in [
+        &["subvolume", "delete", &there][..],
+        &["subvolume", "create", &made],
+        &["subvolume", "snapshot", &there, &made],
+        &["subvolume", "snapshot", "-r", &there, &made],
+        &["property", "set", "-ts", &there, "ro", "true"],
+    ] {
+        let said = world.call([&["run", "--in", ".", "--", "btrfs"], words].concat()).run();
+        assert!(said.status != 0 && said.stderr().contains("not permitted"), "{words:?}: {said}");
+        assert!(mount.point.join("there/kept").exists() && !mount.point.join("made").exists(), "{words:?}");
+    }
+    std::fs::write(mount.point.join("there/more"), "not made read-only").expect("a file");
+    common::way("subvolumes of btrfs made and removed", "Root", "--in", "closed");
+}
+
 /// A snapshot of btrfs has every inode number and time of birth of what it was taken of, on another device number.
 #[test]
 fn files_of_two_subvolumes_that_share_inode_numbers_are_not_taken_for_names_of_one() {

@@ -175,7 +175,7 @@ impl Confinement {
         if status.ruleset == RulesetStatus::NotEnforced {
             return Err(std::io::Error::from_raw_os_error(libc::ENOSYS)).at("confine", "the command");
         }
-        filter::deny_typing().at("deny TIOCSTI", "seccomp")?;
+        filter::deny_ioctls(&[&filter::TYPING[..], &filter::SUBVOLUMES].concat()).at("deny ioctls", "seccomp")?;
         if root { drop_lead_out().at("drop the capabilities", "capset") } else { Ok(()) }
     }
 }

@@ -27,27 +27,33 @@ pub(super) fn deny_pidfd_getfd() -> io::Result<()> {
     set_filter(&mut [load(NUMBER), step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !X32), unless(PIDFD_GETFD, 1), DENY, ALLOW])
 }
 
-/// ioctl(2) with TIOCSTI or TIOCLINUX answers EPERM from now on, here and in all children: what is put back into a terminal, or pasted
-/// on a console, would be typed to the shell once the run is over (ioctl_tty(2), ioctl_console(2)). Rights as above.
-pub(super) fn deny_typing() -> io::Result<()> {
-    const TIOCSTI: u32 = 0x5412;
-    const TIOCLINUX: u32 = 0x541c;
+/// What is put back into a terminal, or pasted on a console, would be typed to the shell once the run is over: TIOCSTI and TIOCLINUX of
+/// ioctl_tty(2) and ioctl_console(2).
+pub(super) const TYPING: [u32; 2] = [0x5412, 0x541c];
+
+/// Makes, removes and changes subvolumes, of which Landlock knows nothing: linux/btrfs.h, SUBVOL_CREATE, SNAP_DESTROY, SNAP_CREATE, each
+/// with its second version, and SUBVOL_SETFLAGS.
+pub(super) const SUBVOLUMES: [u32; 7] =
+    [0x5000_940e, 0x5000_9418, 0x5000_940f, 0x5000_943f, 0x5000_9401, 0x5000_9417, 0x4008_941a];
+
+/// ioctl(2) with one of these commands answers EPERM from now on, here and in all children. Rights as above. At most 200 commands.
+pub(super) fn deny_ioctls(commands: &[u32]) -> io::Result<()> {
     let [(arch, ioctl), (arch32, ioctl32)] = IOCTL;
-    set_filter(&mut [
+    let count = u8::try_from(commands.len()).map_err(io::Error::other)?;
+    let mut steps = vec![
         load(ARCH),
         unless(arch, 3),
         load(NUMBER),
         step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !X32),
-        when_else(ioctl, 3, 7),
-        when_else(arch32, 0, 6),
+        when_else(ioctl, 3, count + 4),
+        when_else(arch32, 0, count + 3),
         load(NUMBER),
-        unless(ioctl32, 4),
+        unless(ioctl32, count + 1),
         load(SECOND),
-        when_else(TIOCSTI, 1, 0),
-        unless(TIOCLINUX, 1),
-        DENY,
-        ALLOW,
-    ])
+    ];
+    steps.extend((1..=count).rev().zip(commands).map(|(to_deny, command)| when_else(*command, to_deny, 0)));
+    steps.extend([ALLOW, DENY]);
+    set_filter(&mut steps)
 }
 
 const DENY: libc::sock_filter = step(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned());

@@ -87,13 +87,13 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
         Route::User => {
             // A second user namespace: each mount in it is locked, for a third one made inside as well.
             plan.ids.enter_inner(&mapped)?;
-            filter::deny_typing().at("deny TIOCSTI", "seccomp")?;
+            filter::deny_ioctls(&filter::TYPING).at("deny ioctls", "seccomp")?;
             drop_rights(CapabilitySet::all()).at("drop the capabilities", "capset")?;
         }
         Route::Root => {
             // Before the rights go: without SYS_ADMIN a rule needs no_new_privs, and sudo would be broken.
             filter::deny_pidfd_getfd().at("deny pidfd_getfd", "seccomp")?;
-            filter::deny_typing().at("deny TIOCSTI", "seccomp")?;
+            filter::deny_ioctls(&filter::TYPING).at("deny ioctls", "seccomp")?;
             drop_lead_out().at("drop the capabilities", "capset")?;
         }
     }
