@@ -180,7 +180,7 @@ fn finish(
         call.out.warn(warning);
     }
     if let [first, rest @ ..] = &held.refused[..] {
-        call.out.note(format_args!("the command failed; this works bare and is refused in a run: {first}"));
+        call.out.note(format_args!("the command failed, perhaps of this, which works bare and is refused in a run: {first}"));
         rest.iter().for_each(|reason| call.out.note(format_args!("likewise: {reason}")));
     }
     // Nothing tells whether it was that: rename(2) leaves no trace where it fails.
