@@ -450,6 +450,27 @@ fn names_with_characters_that_would_not_show_are_quoted_everywhere_and_escaped_i
 }
 
 #[test]
+fn a_hard_link_that_a_run_makes_is_shown_as_one() {
+    if !common::can_run() {
+        return;
+    }
+    let world = World::new();
+    world.write("old", "unique\n");
+    world.call(["run", "-q", "-n", "links", "--", "ln", "old", "new"]).run().ok();
+    let said = world.recant("diff links").ok().masked_out().to_string();
+    let remarks: Vec<&str> = said.lines().filter(|line| line.starts_with('#')).collect();
+    assert_snapshot!(remarks.join("\n"), @"
+    # /world/tree/new: hard link: one of several names of one file
+    # /world/tree/old: hard link: one of several names of one file
+    ");
+    let shown = world.recant("show links").ok().stdout();
+    assert!(["new  (hard link)", "old  (hard link)"].iter().all(|row| shown.contains(row)), "{shown}");
+    let rows = world.recant("show links --json").ok().json();
+    assert!(rows["changes"].as_array().unwrap().iter().all(|row| row["linked"] == true), "{rows}");
+    common::way("a further name of a file that does not show as one", common::this_user(), "diff, show", "closed");
+}
+
+#[test]
 fn the_owner_of_what_is_new_and_the_rights_that_it_gives_are_shown_with_the_counts_too() {
     if !common::is_root("owners") || !common::can_run() {
         return;

@@ -36,6 +36,8 @@ pub struct ChangeRow<'a> {
     pub after: &'a Object,
     /// The original has other names, which keep the old content.
     pub link_broken: bool,
+    /// One of several names that the session gives a file: what is written to one of them later changes all.
+    pub linked: bool,
     /// The real tree changed here while the command ran.
     pub foreign: bool,
     /// What was created here was there before, and was deleted.
@@ -54,6 +56,7 @@ impl<'a> ChangeRow<'a> {
             before: &change.before.object,
             after: &change.after,
             link_broken: change.marks.link_broken,
+            linked: change.marks.linked,
             foreign: change.marks.foreign,
         }
     }
@@ -266,7 +269,12 @@ fn row_of(call: &Call, header: &Header, change: &Change, side: Side) -> [String;
     if let Some(crate::tree::state::What::Symlink { target }) = change.after.as_ref().map(|state| &state.what) {
         path.push_str(&format!(" -> {}", Shown(target)));
     }
-    for (on, mark) in [(change.marks.link_broken, "link broken"), (change.marks.foreign, "changed by others during the run")] {
+    let marks = [
+        (change.marks.linked, "hard link"),
+        (change.marks.link_broken, "link broken"),
+        (change.marks.foreign, "changed by others during the run"),
+    ];
+    for (on, mark) in marks {
         if on {
             path.push_str(&format!("  ({mark})"));
         }

@@ -299,6 +299,9 @@ fn remarks(change: &Change) -> Vec<String> {
     {
         remarks.push(format!("mtime {} -> {}", time::to_text(before.meta.mtime), time::to_text(after.meta.mtime)));
     }
+    if change.marks.linked {
+        remarks.push("hard link: one of several names of one file".into());
+    }
     if change.marks.link_broken {
         remarks.push("link broken: the other names of the file keep the old content".into());
     }
