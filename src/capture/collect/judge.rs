@@ -153,6 +153,10 @@ impl Found<'_> {
                     }
                     Err(error) => Err(error),
                 },
+                // Somebody has put something else where the run's own upper covered a directory.
+                (true, false) if self.is_left_alone(at, &new).at("look at the upper of", path)? => {
+                    Ok(Some(Down { has_real: false, hider: None, laid: true }))
+                }
                 (true, false) => {
                     self.put(path, at, &new, Some((dir.at(at.name), &old)))?;
                     Ok(Some(Down { has_real: false, hider: None, laid: false }))
