@@ -61,44 +61,6 @@ fn a_checkpoint_is_given_back_by_hand() {
 }
 
 /// The script under the page's heading on snapshots.
-#[test]
-fn so_is_a_file_that_is_mounted_itself() {
-    if ["jq", "bash"].iter().any(|tool| Command::new(tool).arg("--version").output().is_err())
-        || !common::is_root("a mounted file given back by hand")
-    {
-        println!("skipped: a mounted file given back by hand: jq, bash and root are needed");
-        return;
-    }
-    let world = World::new();
-    let source = world.root().join("source");
-    world.write("host s", "").write("other", "as before").write(&source, "old").chmod(&source, 0o640);
-    let point = world.path("host s");
-    let mounted = Command::new("mount").arg("--bind").args([&source, &point]).status();
-    if !mounted.is_ok_and(|status| status.success()) {
-        common::skip("a mounted file given back by hand: it cannot be mounted here");
-        return;
-    }
-    let before = world.manifest();
-    let id = world.begin();
-    world.stage_write(&id, "host s", "new and longer").stage_write(&id, "other", "new");
-    let done = world.recant(&format!("commit {id}"));
-    let file = world.root().join("give-back");
-    world.write(&file, script());
-    let (session, aside) = (world.session(&id), world.root().join("aside"));
-    let given = world.program("bash", [&file, &session, &aside]).run();
-    let after = world.manifest();
-    Command::new("umount").arg("-l").arg(&point).status().expect("umount");
-    done.ok();
-    given.ok();
-    before.assert_same(&after, "given back by hand");
-}
-
-fn snapshot_script() -> String {
-    let text = include_str!("../docs/store-format.md");
-    let section = text.split("### Restoring a snapshot by hand").nth(1).expect("the section");
-    let block = section.split("```bash\n").nth(1).expect("a block");
-    block.split("\n```").next().expect("its end").to_owned()
-}
 
 #[test]
 fn a_snapshot_is_restored_by_hand() {
@@ -141,4 +103,11 @@ fn a_snapshot_is_restored_by_hand() {
     world.recant("snapshot prune --keep 1").ok();
     assert!(series.join("0.base").exists(), "the second is told from the first");
     check("1", &second);
+}
+
+fn snapshot_script() -> String {
+    let text = include_str!("../docs/store-format.md");
+    let section = text.split("### Restoring a snapshot by hand").nth(1).expect("the section");
+    let block = section.split("```bash\n").nth(1).expect("a block");
+    block.split("\n```").next().expect("its end").to_owned()
 }

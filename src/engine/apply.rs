@@ -12,7 +12,7 @@ use super::plan::Told;
 use super::prepare::{Intended, UNTIMED};
 use super::reach::{Named, Reach};
 use super::step::{Act, Spot, Step};
-use super::{Error, Progress, in_place, meta, undo};
+use super::{Error, Progress, meta, undo};
 use crate::checkpoint::manifest::{Former, name_written};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
@@ -132,7 +132,6 @@ fn do_step(
                 check_time(target.at(), step.path, to.state.meta.mtime, left)?;
             }
         }
-        Act::WriteInPlace => in_place::write(fs, reach, &target, step)?,
         Act::Place => {
             let to_at = named(reach, step.at.to.as_ref(), step)?;
             fs.place(to_at.at(), target.at()).map_err(|error| taken(step, error))?;

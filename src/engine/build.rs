@@ -47,7 +47,7 @@ impl Draft<'_> {
         if self.verb == Verb::Commit {
             unfit(self.session, &mut items, generation)?;
         }
-        for item in items.iter_mut().filter(|item| item.carries()) {
+        for item in items.iter_mut().filter(|item| item.moves()) {
             self.find_places(item, &mut names)?;
         }
         let large = kept_in_full(&items, limits);
@@ -84,7 +84,7 @@ impl Draft<'_> {
 
     /// What is to be said of originals that were encrypted by their file system (fscrypt) and are not where they are kept.
     fn leaves_encrypted(&self, items: &[Item]) -> Result<Option<String>, Error> {
-        let is_kept = |item: &&Item| item.carries() && item.planning.encrypted && matches!(item.kept, Kept::Blob { .. });
+        let is_kept = |item: &&Item| item.moves() && item.planning.encrypted && matches!(item.kept, Kept::Blob { .. });
         let mut kept = items.iter().filter(is_kept);
         let Some(first) = kept.next().filter(|_| self.verb.inward()) else { return Ok(None) };
         let store = self.session.dir.path().display();
@@ -135,9 +135,6 @@ impl Draft<'_> {
 
     /// Where what goes is kept, and where what comes is made ready.
     fn find_places(&mut self, item: &mut Item, names: &mut Names) -> Result<(), Error> {
-        if item.act == Act::WriteInPlace {
-            return names.keep(item);
-        }
         let copies = self.copies(&item.path)?;
         if copies && item.whole {
             let why = "the folder that is there lies on another file system than the store, and cannot be kept; move it away";
@@ -293,7 +290,7 @@ impl Draft<'_> {
         times: &[FolderTime],
     ) -> Result<Vec<RootRecord>, Error> {
         let mut records: BTreeMap<AbsPath, RootRecord> = BTreeMap::new();
-        let stays = |item: &&Item| matches!(item.act, Act::SetMeta | Act::WriteInPlace);
+        let stays = |item: &&Item| item.act == Act::SetMeta;
         // A folder that is itself mounted is the root of what its metadata lies on.
         let lies_in = |item: &Item| {
             let is_root = item.planning.mounted && item.was_folder();
@@ -323,7 +320,7 @@ impl Draft<'_> {
             self.sides[item.index as usize] = item.side;
         }
         let mut header = self.session.header.sealing(&self.sides);
-        let carried = || items.iter().filter(|item| item.carries());
+        let carried = || items.iter().filter(|item| item.moves());
         // Numbers for people, from a header that somebody may have garbled.
         let sizes = &mut header.sizes;
         if self.verb.inward() {
@@ -346,7 +343,7 @@ impl Draft<'_> {
 
     /// Bytes of what is there and goes under `displaced/`.
     fn displaced_bytes(&mut self, items: &[Item]) -> u64 {
-        let displaced = items.iter().filter(|item| item.carries() && item.displaces(self.verb));
+        let displaced = items.iter().filter(|item| item.moves() && item.displaces(self.verb));
         let roots = &mut self.reach.roots;
         displaced
             .map(|item| match &item.from {
@@ -434,7 +431,7 @@ fn of_several_names<'a>(items: &[Item], some: impl Iterator<Item = &'a Item>) ->
 fn kept_in_full(items: &[Item], limits: Option<&Limits>) -> Vec<Large> {
     let Some(limits) = limits else { return Vec::new() };
     let mut tally = Tally::new(limits);
-    for item in items.iter().filter(|item| item.carries()) {
+    for item in items.iter().filter(|item| item.moves()) {
         tally.count(&item.path, item.from.as_ref().map(|seen| &seen.state), item.to.as_ref().map(|seen| &seen.state));
     }
     tally.over()

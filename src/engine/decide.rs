@@ -18,7 +18,7 @@ use super::rights::with_rights;
 use super::step::{Act, Spot, Step};
 use super::times::{restore_times, standing_times};
 use super::undo::{Whose, holds, is_one_file, undo_step, whose};
-use super::{Error, facts, in_place, meta};
+use super::{Error, facts, meta};
 use crate::checkpoint::manifest::{Kept, Reading, Writing, name_written};
 use crate::error::{At, recant};
 use crate::fs::Fs;
@@ -211,14 +211,6 @@ struct Deciding<'a> {
 impl Deciding<'_> {
     /// `--force`: the recorded object takes its path again, and what is found there is kept. Gives the reason where it cannot.
     fn put_back(&mut self, fresh: bool, n: Option<u32>) -> Result<Option<String>, Error> {
-        if let Some(n) = n.filter(|_| self.step.act == Act::WriteInPlace)
-            && !in_place::is_copied(self.reach, self.step)?
-            && !self.is_back()?
-        {
-            // A try that was cut off has put the copy where it is kept.
-            self.keep_found(n)?;
-            return Ok(Some("what it held before is kept".into()));
-        }
         // Where nobody stands in the way any more it is undone as it always is.
         let why = undo_step(self.fs, self.reach, fresh, self.step)?;
         let Some(n) = n else {
@@ -231,7 +223,6 @@ impl Deciding<'_> {
             };
         };
         let why = match why {
-            Some(why) if self.step.act == Act::WriteInPlace => self.write_back(why, n)?,
             Some(why) => self.change_places(why)?,
             None => None,
         };
@@ -239,8 +230,7 @@ impl Deciding<'_> {
         if why.is_some() {
             self.keep_recorded(n)?;
         }
-        // What was copied before it turned out that nothing can be written is kept beside it.
-        if why.is_none() || self.step.act == Act::WriteInPlace {
+        if why.is_none() {
             self.keep_found(n)?;
         }
         if self.step.was_folder() || self.step.to.as_ref().is_some_and(|to| to.state.is_folder()) {
@@ -301,65 +291,6 @@ impl Deciding<'_> {
         Ok(None)
     }
 
-    /// The recorded content is written over what somebody wrote into the inode, once that is kept.
-    fn write_back(&mut self, why: String, n: u32) -> Result<Option<String>, Error> {
-        let Some(target) = open(self.reach.path(self.step.path), "open the folder of", self.step.path)? else {
-            return Ok(Some(why));
-        };
-        for k in 0.. {
-            if !in_place::is_there(&target, self.step)? {
-                break;
-            }
-            let kept = self.written_there(n, k);
-            let Some((seen, begun)) = self.copied(&target, &kept, n)? else { break };
-            let copied = in_place::Copied { seen: &seen, at: &kept, begun };
-            match in_place::force(self.fs, self.reach, &target, self.step, &copied)? {
-                in_place::Forced::Done => return Ok(None),
-                // That is kept as well.
-                in_place::Forced::WrittenSince => {}
-                in_place::Forced::Left(barred) => return Ok(barred.or(Some(why))),
-            }
-        }
-        Ok(Some(why))
-    }
-
-    /// A copy of what is there, or the one of an earlier try, which had perhaps begun to write.
-    fn copied(&mut self, target: &Named<'_>, kept: &Spot, n: u32) -> Result<Option<(Seen, bool)>, Error> {
-        let named = self.reach.spot(kept).at("open the folder of", kept)?;
-        if let Some(mut seen) = look::look(named.at()).at("look at", kept)? {
-            read_digest(&mut seen, named.at())?;
-            return Ok(Some((seen, true)));
-        }
-        let Some(mut seen) = look::look(target.at()).at("look at", self.step.path)? else { return Ok(None) };
-        read_digest(&mut seen, target.at())?;
-        let temp = Spot::Session([&*displaced_below(self.journal), format!("/{n}.new").as_bytes()].concat());
-        self.copy_whole(&Spot::Tree(self.step.path.clone()), kept, &temp, &seen)?;
-        Ok(Some((seen, false)))
-    }
-
-    /// Where what somebody wrote into an inode is copied to until it is clear what becomes of it.
-    fn written_there(&self, n: u32, k: u32) -> Spot {
-        Spot::Session([&*displaced_below(self.journal), format!("/{n}.found{k}").as_bytes()].concat())
-    }
-
-    fn keep_written(&mut self, n: u32) -> Result<(), Error> {
-        for k in 0.. {
-            let kept = self.written_there(n, k);
-            let named = self.reach.spot(&kept).at("open the folder of", &kept)?;
-            if named.at().stat().at("look at", &kept)?.is_none() {
-                break;
-            }
-            self.put_away(&kept, n)?;
-        }
-        Ok(())
-    }
-
-    /// Whether an inode that is written into holds what it held before.
-    fn is_back(&mut self) -> Result<bool, Error> {
-        let target = open(self.reach.path(self.step.path), "open the folder of", self.step.path)?;
-        target.map_or(Ok(false), |target| in_place::is_untouched(&target, self.step))
-    }
-
     fn take(&self, from: &Named<'_>, to: &Named<'_>) -> std::io::Result<()> {
         with_rights(self.fs, [from, to], || self.fs.take(from.at(), to.at()))
     }
@@ -375,9 +306,6 @@ impl Deciding<'_> {
 
     /// What took the recorded object's spot when that went back.
     fn keep_found(&mut self, n: u32) -> Result<(), Error> {
-        if self.step.act == Act::WriteInPlace {
-            return self.keep_written(n);
-        }
         let Some(spot) = self.spot() else { return Ok(()) };
         let found = found_beside(&spot)?;
         if open(self.reach.spot(&found), "open the folder of", &found)?.is_some() {
@@ -396,9 +324,6 @@ impl Deciding<'_> {
 
     /// The recorded object, where it is not at its path.
     fn keep_recorded(&mut self, n: u32) -> Result<(), Error> {
-        if let (Act::WriteInPlace, Some(home)) = (self.step.act, &self.step.at.home) {
-            return if self.is_back()? { Ok(()) } else { self.put_away(&home.clone(), n) };
-        }
         let Some(spot) = self.step.at.out.clone() else { return Ok(()) };
         let lies = open(self.reach.spot(&spot), "open the folder of", &spot)?;
         if holds(lies.as_ref(), self.step.from.as_deref())? {
@@ -440,8 +365,7 @@ impl Deciding<'_> {
                 with_rights(self.fs, [&lies, &lies], || self.fs.remove_all(lies.at())).at("remove", spot)?;
                 return Ok(());
             }
-            let back = self.step.act != Act::WriteInPlace || self.is_back()?;
-            if back && self.step.at.copied && self.step.from.as_deref().is_some_and(same) {
+            if self.step.at.copied && self.step.from.as_deref().is_some_and(same) {
                 with_rights(self.fs, [&named, &named], || self.fs.remove_all(named.at())).at("remove", named.at())?;
                 break;
             }

@@ -187,28 +187,6 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
-    /// A file that is written into is to be reached by one path alone: under another it would be kept as it was, and be written to there.
-    pub fn check_written_into(&mut self) -> Result<(), Error> {
-        let mut written: HashMap<Inode, &AbsPath> = HashMap::new();
-        for item in self.items.iter().filter(|item| item.act == Act::WriteInPlace) {
-            written.extend(item.planning.there.map(|inode| (inode, &item.path)));
-        }
-        if written.is_empty() {
-            return Ok(());
-        }
-        for item in self.items.iter().filter(|item| item.act != Act::Stay) {
-            let Some(path) = item.planning.there.and_then(|inode| written.get(&inode)) else { continue };
-            if **path != item.path {
-                let why = format!(
-                    "it is the same file as {}, which is mounted there; a session that changes one of the two alone can be committed",
-                    path
-                );
-                self.refused.push((item.path.to_string(), why));
-            }
-        }
-        Ok(())
-    }
-
     /// Where a file system is not mounted on which paths of the session lay, what is found there is no answer, and nothing is to be put there.
     pub fn check_mounts(&mut self, on_conflict: OnConflict) {
         if on_conflict == OnConflict::Keep {

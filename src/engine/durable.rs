@@ -42,8 +42,6 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
         }
         match step.act {
             Act::SetMeta => in_place.push(step.path),
-            // The step has synced it.
-            Act::WriteInPlace => {}
             _ => folders.extend(step.path.parent()),
         }
     }

@@ -88,7 +88,7 @@ pub struct Planning {
     pub as_it_is: bool,
     /// Planning read content whose digest the session does not have yet.
     pub learned: bool,
-    /// It is itself mounted there: a file, as a folder that is cannot be changed.
+    /// It is itself mounted there: its metadata alone can be set.
     pub mounted: bool,
     /// Its folder is encrypted by its file system.
     pub encrypted: bool,
@@ -127,11 +127,6 @@ impl Item {
     /// Whether names change.
     pub fn moves(&self) -> bool {
         matches!(self.act, Act::Place | Act::Replace | Act::Remove)
-    }
-
-    /// Whether an object goes or comes: names change, or content is written into an inode.
-    pub fn carries(&self) -> bool {
-        self.moves() || self.act == Act::WriteInPlace
     }
 
     /// Whether `verb` overwrites something by force that goes under `displaced/`: a commit keeps it as the `before` instead, where it can.
@@ -199,7 +194,6 @@ impl Frame<'_> {
         match item.act {
             Act::SetMeta => return Places::default(),
             Act::Stay => return Places { spare: held(), ..Places::default() },
-            Act::WriteInPlace => return Places { home: self.home(item), copied: true, spare: held(), ..Places::default() },
             Act::Remove if item.emptied => return Places { home: self.home(item), copied: true, ..Places::default() },
             Act::Place | Act::Replace | Act::Remove => {}
         }
@@ -319,7 +313,7 @@ pub fn number(index: usize) -> u32 {
 pub fn turns(items: &[Item], opened: &[Opened]) -> Vec<Turn> {
     let which = |which: fn(&Item) -> bool| (0..items.len()).filter(move |i| which(&items[*i])).map(number);
     let mut turns: Vec<Turn> = (0..opened.len()).map(|i| Turn::Open(number(i))).collect();
-    turns.extend(which(|item| item.carries() && !item.leaves_folder()).map(Turn::Move));
+    turns.extend(which(|item| item.moves() && !item.leaves_folder()).map(Turn::Move));
     let mut going: Vec<Turn> = which(Item::leaves_folder).map(Turn::Move).collect();
     going.reverse();
     turns.append(&mut going);

@@ -322,7 +322,7 @@ impl Written {
 
 /// What Prepare makes for one item.
 pub(super) fn made_for(frame: &Frame<'_>, item: &Item) -> impl Iterator<Item = Spot> {
-    let places = if item.carries() { frame.places(item) } else { Default::default() };
+    let places = if item.moves() { frame.places(item) } else { Default::default() };
     let to = places.to.filter(|_| item.fresh);
     let home = places.home.filter(|_| places.copied);
     let out = places.out.filter(|spot| (item.act == Act::Remove || item.parted) && matches!(spot, Spot::Tree(_)));

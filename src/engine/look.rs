@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
 use std::thread::Builder;
 
-use self::found::{Found, is_as_wanted, learn_content, look_at_content, not_to_be_written};
+use self::found::{Found, is_as_wanted, learn_content, look_at_content};
 use self::record::{as_recorded, learned, overlay_mark, staying, stays, unlooked};
 use super::conflict::Conflict;
 use super::item::Item;
@@ -13,11 +13,12 @@ use super::reach::{Reach, split};
 use super::step::Act;
 use super::{Error, Progress, TAKES_LONG};
 use crate::checkpoint::manifest::Kept;
-use crate::error::{At, BY_ROOT};
+use crate::error::{At, BY_ROOT, recant};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
 use crate::fs::lease::{Writers, writers};
 use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
+use crate::session::id::Id;
 use crate::session::sides::Side;
 use crate::session::store::Session;
 use crate::tree::look::{self, Content, Seen};
@@ -65,7 +66,7 @@ pub(super) fn look_at_all(
     take: &mut dyn FnMut(Looked) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let of = job.sides.len();
-    let rules = Looking { verb: job.verb, on_conflict: job.on_conflict };
+    let rules = Looking { session: session.id(), verb: job.verb, on_conflict: job.on_conflict };
     let Some(first) = batch(job, progress)? else { return Ok(()) };
     let mut own = Eye::new(rules, reach);
     if first.len() < BATCH {
@@ -123,7 +124,12 @@ fn batch(job: &mut Job, progress: &dyn Progress) -> Result<Option<Vec<Move>>, Er
 }
 
 /// The other thread. What it cannot send nobody waits for any more.
-fn elsewhere(session: &Session, rules: Looking, batches: &Receiver<Vec<Move>>, answers: &SyncSender<Result<Vec<Looked>, Error>>) {
+fn elsewhere(
+    session: &Session,
+    rules: Looking<'_>,
+    batches: &Receiver<Vec<Move>>,
+    answers: &SyncSender<Result<Vec<Looked>, Error>>,
+) {
     let mut reach = match Reach::new(&session.dir) {
         Ok(reach) => reach,
         Err(error) => {
@@ -141,7 +147,8 @@ fn elsewhere(session: &Session, rules: Looking, batches: &Receiver<Vec<Move>>, a
 
 /// What decides the verdicts.
 #[derive(Clone, Copy)]
-struct Looking {
+struct Looking<'s> {
+    session: &'s Id,
     verb: Verb,
     on_conflict: OnConflict,
 }
@@ -152,6 +159,7 @@ type Folder = Option<(Rc<Dir>, Stat)>;
 /// Looks at single moves; each thread has its own.
 struct Eye<'r> {
     reach: &'r mut Reach,
+    session: &'r Id,
     verb: Verb,
     on_conflict: OnConflict,
     me: u32,
@@ -159,9 +167,9 @@ struct Eye<'r> {
 }
 
 impl<'r> Eye<'r> {
-    fn new(rules: Looking, reach: &'r mut Reach) -> Self {
+    fn new(rules: Looking<'r>, reach: &'r mut Reach) -> Self {
         let me = rustix::process::geteuid().as_raw();
-        Self { reach, verb: rules.verb, on_conflict: rules.on_conflict, me, parent: None }
+        Self { reach, session: rules.session, verb: rules.verb, on_conflict: rules.on_conflict, me, parent: None }
     }
 
     fn look_at(&mut self, moves: Vec<Move>) -> Result<Vec<Looked>, Error> {
@@ -248,7 +256,6 @@ impl<'r> Eye<'r> {
         item.act = match (&item.from, &mv.to) {
             (None, None) => Act::Stay,
             (None, Some(_)) => Act::Place,
-            (Some(_), Some(_)) if item.planning.mounted => Act::WriteInPlace,
             (Some(_), Some(_)) => Act::Replace,
             (Some(_), None) => Act::Remove,
         };
@@ -257,13 +264,6 @@ impl<'r> Eye<'r> {
         item.planning.owned = held.as_ref().zip(mv.to.as_ref()).is_some_and(|(held, to)| held.state.meta.uid == to.meta.uid);
         item.held = mv.to_at.filter(|_| held.is_some());
         item.to = mv.to.map(|to| as_recorded(to, held));
-        if let (Act::WriteInPlace, Some(from), Some(to)) = (item.act, &item.from, &mut item.to) {
-            (to.print, to.nlink) = (from.print, from.nlink);
-            if from.nlink > 1 {
-                looked.note =
-                    Some(format!("{}: it is mounted there and written into: its other names have the content too", mv.path));
-            }
-        }
         if let Some(why) = mv.uncovered {
             item.kept = Kept::Uncovered { why: why.into() };
         }
@@ -318,6 +318,11 @@ impl<'r> Eye<'r> {
         let mut seen = found.seen().at("look at", &mv.path)?;
         let verdict = self.judge(&found, mv, &mut seen)?;
         looked.verdict = self.within_reach(verdict, mv, seen.as_ref());
+        if let (Some(mounted), Verdict::Go | Verdict::Keep) = (stat.filter(|stat| stat.mount_root), &looked.verdict)
+            && let Some(why) = self.not_replaced(&mounted, mv)
+        {
+            looked.verdict = Verdict::Refused(why);
+        }
         looked.item.from = seen;
         match looked.verdict {
             Verdict::Keep if mv.in_place => learn_content(&found, mv, looked),
@@ -333,21 +338,15 @@ impl<'r> Eye<'r> {
             other => other.at("look at", &mv.path)?,
         };
         let mounted = stat.filter(|stat| stat.mount_root);
-        if let Some(why) = mounted.and_then(|stat| self.not_written(&stat, mv)) {
+        // Of a file it is said whether somebody has changed it, before it is said how to write it by hand.
+        if let Some(why) = mounted.filter(|stat| stat.sort != Sort::File).and_then(|stat| self.not_replaced(&stat, mv)) {
             return Ok(Err(why));
         }
         if stat.is_some_and(|stat| stat.locked) || parent.locked && mounted.is_none() {
             let why = "it, or the folder that it lies in, is immutable or append-only (chattr -ia takes that off)";
             return Ok(Err(why.into()));
         }
-        if mounted.is_none() || mv.in_place {
-            return Ok(Ok(stat));
-        }
-        if let Some(why) = not_to_be_written(at) {
-            return Ok(Err(why));
-        }
-        // That has made another object of a file that overlayfs had below.
-        Ok(Ok(at.stat().at("look at", &mv.path)?))
+        Ok(Ok(stat))
     }
 
     /// What was found, against what was expected and what is wanted.
@@ -394,45 +393,30 @@ impl<'r> Eye<'r> {
         Verdict::Conflict(conflict)
     }
 
-    /// Why what is mounted at a path cannot become what is wanted there. It cannot be renamed, nor taken away: a file is written into,
-    /// and a folder can have its metadata set.
-    fn not_written(&self, stat: &Stat, mv: &Move) -> Option<String> {
-        let mount = self.reach.roots.mounts().iter().rfind(|mount| mount.point == mv.path);
-        let is_read_only = mount.is_some_and(Mount::read_only);
+    /// Why what is mounted at a path cannot become what is wanted there. It can neither be renamed nor taken away; its metadata can be set.
+    fn not_replaced(&self, stat: &Stat, mv: &Move) -> Option<String> {
         // What the change was made of has been mounted over, where the recorded object is another one.
         let is_it = mv.from_print.as_ref().is_none_or(|print| print.identity == look::identity(stat));
-        if mv.in_place && is_it && stat.sort == Sort::Folder && mv.to.as_ref().is_some_and(State::is_folder) {
-            return is_read_only.then(|| "the folder that is mounted there is mounted read-only".into());
+        let sort = sort_word(stat.sort);
+        if mv.in_place && is_it && mv.to.as_ref().is_some_and(|to| to.sort() == stat.sort) {
+            let mount = self.reach.roots.mounts().iter().rfind(|mount| mount.point == mv.path);
+            return mount.is_some_and(Mount::read_only).then(|| format!("the {sort} that is mounted there is mounted read-only"));
         }
-        let is_file = |object: &Object| matches!(object, Some(State { what: What::File { .. }, .. }));
-        if stat.sort != Sort::File || !is_file(&mv.to) || mv.uncovered.is_some() {
-            let wanted = match &mv.to {
-                None => "removed",
-                Some(_) if mv.in_place => "changed",
-                Some(_) => "replaced",
-            };
-            let sort = sort_word(stat.sort);
-            return Some(format!(
-                "a {sort} is mounted there, which cannot be {wanted}; umount it, or name the other paths alone"
-            ));
-        }
-        if is_read_only {
-            return Some("the file that is mounted there is mounted read-only".into());
-        }
-        if self.me != 0 && self.me != stat.uid {
-            return Some(format!(
-                "it is mounted there, and only its owner (user {}) can have its content and its times written",
-                stat.uid
-            ));
-        }
-        // Neither synced nor taken back is what its owner has no right to open.
-        let needed = if mv.in_place { 0o400 } else { 0o600 };
-        let modes = [Some(stat.mode), mv.to.as_ref().map(|to| to.meta.mode)];
-        let closed = modes.into_iter().flatten().find(|mode| mode & needed != needed).filter(|_| self.me != 0);
-        closed.map(|mode| {
-            let rights = if mv.in_place { "read" } else { "read and write" };
-            format!("it is mounted there, and with mode {mode:04o} you may not {rights} it, so that you could not take it back; {BY_ROOT}")
-        })
+        let wanted = match &mv.to {
+            None => "removed",
+            Some(_) if mv.in_place => "changed",
+            Some(_) => "replaced",
+        };
+        let writes = stat.sort == Sort::File && !mv.in_place && mv.to.as_ref().is_some_and(State::is_file);
+        let remedy = if writes { self.by_hand(&mv.path) } else { "umount it, or name the other paths alone".into() };
+        Some(format!("a {sort} is mounted there, which cannot be {wanted}; {remedy}"))
+    }
+
+    /// How a person writes content into a file that is itself mounted.
+    fn by_hand(&self, path: &AbsPath) -> String {
+        let side = if self.verb.inward() { "" } else { " --before" };
+        let (id, recant) = (self.session, recant());
+        format!("{recant} cat {id} {path}{side} > {path} writes it by hand; the other paths go by name")
     }
 
     /// Metadata can be set on what is there only if it is of the same kind; a folder that is to go has to be one that is emptied.
@@ -464,7 +448,7 @@ impl<'r> Eye<'r> {
         }
         let Some(file) = &found.file else {
             // It is only moved, not kept, and needs no reading then.
-            if self.verb.inward() || looked.item.planning.mounted {
+            if self.verb.inward() {
                 looked.verdict = Verdict::Refused(UNREADABLE.into());
             }
             return Ok(());

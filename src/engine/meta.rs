@@ -1,8 +1,6 @@
 //! Metadata: setting what differs, in the order in which nothing undoes what was set before.
 
-use std::fs::File;
 use std::io;
-use std::path::Path;
 
 use super::Error;
 use super::item::Turn;
@@ -14,88 +12,36 @@ use crate::fs::dir::{Entry, Sort, Time};
 use crate::tree::look::{self, Seen};
 use crate::tree::state::Meta;
 
-/// What metadata is set on.
-#[derive(Clone, Copy)]
-pub enum On<'a> {
-    /// A name, links not followed.
-    Name(Entry<'a>),
-    /// A file that is open, wherever its name leads by now; and the path of its folder, for messages.
-    Open(&'a File, &'a Path),
-}
-
-impl<'a> From<Entry<'a>> for On<'a> {
-    fn from(at: Entry<'a>) -> Self {
-        On::Name(at)
-    }
-}
-
-impl On<'_> {
-    fn set_mode(self, fs: &Fs, mode: u32) -> io::Result<()> {
-        match self {
-            On::Name(at) => fs.set_mode(at, mode),
-            On::Open(file, path) => fs.set_mode_of(file, mode, path),
-        }
-    }
-
-    fn set_owner(self, fs: &Fs, uid: u32, gid: u32) -> io::Result<()> {
-        match self {
-            On::Name(at) => fs.set_owner(at, uid, gid),
-            On::Open(file, path) => fs.set_owner_of(file, uid, gid, path),
-        }
-    }
-
-    fn set_xattr(self, fs: &Fs, name: &[u8], value: &[u8]) -> io::Result<()> {
-        match self {
-            On::Name(at) => fs.set_xattr(at, name, value),
-            On::Open(file, path) => fs.set_xattr_of(file, name, value, path),
-        }
-    }
-
-    fn remove_xattr(self, fs: &Fs, name: &[u8]) -> io::Result<()> {
-        match self {
-            On::Name(at) => fs.remove_xattr(at, name),
-            On::Open(file, path) => fs.remove_xattr_of(file, name, path),
-        }
-    }
-
-    fn set_mtime(self, fs: &Fs, mtime: Time) -> io::Result<()> {
-        match self {
-            On::Name(at) => fs.set_mtime(at, mtime),
-            On::Open(file, path) => fs.set_mtime_of(file, mtime, path),
-        }
-    }
-}
-
 pub(super) const ACL: &[u8] = b"system.posix_acl_access";
 const CAPABILITY: &[u8] = b"security.capability";
 
 /// Brings the object at `at` from the metadata `have` to `want`, setting only what differs. Nobody but the owner may do more on the way
 /// than before or after: what narrows comes first, the mode that opens last. The owner comes before xattrs, as chown(2) clears setuid and
 /// capabilities; the mtime after all else (D10); none of the others changes that.
-pub fn bring<'a>(fs: &Fs, on: impl Into<On<'a>>, sort: Sort, have: &Meta, want: &Meta) -> io::Result<()> {
-    let (on, is_link) = (on.into(), sort == Sort::Symlink);
-    let mut mode = if is_link { want.mode } else { narrow(fs, on, have, want)? };
+pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io::Result<()> {
+    let is_link = sort == Sort::Symlink;
+    let mut mode = if is_link { want.mode } else { narrow(fs, at, have, want)? };
     let owner = (have.uid, have.gid) != (want.uid, want.gid);
     if owner {
-        on.set_owner(fs, want.uid, want.gid)?;
+        fs.set_owner(at, want.uid, want.gid)?;
     }
     // user.* xattrs need the right to write, which an owner who took it from himself gives himself for a moment: xattr(7).
     if !is_link && mode & 0o200 == 0 && have.xattrs != want.xattrs && !rustix::process::geteuid().is_root() {
         mode |= 0o200;
-        on.set_mode(fs, mode)?;
+        fs.set_mode(at, mode)?;
     }
-    set_xattrs(fs, on, have, want, owner, mode != have.mode && !is_link)?;
+    set_xattrs(fs, at, have, want, owner, mode != have.mode && !is_link)?;
     // Setting an ACL sets the mode's bits from it; the recorded mode agrees with the recorded ACL but for setuid and the like.
     let shaken = owner && (have.mode | want.mode) & 0o6000 != 0 || want.xattr(ACL).is_some() && have.xattrs != want.xattrs;
     if !is_link && (mode != want.mode || shaken) {
-        on.set_mode(fs, want.mode)?;
+        fs.set_mode(at, want.mode)?;
     }
-    if have.mtime == want.mtime { Ok(()) } else { on.set_mtime(fs, want.mtime) }
+    if have.mtime == want.mtime { Ok(()) } else { fs.set_mtime(at, want.mtime) }
 }
 
 /// Takes away what is not wanted of the mode before the owner, an ACL or a capability gives the rest another meaning: the bits of the group
 /// are an ACL's mask, and when that goes they are the group's own. Gives the mode that there is then.
-fn narrow(fs: &Fs, on: On<'_>, have: &Meta, want: &Meta) -> io::Result<u32> {
+fn narrow(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta) -> io::Result<u32> {
     let differs = |name: &[u8]| have.xattr(name) != want.xattr(name);
     let owner = (have.uid, have.gid) != (want.uid, want.gid);
     if !owner && !differs(ACL) && !differs(CAPABILITY) {
@@ -110,15 +56,15 @@ fn narrow(fs: &Fs, on: On<'_>, have: &Meta, want: &Meta) -> io::Result<u32> {
     if narrow & 0o777 == have.mode & 0o777 {
         return Ok(have.mode);
     }
-    on.set_mode(fs, narrow)?;
+    fs.set_mode(at, narrow)?;
     Ok(narrow)
 }
 
 /// What is not wanted goes first. chmod changes the mask of an ACL, chown drops capabilities: these are set again although they look the same.
-fn set_xattrs(fs: &Fs, on: On<'_>, have: &Meta, want: &Meta, owner: bool, masked: bool) -> io::Result<()> {
+fn set_xattrs(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta, owner: bool, masked: bool) -> io::Result<()> {
     for (name, _) in &have.xattrs {
         if want.xattr(name).is_none() {
-            on.remove_xattr(fs, name)?;
+            fs.remove_xattr(at, name)?;
         }
     }
     let shaken = |name: &[u8]| name == ACL && (masked || have.mode != want.mode) || name == CAPABILITY && owner;
@@ -126,7 +72,7 @@ fn set_xattrs(fs: &Fs, on: On<'_>, have: &Meta, want: &Meta, owner: bool, masked
     let (acl, others): (Vec<_>, Vec<_>) = want.xattrs.iter().partition(|(name, _)| **name == *ACL);
     for (name, value) in others.into_iter().chain(acl) {
         if have.xattr(name) != Some(value) || shaken(name) {
-            on.set_xattr(fs, name, value)?;
+            fs.set_xattr(at, name, value)?;
         }
     }
     Ok(())
@@ -221,7 +167,7 @@ fn interim_modes(old: &Meta, new: &Meta) -> Vec<u32> {
 #[cfg(all(test, feature = "crash-points"))]
 mod tests {
     use std::collections::BTreeSet;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};
 

@@ -77,7 +77,6 @@ fn drafted<'s>(session: &'s Session, job: Job, roads: &Roads, progress: &dyn Pro
     draft.notes.append(&mut rest.notes);
     draft.check_shared_metadata(job.on_conflict);
     draft.check_metadata_of_names()?;
-    draft.check_written_into()?;
     draft.check_folders_that_go()?;
     draft.check_folders_that_come();
     draft.check_what_goes_along();
@@ -99,7 +98,7 @@ impl Told {
     /// The whole report of a journal.
     pub fn report(self, journal: Journal) -> Report {
         let Journal { head, items, .. } = journal;
-        let displaced = items.iter().filter(|item| item.carries() && item.displaces(head.verb)).map(|item| item.path.clone());
+        let displaced = items.iter().filter(|item| item.moves() && item.displaces(head.verb)).map(|item| item.path.clone());
         Report {
             displaced: displaced.collect(),
             verb: head.verb,

@@ -8,7 +8,7 @@ use super::item::{Frame, Item};
 use super::journal::{Draft, Journal, Written, displaced};
 use super::plan::{Plan, Told};
 use super::reach::{Named, Reach};
-use super::step::{Act, Places, Spot};
+use super::step::{Places, Spot};
 use super::{Error, Gate, facts, meta, reserve, undo};
 use crate::error::At;
 use crate::fs::Fs;
@@ -49,7 +49,7 @@ impl Plan {
     /// session alone is found there again by its number, and made anew.
     fn makes_much(&self) -> bool {
         let items = &self.journal.items;
-        items.iter().any(|item| item.beside.is_some() || item.act == Act::WriteInPlace || item.displaces(self.journal.head.verb))
+        items.iter().any(|item| item.beside.is_some() || item.displaces(self.journal.head.verb))
     }
 
     fn make_ready(&mut self, fs: &Fs, store: &Store, session: &Locked, draft: &Draft) -> Result<Touched, Error> {
@@ -66,7 +66,7 @@ impl Plan {
         let head = &self.journal.head;
         let frame = Frame { session: &head.session, verb: head.verb, generation: head.generation + 1 };
         let mut hands = Hands::new(fs, &mut self.reach, frame);
-        for item in self.journal.items.iter_mut().filter(|item| item.carries()) {
+        for item in self.journal.items.iter_mut().filter(|item| item.moves()) {
             interrupt::check().at("go on with", &item.path)?;
             hands.ready(item, &mut touched)?;
         }
@@ -193,9 +193,6 @@ impl<'a> Hands<'a> {
             // D3: once what was copied is let go, this name is the only way to the original.
             touched.folder(&self.reach.spot(home).at("open the folder of", home)?.dir);
         }
-        if item.act == Act::WriteInPlace {
-            return self.sync_mounted(&item.path);
-        }
         if matches!(from.state.what, What::File { .. }) {
             touched.object(Spot::Tree(item.path.clone()));
         }
@@ -206,11 +203,6 @@ impl<'a> Hands<'a> {
     fn ready(&mut self, item: &mut Item, touched: &mut Touched) -> Result<(), Error> {
         let places = self.frame.places(item);
         self.ready_from(item, &places, touched)?;
-        if item.act == Act::WriteInPlace {
-            // What is to be written, once it is torn, is told from what somebody else has written by this copy alone.
-            touched.object(places.spare.ok_or_else(|| unwritten(item))?);
-            return Ok(());
-        }
         let (Some(to), Some(to_at)) = (&mut item.to, places.to) else { return Ok(()) };
         if item.fresh {
             match &places.spare {
@@ -266,14 +258,6 @@ impl<'a> Hands<'a> {
         *to = now;
         touched.object(to_at);
         Ok(())
-    }
-
-    /// A file that is mounted itself lies on a file system that no folder here leads to: it is synced alone.
-    fn sync_mounted(&mut self, path: &AbsPath) -> Result<(), Error> {
-        let named = self.reach.path(path).at("open the folder of", path)?;
-        // D1: where its last writer has not synced it, a cut in the middle of the write would leave blocks that are neither old nor new.
-        // What was there before a record begins is durable in it (file: not caught here).
-        Ok(self.fs.sync_at(named.at()).at("sync", path)?)
     }
 
     /// An upper's folder has the mode that the command gave it; names have to be changed in it.
@@ -352,10 +336,6 @@ impl<'a> Hands<'a> {
         }
         Ok(())
     }
-}
-
-fn unwritten(item: &Item) -> Error {
-    Error::Refused(vec![(item.path.to_string(), "the session has no content to write there".into())])
 }
 
 fn gone(at: Entry<'_>) -> Error {

@@ -11,7 +11,7 @@ use super::report::Left;
 use super::settle::{When, settle, stat_of};
 use super::step::{Act, Step};
 use super::undo::{Remains, holds, undo};
-use super::{Error, in_place, reserve};
+use super::{Error, reserve};
 use crate::checkpoint::manifest::{self, Former};
 use crate::error::{At, IoError, recant};
 use crate::fs::Fs;
@@ -311,7 +311,6 @@ fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
         Act::Place | Act::Replace => holds(target.as_ref(), step.to.as_deref())?,
         Act::Remove => !holds(target.as_ref(), step.from.as_deref())?,
         Act::SetMeta => return is_not_set(target.as_ref(), step),
-        Act::WriteInPlace => return Ok(!in_place::is_written(target.as_ref(), step)?),
         Act::Stay => true,
     };
     let (Some(_), Some(out_at)) = (step.at.put_away(), &step.at.out) else { return Ok(!moved) };
@@ -406,7 +405,7 @@ fn go_on(
     let mut reach = Reach::of(&session.dir, journal)?;
     notes.extend(settle(fs, store, session, &mut reach, journal, When::Recovering)?);
     // I8: nobody else names it, as there was no report.
-    let displaced = journal.items.iter().filter(|item| item.carries() && item.displaces(journal.head.verb));
+    let displaced = journal.items.iter().filter(|item| item.moves() && item.displaces(journal.head.verb));
     notes.extend(displaced.map(|Item { path, .. }| {
         format!("what was overwritten is kept: {recant} cat {id} {path} --displaced", recant = recant())
     }));

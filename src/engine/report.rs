@@ -75,7 +75,7 @@ impl Row {
     pub(super) fn of(item: Item) -> Self {
         let done = match item.act {
             Act::Place => Done::Made,
-            Act::Replace | Act::WriteInPlace => Done::Replaced,
+            Act::Replace => Done::Replaced,
             Act::Remove => Done::Removed,
             Act::SetMeta => Done::Metadata,
             Act::Stay => Done::AlreadySo,

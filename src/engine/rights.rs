@@ -1,7 +1,6 @@
 //! Whether the caller may do what is planned, and whether it fits: found before the first effect.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 
 use rustix::fs::{Access, AtFlags};
@@ -17,7 +16,7 @@ use crate::checkpoint::manifest::Kept;
 use crate::config;
 use crate::error::{At, BY_ROOT};
 use crate::fs::Fs;
-use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, leads_nowhere, stat_of};
+use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::tree::state::Meta;
 
@@ -129,13 +128,10 @@ impl Draft<'_> {
     /// Content that is copied has to fit.
     pub fn check_room(&mut self, items: &[Item], frame: &Frame<'_>) -> Result<(), Error> {
         let mut needed: BTreeMap<AbsPath, u64> = BTreeMap::new();
-        let (mut in_store, mut in_place) = (0, BTreeMap::new());
-        for item in items.iter().filter(|item| item.carries()) {
+        let mut in_store = 0;
+        for item in items.iter().filter(|item| item.moves()) {
             if frame.places(item).copied {
                 in_store += item.from.as_ref().map_or(0, |from| from.blocks);
-            }
-            if item.act == Act::WriteInPlace {
-                self.add_room_in(item, &mut in_place)?;
             }
             let Some(folder) = &item.beside else { continue };
             if let Some(to) = &item.to {
@@ -144,10 +140,6 @@ impl Draft<'_> {
             }
         }
         let mut short = Vec::new();
-        for room in in_place.into_values() {
-            let why = lacks(&room.file, &room.paths[0], room.needed)?;
-            short.extend(why.into_iter().flat_map(|why| room.paths.iter().map(move |path| (path.clone(), why.clone()))));
-        }
         let mut check = |dir: &Dir, what: String, need: u64| -> Result<(), Error> {
             short.extend(lacks(dir, &what, need)?.map(|why| (what, why)));
             Ok(())
@@ -160,18 +152,6 @@ impl Draft<'_> {
             check(&self.session.dir, self.session.dir.path().display().to_string(), in_store)?;
         }
         if short.is_empty() { Ok(()) } else { Err(Error::NoRoom(short)) }
-    }
-
-    /// Where blocks are shared or never written over, what is written needs as many again, and an undo its own: a disk that is too
-    /// full for that is met here, not with half of it written.
-    fn add_room_in(&mut self, item: &Item, rooms: &mut BTreeMap<Dev, InPlace>) -> Result<(), Error> {
-        let named = self.reach.path(&item.path).at("open the folder of", &item.path)?;
-        let file = named.at().open_file().at("open", &item.path)?;
-        let dev = stat_of(&file).at("look at", &item.path)?.dev;
-        let room = rooms.entry(dev).or_insert_with(|| InPlace { file, paths: Vec::new(), needed: 0 });
-        room.paths.push(item.path.to_string());
-        room.needed += item.from.iter().chain(&item.to).map(|seen| seen.blocks).sum::<u64>();
-        Ok(())
     }
 }
 
@@ -201,14 +181,6 @@ fn lost_by_owner(from: &Meta, to: &Meta) -> Option<String> {
 fn is_in_group(gid: u32) -> bool {
     let of_caller = |groups: Vec<rustix::process::Gid>| groups.iter().any(|group| group.as_raw() == gid);
     rustix::process::getegid().as_raw() == gid || rustix::process::getgroups().is_ok_and(of_caller)
-}
-
-/// What is written into files of one file system that are themselves mounted.
-struct InPlace {
-    /// The first of them.
-    file: File,
-    paths: Vec<String>,
-    needed: u64,
 }
 
 /// What a file system lacks of the bytes that are needed.

@@ -24,9 +24,6 @@ pub enum Act {
     Remove,
     /// Mode, owner, times and xattrs of the inode are set.
     SetMeta,
-    /// Content and metadata are written into the inode, which is mounted there and cannot be renamed; the content before was copied
-    /// to its home.
-    WriteInPlace,
     /// Nothing: the path holds `to` already.
     Stay,
 }

@@ -10,7 +10,7 @@ use super::report::Left;
 use super::rights::with_rights;
 use super::step::{Act, FolderTime, Spot, Step};
 use super::times::{ignore_not_mine, restore_times, standing_times};
-use super::{Error, facts, in_place, meta};
+use super::{Error, facts, meta};
 use crate::checkpoint::manifest::Former;
 use crate::error::{At, Failure, IoError};
 use crate::fs::Fs;
@@ -170,9 +170,6 @@ pub(super) fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>
             Some(target) => undo_meta(fs, &target, step),
             None => Ok(Some("it is not there any more".into())),
         };
-    }
-    if step.act == Act::WriteInPlace {
-        return in_place::undo(fs, reach, target.as_ref(), step);
     }
     if let Some(why) = bring_out(fs, reach, step, target.as_ref())? {
         return Ok(Some(why));

@@ -53,57 +53,7 @@ impl Fs {
         rustix::fs::ftruncate(to, size)?;
         Ok(Copied::Bytes(copied))
     }
-
-    /// Makes the content of `to`, which has some, that of `from`, in place, with holes where `from` has them. What is too long goes first: so,
-    /// wherever it is cut off, `to` is no longer than the longer of the two contents and no shorter than the other, and each of its sectors
-    /// holds what one of the two has there, zeros where that has ended.
-    ///
-    /// No signal ends it before it is done: an undo writes by it, too.
-    pub fn overwrite(&self, from: &File, to: &File, path: &Path) -> io::Result<()> {
-        let (size, there) = (super::dir::stat_of(from)?.size, super::dir::stat_of(to)?.size);
-        if there > size {
-            self.set_size(to, size, path)?;
-        }
-        let mut at = 0;
-        while let Some((data, hole)) = next_extent(from, at, size)? {
-            self.blank(to, at, data.min(there), path)?;
-            self.write_over(from, to, (data, hole), path)?;
-            at = hole.max(at + 1);
-        }
-        self.blank(to, at, size.min(there), path)?;
-        if there < size { self.set_size(to, size, path) } else { Ok(()) }
-    }
-
-    fn write_over(&self, from: &File, to: &File, (start, end): (u64, u64), path: &Path) -> io::Result<()> {
-        use std::os::unix::fs::FileExt;
-        let mut buffer = vec![0; OVER];
-        let mut at = start;
-        while at < end {
-            let want = usize::try_from(end - at).unwrap_or(OVER).min(OVER);
-            from.read_exact_at(&mut buffer[..want], at)?;
-            self.write_at(to, &buffer[..want], at, path)?;
-            at += want as u64;
-        }
-        Ok(())
-    }
-
-    /// Zeros from `start` to `end`, without blocks where the file system can.
-    fn blank(&self, to: &File, start: u64, end: u64, path: &Path) -> io::Result<()> {
-        if start >= end || self.punch(to, start, end - start, path)? {
-            return Ok(());
-        }
-        let mut at = start;
-        while at < end {
-            let want = usize::try_from(end - at).unwrap_or(OVER).min(OVER);
-            self.write_at(to, &[0; OVER][..want], at, path)?;
-            at += want as u64;
-        }
-        Ok(())
-    }
 }
-
-/// As much as one call writes over what is there.
-const OVER: usize = 64 << 10;
 
 /// The next stretch of `file` that has content, at or behind the byte `at` and before `size`: where it begins and ends. What lies
 /// between stretches is holes. A file system that does not tell gives all the rest: lseek(2), SEEK_DATA.

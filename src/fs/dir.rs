@@ -322,12 +322,6 @@ impl<'a> Entry<'a> {
         Ok(own_or_any(|more| rustix::fs::openat(self.dir, self.name, flags | more, Mode::empty()))?.into())
     }
 
-    /// Opens a regular file that is there for reading and for writing over it. Never waits, follows no link, changes nothing by itself.
-    pub fn open_to_write(&self) -> io::Result<std::fs::File> {
-        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        Ok(rustix::fs::openat(self.dir, self.name, flags, Mode::empty())?.into())
-    }
-
     /// A symlink's target.
     pub fn read_link(&self) -> io::Result<Vec<u8>> {
         Ok(rustix::fs::readlinkat(self.dir, self.name, Vec::new())?.into_bytes())

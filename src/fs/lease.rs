@@ -27,19 +27,7 @@ pub fn writers(file: &File) -> io::Result<Writers> {
         unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK) };
         return Ok(Writers::None);
     }
-    not_leased(io::Error::last_os_error())
-}
-
-/// Keeps everybody else from opening the file until `file`, open for reading and writing, is closed: a write lease, "placed on a file only if
-/// there are no other open file descriptors for the file" (fcntl(2)). Whoever opens it meanwhile waits, `/proc/sys/fs/lease-break-time`
-/// at most. [`Writers::Some`] and [`Writers::Unknown`]: it cannot be had.
-pub fn hold_alone(file: &File) -> io::Result<Writers> {
-    // SAFETY: fcntl(2) with F_SETLEASE takes an int and touches no memory of ours; the descriptor is open while `file` is borrowed.
-    let taken = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_WRLCK) };
-    if taken == 0 { Ok(Writers::None) } else { not_leased(io::Error::last_os_error()) }
-}
-
-fn not_leased(error: io::Error) -> io::Result<Writers> {
+    let error = io::Error::last_os_error();
     match error.raw_os_error() {
         Some(libc::EAGAIN) => Ok(Writers::Some),
         Some(libc::EACCES | libc::EINVAL | libc::EOPNOTSUPP | libc::ENOSYS) => Ok(Writers::Unknown),

@@ -314,15 +314,6 @@ impl Fs {
         set.map_err(|error| xattr::too_large(error, name, value, file.as_fd()))
     }
 
-    /// Takes one xattr of a file that is open away; not there is fine.
-    pub fn remove_xattr_of(&self, file: &File, name: &[u8], path: &Path) -> io::Result<()> {
-        self.before("fremovexattr", On::Open(file.as_fd(), path))?;
-        match rustix::fs::fremovexattr(file, name) {
-            Err(Errno::NODATA) => Ok(()),
-            other => Ok(other?),
-        }
-    }
-
     /// fsync of several files, each with the folder that it lies in. All content is written out before the first is synced: then
     /// a file system with a journal makes one record of them all. An error is final (D8).
     #[track_caller]

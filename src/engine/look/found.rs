@@ -12,16 +12,6 @@ use crate::tree::digest::Digest;
 use crate::tree::look::{self, Content, Seen};
 use crate::tree::state::{Likeness, State, What};
 
-/// Why a file cannot be opened for writing, asked before anything is planned on it: nothing is changed by that.
-pub(super) fn not_to_be_written(at: Entry<'_>) -> Option<String> {
-    let error = at.open_to_write().err()?;
-    Some(match error.raw_os_error() {
-        Some(libc::ETXTBSY) => "it is mounted there, and a program that runs: it can be written once that has ended".into(),
-        Some(libc::EROFS) => "the file that is mounted there lies on a file system that is read-only".into(),
-        _ => format!("it is mounted there, and cannot be opened for writing: {}", crate::error::reason(&error)),
-    })
-}
-
 /// What is at a path now. A file that is to go is open, so that all that is asked of it is asked of one object.
 pub(super) struct Found<'a> {
     at: Entry<'a>,
