@@ -679,3 +679,27 @@ fn a_folder_that_the_command_removes_comes_back() {
         world.recant("rollback last").ok();
     }
 }
+
+/// Landlock knows no modes, so that a command can close a store that its user owns.
+#[test]
+fn a_command_that_closes_the_store_leaves_what_it_changed_in_a_session_all_the_same() {
+    let all = [Who::Root, Who::User].into_iter().filter(|who| is_root() || *who == Who::User);
+    for desk in all.map(|who| Desk::on(who, Path::new("/var/tmp"))) {
+        let store = desk.world.store();
+        if desk.recant("run --in . -- true").status == 125 {
+            return common::skip("no confinement here");
+        }
+        let ways =
+            ["chmod -R 000 S", "chmod -R a-w S", "find S -depth -exec chmod 000 {} +", "chmod 000 S/snapshots/* S/sessions"];
+        for close in ways {
+            let before = desk.made("echo old > f");
+            let script = format!("echo new > f; {}; true", close.replace('S', store.to_str().expect("UTF-8")));
+            let said = desk.call(["run", "--in", ".", "--", "sh", "-c", &script]).run();
+            let text = said.stderr().split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.contains("1 change made") && said.status == 0, "{:?}: {close}: {said}", desk.who);
+            assert!(text.contains("the command took the owner's rights to the store away"), "{:?}: {close}: {said}", desk.who);
+            desk.recant("rollback last").ok();
+            desk.world.manifest().assert_same(&before, close);
+        }
+    }
+}

@@ -87,7 +87,7 @@ fn run_beside(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -
     let status = status_of(exit);
     // What it has changed is on the tree: the session that takes it back is made whoever asks for an end.
     let noting = interrupt::note(interrupt::Asked::GoesOn);
-    let collected = collect(call, &store, &watched, args);
+    let collected = regain(call, &store, &watched).and_then(|()| collect(call, &store, &watched, args));
     drop(noting);
     let Collected { session, left } = collected.map_err(|problem| with_way_back(problem, &watched))?;
     call.out.divert();
@@ -293,6 +293,19 @@ fn say_unread(call: &Call, folder: &AbsPath, made: &Made) -> Result<(), Problem>
             "{}: not in the snapshot: {why}; what happens there cannot be taken back",
             crate::snapshot::whole(folder, path)?
         ));
+    }
+    Ok(())
+}
+
+/// Landlock knows no modes: the command may have closed the store to its own user.
+fn regain(call: &Call, store: &Store, watched: &[Watched]) -> Result<(), Problem> {
+    let mut missing = store.regain(&call.fs)?;
+    for Watched { series, .. } in watched {
+        missing |= series.regain(&call.fs)?;
+    }
+    if missing {
+        let line = format!("{}: the command took the owner's rights to the store away (chmod); they are set again", store.path);
+        call.out.warn(format_args!("{}", text::filled(&line)));
     }
     Ok(())
 }

@@ -14,6 +14,7 @@ pub mod lease;
 pub mod lock;
 pub mod mounts;
 pub mod path;
+mod regain;
 mod remove;
 pub mod roots;
 pub mod signals;

@@ -132,6 +132,12 @@ impl Store {
         path.is_under(&self.path)
     }
 
+    /// Gives this user its rights to the store back where a program that it ran has taken them away; not to what is in its folders.
+    /// Whether any were missing.
+    pub fn regain(&self, fs: &Fs) -> Result<bool, Error> {
+        Ok(fs.regain(&self.dir, 1).at("set the modes of", &self.path)?)
+    }
+
     /// The folder of journals.
     pub fn journals(&self) -> &Dir {
         &self.journals

@@ -144,16 +144,22 @@ impl Series {
         let lock = Lock::wait(Duration::from_secs(10), || (), || Lock::try_take(fs, at, Hold::Exclusive)).at("lock", at)?;
         let lock = lock.ok_or_else(|| Error::Busy { folder: self.folder.to_string() })?;
         // What was removed while this one waited is nobody's any more.
-        let named = Dir::open(self.dir.path()).and_then(|dir| dir.stat());
+        let above = self.dir.above().at("open the folder above", self.dir.path().display())?;
+        let named = above.at(key(&self.folder).as_bytes()).stat().at("look at", self.dir.path().display())?;
         let own = self.dir.stat().at("look at", self.dir.path().display())?;
         match named {
-            Ok(named) if named.inode() == own.inode() => Ok(Locked { _lock: lock }),
+            Some(named) if named.inode() == own.inode() => Ok(Locked { _lock: lock }),
             _ => Err(Error::Refused {
                 path: self.folder.to_string(),
                 why: "its snapshots were all dropped in this moment".into(),
                 remedy: Some("try again".into()),
             }),
         }
+    }
+
+    /// Gives this user its rights back to all that is kept here, as [`Store::regain`] does for the rest of the store.
+    pub fn regain(&self, fs: &Fs) -> Result<bool, Error> {
+        Ok(fs.regain(&self.dir, usize::MAX).at("set the modes of", self.dir.path().display())?)
     }
 
     /// The numbers of all snapshots, the oldest first.
