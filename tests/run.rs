@@ -2493,6 +2493,18 @@ fn a_renamed_file_is_one_row_and_two_changes() {
 }
 
 #[test]
+fn a_hard_link_is_no_renamed_file_of_the_same_content() {
+    each(|desk| {
+        desk.made("seq 9 > c; cp -p c d");
+        desk.run("ln c c2; mv d e").ok();
+        let said = desk.recant("show").ok();
+        assert!(said.stdout().contains("d → e") && !said.stdout().contains("→ c2"), "{:?}: {said}", desk.who);
+        let diff = desk.recant("diff last").ok();
+        assert!(diff.stdout().contains("e: renamed from") && !diff.stdout().contains("c2: renamed"), "{:?}: {diff}", desk.who);
+    });
+}
+
+#[test]
 fn where_the_store_can_hold_no_run_it_lies_in_memory_and_is_carried_over() {
     if !is_root() || !has("unshare") {
         return eprintln!("skipped: mounting needs root");

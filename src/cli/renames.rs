@@ -28,7 +28,8 @@ impl Renames {
     /// no digest is recorded.
     pub fn find(changes: &[Change], sides: &[Side], sources: &mut Sources<'_>) -> Result<Self, Problem> {
         let mut of_size: HashMap<u64, (Vec<usize>, Vec<usize>)> = HashMap::new();
-        for (i, change) in changes.iter().enumerate() {
+        // A name that a hard link gave its file was no other name's before.
+        for (i, change) in changes.iter().enumerate().filter(|(_, change)| !change.marks.linked) {
             match (file(&change.before.object), file(&change.after)) {
                 (Some(old), _) if change.after.is_none() => of_size.entry(old.size()).or_default().0.push(i),
                 (_, Some(new)) if change.before.object.is_none() => of_size.entry(new.size()).or_default().1.push(i),
