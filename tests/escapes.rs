@@ -487,8 +487,48 @@ fn what_is_set_of_a_file_that_the_output_goes_to_is_said() {
         assert!(desk.call(["show", "last"]).run().ok().stdout().contains("set its mode 0600"), "{:?}", desk.who);
         let said = redirected(desk, "\"$0\" run -- sh -c 'echo more; echo x > g' > out").ok();
         assert!(!said.stderr().contains("as its output") && desk.world.read("out") == "more\n", "{:?}: {said}", desk.who);
+        // Not every file system has flags for chattr, and few that an ordinary user may set: d is for dump(8).
+        let flag = "import fcntl, struct; now, = struct.unpack('L', fcntl.ioctl(1, 0x80086601, bytes(8))); \
+            fcntl.ioctl(1, 0x40086602, struct.pack('L', now | 0x40))";
+        if has("python3") && redirected(desk, &format!("python3 -c \"{flag}\" > other")).status == 0 {
+            let said =
+                redirected(desk, &format!("\"$0\" run -- sh -c '/usr/bin/python3 -c \"$1\"; echo x > h' sh \"{flag}\" > out"));
+            let line = "out: the command got it as its output, and set its flags (chattr): it is the real one";
+            assert!(said.status == 0 && said.stderr().contains(line), "{:?}: {said}", desk.who);
+        }
         self::said(desk.who, "run", "metadata of a file that the output goes to", "the run's lines, show, limits");
     });
+}
+
+/// The output leads to the real mount, and a root may open every file of it by its handle.
+#[test]
+fn no_file_is_opened_by_its_handle_through_the_real_output() {
+    if !is_root() || !has("python3") {
+        return println!("skipped: open_by_handle_at(2) is root's");
+    }
+    let desk = Desk::new(Who::Root);
+    desk.made("echo real > real");
+    let script = "import ctypes, errno, os, sys\n\
+        libc = ctypes.CDLL(None, use_errno=True)\n\
+        if len(sys.argv) == 1:\n\
+        \x20   handle, mount = ctypes.create_string_buffer(bytes([128]) + bytes(135), 136), ctypes.c_int()\n\
+        \x20   if libc.name_to_handle_at(-100, b'real', handle, ctypes.byref(mount), 0): sys.exit('none')\n\
+        \x20   print(handle.raw.hex())\n\
+        else:\n\
+        \x20   fd = libc.open_by_handle_at(1, bytes.fromhex(sys.argv[1]), os.O_WRONLY)\n\
+        \x20   print(errno.errorcode[ctypes.get_errno()] if fd < 0 else os.write(fd, b'pwned'), file=sys.stderr)";
+    let told = desk.world.program("python3", ["-c", script]).cwd(desk.world.tree()).run();
+    if told.status != 0 {
+        return println!("skipped: no handles on this file system");
+    }
+    let handle = told.stdout().trim().to_owned();
+    let open = ["\"$1\" run --discard -- /usr/bin/python3 -c \"$2\" $3 > out", "/usr/bin/python3 -c \"$2\" $3 > out"];
+    for (open, outcome, content) in [(open[0], "EPERM", "real\n"), (open[1], "5", "pwned")] {
+        let words = ["-c", open, "sh", desk.binary.to_str().unwrap(), script, &handle];
+        let said = desk.world.program("sh", words).cwd(desk.world.tree()).run().ok();
+        assert!(said.stderr().contains(outcome) && desk.world.read("real").starts_with(content), "{open}: {said}");
+    }
+    closed(Who::Root, "run", "a handle opened through the redirected output");
 }
 
 #[test]

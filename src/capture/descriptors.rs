@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{IFlags, Mode, OFlags};
 
 use super::error::Error;
 use super::sys;
@@ -41,8 +41,15 @@ pub(super) struct Output {
     before: Meta,
 }
 
-/// Mode, owner, group, and extended attributes.
-type Meta = (u32, u32, u32, Vec<(Vec<u8>, Vec<u8>)>);
+/// What a descriptor lets be set of a file beside its content and times.
+#[derive(Debug)]
+struct Meta {
+    mode: u32,
+    owner: (u32, u32),
+    xattrs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Those of chattr(1); none on a file system that has none.
+    flags: IFlags,
+}
 
 /// A file that is open for reading.
 #[derive(Debug)]
@@ -116,16 +123,20 @@ impl Output {
     pub fn told(&self) -> Result<Option<String>, Error> {
         let link = format!("/proc/self/fd/{}", self.fd);
         let path = std::fs::read_link(&link).at("read the link", &link)?;
-        let ((mode, uid, gid, xattrs), (mode_now, uid_now, gid_now, xattrs_now)) = (&self.before, meta(self.fd)?);
+        let (before, now) = (&self.before, meta(self.fd)?);
         let mut what = Vec::new();
-        if *mode != mode_now {
-            what.push(format!("its mode {:04o}, before {:04o}", mode_now & 0o7777, mode & 0o7777));
+        if before.mode != now.mode {
+            what.push(format!("its mode {:04o}, before {:04o}", now.mode & 0o7777, before.mode & 0o7777));
         }
-        if (*uid, *gid) != (uid_now, gid_now) {
-            what.push(format!("its owner {uid_now}:{gid_now}, before {uid}:{gid}"));
+        if before.owner != now.owner {
+            let ((uid, gid), (uid_before, gid_before)) = (now.owner, before.owner);
+            what.push(format!("its owner {uid}:{gid}, before {uid_before}:{gid_before}"));
         }
-        if *xattrs != xattrs_now {
+        if before.xattrs != now.xattrs {
             what.push("its extended attributes".into());
+        }
+        if before.flags != now.flags {
+            what.push("its flags (chattr)".into());
         }
         let said =
             || format!("{}: the command got it as its output, and set {}: it is the real one", path.display(), what.join(", "));
@@ -139,7 +150,9 @@ fn meta(fd: i32) -> Result<Meta, Error> {
     let file = sys::duplicate(fd).at("look at", &link)?;
     let stat = stat_of(&file).at("look at", &link)?;
     let xattrs = xattrs_of(&file).at("read the extended attributes of", &link)?;
-    Ok((stat.mode, stat.uid, stat.gid, xattrs))
+    // Those that have a name: others the file system sets by itself.
+    let flags = rustix::fs::ioctl_getflags(&file).unwrap_or_else(|_| IFlags::empty()) & IFlags::all();
+    Ok(Meta { mode: stat.mode, owner: (stat.uid, stat.gid), xattrs, flags })
 }
 
 impl Stream {
