@@ -10,13 +10,29 @@ const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 /// The lower half of the second argument.
 const SECOND: u32 = if cfg!(target_endian = "big") { 28 } else { 24 };
-/// The architectures whose calls this kernel may take, with the number of ioctl(2) there: linux/audit.h, unistd.h.
+/// An architecture whose calls this kernel may take, and the numbers of calls there: linux/audit.h, unistd.h.
+struct Numbers {
+    arch: u32,
+    ioctl: u32,
+    open_by_handle_at: u32,
+}
+
+/// This program's, and that of 32-bit ones.
 #[cfg(target_arch = "x86_64")]
-const IOCTL: [(u32, u32); 2] = [(0xc000_003e, 16), (0x4000_0003, 54)];
+const HERE: [Numbers; 2] = [
+    Numbers { arch: 0xc000_003e, ioctl: 16, open_by_handle_at: 304 },
+    Numbers { arch: 0x4000_0003, ioctl: 54, open_by_handle_at: 342 },
+];
 #[cfg(target_arch = "aarch64")]
-const IOCTL: [(u32, u32); 2] = [(0xc000_00b7, 29), (0x4000_0028, 54)];
+const HERE: [Numbers; 2] = [
+    Numbers { arch: 0xc000_00b7, ioctl: 29, open_by_handle_at: 265 },
+    Numbers { arch: 0x4000_0028, ioctl: 54, open_by_handle_at: 371 },
+];
 #[cfg(target_arch = "riscv64")]
-const IOCTL: [(u32, u32); 2] = [(0xc000_00f3, 29), (0xc000_00f3, 29)];
+const HERE: [Numbers; 2] = [
+    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265 },
+    Numbers { arch: 0xc000_00f3, ioctl: 29, open_by_handle_at: 265 },
+];
 
 /// pidfd_getfd(2) answers EPERM from now on, here and in all children. It would fetch a writable descriptor out of a process
 /// outside. Its number is the same on every architecture that the kernel takes calls of (438; x32 adds a bit), so the
@@ -25,6 +41,24 @@ const IOCTL: [(u32, u32); 2] = [(0xc000_00f3, 29), (0xc000_00f3, 29)];
 pub(super) fn deny_pidfd_getfd() -> io::Result<()> {
     const PIDFD_GETFD: u32 = 438;
     set_filter(&mut [load(NUMBER), step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !X32), unless(PIDFD_GETFD, 1), DENY, ALLOW])
+}
+
+/// open_by_handle_at(2) answers EPERM from now on, here and in all children: with CAP_DAC_READ_SEARCH it opens every file of a file system
+/// by any descriptor that leads there, and the caller's redirected output is one of the real mount. Rights as above.
+pub(super) fn deny_open_by_handle() -> io::Result<()> {
+    let [here, other] = HERE;
+    set_filter(&mut [
+        load(ARCH),
+        unless(here.arch, 3),
+        load(NUMBER),
+        step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !X32),
+        when_else(here.open_by_handle_at, 4, 3),
+        unless(other.arch, 2),
+        load(NUMBER),
+        when_else(other.open_by_handle_at, 1, 0),
+        ALLOW,
+        DENY,
+    ])
 }
 
 /// What is put back into a terminal, or pasted on a console, would be typed to the shell once the run is over: TIOCSTI and TIOCLINUX of
@@ -38,17 +72,17 @@ pub(super) const SUBVOLUMES: [u32; 7] =
 
 /// ioctl(2) with one of these commands answers EPERM from now on, here and in all children. Rights as above. At most 200 commands.
 pub(super) fn deny_ioctls(commands: &[u32]) -> io::Result<()> {
-    let [(arch, ioctl), (arch32, ioctl32)] = IOCTL;
+    let [here, other] = HERE;
     let count = u8::try_from(commands.len()).map_err(io::Error::other)?;
     let mut steps = vec![
         load(ARCH),
-        unless(arch, 3),
+        unless(here.arch, 3),
         load(NUMBER),
         step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, !X32),
-        when_else(ioctl, 3, count + 4),
-        when_else(arch32, 0, count + 3),
+        when_else(here.ioctl, 3, count + 4),
+        when_else(other.arch, 0, count + 3),
         load(NUMBER),
-        unless(ioctl32, count + 1),
+        unless(other.ioctl, count + 1),
         load(SECOND),
     ];
     steps.extend((1..=count).rev().zip(commands).map(|(to_deny, command)| when_else(*command, to_deny, 0)));

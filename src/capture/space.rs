@@ -93,6 +93,7 @@ pub(super) fn build(laid: &Laid, own_pids: bool, recant: &UnixStream) -> Result<
         Route::Root => {
             // Before the rights go: without SYS_ADMIN a rule needs no_new_privs, and sudo would be broken.
             filter::deny_pidfd_getfd().at("deny pidfd_getfd", "seccomp")?;
+            filter::deny_open_by_handle().at("deny open_by_handle_at", "seccomp")?;
             filter::deny_ioctls(&filter::TYPING).at("deny ioctls", "seccomp")?;
             drop_lead_out().at("drop the capabilities", "capset")?;
         }
