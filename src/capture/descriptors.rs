@@ -1,7 +1,7 @@
 //! Descriptors through which a command could write past its capture.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
@@ -10,19 +10,20 @@ use rustix::fs::{IFlags, Mode, OFlags};
 use super::error::Error;
 use super::sys;
 use crate::error::At;
-use crate::fs::dir::{Sort, Stat, stat_of, xattrs_of};
+use crate::fs::dir::{Sort, Stat, Time, stat_of, xattrs_of};
 
 /// What is to be done about the inherited descriptors.
 #[derive(Debug, Default)]
 pub(super) struct Inherited {
     /// What a caller's redirection has opened for reading on 0, 1 or 2.
     pub streams: Vec<Stream>,
-    /// What it has opened there for writing: the real file, whose metadata the descriptor gives a way to as well.
+    /// What it has opened there and is the real one: files for writing, FIFOs, devices. The descriptor gives a way to their metadata as well.
     pub outputs: Vec<Output>,
     /// Folders (a name can be made below one), O_PATH ones, block devices, and files open for writing: closed.
     pub close: Vec<i32>,
     /// Files open for reading: /proc/self/fd/N opens the real one again, for writing, through the mount that it was opened
-    /// by. They are opened anew inside, so that such a write is held.
+    /// by. They are opened anew inside, so that such a write is held. So are devices that are no terminals on 0, 1 and 2: inside they are
+    /// read-only in all but what is written to them.
     pub again: Vec<Again>,
 }
 
@@ -34,27 +35,29 @@ pub(super) struct Stream {
     again: Option<Again>,
 }
 
-/// A descriptor 0, 1 or 2 that writes a file, and the metadata that this had.
+/// A descriptor 0, 1 or 2 that leads to the real object, and the metadata that this had.
 #[derive(Debug)]
 pub(super) struct Output {
     fd: i32,
     before: Meta,
 }
 
-/// What a descriptor lets be set of a file beside its content and times.
+/// What a descriptor lets be set of a file beside its content.
 #[derive(Debug)]
 struct Meta {
     mode: u32,
     owner: (u32, u32),
+    mtime: Time,
     xattrs: Vec<(Vec<u8>, Vec<u8>)>,
     /// Those of chattr(1); none on a file system that has none.
     flags: IFlags,
 }
 
-/// A file that is open for reading.
+/// A file that is open for reading, or a device.
 #[derive(Debug)]
 pub(super) struct Again {
     fd: i32,
+    access: OFlags,
     path: PathBuf,
     offset: u64,
     ino: u64,
@@ -76,6 +79,14 @@ pub(super) fn inherited() -> Result<Inherited, Error> {
             0..=2 if is_named && reads => found.streams.push(Stream { fd, again: Some(Again::of(fd, stat)?) }),
             0..=2 if stat.sort == Sort::Block && reads => found.streams.push(Stream { fd, again: None }),
             0..=2 if is_named => found.outputs.push(Output { fd, before: meta(fd)? }),
+            0..=2 if matches!(stat.sort, Sort::Char | Sort::Fifo) && !is_terminal(fd)? => {
+                let again = Again::with(fd, stat, OFlags::from_bits_retain(flags.cast_unsigned()) & OFlags::ACCMODE)?;
+                // A pipe has no name.
+                if again.path.is_absolute() {
+                    found.outputs.push(Output { fd, before: meta(fd)? });
+                    found.again.extend((stat.sort == Sort::Char).then_some(again));
+                }
+            }
             0..=2 => {}
             fd if leads_out => found.close.push(fd),
             fd if is_named => found.again.push(Again::of(fd, stat)?),
@@ -106,7 +117,8 @@ impl Inherited {
         for again in &self.again {
             match again.open() {
                 Ok(file) => sys::replace(file.as_fd(), again.fd, again.offset),
-                // Another file is there in the run, or none.
+                // Another file is there in the run, or none. What is set of a device is said then.
+                Err(_) if again.fd <= 2 => {}
                 Err(_) => sys::close(again.fd),
             }
         }
@@ -132,16 +144,25 @@ impl Output {
             let ((uid, gid), (uid_before, gid_before)) = (now.owner, before.owner);
             what.push(format!("its owner {uid}:{gid}, before {uid_before}:{gid_before}"));
         }
+        // What is written gets the time of that.
+        if now.mtime < before.mtime || now.mtime.s > crate::fs::now().s + 60 {
+            what.push("its time".into());
+        }
         if before.xattrs != now.xattrs {
             what.push("its extended attributes".into());
         }
         if before.flags != now.flags {
             what.push("its flags (chattr)".into());
         }
+        let how = if self.fd == 0 { "input" } else { "output" };
         let said =
-            || format!("{}: the command got it as its output, and set {}: it is the real one", path.display(), what.join(", "));
+            || format!("{}: the command got it as its {how}, and set {}: it is the real one", path.display(), what.join(", "));
         Ok((!what.is_empty()).then(said))
     }
+}
+
+fn is_terminal(fd: i32) -> Result<bool, Error> {
+    Ok(sys::duplicate(fd).at("look at", format!("/proc/self/fd/{fd}"))?.is_terminal())
 }
 
 /// The metadata of an inherited file.
@@ -152,7 +173,7 @@ fn meta(fd: i32) -> Result<Meta, Error> {
     let xattrs = xattrs_of(&file).at("read the extended attributes of", &link)?;
     // Those that have a name: others the file system sets by itself.
     let flags = rustix::fs::ioctl_getflags(&file).unwrap_or_else(|_| IFlags::empty()) & IFlags::all();
-    Ok(Meta { mode: stat.mode, owner: (stat.uid, stat.gid), xattrs, flags })
+    Ok(Meta { mode: stat.mode, owner: (stat.uid, stat.gid), mtime: stat.mtime, xattrs, flags })
 }
 
 impl Stream {
@@ -168,13 +189,17 @@ impl Stream {
 
 impl Again {
     fn of(fd: i32, stat: &Stat) -> Result<Self, Error> {
+        Self::with(fd, stat, OFlags::RDONLY)
+    }
+
+    fn with(fd: i32, stat: &Stat, access: OFlags) -> Result<Self, Error> {
         let link = format!("/proc/self/fd/{fd}");
         let path = std::fs::read_link(&link).at("read the link", &link)?;
-        Ok(Self { fd, path, offset: sys::offset(fd), ino: stat.ino })
+        Ok(Self { fd, access, path, offset: sys::offset(fd), ino: stat.ino })
     }
 
     fn open(&self) -> io::Result<File> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = self.access | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::open(&self.path, flags, Mode::empty())?;
         // An overlay shows the inode number of its lower where both lie on one file system; elsewhere it can't be told apart.
         if stat_of(&file)?.ino == self.ino { Ok(file.into()) } else { Err(rustix::io::Errno::STALE.into()) }
