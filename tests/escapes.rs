@@ -500,6 +500,54 @@ fn what_is_set_of_a_file_that_the_output_goes_to_is_said() {
     });
 }
 
+#[test]
+fn what_is_set_of_a_device_or_fifo_that_a_stream_is_reaches_nothing_real_or_is_said() {
+    if !has("python3") {
+        return;
+    }
+    let set = "import os, sys; fd = int(sys.argv[1]); os.utime(fd, (1, 1)) if os.geteuid() == 0 else None";
+    let time = |path: &str| std::fs::metadata(path).unwrap().modified().unwrap();
+    each(|desk| {
+        for (fd, redirection) in [(0, "< /dev/null"), (1, "> /dev/null"), (2, "2> /dev/zero")] {
+            let before = (time("/dev/null"), time("/dev/zero"));
+            redirected(desk, &format!("\"$0\" run --discard -- /usr/bin/python3 -c '{set}' {fd} {redirection}"));
+            assert_eq!(before, (time("/dev/null"), time("/dev/zero")), "{:?}: {redirection}", desk.who);
+        }
+        closed(desk.who, "run", "metadata of a device that a standard stream is");
+        desk.bare(&desk.world.tree(), "mkfifo pipe; chmod 600 pipe");
+        let said =
+            redirected(desk, "exec 3<> pipe; \"$0\" run -- sh -c 'chmod 622 /proc/self/fd/0; echo x > f' < pipe 3>&-").ok();
+        let line = "pipe: the command got it as its input, and set its mode 0622, before 0600: it is the real one";
+        assert!(said.stderr().contains(line), "{:?}: {said}", desk.who);
+        self::said(desk.who, "run", "metadata of a FIFO that a standard stream is", "the run's lines, show, limits");
+        desk.made("echo old > out");
+        let said = redirected(desk, "\"$0\" run -- sh -c 'touch -d 2001-01-01 /proc/self/fd/1; echo x > g' > out").ok();
+        assert!(
+            said.stderr().contains("out: the command got it as its output, and set its time: it is"),
+            "{:?}: {said}",
+            desk.who
+        );
+    });
+}
+
+#[test]
+fn the_kernel_s_log_and_its_accounting_stay_as_they_are() {
+    if !is_root() || !has("python3") {
+        return println!("skipped: the kernel's log: emptying it is root's");
+    }
+    let desk = Desk::on(Who::Root, "/var/tmp".as_ref());
+    // syslog(2) with SYSLOG_ACTION_CONSOLE_LEVEL and a level that there is none of: EINVAL of one who may, EPERM of one who may not.
+    let script = "import ctypes, errno; libc = ctypes.CDLL(None, use_errno=True)
+libc.klogctl(8, None, 99); print(errno.errorcode[ctypes.get_errno()])
+libc.acct(b'/nowhere/at/all'); print(errno.errorcode[ctypes.get_errno()])";
+    assert!(desk.world.program("python3", ["-c", script]).run().ok().stdout().starts_with("EINVAL"));
+    for (road, words) in [("run", &["--discard"][..]), ("--in", &["--in", "."])] {
+        let said = desk.call([&["run"], words, &["--", "/usr/bin/python3", "-c", script]].concat()).run().ok();
+        assert_eq!(said.stdout(), "EPERM\nEPERM\n", "{road}: {said}");
+        closed(Who::Root, road, "the kernel's log, process accounting");
+    }
+}
+
 /// The output leads to the real mount, and a root may open every file of it by its handle.
 #[test]
 fn no_file_is_opened_by_its_handle_through_the_real_output() {

@@ -13,6 +13,9 @@ const DROPPED: CapabilitySet = CapabilitySet::SYS_ADMIN
     .union(CapabilitySet::SYS_BOOT)
     .union(CapabilitySet::BPF)
     .union(CapabilitySet::PERFMON)
+    // The kernel's log can be emptied, and process accounting turned off: syslog(2), acct(2).
+    .union(CapabilitySet::SYSLOG)
+    .union(CapabilitySet::SYS_PACCT)
     .union(CapabilitySet::CHECKPOINT_RESTORE);
 
 /// Gives up what leads a root out of its run.
