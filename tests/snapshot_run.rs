@@ -499,6 +499,10 @@ fn what_was_there_before_a_run_outlives_it() {
 fn what_rules_left_out_before_a_run_is_none_of_its_session() {
     let world = World::on(Path::new("/var/tmp"));
     world.write("nm/a", "x").write(".recantignore", "nm/\n").write("secret", "s1").write("src.c", "c\n");
+    let said = world.recant("run --in . -- truncate -s 0 nm/a src.c").ok();
+    assert!(said.stderr().contains("not in the session: what ") && said.stderr().contains("/.recantignore"), "{said}");
+    world.recant("rollback last").ok();
+    assert_eq!((world.read("nm/a"), world.read("src.c")), (String::new(), "c\n".to_owned()));
     if !can_confine(&world) {
         return;
     }

@@ -30,7 +30,7 @@ use crate::snapshot::compare;
 use crate::snapshot::create::{Asked, Made, create};
 use crate::snapshot::manifest;
 use crate::snapshot::place;
-use crate::snapshot::rules::{Rules, Source, Vcs};
+use crate::snapshot::rules::{RECANTIGNORE, Rules, Source, Vcs};
 use crate::snapshot::series::Series;
 
 /// A folder, and its snapshot from before.
@@ -231,6 +231,7 @@ fn begin(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Res
         watched.push(Watched { series, before: made.n });
     }
     say_where(call, args, &watched, caches);
+    say_ignored(call, &watched)?;
     if let Some(what) = confinement.network() {
         call.out.note(format_args!("--no-network: {what}"));
     }
@@ -251,6 +252,19 @@ fn say_where(call: &Call, args: &Run, watched: &[Watched], caches: &Caches) {
     call.out.note(text::filled(&line));
     let only = format!("only what changes in {} is in the session and comes off again", text::list(&folders));
     call.out.note(text::filled(&only));
+}
+
+/// Names the files by whose rules something stays out of the session: it is real, and no rollback takes it off.
+fn say_ignored(call: &Call, watched: &[Watched]) -> Result<(), Problem> {
+    for Watched { series, before } in watched {
+        let rules = manifest::rules(&series.dir, *before)?;
+        for file in rules.files.iter().filter(|file| file.name == RECANTIGNORE) {
+            let below = file.folder.as_path().strip_prefix("/").unwrap_or(file.folder.as_path());
+            let path = series.folder.as_path().join(below).join(RECANTIGNORE);
+            call.out.note(text::filled(&format!("not in the session: what {} leaves out", path.display())));
+        }
+    }
+    Ok(())
 }
 
 /// A run has no options for what it takes of a folder.
