@@ -707,3 +707,23 @@ fn a_command_that_closes_the_store_leaves_what_it_changed_in_a_session_all_the_s
         }
     }
 }
+
+#[test]
+fn a_rollback_says_that_a_file_of_a_run_on_the_real_tree_is_parted_from_its_names_outside() {
+    let world = World::on(Path::new("/var/tmp"));
+    world.write("in/own", "1").link("in/own", "in/twin").write("in/one", "old").link("in/one", "outer");
+    world.write("in/a", "old").link("in/a", "in/b").link("in/a", "outside").fifo("in/pipe").link("in/pipe", "pipe");
+    if !can_confine(&world) {
+        return;
+    }
+    let script = "for f in own one a; do echo new > in/$f; done; chmod 600 in/b; rm in/pipe";
+    world.call(["run", "--in", "in", "--", "sh", "-c", script]).run().ok();
+    let said = world.recant("rollback last").with(4);
+    for (path, sort) in [("one", "file"), ("a", "file"), ("b", "file"), ("pipe", "fifo")] {
+        let parted = format!("in/{path}: taken back as a {sort} of its own: its other names are not linked with it");
+        assert!(said.stdout().contains(&parted), "{path}: {said}");
+    }
+    assert!(!said.stdout().contains("in/own:") && !said.stdout().contains("in/twin:"), "{said}");
+    assert_eq!((world.read("in/one"), world.read("outer")), ("old".into(), "new\n".into()), "{said}");
+    assert_eq!((world.read("in/b"), world.read("outside")), ("old".into(), "new\n".into()), "{said}");
+}

@@ -1,6 +1,7 @@
 //! `run --in`: a command on the real tree, between two snapshots of the folders that it may write to. What differs becomes a
 //! committed session.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
 use std::path::PathBuf;
@@ -37,6 +38,8 @@ use crate::snapshot::series::Series;
 struct Watched {
     series: Series,
     before: u64,
+    /// Its [`Made::elsewhere`].
+    elsewhere: HashSet<AbsPath>,
 }
 
 /// Runs the command, and exits as it does.
@@ -228,7 +231,7 @@ fn begin(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Res
         let before = take(call, &store, &series, ("before", rules), limit, &args.command);
         let made = before.map_err(|problem| with_limit(problem, limit))?;
         say_unread(call, &series.folder, &made)?;
-        watched.push(Watched { series, before: made.n });
+        watched.push(Watched { series, before: made.n, elsewhere: made.elsewhere });
     }
     say_where(call, args, &watched, caches);
     say_ignored(call, &watched)?;
@@ -256,7 +259,7 @@ fn say_where(call: &Call, args: &Run, watched: &[Watched], caches: &Caches) {
 
 /// Names the files by whose rules something stays out of the session: it is real, and no rollback takes it off.
 fn say_ignored(call: &Call, watched: &[Watched]) -> Result<(), Problem> {
-    for Watched { series, before } in watched {
+    for Watched { series, before, .. } in watched {
         let rules = manifest::rules(&series.dir, *before)?;
         for file in rules.files.iter().filter(|file| file.name == RECANTIGNORE) {
             let below = file.folder.as_path().strip_prefix("/").unwrap_or(file.folder.as_path());
@@ -327,7 +330,7 @@ fn regain(call: &Call, store: &Store, watched: &[Watched]) -> Result<(), Problem
 /// Makes the session of what the command did.
 fn collect(call: &Call, store: &Store, watched: &[Watched], args: &Run) -> Result<Collected, Problem> {
     let (mut steps, mut spared, mut left) = (Vec::new(), Vec::new(), false);
-    for Watched { series, before } in watched {
+    for Watched { series, before, elsewhere } in watched {
         // What was left out before cannot be taken back: it is none of this, whatever the command made of the rules.
         let rules = manifest::rules(&series.dir, *before)?;
         // Of a folder that is gone with all that was in it there is none.
@@ -343,7 +346,7 @@ fn collect(call: &Call, store: &Store, watched: &[Watched], args: &Run) -> Resul
         for (path, why) in &compared.left {
             call.out.warn(format_args!("{}: {why}", crate::snapshot::whole(&series.folder, path)?));
         }
-        steps.push(Step { series, compared });
+        steps.push(Step { series, compared, elsewhere });
         spared.push([Some(*before), after].into_iter().flatten().collect::<Vec<u64>>());
     }
     let count = steps.iter().map(|step| step.compared.differences.len() as u64).sum();

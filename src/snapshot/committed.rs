@@ -29,6 +29,8 @@ pub struct Step<'a> {
     pub series: &'a Series,
     /// What the command did there.
     pub compared: Compared,
+    /// The first name, before it, of each file that had others outside the snapshot: those keep what the command wrote.
+    pub elsewhere: &'a HashSet<AbsPath>,
 }
 
 /// Makes a session that was begun for it a committed one: all of `steps`, whose folders do not lie in each other, in the order of their
@@ -43,13 +45,14 @@ pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Err
     let mut times = Vec::new();
     let mut bytes = 0;
     let mut n = 0;
-    for Step { series, compared } in steps {
+    for Step { series, compared, elsewhere } in steps {
         let mut keeping = Keeping {
             fs,
             blobs: &blobs,
             objects: &objects,
             from: Snapshots::of(&series.dir, &series.folder),
             names: &mut names,
+            elsewhere,
             firsts: HashMap::new(),
         };
         for difference in &compared.differences {
@@ -107,6 +110,8 @@ struct Keeping<'a> {
     from: Snapshots<'a>,
     /// The digests that have a blob.
     names: &'a mut HashSet<Digest>,
+    /// [`Step::elsewhere`].
+    elsewhere: &'a HashSet<AbsPath>,
     /// Blobs of files, and objects of what is none, that had several names, by the first of them.
     firsts: HashMap<AbsPath, Vec<u8>>,
 }
@@ -138,23 +143,28 @@ impl Keeping<'_> {
                 self.firsts.insert(first.clone(), name);
             }
         }
-        Ok(Kept::Blob { digest, numbered, unlinked: false })
+        Ok(Kept::Blob { digest, numbered, unlinked: self.has_names_elsewhere(difference) })
     }
 
     /// What has no content: a folder, a link, a FIFO.
     fn keep_object(&mut self, difference: &Difference, n: u32, before: &State) -> Result<Kept, Error> {
         let name = n.to_string().into_bytes();
         let at = self.objects.at(&name);
+        let kept = if self.has_names_elsewhere(difference) { Kept::ObjectCopy } else { Kept::Object };
         if let Some(first) = difference.link.as_ref().and_then(|first| self.firsts.get(first)) {
             self.fs.link(self.objects.at(first), at).at("link", at)?;
-            return Ok(Kept::Object);
+            return Ok(kept);
         }
         made::object(self.fs, at, before)?;
         if let Some(first) = &difference.link {
             made::dress(self.fs, at, before)?;
             self.firsts.insert(first.clone(), name);
         }
-        Ok(Kept::Object)
+        Ok(kept)
+    }
+
+    fn has_names_elsewhere(&self, difference: &Difference) -> bool {
+        difference.link.as_ref().is_some_and(|first| self.elsewhere.contains(first))
     }
 
     fn fill(&mut self, entry: &Entry, file: &File) -> Result<(), Error> {

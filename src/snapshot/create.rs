@@ -2,7 +2,7 @@
 
 mod reading;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::Error;
 use super::before::{self, Peeked};
@@ -65,6 +65,8 @@ pub struct Made {
     pub unread: Vec<(AbsPath, String)>,
     /// What was left out, but for what rules say.
     pub left: Vec<(AbsPath, Why)>,
+    /// The first name of each file that has others, which are not in the snapshot.
+    pub elsewhere: HashSet<AbsPath>,
     /// Version control's own that was left out.
     pub repositories: Vec<AbsPath>,
     /// What of earlier snapshots is damaged; this one needs none of it.
@@ -97,6 +99,7 @@ pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: 
             counts,
             unread: Vec::new(),
             left: Vec::new(),
+            elsewhere: HashSet::new(),
             repositories: Vec::new(),
             damaged: Vec::new(),
             unfitted: Vec::new(),
@@ -268,6 +271,8 @@ struct Taking<'a> {
 struct First {
     path: AbsPath,
     content: Content,
+    /// How many were met so far.
+    names: u32,
 }
 
 /// Content that need not be read, as long as the file has this stat.
@@ -459,8 +464,8 @@ impl Taking<'_> {
 
     fn remember(&mut self, stat: &Stat, known: &Known) {
         if has_several_names(stat) && !known.unread {
-            let first = || First { path: known.path.clone(), content: Content::of(known, stat) };
-            self.links.entry((stat.dev, stat.ino)).or_insert_with(first);
+            let first = || First { path: known.path.clone(), content: Content::of(known, stat), names: 0 };
+            self.links.entry((stat.dev, stat.ino)).or_insert_with(first).names += 1;
         }
     }
 
@@ -469,6 +474,8 @@ impl Taking<'_> {
     fn finish(mut self, fs: &Fs, head: &Head, rules: &Rules, same: Option<&Summary>) -> Result<Made, Error> {
         let (dir, n) = (&self.series.dir, head.n);
         let (unread, left) = (std::mem::take(&mut self.unread), std::mem::take(&mut self.left));
+        let has_others = |first: &First| first.names < first.content.stat.nlink;
+        let elsewhere = self.links.drain().map(|(_, first)| first).filter(has_others).map(|first| first.path).collect();
         if let Some(last) = same.filter(|_| !self.changed) {
             let unindexed = self.making.put(fs, dir, last.head.n, last.tail.digest).err().map(|error| error.to_string());
             let damaged = damaged(self.keeping);
@@ -478,6 +485,7 @@ impl Taking<'_> {
                 counts: last.tail.counts,
                 unread,
                 left,
+                elsewhere,
                 repositories: Vec::new(),
                 damaged,
                 unfitted: Vec::new(),
@@ -508,7 +516,7 @@ impl Taking<'_> {
         let unindexed = self.making.put(fs, dir, n, digest).err().map(|error| error.to_string());
         let damaged = damaged(self.keeping);
         let (repositories, unfitted) = (Vec::new(), Vec::new());
-        Ok(Made { n, how: How::New, counts, unread, left, repositories, damaged, unfitted, unindexed })
+        Ok(Made { n, how: How::New, counts, unread, left, elsewhere, repositories, damaged, unfitted, unindexed })
     }
 }
 
