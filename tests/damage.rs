@@ -392,22 +392,6 @@ fn other_kinds_in_place_of_the_sessions_files_never_hang() {
     }
 }
 
-/// A copy of the store may lack what was empty: that is not there to be made before something is to change.
-#[test]
-fn what_is_empty_may_be_missing_for_who_only_looks() {
-    for folder in ["checkpoint", "checkpoint/blobs", "displaced"] {
-        let scene = Scene::new();
-        let looks = ["commit ID --dry-run", "diff ID", "show ID", "checkpoint show ID", "checkpoint verify"];
-        let say = |verb: &str| scene.world.recant(&verb.replace("ID", &scene.id));
-        let before = looks.map(|verb| say(verb).to_string());
-        std::fs::remove_dir_all(scene.session(folder)).expect("an empty folder");
-        for (verb, before) in looks.into_iter().zip(before) {
-            assert_eq!(say(verb).to_string(), before, "{folder} is missing: {verb}");
-        }
-        say("commit ID").ok();
-    }
-}
-
 /// A whole manifest of an earlier generation, as a copy of the store may have it.
 #[test]
 fn a_manifest_that_lacks_what_is_in_is_no_whole_checkpoint() {
@@ -478,11 +462,6 @@ fn a_folder_of_a_session_that_is_missing_or_a_link_is_damage_for_every_verb() {
             let scene = Scene::committed();
             let before = scene.world.manifest();
             spoil(&scene, folder, how);
-            // Nothing is missing with them: they are empty, or hold a link, whose target the manifest has.
-            if how == "missing" && ["displaced", "held", "held/objects", "checkpoint/objects"].contains(&folder) {
-                scene.world.recant(&format!("rollback {}", scene.id)).ok();
-                continue;
-            }
             let verifies = folder.starts_with("checkpoint");
             for words in
                 ["rollback ID", "checkpoint verify ID", "checkpoint verify"].into_iter().take(if verifies { 3 } else { 1 })
@@ -498,82 +477,23 @@ fn a_folder_of_a_session_that_is_missing_or_a_link_is_damage_for_every_verb() {
     }
 }
 
-/// A copy of the store may leave out what is empty: the folders of a session that hold nothing yet, or nothing any more.
+/// A copy of the store may leave out what is empty. It is said before anything is touched, with what makes it again.
 #[test]
-fn empty_folders_that_a_copy_of_the_store_left_out_are_made_again() {
+fn an_empty_folder_that_a_copy_of_the_store_left_out_is_named_with_what_makes_it_again() {
     let world = World::new();
     world.write("a", "old");
-    let mut ids = vec![world.begin()];
-    world.stage_write(&ids[0], "a", "new");
-    if common::can_run() {
-        world.write("b", "old");
-        world.call(["run", "-q", "-n", "captured", "--", "sh", "-c", "echo new > b"]).run().ok();
-        ids.push("captured".into());
-    } else {
-        common::skip("folders of a run: recant run does not work here");
-    }
+    let id = world.begin();
+    world.stage_write(&id, "a", "new");
     let before = world.manifest();
-    let thin_out = || {
-        let store = world.store().join("sessions");
-        world
-            .program("find", [store.as_os_str(), "-type".as_ref(), "d".as_ref(), "-empty".as_ref(), "-delete".as_ref()])
-            .run()
-            .ok();
-    };
-    for id in &ids {
-        for verb in ["commit", "rollback", "redo", "rollback"] {
-            thin_out();
-            world.recant(&format!("{verb} {id}")).ok();
-            assert!(world.journals().is_empty(), "{verb}");
-        }
+    for folder in ["held/objects", "checkpoint", "checkpoint/blobs", "displaced"] {
+        let (path, again) = (world.session(&id).join(folder), world.root().join("away"));
+        std::fs::rename(&path, &again).unwrap();
+        let said = world.recant(&format!("commit {id}")).with(5).stderr();
+        assert!(said.contains(&format!("mkdir -p -m 700 {}", path.display())), "{folder}: {said}");
+        before.assert_same(&world.manifest(), folder);
+        std::fs::rename(&again, &path).unwrap();
     }
-    before.assert_same(&world.manifest(), "all is taken back");
-    // Killed on the way there, it is done the next time.
-    #[cfg(feature = "crash-points")]
-    for id in &ids {
-        for n in 1..12 {
-            thin_out();
-            world.call(["commit", id]).env("RECANT_STEPS", format!("kill:{n}")).run().with(137);
-            world.recant("recover").ok();
-            before.assert_same(&world.manifest(), &format!("killed before step {n}"));
-        }
-        world.recant(&format!("commit {id}")).ok();
-        world.recant(&format!("rollback {id}")).ok();
-    }
-}
-
-/// So it is where only the preparations of a commit had begun when it was copied.
-#[test]
-#[cfg(feature = "crash-points")]
-fn empty_folders_of_a_session_that_was_killed_while_it_got_ready_are_made_again() {
-    let shm = Path::new("/dev/shm");
-    if !shm.is_dir() {
-        common::skip("two file systems: there is no /dev/shm");
-        return;
-    }
-    let (mut drafts, elsewhere) = (0, tempfile::tempdir().expect("a folder of another file system"));
-    for n in common::steps() {
-        let mut world = World::on(shm);
-        let store = elsewhere.path().join(n.to_string());
-        world.set("RECANT_STORE", &store).write("a", "old");
-        let id = world.begin();
-        world.stage_write(&id, "a", "new");
-        let before = world.manifest();
-        world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run().with(137);
-        let names = world.journals();
-        if names == [&*id] {
-            break;
-        }
-        drafts += usize::from(names == [format!("{id}.tmp")]);
-        let sessions = store.join("sessions");
-        world.program("find", [&*sessions.to_string_lossy(), "-type", "d", "-empty", "-delete"]).run().ok();
-        world.recant("recover").ok();
-        before.assert_same(&world.manifest(), &format!("killed before step {n}"));
-        world.recant(&format!("commit {id}")).ok();
-        world.recant(&format!("rollback {id}")).ok();
-        before.assert_same(&world.manifest(), "taken back");
-    }
-    assert!(drafts > 3, "{drafts}");
+    world.recant(&format!("commit {id}")).ok();
 }
 
 /// One that is missing with what an interrupted operation had put into it is not taken for empty: nothing would be put back, and nobody told.
@@ -594,7 +514,7 @@ fn a_folder_of_a_session_that_is_missing_with_originals_stops_a_recovery() {
         let said = world.call([verb, &id]).env("RECANT_STEPS", steps(&world.root().join("steps"))).run();
         (world, id, before, said)
     };
-    for (verb, full) in [("commit", "checkpoint"), ("rollback", "held")] {
+    for verb in ["commit", "rollback"] {
         let (world, ..) = scene(verb, &|log| format!("log:{}", log.display()));
         let steps = std::fs::read_to_string(world.root().join("steps")).expect("the steps");
         let is_seal = |line: &str| line.contains("renameat ") && line.contains("session.json.new");
@@ -605,13 +525,10 @@ fn a_folder_of_a_session_that_is_missing_with_originals_stops_a_recovery() {
             let (place, away) = (world.session(&id).join(folder), world.root().join("away"));
             std::fs::rename(&place, &away).expect("the folder");
             let said = world.recant("recover");
-            // Of a session that is in, the checkpoint holds the manifest besides.
-            if folder.starts_with(full) || folder == "checkpoint" {
-                assert_eq!(said.status, 7, "{verb}, {folder}: {said}");
-                assert!(said.stdout().contains(&format!("/{id}/{folder}: ")), "{verb}, {folder}: {said}");
-                std::fs::rename(&away, &place).expect("the folder");
-                world.recant("recover").ok();
-            }
+            assert_eq!(said.status, 7, "{verb}, {folder}: {said}");
+            assert!(said.stdout().contains(&format!("/{id}/{folder}")), "{verb}, {folder}: {said}");
+            std::fs::rename(&away, &place).expect("the folder");
+            world.recant("recover").ok();
             before.assert_same(&world.manifest(), &format!("{verb}, {folder}: {said}"));
         }
     }
@@ -693,40 +610,6 @@ fn what_an_interrupted_commit_took_is_named_in_a_copy_of_the_store() {
                 assert_eq!(kept, "old");
             }
         }
-    }
-}
-
-/// What was empty in it is of no use, whichever objects are where.
-#[test]
-#[cfg(feature = "crash-points")]
-fn an_interrupted_operation_is_ended_in_a_copy_of_the_store_without_empty_folders() {
-    for verb in ["commit", "rollback"] {
-        let mut left = 0;
-        for n in common::steps() {
-            let world = World::new();
-            world.write("gone", "old").write("kept", "old");
-            let id = world.begin();
-            world.stage_write(&id, "kept", "new").stage_write(&id, "made", "new");
-            world.recant(&format!("session delete {id} gone")).ok();
-            if verb == "rollback" {
-                world.recant(&format!("commit {id}")).ok();
-            }
-            let said = world.call([verb, &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
-            if said.status == 0 {
-                break;
-            }
-            let (store, away) = (world.store(), world.root().join("away"));
-            std::fs::rename(&store, &away).expect("the store");
-            let script = "cp -a \"$1\" \"$2\" && find \"$2/sessions\" -mindepth 2 -type d -empty -delete";
-            world.program("sh", ["-c".as_ref(), script.as_ref(), "sh".as_ref(), away.as_os_str(), store.as_os_str()]).run().ok();
-            let said = world.recant("recover");
-            assert!([0, 4].contains(&said.status), "{verb}, before step {n}: {said}");
-            left += usize::from(said.status == 4);
-            if said.status == 4 {
-                world.recant(&format!("recover {id} --finish")).ok();
-            }
-        }
-        assert!(left > 0, "{verb}: some are named");
     }
 }
 

@@ -363,9 +363,6 @@ fn once(
     progress: &dyn Progress,
     roads: &mut job::Roads,
 ) -> Result<Report, Error> {
-    if !matches!(effect, Effect::Print) {
-        session.make_missing(fs)?;
-    }
     let mut plan = Plan::look(session, ask(session)?, roads, progress)?;
     refuse_held(store, session, &plan)?;
     if matches!(effect, Effect::Print) || plan.is_nothing() {

@@ -8,7 +8,7 @@ use super::job::Decision;
 use super::journal::{Journal, names};
 use super::reach::{Named, Reach, open};
 use super::report::Left;
-use super::settle::{When, settle, stat_of};
+use super::settle::{When, settle};
 use super::step::{Act, Step};
 use super::undo::{Remains, holds, undo};
 use super::{Error, reserve};
@@ -186,10 +186,7 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
     }
     let Some(mut journal) = Journal::read(store, id)? else {
         let session = match store.session(id) {
-            Ok(session) => {
-                session.make_missing(fs)?;
-                Some(session)
-            }
+            Ok(session) => Some(session),
             Err(crate::session::Error::Unknown { .. }) => None,
             Err(error) => return Err(error.into()),
         };
@@ -202,7 +199,8 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
     let Recovered { notes, strays, .. } = recovered;
     let told = tell(fs, store, &journal, choice)?;
     if let Sealed::No(session) | Sealed::Yes(session) = &told {
-        make_empty(fs, session, &journal, matches!(told, Sealed::Yes(_))).map_err(|error| stuck(store, id, error))?;
+        // An undo would take what lay in one that is missing for somebody's doing.
+        session.check_folders().map_err(|error| stuck(store, id, error.into()))?;
     }
     match told {
         Sealed::No(session) => {
@@ -213,33 +211,6 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
         }
         Sealed::Untold(why) => Err(untold(store, &journal, why)),
     }
-}
-
-/// Makes a folder of the session that is missing again, if nothing lay in it: what an undo finds at none of its places it takes for somebody's
-/// doing.
-fn make_empty(fs: &Fs, session: &Session, journal: &Journal, is_sealed: bool) -> Result<(), Error> {
-    let missing = session.missing_folders();
-    let frame = journal.frame();
-    let mut reach = Reach::of(&session.dir, journal)?;
-    for item in journal.items.iter().filter(|_| !missing.is_empty()) {
-        let places = frame.places(item);
-        // Once it is sealed nothing is needed but what is kept. What Prepare makes it makes again.
-        let out = places.out.filter(|_| !is_sealed);
-        let to = places.to.filter(|_| !is_sealed && !item.fresh);
-        for (object, spots) in [(&item.from, [places.home, out]), (&item.to, [to, None])] {
-            let lay_in = |folder: &&[u8]| spots.iter().flatten().any(|spot| spot.is_in(folder));
-            let Some(folder) = missing.iter().copied().find(lay_in) else { continue };
-            let mut found = holds(open(reach.path(&item.path), "open the folder of", &item.path)?.as_ref(), object.as_ref())?;
-            // In a copy of the store it is another object: the undo takes it for what it is, or names it.
-            for spot in spots.iter().flatten() {
-                found |= stat_of(&mut reach, spot)?.is_some();
-            }
-            if !found {
-                part(&session.dir, folder)?;
-            }
-        }
-    }
-    Ok(session.make_missing(fs)?)
 }
 
 /// Whether it was sealed; where the header cannot tell, the user does, and the header is put back to what he says.

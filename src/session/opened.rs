@@ -63,8 +63,10 @@ pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
         let path = format!("{}/{}", session.path().display(), Shown(at));
         match leads_nowhere(&error) {
             true if error.kind() == std::io::ErrorKind::NotFound => {
-                let why = "the folder is missing; where a copy of the store left it out because it was empty, make it again";
-                Error::Damaged { path, why: why.into() }
+                let why = format!(
+                    "the folder is missing; if a copy of the store left it out because it was empty: mkdir -p -m 700 {path}"
+                );
+                Error::Damaged { path, why }
             }
             true => Error::Damaged { path, why: format!("the folder cannot be opened: {}", reason(&error)) },
             false => IoError { path, act: "open the folder", source: error }.into(),
@@ -73,43 +75,12 @@ pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
 }
 
 impl Session {
-    /// That the folders in which an operation keeps and finds objects are folders. One may be missing: a copy of the store may have left out
-    /// what was empty, and [`Self::make_missing`] makes it.
+    /// That the folders in which an operation keeps and finds objects are there.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where one is a link or no folder.
+    /// [`Error::Damaged`] where one is missing, a link or no folder.
     pub fn check_folders(&self) -> Result<(), Error> {
-        for path in &SESSION_FOLDERS[RUN_FOLDERS..] {
-            let (parent, name) = path.split_at(path.iter().rposition(|b| *b == b'/').map_or(0, |slash| slash + 1));
-            let there = match self.dir.open_below(parent) {
-                Ok(parent) => parent.at(name).stat().at("look at", parent.at(name))?.is_some(),
-                Err(error) => error.kind() != std::io::ErrorKind::NotFound,
-            };
-            if there {
-                part(&self.dir, path)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Those that are missing, in the order in which they are made.
-    pub fn missing_folders(&self) -> Vec<&'static [u8]> {
-        // One that is a link, or no folder, is found when it is looked for.
-        let is_missing =
-            |path: &&[u8]| matches!(self.dir.open_below(path), Err(error) if error.kind() == std::io::ErrorKind::NotFound);
-        SESSION_FOLDERS.into_iter().filter(is_missing).collect()
-    }
-
-    /// Makes those that are missing, durably. Not the checkpoint's of a session that is in: what it had held is missing as well.
-    pub fn make_missing(&self, fs: &Fs) -> Result<(), Error> {
-        let missing = self.missing_folders();
-        let kept = missing.contains(&&b"checkpoint"[..]) && self.header.counts.inside > 0;
-        for path in missing.into_iter().filter(|path| !(kept && path.starts_with(b"checkpoint"))) {
-            let (parent, name) = split(&self.dir, path)?;
-            mkdir_if_missing(fs, parent.at(name))?;
-            fs.sync_dir(&parent).at("sync", parent.path().display())?; // D3 (folder: not caught here: nobody loses one)
-        }
-        Ok(())
+        SESSION_FOLDERS[RUN_FOLDERS..].iter().try_for_each(|path| part(&self.dir, path).map(drop))
     }
 
     /// That this recant knows all that has to be heeded in changing it.
