@@ -79,7 +79,7 @@ fn a_patch_has_gits_headers() {
     link        | 2 +-
     new dir     | new folder, mode 0755
     new dir/a b | 1 +
-    tool        | 0
+    tool        | mode change 100644 -> 100755
     was-empty   | 1 +
     10 files changed, 5 insertions(+), 5 deletions(-)
     ");

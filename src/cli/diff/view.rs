@@ -255,6 +255,12 @@ impl<'c> View<'c> {
         }
     }
 
+    /// What a patch says of the modes beside the content, where that is all that it says.
+    pub fn mode_change(&self) -> Option<String> {
+        let (old, new) = self.old.mode().zip(self.new.mode())?;
+        (old != new).then(|| format!("mode change {old} -> {new}"))
+    }
+
     /// Whether a side is binary.
     pub fn is_binary(&self) -> bool {
         self.old.is_binary() || self.new.is_binary()
