@@ -4,7 +4,8 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use common::{Manifest, Said, World};
 
@@ -101,6 +102,34 @@ fn a_create_killed_before_any_step_leaves_no_half_snapshot() {
         scene.all_whole(&what);
         if said.status == 0 {
             return;
+        }
+    }
+}
+
+#[test]
+fn what_a_create_that_failed_could_not_take_away_again_is_said() {
+    let content = |world: &World| -> BTreeSet<PathBuf> {
+        let series =
+            std::fs::read_dir(world.store().join("snapshots")).expect("a folder").next().expect("one").expect("a name").path();
+        let below =
+            |folder: &str| std::fs::read_dir(series.join(folder)).expect("a folder").map(|entry| entry.expect("a name").path());
+        below("").filter(|path| path.extension().is_some_and(|ending| ending == "pack")).chain(below("blobs")).collect()
+    };
+    let mut left = 0;
+    for step in common::steps() {
+        let scene = Scene::changed();
+        let before = content(&scene.world);
+        // It fails, and so does whatever it does about that.
+        let steps: Vec<String> = (step + 1..step + 20).map(|n| format!("fail:{n}:5")).collect();
+        let said = scene.with("snapshot create", &format!("fail:{step}:28;{}", steps.join(";")));
+        let stays = content(&scene.world) != before && said.status != 0 && scene.numbers() == [0];
+        assert_eq!(said.stderr().contains("snapshot prune "), stays, "step {step}: {said}");
+        assert_eq!(said.stderr().contains("stays in the store"), stays, "step {step}: {said}");
+        left += u32::from(stays);
+        scene.world.recant("snapshot prune").ok();
+        assert!(!stays || content(&scene.world) == before, "step {step}: {said}");
+        if said.status == 0 {
+            return assert!(left > 3, "{left}");
         }
     }
 }

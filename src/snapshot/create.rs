@@ -120,11 +120,11 @@ pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: 
         // one sweeps.
         drop(series.numbers().and_then(|numbers| sweep(fs, series, numbers.last().map_or(0, |last| last + 1))));
     }
-    if taken.is_err() {
-        // On a full disk everything else needs the room. What stays for want of a readable manifest goes with the next prune.
-        drop(prune::sweep(fs, series));
-    }
-    taken
+    // On a full disk everything else needs the room. What stays for want of a readable manifest goes with the next prune.
+    taken.map_err(|error| match prune::sweep(fs, series) {
+        Ok(()) => error,
+        Err(left) => Error::Unswept { error: Box::new(error), left: left.to_string(), folder: series.folder.to_string() },
+    })
 }
 
 /// The newest with a key that can be read.

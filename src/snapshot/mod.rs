@@ -36,7 +36,7 @@ pub mod walk;
 use std::io;
 
 use crate::config::grouped;
-use crate::error::{Failure, IoError, Kind, reason, recant};
+use crate::error::{Failure, IoError, Kind, reason, recant, shell_word};
 use crate::fs::path::AbsPath;
 
 /// What can go wrong in this room.
@@ -110,6 +110,16 @@ pub enum Error {
         /// What to do.
         remedy: Option<String>,
     },
+    /// A snapshot failed, and what was stored for it could not be taken away again.
+    #[error("{error}")]
+    Unswept {
+        /// Why it failed.
+        error: Box<Error>,
+        /// What stood against taking it away.
+        left: String,
+        /// Of which folder.
+        folder: String,
+    },
     /// Another recant holds the series.
     #[error("the snapshots of {folder} are held by another recant")]
     Busy {
@@ -149,6 +159,7 @@ impl Failure for Error {
     fn kind(&self) -> Kind {
         match self {
             Error::Session(error) => error.kind(),
+            Error::Unswept { error, .. } => error.kind(),
             Error::Damaged { .. } => Kind::Damaged,
             Error::Busy { .. } => Kind::Busy,
             Error::Glob { .. } => Kind::Usage,
@@ -166,6 +177,9 @@ impl Failure for Error {
             Error::Session(error) => error.state(),
             Error::Busy { .. } => Some("nothing was changed; try again when it has ended".into()),
             Error::TooBroad { .. } | Error::TooMany { .. } => Some("no snapshot was taken".into()),
+            Error::Unswept { left, .. } => {
+                Some(format!("no snapshot was taken; what was stored for it stays in the store: {left}"))
+            }
             _ => Some("nothing was changed".into()),
         }
     }
@@ -187,6 +201,11 @@ impl Failure for Error {
                     .into(),
             ),
             Error::Refused { remedy, .. } => remedy.clone(),
+            Error::Unswept { error, folder, .. } => {
+                let folder = shell_word(folder.as_bytes());
+                let prune = format!("{recant} snapshot prune {folder} takes it away", recant = recant());
+                Some(error.remedy().into_iter().chain([prune]).collect::<Vec<_>>().join("; "))
+            }
             Error::Io(_) | Error::Glob { .. } | Error::Busy { .. } => None,
         }
     }
@@ -195,6 +214,7 @@ impl Failure for Error {
         match self {
             Error::Io(error) => Some(error.path.clone()),
             Error::Session(error) => error.path(),
+            Error::Unswept { error, .. } => error.path(),
             Error::Unknown { folder, .. } | Error::None { folder } | Error::Busy { folder } => Some(folder.clone()),
             Error::Damaged { path, .. }
             | Error::TooBroad { path, .. }
