@@ -597,11 +597,13 @@ fn prune_by_conditions_says_what_it_leaves_as_it_is_committed_and_takes_that_whe
     let pending = make(4);
     assert_snapshot!(world.recant("session prune --keep 1").masked_err(), @"
     recant: 0 sessions pruned, 0 B
-    recant: 3 sessions are committed; to give up their rollback: recant session prune --keep 1 --committed
+    recant: 3 sessions are committed; to give up their rollback:
+            recant session prune --keep 1 --committed
     ");
     assert_snapshot!(world.recant("checkpoint prune --older-than 0s").masked_err(), @"
     recant: 0 checkpoints pruned, 0 B
-    recant: 4 sessions are committed; to give up their rollback: recant checkpoint prune --older-than 0s --committed
+    recant: 4 sessions are committed; to give up their rollback:
+            recant checkpoint prune --older-than 0d --committed
     ");
     let dry = world.recant("session prune --keep 1 --committed --dry-run").ok().stdout();
     let pruned = world.recant("session prune --keep 1 --committed").ok();

@@ -12,6 +12,7 @@ use super::problem::Problem;
 use super::which::Want;
 use super::{Call, Ended, text};
 use crate::checkpoint::manifest::{Manifest, keeps_overwritten as keeps};
+use crate::config::{age_word, size_word};
 use crate::error::{Failure, Kind, command};
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
@@ -377,15 +378,16 @@ impl<'a> Pruning<'a> {
             return Ok(());
         }
         let given = [
-            args.older_than.map(|seconds| format!(" --older-than {seconds}s")),
+            args.older_than.map(|seconds| format!(" --older-than {}", age_word(seconds))),
             args.keep.map(|keep| format!(" --keep {keep}")),
-            args.max_size.map(|bytes| format!(" --max-size {bytes}")),
+            args.max_size.map(|bytes| format!(" --max-size {}", size_word(bytes))),
         ];
         let given: String = given.into_iter().flatten().collect();
         let (what, are) = (text::count(count as u64, "session"), if count == 1 { "is" } else { "are" });
         let them = if count == 1 { "its" } else { "their" };
         let how = command(format_args!("{} prune{given} --committed", target.what));
-        call.out.note(format_args!("{what} {are} committed; to give up {them} rollback: {how}"));
+        // The command on a line of its own: together they are too long for one.
+        call.out.note(format_args!("{what} {are} committed; to give up {them} rollback:\n        {how}"));
         Ok(())
     }
 

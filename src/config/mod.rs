@@ -17,7 +17,7 @@ use crate::error::{At, Failure, IoError, Kind, recant};
 
 pub use glob::path_glob;
 pub use keys::edits;
-pub use units::{age, bytes, grouped, size};
+pub use units::{age, age_word, bytes, grouped, size, size_word};
 
 /// What is wrong with the settings.
 #[derive(Debug, thiserror::Error)]
@@ -352,6 +352,12 @@ mod tests {
         }
         for (text, want) in [("90s", 90), ("15m", 900), ("12h", 43_200), ("30d", 2_592_000), ("8w", 4_838_400), ("0d", 0)] {
             assert_eq!(age(text), Ok(want), "{text}");
+        }
+        for text in ["90s", "15m", "25h", "30d", "56d", "0d"] {
+            assert_eq!(age_word(age(text).unwrap()), text);
+        }
+        for text in ["0", "500", "1K", "1025", "1536K", "50M", "2049M", "3G"] {
+            assert_eq!(size_word(size(text).unwrap()), text);
         }
         for text in ["", "d", "30", "-1d", "+1d", "1y", "1 d", "99999999999999999999s", "9999999999999999w", "1ä"] {
             assert!(age(text).is_err(), "{text}");

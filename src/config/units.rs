@@ -40,6 +40,20 @@ pub fn age(text: &str) -> Result<i64, String> {
     number.parse::<i64>().ok().and_then(|n| n.checked_mul(seconds)).ok_or_else(wrong)
 }
 
+/// `30d`, `12h`, `90s`: what [`age`] reads as these seconds, in the largest unit up to a day that says it whole.
+pub fn age_word(seconds: i64) -> String {
+    let whole = [(86_400, 'd'), (3600, 'h'), (60, 'm')].into_iter().find(|(unit, _)| seconds % unit == 0);
+    let (unit, word) = whole.unwrap_or((1, 's'));
+    format!("{}{word}", seconds / unit)
+}
+
+/// `1G`, `500M`, `12`: what [`size`] reads as these bytes, in the largest unit that says it whole.
+pub fn size_word(bytes: u64) -> String {
+    let whole = [(30, "G"), (20, "M"), (10, "K")].into_iter().find(|(shift, _)| bytes > 0 && bytes.is_multiple_of(1 << shift));
+    let (shift, word) = whole.unwrap_or((0, ""));
+    format!("{}{word}", bytes >> shift)
+}
+
 /// Seconds up to an hour from `90s`, `2m`; none from `0s`, which is for ever.
 pub fn silence(text: &str) -> Result<Option<u32>, String> {
     let seconds = age(text)?;
