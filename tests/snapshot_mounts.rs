@@ -163,7 +163,7 @@ fn a_command_is_run_on_it_and_taken_back_exactly() {
             3,
             "the command's own comes first"
         );
-        assert!(said.stderr().contains("which is committed"), "{said}");
+        assert!(said.stderr().contains("committed as session"), "{said}");
         let after = volume.manifest();
         volume.recant("rollback last").ok();
         before.assert_same(&volume.manifest(), "taken back");

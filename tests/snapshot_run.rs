@@ -60,7 +60,7 @@ fn what_a_command_does_to_the_real_tree_is_taken_back_exactly() {
     let script = "echo new > edited; rm -r gone fifo large hollow; chmod 600 moded; rm two; echo 2 > two; mkdir -p made/by; echo n > made/by/n; \
                   ln -sf other link; echo new > twin; mv same moved; echo more >> in-place/f; exit 3";
     let said = world.call(["run", "--in", ".", "--", "sh", "-c", script]).run().with(3);
-    assert!(said.stderr().contains("which is committed") && said.stderr().contains("recant rollback"), "{said}");
+    assert!(said.stderr().contains("committed as session") && said.stderr().contains("recant rollback"), "{said}");
     let after = world.manifest();
     assert_eq!(world.recant("list --json").ok().json()["sessions"][0]["status"], "committed");
     world.recant("checkpoint verify last").ok();
@@ -277,7 +277,7 @@ fn without_network_no_connection_leads_out_and_what_stays_open_is_said() {
         };
         assert!(run(&[]).stdout().contains("reached"), "it is there");
         let said = run(&["--no-network"]);
-        assert!(!said.stdout().contains("reached") && said.stderr().contains("which is committed"), "{said}");
+        assert!(!said.stdout().contains("reached") && said.stderr().contains("committed as session"), "{said}");
         let scope =
             if desk.who == desk::Who::Root { "no network but a loopback of its own" } else { "no TCP; UDP, other protocols" };
         assert!(said.stderr().contains(scope), "{said}");
@@ -472,7 +472,7 @@ fn a_command_that_kills_its_init_ends_with_it_and_what_it_did_is_recorded() {
     for pid in world.read("pids").lines() {
         assert!(!Path::new("/proc").join(pid).exists(), "{pid} goes on: {said}");
     }
-    assert!(said.stderr().contains("which is committed"), "{said}");
+    assert!(said.stderr().contains("committed as session"), "{said}");
     world.recant("rollback last").ok();
     before.assert_same(&world.manifest(), "all that it did is taken back");
 }
@@ -674,7 +674,7 @@ fn a_folder_that_the_command_removes_comes_back() {
     let before = manifest(&world.path("d"));
     for script in ["rm -r d", "rm -r d; echo file > d"] {
         let said = world.call(["run", "--in", "d", "--pass", ".", "--", "sh", "-c", script]).run().ok();
-        assert!(said.stderr().contains("which is committed"), "{said}");
+        assert!(said.stderr().contains("committed as session"), "{said}");
         assert!(!world.exists("d/f"), "{said}");
         world.recant("rollback last").ok();
         before.assert_same(&manifest(&world.path("d")), script);

@@ -104,8 +104,7 @@ fn run_beside(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -
             None => call.out.note("no file change"),
             Some(id) => {
                 let tail = id.tail();
-                call.out
-                    .note(format_args!("{} made, and kept in session {id}, which is committed", text::count(changes, "change")));
+                call.out.note(format_args!("{} made, and committed as session {tail}", text::count(changes, "change")));
                 call.out.note(format_args!("{recant} diff {tail}    {recant} rollback {tail}", recant = recant()));
             }
         }
