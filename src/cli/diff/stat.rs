@@ -105,10 +105,8 @@ pub fn row(call: &Call, view: &View<'_>) -> Row {
         _ if view.whole && view.is_binary() => {
             Err(format!("Bin {} -> {} bytes", text::grouped(view.old.size()), text::grouped(view.new.size())))
         }
-        Some((0, 0)) => match view.mode_change().into_iter().chain(view.remarks.iter().cloned()).collect::<Vec<_>>() {
-            said if said.is_empty() => Ok((0, 0)),
-            said => Err(said.join("; ")),
-        },
+        Some((0, 0)) if !view.remarks.is_empty() => Err(view.remarks.join("; ")),
+        Some((0, 0)) => view.mode_change().map_or(Ok((0, 0)), Err),
         Some(counts) => Ok(counts),
         None => Err(view.remarks.join("; ")),
     };
