@@ -958,6 +958,24 @@ fn a_folder_that_somebody_filled_is_kept_by_no_forced_recovery_between_two_file_
     scene.assert_over("by force, when it was moved away");
 }
 
+/// A folder that somebody has made where one was deleted is his: nothing of the deleted one is put into it.
+#[test]
+fn what_lay_in_a_deleted_folder_is_put_into_none_that_somebody_made_in_its_place() {
+    for two in [false, true] {
+        let scene = Scene::new("commit", two).interrupted();
+        let (world, id) = (&scene.world, &scene.id);
+        world.write("full/his", "his");
+        let said = world.recant("recover").with(4);
+        for name in ["full", "full/a"] {
+            assert!(said.stdout().contains(&world.path(name).display().to_string()), "{name}: {said}");
+        }
+        assert!(!world.exists("full/a") && world.read("full/his") == "his", "{two}: {said}");
+        assert_eq!(world.read("edited"), "old", "the rest is taken back");
+        world.recant(&format!("recover {id} --finish")).ok();
+        assert!(!world.exists("full/a") && world.read("full/his") == "his");
+    }
+}
+
 #[test]
 fn what_cannot_be_read_is_left_and_the_rest_is_undone() {
     if std::process::Command::new("strace").arg("-V").output().is_err() {

@@ -92,12 +92,18 @@ fn undo_begun(
     begun: usize,
 ) -> Result<Remains, Error> {
     let times = if journal.head.remnant { standing_times(reach, journal)? } else { journal.head.times.clone() };
-    let mut left = Vec::new();
+    let (mut left, mut taken) = (Vec::new(), Vec::new());
     meta::open_again(fs, reach, journal, begun)?;
     for turn in journal.turns.iter().take(begun).rev() {
         let step = journal.step(*turn);
         let fresh = matches!(turn, Turn::Move(i) if journal.items[*i as usize].fresh);
-        if let Some(why) = undo_step(fs, reach, fresh, &step)? {
+        let why = match taken.iter().find(|folder| step.path.is_under(folder)) {
+            // It lay in the folder that was there before, not in the one that somebody has made since.
+            Some(folder) => Some(format!("{folder}, in which it lay, is somebody's now; it is kept")),
+            None => undo_step(fs, reach, fresh, &step)?,
+        };
+        if let Some(why) = why {
+            taken.extend((step.act == Act::Remove && step.was_folder()).then(|| step.path.clone()));
             left.push((*turn, Left { path: step.path.clone(), why }));
         }
     }
