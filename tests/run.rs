@@ -2668,3 +2668,52 @@ fn a_mount_that_is_not_captured_is_named_before_the_command_starts() {
     let said = inside(many).stderr();
     assert!(said.lines().any(|line| line.contains(" more mounts: not captured, so read-only for the command")), "{said}");
 }
+
+/// Between two looks at one name, when the run has ended.
+#[cfg(feature = "crash-points")]
+#[test]
+fn what_somebody_takes_away_while_it_is_collected_ends_no_collecting() {
+    each(|desk| {
+        let made = "mkdir d; echo old > d/f; echo old > f";
+        for (n, (name, command, somebody)) in [
+            ("f", "echo new > f", "rm f"),
+            ("f", "echo new > f", "rm f && mkdir f"),
+            ("f", "rm f", "rm f"),
+            ("f", "rm f; mkdir f", "rm f"),
+            ("d", "chmod 700 d", "rm -r d"),
+            ("d", "rm -r d", "rm -r d"),
+            ("d", "rm -r d; echo new > d", "rm -r d"),
+            ("f", "chmod 600 f", "rm f && ln -s d f"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let what = format!("{:?}: {command}, then {somebody}", desk.who);
+            desk.made(&format!("rm -rf d f; {made}"));
+            let log = |which: &str| desk.world.root().join(format!("steps-{which}-{n}"));
+            let between = format!(" between {}", desk.world.path(name).display());
+            let step_of = |log: &Path| {
+                let log = std::fs::read_to_string(log).unwrap();
+                log.lines()
+                    .find_map(|line| line.strip_suffix(&between).map(str::to_owned))
+                    .unwrap_or_else(|| panic!("{what}: {log}"))
+            };
+            // What is said once a project makes the first run's steps others than the second's.
+            for which in ["first", "second"] {
+                let orders = format!("log:{}", log(which).display());
+                desk.held("", command).env("RECANT_STEPS", orders).run().ok();
+                desk.recant("discard last -y").ok();
+            }
+            let (step, again) = (step_of(&log("second")), log("again"));
+            let deed = format!("cd {} && {somebody}", desk.world.tree().display());
+            let orders = format!("log:{};run:{step}:{deed}", again.display());
+            let said = desk.held("", command).env("RECANT_STEPS", orders).run();
+            assert_eq!(step_of(&again), step, "{what}: it was done then");
+            assert_eq!(said.status, 0, "{what}: {said}");
+            assert!(said.stderr().contains(" held in session ") || said.stderr().contains("no file change"), "{what}: {said}");
+            if said.stderr().contains(" held in session ") {
+                desk.recant("discard last -y").ok();
+            }
+        }
+    });
+}

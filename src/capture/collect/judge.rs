@@ -128,6 +128,29 @@ impl Found<'_> {
             return Ok(None);
         }
         let old = old.and_then(|stat| Some((real?, stat)));
+        if let Some((dir, _)) = old {
+            self.fs.between_readings(dir.at(at.name)).at("look at", path)?;
+        }
+        match self.judge(at, path, (new, old), real, hiding) {
+            // It has gone since it was looked at: it is looked at once more. Nothing was noted: all that is read of it is read before.
+            Err(Error::Io(error))
+                if is_absent(&error.source) && old.is_some_and(|(dir, stat)| has_gone(dir.at(at.name), &stat)) =>
+            {
+                self.name(at, path, new, real, hiding)
+            }
+            judged => judged,
+        }
+    }
+
+    /// What became of a name: `old` is what the tree had of it.
+    fn judge(
+        &mut self,
+        at: Entry<'_>,
+        path: &AbsPath,
+        (new, old): (Option<Stat>, Option<(&Rc<Dir>, Stat)>),
+        real: Option<&Rc<Dir>>,
+        hiding: Hiding,
+    ) -> Result<Option<Down>, Error> {
         match (new, old) {
             (None, None) => {
                 self.hides.extend(hiding.whiteout.map(|_| path.clone()));
@@ -145,14 +168,10 @@ impl Found<'_> {
                 Ok((new.sort == Sort::Folder).then_some(Down { has_real: false, hider: None, laid: false }))
             }
             (Some(new), Some((dir, old))) => match (new.sort == Sort::Folder, old.sort == Sort::Folder) {
-                (true, true) => match self.folder_in_both(path, (at, &new), (dir.at(at.name), &old)) {
-                    Ok(down) => Ok(Some(Down { hider: hiding.above.or(down.hider), ..down })),
-                    // It has gone since it was looked at: it is looked at once more.
-                    Err(Error::Io(error)) if is_absent(&error.source) && has_gone(dir.at(at.name), &old) => {
-                        self.name(at, path, Some(new), real, hiding)
-                    }
-                    Err(error) => Err(error),
-                },
+                (true, true) => {
+                    let down = self.folder_in_both(path, (at, &new), (dir.at(at.name), &old))?;
+                    Ok(Some(Down { hider: hiding.above.or(down.hider), ..down }))
+                }
                 // Somebody has put something else where the run's own upper covered a directory.
                 (true, false) if self.is_left_alone(at, &new).at("look at the upper of", path)? => {
                     Ok(Some(Down { has_real: false, hider: None, laid: true }))
@@ -248,18 +267,14 @@ impl Found<'_> {
     /// An object of the upper where nothing, or another object, is on the tree; dropped where they are equal.
     fn put(&mut self, path: &AbsPath, at: Entry<'_>, new: &Stat, old: Option<(Entry<'_>, &Stat)>) -> Result<(), Error> {
         let seen = look::seen(at, new).at("look at the upper of", path)?;
-        self.warn_of_flags(path, &seen.state);
         let lost = self.lost(&seen.state);
         let is_copied_up = seen.state.meta.xattr(&self.note("origin")).is_some();
-        let mut after = self.upper_state(seen.state);
         let before = match old {
-            Some((real, stat)) => {
-                let mut before = self.real(real, stat).at("look at", path)?;
-                look::learn_meaning(real, path, &mut before.state).at("read", path)?;
-                Some(before)
-            }
+            Some((real, stat)) => Some(self.before(path, real, stat)?),
             None => None,
         };
+        self.warn_of_flags(path, &seen.state);
+        let mut after = self.upper_state(seen.state);
         look::learn_meaning(at, path, &mut after).at("read the upper of", path)?;
         let mut marks = old.map(|(_, stat)| self.marks(path, stat, Some(new))).unwrap_or_default();
         if lost {
@@ -283,7 +298,6 @@ impl Found<'_> {
                 self.names.entry((stat.dev, stat.ino)).or_default().push(path.clone());
             }
         }
-        let before = before.map(|before| with_digest(before, old)).transpose().at("read", path)?;
         let is_linked = new.nlink > 1 && new.sort != Sort::Folder;
         if is_linked {
             let change = change(path, before, Some(after), marks);
@@ -311,7 +325,11 @@ impl Found<'_> {
             self.warn_of_closed(path);
             return Ok(());
         }
-        let top = Rc::new(dir.open_below(name).at("open the folder", path)?);
+        let top = match dir.open_below(name) {
+            // That it goes is noted already: a commit finds that somebody else has taken it away.
+            Err(error) if is_absent(&error) => return Ok(()),
+            top => Rc::new(top.at("open the folder", path)?),
+        };
         let walk = Walk::under(top)?.past_closed();
         let mount = walk.mount();
         for found in walk {
@@ -320,7 +338,11 @@ impl Found<'_> {
             if found.stat.mount != mount || full.is_under(self.facts.store) {
                 continue;
             }
-            self.delete_one(&full, found.dir.at(found.name()), &found.stat, hider)?;
+            match self.delete_one(&full, found.dir.at(found.name()), &found.stat, hider) {
+                // It has gone since: by somebody else, who left nothing for the command to remove.
+                Err(Error::Io(error)) if is_absent(&error.source) => continue,
+                done => done?,
+            }
             if found.closed {
                 self.warn_of_closed(&full);
             }
@@ -336,12 +358,17 @@ impl Found<'_> {
     }
 
     fn delete_one(&mut self, path: &AbsPath, at: Entry<'_>, stat: &Stat, hider: Option<Stat>) -> Result<(), Error> {
-        let mut before = self.real(at, stat).at("look at", path)?;
-        look::learn_meaning(at, path, &mut before.state).at("read", path)?;
-        let before = with_digest(before, Some((at, stat))).at("read", path)?;
+        let before = self.before(path, at, stat)?;
         let marks = self.marks(path, stat, hider.as_ref());
         self.list.push(change(path, Some(before), None, marks));
         Ok(())
+    }
+
+    /// All that is to be known of an object of the tree.
+    fn before(&self, path: &AbsPath, at: Entry<'_>, stat: &Stat) -> Result<Seen, Error> {
+        let mut before = self.real(at, stat).at("look at", path)?;
+        look::learn_meaning(at, path, &mut before.state).at("read", path)?;
+        Ok(with_digest(before, at).at("read", path)?)
     }
 }
 
@@ -352,8 +379,8 @@ pub(super) fn change(path: &AbsPath, before: Option<Seen>, after: Option<State>,
 
 /// A fingerprint whose ctime is too young proves nothing, nor does one of what lies on overlayfs, where any change of metadata makes another
 /// inode of a file: then the content is read. A file that can't be read keeps the doubt, which is a conflict at commit.
-pub(super) fn with_digest(mut seen: Seen, at: Option<(Entry<'_>, &Stat)>) -> io::Result<Seen> {
-    if let (Sort::File, Some((at, _))) = (seen.state.sort(), at)
+pub(super) fn with_digest(mut seen: Seen, at: Entry<'_>) -> io::Result<Seen> {
+    if seen.state.sort() == Sort::File
         && (seen.print.racy || at.is_on_overlay()?)
         && let Some(digest) = digest(at)?
     {

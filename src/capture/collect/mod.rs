@@ -128,6 +128,7 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
     modes::give_back(fs, facts.held)?;
     let mut found = Found {
         facts,
+        fs,
         modes: Modes::new(fs, facts.held),
         list: Vec::new(),
         times: Vec::new(),
@@ -155,6 +156,7 @@ fn read<'a>(facts: &'a Facts<'a>, fs: &'a Fs) -> Result<Found<'a>, Error> {
 /// What was found so far.
 struct Found<'a> {
     facts: &'a Facts<'a>,
+    fs: &'a Fs,
     modes: Modes<'a>,
     list: Vec<Change>,
     times: Vec<FolderTime>,
