@@ -1,0 +1,367 @@
+//! Files of JSON lines whose last line is the seal, `{"end": SEAL}`, with the SHA-256 of all bytes before it.
+//!
+//! They are written whole under a temporary name ([`Writing`]). Reading gives no record before the digest was found to be right
+//! ([`Sealed::records`]): a file that is torn anywhere, has a bit flipped, or has something behind its seal is damaged, and nothing of it
+//! counts. That takes two passes, and the memory of one line, however large the file is.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, Take};
+use std::os::unix::fs::FileExt;
+use std::rc::Rc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::digest::{Digest, Hasher};
+use super::json;
+use crate::error::{At, IoError};
+use crate::fs::Fs;
+use crate::fs::dir::{Dir, stat_of};
+
+/// Bytes of a line at most, its newline included. A path with all xattrs that it can have (64 KiB each, 64 KiB of names: xattr(7)) stays below.
+const LINE_MAX: u64 = 1 << 30;
+
+/// Bytes of the last line at most: a digest, and numbers.
+const SEAL_MAX: u64 = 4096;
+
+/// So many bytes are written at once, and the line with which they became so many.
+const PIECE: usize = 256 << 10;
+
+/// Why a sealed file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A system call failed.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// It is not as it was written.
+    #[error("{path}: {why}")]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// [`Error::Damaged`], of the file shown as `path`.
+pub fn damaged(path: impl Display, why: impl Display) -> Error {
+    Error::Damaged { path: path.to_string(), why: why.to_string() }
+}
+
+/// What stands in the last line.
+pub trait Seal: Serialize + DeserializeOwned {
+    /// SHA-256 of all bytes before that line.
+    fn digest(&self) -> Digest;
+}
+
+impl Seal for Digest {
+    fn digest(&self) -> Digest {
+        *self
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Last<S> {
+    End(S),
+}
+
+/// A sealed file while it is written.
+pub struct Writing<'a> {
+    fs: &'a Fs,
+    dir: &'a Dir,
+    shown: String,
+    file: File,
+    buffer: Vec<u8>,
+    hasher: Hasher,
+}
+
+impl<'a> Writing<'a> {
+    /// Makes the file `temp` (mode 0600) in `dir`; one of that name goes before.
+    pub fn begin(fs: &'a Fs, dir: &'a Dir, temp: &[u8]) -> Result<Self, IoError> {
+        let at = dir.at(temp);
+        fs.unlink_if_there(at).at("remove", at)?;
+        let file = fs.create(at, 0o600).at("make", at)?;
+        Ok(Self { fs, dir, shown: at.to_string(), file, buffer: Vec::new(), hasher: Hasher::default() })
+    }
+
+    /// Adds a record. Gives its text, without a newline.
+    ///
+    /// Errors: what is written cannot be, or the line would be too long to be read back (1 GiB).
+    pub fn line(&mut self, record: &impl Serialize) -> Result<&[u8], IoError> {
+        if self.buffer.len() > PIECE {
+            self.write()?;
+        }
+        let begins = self.buffer.len();
+        json::append_line(&mut self.buffer, record);
+        let line = &self.buffer[begins..];
+        self.hasher.update(line);
+        match line {
+            [text @ .., _] if (text.len() as u64) < LINE_MAX => Ok(text),
+            _ => Err(io::Error::other("a line of it would be longer than 1 GiB")).at("write", &self.shown),
+        }
+    }
+
+    fn write(&mut self) -> Result<(), IoError> {
+        self.fs.write(&self.file, &self.buffer, self.dir.path()).at("write", &self.shown)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Adds the seal that `seal` makes of the digest. Gives the file, which is not synced, and the digest.
+    pub fn end<S: Seal>(mut self, seal: impl FnOnce(Digest) -> S) -> Result<(File, Digest), IoError> {
+        let digest = std::mem::take(&mut self.hasher).finish();
+        json::append_line(&mut self.buffer, &Last::End(seal(digest)));
+        self.write()?;
+        Ok((self.file, digest))
+    }
+}
+
+/// A file with its seal. Whether the rest of it is whole, [`Self::records`] tells.
+pub struct Sealed<S> {
+    file: File,
+    shown: String,
+    /// Bytes before the last line.
+    end: u64,
+    /// What stands in the last line.
+    pub seal: S,
+}
+
+impl<S: Seal> Sealed<S> {
+    /// Reads the seal of `file`, of which nothing has been read yet; `shown` is its path in messages.
+    ///
+    /// Errors: [`Error::Damaged`] where the last line is none.
+    pub fn open(file: File, shown: impl Display) -> Result<Self, Error> {
+        let shown = shown.to_string();
+        let size = stat_of(&file).at("look at", &shown)?.size;
+        let line = last_line(&file, size, SEAL_MAX).at("read", &shown)?;
+        match serde_json::from_slice(&line) {
+            Ok(Last::End(seal)) if line.ends_with(b"\n") => Ok(Self { file, shown, end: size - line.len() as u64, seal }),
+            _ => Err(damaged(shown, "its end is missing")),
+        }
+    }
+
+    /// All records, in the order in which they were written.
+    ///
+    /// Errors: [`Error::Damaged`] where the digest is not that of what lies before the seal.
+    pub fn records(self) -> Result<Records, Error> {
+        if Digest::of_file(&self.file, self.end).at("read", &self.shown)? != self.seal.digest() {
+            return Err(damaged(self.shown, "its digest is not that of its content"));
+        }
+        (&self.file).rewind().at("read", &self.shown)?; // hashing may have moved it
+        Ok(Records::of(self.file.take(self.end), &self.shown))
+    }
+
+    /// The first record, which has `most` bytes at most, and the seal; what lies between is not looked at.
+    ///
+    /// Errors: as [`Records::record`]; [`Error::Damaged`] also where there is none.
+    pub fn ends<T: DeserializeOwned>(self, most: u64) -> Result<(T, S), Error> {
+        let first = Records::of(self.file.take(self.end.min(most)), &self.shown).record()?;
+        Ok((first.ok_or_else(|| damaged(self.shown, "it is empty"))?, self.seal))
+    }
+
+    /// The last record; what lies before it is not looked at.
+    ///
+    /// Errors: [`Error::Damaged`] where it cannot be read as a `T`.
+    pub fn last<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        let line = last_line(&self.file, self.end, LINE_MAX).at("read", &self.shown)?;
+        serde_json::from_slice(&line).map_err(|error| damaged(&self.shown, format_args!("its last record: {error}")))
+    }
+}
+
+/// The last line of the first `end` bytes, read backwards in growing pieces. Of one that is longer than `most` bytes the last of these.
+fn last_line(file: &File, end: u64, most: u64) -> io::Result<Vec<u8>> {
+    let most = most.min(end);
+    let mut length = SEAL_MAX.min(most);
+    loop {
+        let mut text = vec![0; usize::try_from(length).unwrap_or(0)];
+        file.read_exact_at(&mut text, end - length)?;
+        match text.split_last().and_then(|(_, before)| before.iter().rposition(|b| *b == b'\n')) {
+            None if length < most => length = (length * 8).min(most),
+            newline => return Ok(text.split_off(newline.map_or(0, |at| at + 1))),
+        }
+    }
+}
+
+/// The records of a file, one line in memory at a time.
+pub struct Records {
+    reader: BufReader<Take<File>>,
+    shown: Rc<str>,
+    number: u64,
+    most: u64,
+}
+
+/// A record whose text alone was read.
+pub struct Line {
+    /// JSON, without a newline.
+    pub text: Vec<u8>,
+    shown: Rc<str>,
+    number: u64,
+}
+
+impl Records {
+    fn of(file: Take<File>, shown: &str) -> Self {
+        Self { reader: BufReader::with_capacity(128 << 10, file), shown: shown.into(), number: 0, most: LINE_MAX }
+    }
+
+    /// The line of the next record; `None` behind the last.
+    ///
+    /// Errors: [`Error::Damaged`] where it has no end, or is longer than any is written (1 GiB).
+    pub fn line(&mut self) -> Result<Option<Line>, Error> {
+        self.number += 1;
+        let mut line = Line { text: Vec::new(), shown: self.shown.clone(), number: self.number };
+        self.reader.by_ref().take(self.most).read_until(b'\n', &mut line.text).at("read", &self.shown)?;
+        let is_full = line.text.len() as u64 == self.most;
+        match line.text.pop() {
+            None => Ok(None),
+            Some(b'\n') => Ok(Some(line)),
+            Some(_) if is_full => Err(line.damaged("it is longer than any can be")),
+            Some(_) => Err(line.damaged("its end is missing")),
+        }
+    }
+
+    /// The next record; `None` behind the last.
+    ///
+    /// Errors: as [`Self::line`] and [`Line::parse`].
+    pub fn record<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Error> {
+        self.line()?.map(|line| line.parse()).transpose()
+    }
+}
+
+impl Line {
+    /// The record.
+    ///
+    /// Errors: [`Error::Damaged`] where it is no JSON of a `T`.
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        serde_json::from_slice(&self.text).map_err(|error| self.damaged(error))
+    }
+
+    /// [`Error::Damaged`], of this line.
+    pub fn damaged(&self, why: impl Display) -> Error {
+        damaged(&self.shown, format_args!("line {}: {why}", self.number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const RECORDS: [&str; 3] = ["one", "two \u{e4}\n", ""];
+
+    /// Gives what is in a file of these records.
+    fn sealed(records: &[&str]) -> Vec<u8> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (fs, dir) = (Fs::new(), Dir::open(folder.path()).expect("the folder"));
+        let mut writing = Writing::begin(&fs, &dir, b"new").expect("a file");
+        for record in records {
+            let text = writing.line(record).expect("a write").to_vec();
+            assert_eq!(text, json::text(record));
+        }
+        let (_, digest) = writing.end(|digest| digest).expect("a write");
+        let bytes = std::fs::read(folder.path().join("new")).expect("the file");
+        let start = &bytes[..bytes.len() - json::line(&Last::End(digest)).len()];
+        assert_eq!(digest, Digest::of(start));
+        bytes
+    }
+
+    fn file(bytes: &[u8]) -> File {
+        let file = tempfile::tempfile().expect("a file");
+        file.write_all_at(bytes, 0).expect("a write");
+        file
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<String>, Error> {
+        let mut records = Sealed::<Digest>::open(file(bytes), "f")?.records()?;
+        std::iter::from_fn(|| records.record().transpose()).collect()
+    }
+
+    #[track_caller]
+    fn why<T>(read: Result<T, Error>) -> String {
+        match read {
+            Err(Error::Damaged { path, why }) => format!("{path}: {why}"),
+            Err(Error::Io(error)) => panic!("{error}"),
+            Ok(_) => panic!("it counts as whole"),
+        }
+    }
+
+    #[test]
+    fn what_was_written_is_read_in_pieces_of_any_size() {
+        let long = "x".repeat(3 * PIECE);
+        let many = vec!["a record"; 100_000];
+        for records in [&[][..], &RECORDS, &[&long, "y", &long], &many] {
+            let bytes = sealed(records);
+            assert!(read(&bytes).expect("it is whole") == records, "{} records", records.len());
+            let sealed = Sealed::<Digest>::open(file(&bytes), "f").expect("its seal");
+            assert_eq!(sealed.last::<String>().ok().as_deref(), records.last().copied());
+            let first = sealed.ends::<String>(u64::MAX).ok().map(|(first, _)| first);
+            assert_eq!(first.as_deref(), records.first().copied());
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_json_lines_and_the_digest_of_all_before() {
+        let start = "\"one\"\n\"two \u{e4}\\n\"\n\"\"\n";
+        let end = format!("{{\"end\":\"{}\"}}\n", Digest::of(start.as_bytes()));
+        assert_eq!(String::from_utf8(sealed(&RECORDS)).expect("text"), format!("{start}{end}"));
+    }
+
+    #[test]
+    fn a_file_that_is_torn_at_any_byte_is_damaged() {
+        let bytes = sealed(&RECORDS);
+        for end in 0..bytes.len() {
+            assert_eq!(why(read(&bytes[..end])), "f: its end is missing", "torn behind {end} bytes");
+        }
+    }
+
+    #[test]
+    fn a_file_with_any_bit_flipped_is_damaged() {
+        let bytes = sealed(&RECORDS);
+        for bit in 0..bytes.len() * 8 {
+            let mut bytes = bytes.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let why = why(read(&bytes));
+            let (missing, wrong) = ("f: its end is missing", "f: its digest is not that of its content");
+            assert!(why == missing || why == wrong, "bit {bit}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_lacks_a_line_or_has_one_more_is_damaged() {
+        let bytes = sealed(&RECORDS);
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|b| *b == b'\n').collect();
+        for i in 0..lines.len() {
+            let less = [&lines[..i], &lines[i + 1..]].concat().concat();
+            let twice = [&lines[..i], &lines[i..=i], &lines[i..]].concat().concat();
+            for bytes in [less, twice] {
+                why(read(&bytes));
+            }
+        }
+        for more in ["\n", "{", "\"four\"\n", "\0"] {
+            assert_eq!(why(read(&[&bytes, more.as_bytes()].concat())), "f: its end is missing", "{more:?} behind its end");
+        }
+    }
+
+    #[test]
+    fn a_line_is_read_up_to_the_longest_that_is_written_and_no_further() {
+        let bytes = sealed(&["12345678", "123456789"]);
+        let mut records = Sealed::<Digest>::open(file(&bytes), "f").and_then(Sealed::records).expect("it is whole");
+        records.most = 11; // with quotes and newline
+        assert_eq!(records.record::<String>().expect("as long as may be").as_deref(), Some("12345678"));
+        assert_eq!(why(records.line()), "f: line 2: it is longer than any can be");
+        let sealed = Sealed::<Digest>::open(file(&bytes), "f").expect("its seal");
+        assert_eq!(why(sealed.ends::<String>(5)), "f: line 1: its end is missing");
+        let no_end = [&vec![b' '; 5000][..], b"\n"].concat();
+        assert_eq!(why(read(&no_end)), "f: its end is missing");
+    }
+
+    #[test]
+    fn a_record_of_another_kind_is_named_by_its_line() {
+        let mut records =
+            Sealed::<Digest>::open(file(&sealed(&RECORDS)), Path::new("d/f").display()).and_then(Sealed::records).expect("whole");
+        assert_eq!(records.record::<String>().expect("a string").as_deref(), Some("one"));
+        let why = why(records.record::<u32>());
+        assert!(why.starts_with("d/f: line 2: invalid type: string"), "{why}");
+    }
+}
