@@ -752,7 +752,7 @@ fn of_a_garbled_session_whose_records_are_gone_too_the_folders_are_named() {
     <id1>
     --- stderr
     recant: /world/store/sessions/<id1>/changes.jsonl: the store is damaged: line 1: expected value at line 1 column 1; what it told of is counted, not named
-    recant: /world/store/sessions/<id1>/checkpoint/manifest.jsonl: the checkpoint's manifest is damaged: line 1: its end is missing; what it told of is counted, not named
+    recant: /world/store/sessions/<id1>/checkpoint/manifest.jsonl: the checkpoint's manifest is damaged: its end is missing; what it told of is counted, not named
     recant: lost: /world/store/sessions/<id1>/checkpoint/blobs: 1 object, of paths that cannot be told any more
     recant: 1 session pruned, 4.0 KiB
     "#);

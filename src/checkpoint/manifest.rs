@@ -1,10 +1,9 @@
-//! `checkpoint/manifest.jsonl`: a line for each path that is in, one for each folder whose mtime was set, and an end line with
-//! the digest of all before it.
+//! `checkpoint/manifest.jsonl`: a line for each path that is in, one for each folder whose mtime was set, and the seal
+//! ([`sealed`]): one that was cut or garbled is never taken for another one.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +14,8 @@ use crate::fs::dir::{Dir, Entry, Time};
 use crate::fs::path::AbsPath;
 use crate::session::header::Checkpoint;
 use crate::session::store::{Session, open_own, part};
-use crate::tree::digest::{Digest, Hasher};
-use crate::tree::json;
+use crate::tree::digest::Digest;
+use crate::tree::sealed::{self, Records, Sealed};
 use crate::tree::state::{Fingerprint, Object, What};
 use crate::tree::time;
 
@@ -89,20 +88,13 @@ pub struct FolderTime {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
-    Original(Original),
-    FolderTime(FolderTime),
-    /// Of all lines before it: a manifest that was cut or garbled is never taken for another one.
-    End(Digest),
+enum Line<O, T> {
+    Original(O),
+    FolderTime(T),
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum LineRef<'a> {
-    Original(&'a Original),
-    FolderTime(&'a FolderTime),
-    End(Digest),
-}
+type LineRead = Line<Original, FolderTime>;
+type LineRef<'a> = Line<&'a Original, &'a FolderTime>;
 
 /// A whole manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -181,13 +173,10 @@ impl Manifest {
     }
 }
 
-/// The originals of a manifest, one by one in path order. Only the end tells that it is whole.
+/// The originals of a manifest, one by one in path order.
 pub struct Reading {
-    reader: Option<BufReader<File>>,
-    text: Vec<u8>,
-    hasher: Hasher,
     shown: String,
-    number: usize,
+    records: Option<Records>,
     last: Option<AbsPath>,
     ahead: Option<FolderTime>,
 }
@@ -195,7 +184,8 @@ pub struct Reading {
 impl Reading {
     /// Of a session that no operation is under way in.
     ///
-    /// Errors: [`Error::Manifest`] where there is none though it has to have lines: changes are in, and their originals are kept.
+    /// Errors: [`Error::Manifest`] where it is not whole, or there is none though it has to have lines: changes are in, and their originals
+    /// are kept.
     pub fn of(session: &Session) -> Result<Self, Error> {
         let (header, at) = (&session.header, session.dir.at(b"checkpoint"));
         let is_owed = header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept;
@@ -211,6 +201,8 @@ impl Reading {
     }
 
     /// Of the session whose folder is `dir`, whatever its header says; of an empty one where there is no manifest.
+    ///
+    /// Errors: [`Error::Manifest`] where it is not whole.
     pub fn open(dir: &Dir) -> Result<Self, Error> {
         let folder = part(dir, b"checkpoint")?;
         Self::open_in(&folder)
@@ -218,18 +210,17 @@ impl Reading {
 
     /// Whether there is a manifest.
     pub fn is_there(&self) -> bool {
-        self.reader.is_some()
+        self.records.is_some()
     }
 
     fn open_in(folder: &Dir) -> Result<Self, Error> {
         let at = folder.at(NAME);
-        let reader = open_own(at)?.map(|(file, _)| BufReader::with_capacity(64 << 10, file));
-        Ok(Self { reader, ..Self::none(at.to_string()) })
+        let sealed = open_own(at)?.map(|(file, _)| Sealed::<Digest>::open(file, at)).transpose()?;
+        Ok(Self { records: sealed.map(Sealed::records).transpose()?, ..Self::none(at.to_string()) })
     }
 
     fn none(shown: String) -> Self {
-        let (text, hasher) = (Vec::new(), Hasher::default());
-        Self { reader: None, text, hasher, shown, number: 0, last: None, ahead: None }
+        Self { shown, records: None, last: None, ahead: None }
     }
 
     /// The next original.
@@ -237,95 +228,49 @@ impl Reading {
     /// Errors: [`Error::Manifest`] for a line that cannot be read, or that does not stand in its place.
     #[expect(clippy::should_implement_trait, reason = "an Iterator of results goes on after an error; this must not")]
     pub fn next(&mut self) -> Result<Option<Original>, Error> {
-        let original = match self.line()? {
-            Some(Line::Original(original)) => original,
-            Some(Line::FolderTime(time)) => {
+        let Some(line) = self.records.as_mut().map(Records::line).transpose()?.flatten() else { return Ok(None) };
+        let original = match line.parse()? {
+            LineRead::Original(original) => original,
+            LineRead::FolderTime(time) => {
                 self.ahead = Some(time);
                 return Ok(None);
             }
-            Some(Line::End(_)) | None => return Ok(None),
         };
         let file = matches!(original.state, Some(ref state) if matches!(state.what, What::File { .. }));
         if file != matches!(original.kept, Kept::Blob { .. })
             && !matches!(original.kept, Kept::Metadata | Kept::Uncovered { .. } | Kept::Displaced { .. })
         {
-            return Err(self.damaged("a blob is kept of files, and of nothing else"));
+            return Err(line.damaged("a blob is kept of files, and of nothing else").into());
         }
         if self.last.as_ref().is_some_and(|last| *last >= original.path) {
-            return Err(self.damaged("its path stands there twice, or not in path order"));
+            return Err(line.damaged("its path stands there twice, or not in path order").into());
         }
         self.last = Some(original.path.clone());
         Ok(Some(original))
     }
 
-    /// What is said of folders, behind all originals. Those that are still ahead are passed, unread but for the digest at the end.
-    pub fn folder_times(mut self) -> Result<BTreeMap<AbsPath, FolderTime>, Error> {
-        while self.ahead.is_none() && self.passes_original()? {}
-        let mut times = BTreeMap::new();
-        let mut next = self.ahead.take();
-        while let Some(time) = next {
-            if times.insert(time.path.clone(), time).is_some() {
-                return Err(self.damaged("its path stands there twice"));
+    /// What is said of folders, behind all originals. Those that are still ahead are passed unread.
+    pub fn folder_times(self) -> Result<BTreeMap<AbsPath, FolderTime>, Error> {
+        const ORIGINAL: &[u8] = br#"{"original":"#;
+        let mut times: BTreeMap<_, _> = self.ahead.into_iter().map(|time| (time.path.clone(), time)).collect();
+        let Some(mut records) = self.records else { return Ok(times) };
+        while let Some(line) = records.line()? {
+            if times.is_empty() && line.text.starts_with(ORIGINAL) {
+                continue;
             }
-            next = match self.line()? {
-                Some(Line::FolderTime(time)) => Some(time),
-                Some(Line::Original(_)) => return Err(self.damaged("an original behind the folders")),
-                Some(Line::End(_)) | None => None,
+            let LineRead::FolderTime(time) = line.parse()? else {
+                return Err(line.damaged("an original behind the folders").into());
             };
+            if times.insert(time.path.clone(), time).is_some() {
+                return Err(line.damaged("its path stands there twice").into());
+            }
         }
         Ok(times)
-    }
-
-    fn passes_original(&mut self) -> Result<bool, Error> {
-        const BEGINS: &[u8] = br#"{"original":"#;
-        let Some(reader) = &mut self.reader else { return Ok(false) };
-        if !reader.fill_buf().at("read", &self.shown)?.starts_with(BEGINS) {
-            // Also where its first bytes have not been read yet: then it is read as any line.
-            return Ok(self.next()?.is_some());
-        }
-        self.number += 1;
-        self.text.clear();
-        reader.read_until(b'\n', &mut self.text).at("read", &self.shown)?;
-        self.hasher.update(&self.text);
-        Ok(true)
-    }
-
-    fn line(&mut self) -> Result<Option<Line>, Error> {
-        let Some(reader) = &mut self.reader else { return Ok(None) };
-        self.number += 1;
-        self.text.clear();
-        reader.read_until(b'\n', &mut self.text).at("read", &self.shown)?;
-        if self.text.last() != Some(&b'\n') {
-            return Err(self.damaged("its end is missing"));
-        }
-        let line = serde_json::from_slice(&self.text).map_err(|error| self.damaged(error))?;
-        if let Line::End(digest) = line {
-            let mut more = Vec::new();
-            if let Some(reader) = self.reader.take() {
-                reader.take(1).read_to_end(&mut more).at("read", &self.shown)?;
-            }
-            if !more.is_empty() || digest != std::mem::take(&mut self.hasher).finish() {
-                return Err(self.damaged("its digest is wrong"));
-            }
-        } else {
-            self.hasher.update(&self.text);
-        }
-        Ok(Some(line))
-    }
-
-    fn damaged(&self, why: impl std::fmt::Display) -> Error {
-        Error::Manifest { path: self.shown.clone(), why: format!("line {}: {why}", self.number) }
     }
 }
 
 /// A manifest while it is written anew: originals in path order, then what is said of folders.
-pub struct Writing<'a> {
-    fs: &'a Fs,
-    folder: &'a Dir,
-    file: File,
-    buffer: Vec<u8>,
-    hasher: Hasher,
-}
+pub struct Writing<'a>(sealed::Writing<'a>);
 
 const NAME: &[u8] = b"manifest.jsonl";
 
@@ -335,39 +280,22 @@ pub const NEW: &[u8] = b"manifest.jsonl.new";
 impl<'a> Writing<'a> {
     /// In the folder that is to hold `manifest.jsonl`.
     pub fn begin(fs: &'a Fs, folder: &'a Dir) -> Result<Self, Error> {
-        let temp = folder.at(NEW);
-        fs.unlink_if_there(temp).at("remove", temp)?;
-        let file = fs.create(temp, 0o600).at("make", temp)?;
-        Ok(Self { fs, folder, file, buffer: Vec::new(), hasher: Hasher::default() })
+        Ok(Self(sealed::Writing::begin(fs, folder, NEW)?))
     }
 
     /// Adds an original.
     pub fn original(&mut self, original: &Original) -> Result<(), Error> {
-        self.line(&LineRef::Original(original))
-    }
-
-    fn line(&mut self, line: &LineRef<'_>) -> Result<(), Error> {
-        json::append_line(&mut self.buffer, line);
-        if self.buffer.len() > 1 << 18 { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        self.hasher.update(&self.buffer);
-        self.fs.write(&self.file, &self.buffer, self.folder.path()).at("write", self.folder.at(NEW))?;
-        self.buffer.clear();
+        self.0.line(&LineRef::Original(original))?;
         Ok(())
     }
 
     /// Adds what is said of folders. The file is whole then, and the caller syncs it before it gives it its name.
     pub fn end<'t>(mut self, times: impl Iterator<Item = &'t FolderTime>) -> Result<File, Error> {
         for time in times {
-            self.line(&LineRef::FolderTime(time))?;
+            self.0.line(&LineRef::FolderTime(time))?;
         }
-        self.flush()?;
-        let digest = std::mem::take(&mut self.hasher).finish();
-        self.line(&LineRef::End(digest))?;
-        self.flush()?;
-        Ok(self.file)
+        let (file, _) = self.0.end(|digest| digest)?;
+        Ok(file)
     }
 }
 

@@ -11,6 +11,7 @@ pub mod manifest;
 pub mod verify;
 
 use crate::error::{Failure, IoError, Kind};
+use crate::tree::sealed;
 
 /// What can go wrong in this room.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +30,15 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+}
+
+impl From<sealed::Error> for Error {
+    fn from(error: sealed::Error) -> Self {
+        match error {
+            sealed::Error::Io(error) => Error::Io(error),
+            sealed::Error::Damaged { path, why } => Error::Manifest { path, why },
+        }
+    }
 }
 
 impl Failure for Error {

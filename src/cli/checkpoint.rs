@@ -142,9 +142,7 @@ struct Originals<'f> {
 }
 
 impl<'f> Originals<'f> {
-    /// Reads through the manifest once: what is damaged is found before anything of it is shown.
     fn of(session: &Session, failed: &'f Cell<Option<Problem>>) -> Result<Self, Problem> {
-        Reading::of(session)?.folder_times()?;
         let mut changes = session.read_changes()?;
         Ok(Self { manifest: Reading::of(session)?, change: changes.next()?, changes, failed })
     }

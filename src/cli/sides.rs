@@ -71,9 +71,7 @@ struct Along {
 }
 
 impl Originals {
-    /// Reads through it once: what is damaged is found before anything of it is shown.
     fn of(session: &Session) -> Result<Self, Problem> {
-        manifest::Reading::of(session)?.folder_times()?;
         let mut reading = manifest::Reading::of(session)?;
         Ok(Self::Along(Box::new(Along { next: reading.next()?, reading, asked: None })))
     }
