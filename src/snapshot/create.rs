@@ -494,7 +494,7 @@ impl Taking<'_> {
         }
         self.counts.stored = self.keeping.stored;
         let counts = self.counts;
-        let much = head.base.is_some() && self.writing.lines.saturating_mul(4) > counts.entries;
+        let much = head.base.is_some() && self.writing.objects.saturating_mul(4) > counts.entries;
         let (mut file, mut digest) = self.writing.end(rules, counts)?;
         let mut temp = temp_name(n);
         if much {

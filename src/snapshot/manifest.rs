@@ -1,13 +1,11 @@
 //! Manifests: `<n>.jsonl`, what a snapshot holds, a line an object. Whole, or the differences from a base.
 //!
-//! The first line is the head, the last the tail, with a digest of all bytes before it. Whoever only wants these reads no more.
+//! A file that is sealed ([`sealed`]): the first line is the head, the last the tail. Whoever only wants these reads no more.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::os::unix::fs::FileExt;
-use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +13,11 @@ use super::Error;
 use super::rules::Rules;
 use crate::error::At as _;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Entry as Name, Time, stat_of};
+use crate::fs::dir::{Dir, Entry as Name, Time};
 use crate::fs::path::AbsPath;
-use crate::tree::digest::{Digest, Hasher};
+use crate::tree::digest::Digest;
 use crate::tree::json;
+use crate::tree::sealed::{self, Records, Seal, Sealed};
 use crate::tree::state::{State, What};
 use crate::tree::time;
 
@@ -155,31 +154,27 @@ fn short(bytes: &[u8]) -> u64 {
     u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
-/// One line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One line but the last.
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Line {
+enum Line<H, E, P, R> {
     /// The first.
-    Snapshot(Box<Head>),
+    Snapshot(H),
     /// An object.
-    Entry(Box<Entry>),
+    Entry(E),
     /// The base has this path, the snapshot has not.
-    Gone(AbsPath),
-    /// The rules in force; the last but one.
-    Rules(Rules),
-    /// The last.
-    End(Tail),
+    Gone(P),
+    /// The rules in force; behind all objects.
+    Rules(R),
 }
 
-/// Lines as they are written, borrowed.
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum LineRef<'a> {
-    Snapshot(&'a Head),
-    Entry(&'a Entry),
-    Gone(&'a AbsPath),
-    Rules(&'a Rules),
-    End(&'a Tail),
+type LineRead = Line<Box<Head>, Box<Entry>, AbsPath, Rules>;
+type LineRef<'a> = Line<&'a Head, &'a Entry, &'a AbsPath, &'a Rules>;
+
+impl Seal for Tail {
+    fn digest(&self) -> Digest {
+        self.digest
+    }
 }
 
 /// The name of a manifest.
@@ -194,65 +189,36 @@ pub fn base_name(n: u64) -> Vec<u8> {
 
 /// A manifest while it is written, under another name.
 pub struct Writing<'a> {
-    fs: &'a Fs,
-    dir: &'a Dir,
-    /// The file.
-    pub file: File,
-    buffer: Vec<u8>,
-    hasher: Hasher,
+    lines: sealed::Writing<'a>,
     /// Lines of objects so far, gone ones included.
-    pub lines: u64,
+    pub objects: u64,
 }
-
-/// As much is written at once.
-const PIECE: usize = 256 << 10;
 
 impl<'a> Writing<'a> {
     /// Begins the file `temp` in the series' folder.
     pub fn begin(fs: &'a Fs, dir: &'a Dir, temp: &[u8], head: &Head) -> Result<Self, Error> {
-        let at = dir.at(temp);
-        fs.unlink_if_there(at).at("remove", at)?;
-        let file = fs.create(at, 0o600).at("make", at)?;
-        let mut writing = Self { fs, dir, file, buffer: Vec::with_capacity(PIECE + 4096), hasher: Hasher::default(), lines: 0 };
-        json::append_line(&mut writing.buffer, &LineRef::Snapshot(head));
-        Ok(writing)
+        let mut lines = sealed::Writing::begin(fs, dir, temp)?;
+        lines.line(&LineRef::Snapshot(head))?;
+        Ok(Self { lines, objects: 0 })
     }
 
     /// Adds an object; in the order of paths. Gives its [`Entry::sign`].
     pub fn entry(&mut self, entry: &Entry) -> Result<u64, Error> {
-        let from = self.buffer.len();
-        json::append_line(&mut self.buffer, &LineRef::Entry(entry));
-        let sign = short(&self.buffer[from..self.buffer.len() - 1]);
-        self.count_line()?;
-        Ok(sign)
+        self.objects += 1;
+        Ok(short(self.lines.line(&LineRef::Entry(entry))?))
     }
 
     /// Adds a path of the base that is not there.
     pub fn gone(&mut self, path: &AbsPath) -> Result<(), Error> {
-        json::append_line(&mut self.buffer, &LineRef::Gone(path));
-        self.count_line()
-    }
-
-    fn count_line(&mut self) -> Result<(), Error> {
-        self.lines += 1;
-        if self.buffer.len() >= PIECE { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        self.hasher.update(&self.buffer);
-        self.fs.write(&self.file, &self.buffer, self.dir.path()).at("write", self.dir.path().display())?;
-        self.buffer.clear();
+        self.objects += 1;
+        self.lines.line(&LineRef::Gone(path))?;
         Ok(())
     }
 
     /// Writes rules and tail; gives the file, which is not synced, and its digest.
     pub fn end(mut self, rules: &Rules, counts: Counts) -> Result<(File, Digest), Error> {
-        json::append_line(&mut self.buffer, &LineRef::Rules(rules));
-        self.flush()?;
-        let digest = std::mem::take(&mut self.hasher).finish();
-        json::append_line(&mut self.buffer, &LineRef::End(&Tail { counts, digest }));
-        self.flush()?;
-        Ok((self.file, digest))
+        self.lines.line(&LineRef::Rules(rules))?;
+        Ok(self.lines.end(|digest| Tail { counts, digest })?)
     }
 }
 
@@ -263,22 +229,20 @@ pub type PathLine = (AbsPath, Option<Box<Entry>>);
 pub struct Unread {
     /// Where.
     pub path: AbsPath,
-    text: Vec<u8>,
-    from: Rc<str>,
-    number: u64,
+    line: sealed::Line,
 }
 
 impl Unread {
     /// [`Entry::sign`].
     pub fn sign(&self) -> u64 {
-        short(&self.text)
+        short(&self.line.text)
     }
 
     /// The object.
     pub fn read(&self) -> Result<Entry, Error> {
-        match parse(&self.text, &self.from, self.number)? {
-            Line::Entry(entry) => Ok(*entry),
-            _ => Err(damaged(&self.from, format!("line {} is out of place", self.number))),
+        match self.line.parse()? {
+            LineRead::Entry(entry) => Ok(*entry),
+            _ => Err(self.line.damaged("it is out of place").into()),
         }
     }
 }
@@ -293,16 +257,10 @@ fn plain_path(text: &[u8]) -> Option<AbsPath> {
     if rest[end] == b'"' { AbsPath::parse(&rest[..end]).ok() } else { None }
 }
 
-fn parse(text: &[u8], from: &str, number: u64) -> Result<Line, Error> {
-    serde_json::from_slice(text).map_err(|error| damaged(from, format!("line {number}: {error}")))
-}
-
-/// A file of lines, checked whole before the first of them is given.
+/// A file of lines, found whole before the first of them is given.
 pub struct Reading {
-    reader: BufReader<File>,
-    shown: Rc<str>,
-    text: Vec<u8>,
-    number: u64,
+    records: Records,
+    shown: String,
     /// The head.
     pub head: Head,
     /// The tail.
@@ -312,80 +270,45 @@ pub struct Reading {
     pub rules: Option<Rules>,
 }
 
-/// A tail is a line of numbers; a head has what a user wrote.
-const TAIL_MAX: u64 = 4096;
-/// The longest head that is written: a message may be long.
-pub const HEAD_MAX: u64 = 1 << 20;
+/// Bytes of the longest head: a message may be long.
+const HEAD_MAX: u64 = 1 << 20;
 
 /// The head and tail of a manifest, what lies between not looked at.
 pub fn ends(at: Name<'_>) -> Result<(Head, Tail), Error> {
-    let (file, _, tail) = open(at)?;
-    let mut reader = BufReader::new(std::io::Read::take(&file, HEAD_MAX));
-    let mut text = Vec::new();
-    reader.read_until(b'\n', &mut text).at("read", at)?;
-    Ok((head(&text, &at.to_string())?, tail))
+    let (first, tail) = open(at)?.ends(HEAD_MAX)?;
+    Ok((head(first, at)?, tail))
 }
 
-fn damaged(shown: &str, why: impl ToString) -> Error {
-    Error::Damaged { path: shown.into(), why: why.to_string() }
-}
-
-fn head(text: &[u8], shown: &str) -> Result<Head, Error> {
-    match serde_json::from_slice(text) {
-        Ok(Line::Snapshot(head)) if head.schema == 1 => Ok(*head),
-        Ok(Line::Snapshot(head)) => Err(damaged(shown, format!("its schema is {}; this recant knows 1", head.schema))),
-        Ok(_) => Err(damaged(shown, "its first line is no head")),
-        Err(error) => Err(damaged(shown, format!("line 1: {error}"))),
+fn head(first: LineRead, at: Name<'_>) -> Result<Head, Error> {
+    match first {
+        LineRead::Snapshot(head) if head.schema == 1 => Ok(*head),
+        LineRead::Snapshot(head) => Err(damaged(at, format!("its schema is {}; this recant knows 1", head.schema))),
+        _ => Err(damaged(at, "its first line is no head")),
     }
 }
 
-/// Opens a manifest and reads its tail: the file, where the tail begins, and the tail.
-fn open(at: Name<'_>) -> Result<(File, u64, Tail), Error> {
-    let shown = at.to_string();
-    let file = match at.open_file() {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(damaged(&shown, "it is missing")),
-        file => file.at("open", at)?,
-    };
-    let size = stat_of(&file).at("look at", at)?.size;
-    let mut last = vec![0; usize::try_from(size.min(TAIL_MAX)).unwrap_or(0)];
-    let from = size - last.len() as u64;
-    file.read_exact_at(&mut last, from).at("read", at)?;
-    let Some(text) = last.strip_suffix(b"\n") else { return Err(damaged(&shown, "its end is missing")) };
-    let begins = text.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-    match serde_json::from_slice(&text[begins..]) {
-        Ok(Line::End(tail)) => Ok((file, size - (last.len() - begins) as u64, tail)),
-        _ => Err(damaged(&shown, "its end is missing")),
-    }
+fn damaged(at: impl Display, why: impl Display) -> Error {
+    sealed::damaged(at, why).into()
 }
 
-/// The digest of the first `end` bytes.
-fn digest_of_start(file: &File, end: u64) -> std::io::Result<Digest> {
-    let (mut hasher, mut buffer, mut at) = (Hasher::default(), vec![0; PIECE], 0);
-    while at < end {
-        let piece = usize::try_from(end - at).unwrap_or(PIECE).min(PIECE);
-        file.read_exact_at(&mut buffer[..piece], at)?;
-        hasher.update(&buffer[..piece]);
-        at += piece as u64;
+fn open(at: Name<'_>) -> Result<Sealed<Tail>, Error> {
+    match at.open_file() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(damaged(at, "it is missing")),
+        file => Ok(Sealed::open(file.at("open", at)?, at)?),
     }
-    Ok(hasher.finish())
 }
 
 impl Reading {
     /// Opens the manifest at `at`, which has to be that of number `n`, and checks its digest.
     pub fn open(at: Name<'_>, n: u64) -> Result<Self, Error> {
-        let shown = at.to_string();
-        let (file, end, tail) = open(at)?;
-        if digest_of_start(&file, end).at("read", at)? != tail.digest {
-            return Err(damaged(&shown, "its digest is not that of its content"));
-        }
-        let mut reader = BufReader::with_capacity(128 << 10, file);
-        let mut text = Vec::new();
-        reader.read_until(b'\n', &mut text).at("read", at)?;
-        let head = head(&text, &shown)?;
+        let sealed = open(at)?;
+        let tail = sealed.seal.clone();
+        let mut records = sealed.records()?;
+        let head = head(records.record()?.ok_or_else(|| damaged(at, "it is empty"))?, at)?;
         if head.n != n {
-            return Err(damaged(&shown, format!("it is that of snapshot {}", head.n)));
+            return Err(damaged(at, format!("it is that of snapshot {}", head.n)));
         }
-        Ok(Self { reader, shown: shown.into(), text, number: 1, head, tail, last: None, rules: None })
+        Ok(Self { records, shown: at.to_string(), head, tail, last: None, rules: None })
     }
 
     /// The next object: its path, and `None` where the base alone has it.
@@ -399,31 +322,24 @@ impl Reading {
         if self.rules.is_some() {
             return Ok(None);
         }
-        self.number += 1;
-        self.text.clear();
-        self.reader.read_until(b'\n', &mut self.text).at("read", &*self.shown)?;
-        let text = self.text.strip_suffix(b"\n").unwrap_or(&self.text);
-        let (path, is_there) = match plain_path(text) {
+        let Some(line) = self.records.line()? else { return Err(damaged(&self.shown, "its rules are missing")) };
+        let (path, is_there) = match plain_path(&line.text) {
             Some(path) => (path, true),
-            None => match parse(text, &self.shown, self.number)? {
-                Line::Entry(entry) => (entry.path, true),
-                Line::Gone(path) => (path, false),
-                Line::Rules(rules) => {
+            None => match line.parse()? {
+                LineRead::Entry(entry) => (entry.path, true),
+                LineRead::Gone(path) => (path, false),
+                LineRead::Rules(rules) => {
                     self.rules = Some(rules);
                     return Ok(None);
                 }
-                Line::Snapshot(_) | Line::End(_) => {
-                    return Err(damaged(&self.shown, format!("line {} is out of place", self.number)));
-                }
+                LineRead::Snapshot(_) => return Err(line.damaged("it is out of place").into()),
             },
         };
         if self.last.as_ref().is_some_and(|last| *last >= path) {
-            return Err(damaged(&self.shown, format!("line {} is not in the order of paths", self.number)));
+            return Err(line.damaged("it is not in the order of paths").into());
         }
         self.last = Some(path.clone());
-        let unread = || Unread { path: path.clone(), text: text.to_vec(), from: self.shown.clone(), number: self.number };
-        let line = is_there.then(unread);
-        Ok(Some((path, line)))
+        Ok(Some((path.clone(), is_there.then_some(Unread { path, line }))))
     }
 }
 
@@ -502,7 +418,7 @@ pub fn open_base(dir: &Dir, n: u64) -> Result<Reading, Error> {
     let at = if is_there { dir.at(&as_snapshot) } else { dir.at(&as_base) };
     let base = Reading::open(at, n)?;
     if base.head.base.is_some() {
-        return Err(damaged(&at.to_string(), "it is the base of others, and has one itself"));
+        return Err(damaged(at, "it is the base of others, and has one itself"));
     }
     Ok(base)
 }
@@ -512,21 +428,8 @@ pub fn open_base(dir: &Dir, n: u64) -> Result<Reading, Error> {
 pub fn rules(dir: &Dir, n: u64) -> Result<Rules, Error> {
     let name = name(n);
     let at = dir.at(&name);
-    let (file, end, _) = open(at)?;
-    let mut length = TAIL_MAX;
-    loop {
-        length = (length * 8).min(end);
-        let mut text = vec![0; usize::try_from(length).unwrap_or(0)];
-        file.read_exact_at(&mut text, end - length).at("read", at)?;
-        let line = text.strip_suffix(b"\n").unwrap_or(&text);
-        match line.iter().rposition(|b| *b == b'\n') {
-            None if length < end => {}
-            begins => {
-                return match serde_json::from_slice(&line[begins.map_or(0, |at| at + 1)..]) {
-                    Ok(Line::Rules(rules)) => Ok(rules),
-                    _ => Err(damaged(&at.to_string(), "its rules are missing")),
-                };
-            }
-        }
+    match open(at)?.last()? {
+        LineRead::Rules(rules) => Ok(rules),
+        _ => Err(damaged(at, "its rules are missing")),
     }
 }

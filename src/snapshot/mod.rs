@@ -38,6 +38,7 @@ use std::io;
 use crate::config::grouped;
 use crate::error::{Failure, IoError, Kind, reason, recant, shell_word};
 use crate::fs::path::AbsPath;
+use crate::tree::sealed;
 
 /// What can go wrong in this room.
 #[derive(Debug, thiserror::Error)]
@@ -153,6 +154,15 @@ pub fn heal() -> String {
 fn named(rows: &[(String, u64)]) -> String {
     let shown: Vec<String> = rows.iter().map(|(path, n)| format!("{path} ({})", grouped(*n))).collect();
     if shown.is_empty() { String::new() } else { format!("; the biggest in it: {}", shown.join(", ")) }
+}
+
+impl From<sealed::Error> for Error {
+    fn from(error: sealed::Error) -> Self {
+        match error {
+            sealed::Error::Io(error) => Error::Io(error),
+            sealed::Error::Damaged { path, why } => Error::Damaged { path, why },
+        }
+    }
 }
 
 impl Failure for Error {
