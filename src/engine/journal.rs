@@ -5,7 +5,6 @@
 //! comes first where Prepare makes anything, and lists what.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -21,8 +20,9 @@ use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
-use crate::tree::digest::{Digest, Hasher};
+use crate::tree::digest::Digest;
 use crate::tree::json;
+use crate::tree::sealed::{self, Sealed};
 
 /// What the items have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -84,16 +84,8 @@ pub struct Draft {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
-    Item(Box<Item>),
-    End(Digest),
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum LineRef<'a> {
-    Item(&'a Item),
-    End(Digest),
+enum Line<I> {
+    Item(I),
 }
 
 /// The three names that an operation's journal goes through.
@@ -175,24 +167,12 @@ impl Journal {
     /// Writes it under a temporary name. The caller syncs it before it gets its own.
     pub fn write_new(&self, fs: &Fs, store: &Store) -> Result<Written, Error> {
         let names = names(&self.head.session);
-        let dir = store.journals();
-        let new = dir.at(&names.new);
-        fs.unlink_if_there(new).at("remove", new)?;
-        let file = fs.create(new, 0o600).at("make", new)?;
-        let mut hasher = Hasher::default();
-        let mut buffer = Vec::new();
-        json::append_line(&mut buffer, &self.head);
+        let mut writing = sealed::Writing::begin(fs, store.journals(), &names.new)?;
+        writing.line(&self.head)?;
         for item in &self.items {
-            json::append_line(&mut buffer, &LineRef::Item(item));
-            if buffer.len() > 1 << 18 {
-                hasher.update(&buffer);
-                fs.write(&file, &buffer, dir.path()).at("write", new)?;
-                buffer.clear();
-            }
+            writing.line(&Line::Item(item))?;
         }
-        hasher.update(&buffer);
-        json::append_line(&mut buffer, &LineRef::End(hasher.finish()));
-        fs.write(&file, &buffer, dir.path()).at("write", new)?;
+        let (file, _) = writing.end(|digest| digest)?;
         Ok(Written(file))
     }
 
@@ -218,32 +198,15 @@ impl Journal {
             Some(stat) if stat.sort != crate::fs::dir::Sort::File => return Err(damaged("it is not a file")),
             Some(_) => {}
         }
-        let mut reader = BufReader::with_capacity(64 << 10, at.open_file().at("open", at)?);
-        let (mut hasher, mut text) = (Hasher::default(), Vec::new());
-        let (mut head, mut items) = (None::<Head>, Vec::new());
-        loop {
-            text.clear();
-            reader.read_until(b'\n', &mut text).at("read", at)?;
-            if text.last() != Some(&b'\n') {
-                return Err(damaged("its end is missing"));
+        let mut records = Sealed::<Digest>::open(at.open_file().at("open", at)?, at)?.records()?;
+        let head: Head = records.record()?.ok_or_else(|| damaged("it is empty"))?;
+        let mut items = Vec::new();
+        while let Some(Line::Item(item)) = records.record::<Line<Item>>()? {
+            if !item.lies_in_session() {
+                return Err(damaged("an object lies where the session has none"));
             }
-            if head.is_none() {
-                head = Some(serde_json::from_slice(&text).map_err(|_| damaged("its first line cannot be read"))?);
-                hasher.update(&text);
-                continue;
-            }
-            match serde_json::from_slice(&text).map_err(|_| damaged("a line cannot be read"))? {
-                Line::Item(item) if !item.lies_in_session() => return Err(damaged("an object lies where the session has none")),
-                Line::Item(item) => items.push(*item),
-                Line::End(digest) if digest == hasher.finish() => break,
-                Line::End(_) => return Err(damaged("its digest is wrong")),
-            }
-            hasher.update(&text);
+            items.push(item);
         }
-        if !reader.fill_buf().at("read", at)?.is_empty() {
-            return Err(damaged("something stands behind its end"));
-        }
-        let head = head.ok_or_else(|| damaged("it is empty"))?;
         if head.session != *id || head.journal != 1 {
             return Err(damaged("it is another session's, or of a later recant"));
         }
@@ -317,6 +280,15 @@ impl Written {
         fs.sync(&self.0, folder).at("sync the journal in", folder.display())?; // D1, D6
         self.name(fs, store, id)?;
         Ok(fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?) // D2
+    }
+}
+
+impl From<sealed::Error> for Error {
+    fn from(error: sealed::Error) -> Self {
+        match error {
+            sealed::Error::Io(error) => Error::Io(error),
+            sealed::Error::Damaged { path, why } => Error::Journal { path, why },
+        }
     }
 }
 
