@@ -1702,7 +1702,7 @@ fn what_readme_names_as_limits_of_a_run_is_refused_in_one() {
         return eprintln!("skipped: immutable files need root and chattr");
     }
     let desk = Desk::new(Who::Root);
-    desk.made("echo i > fixed; echo a > growing");
+    desk.made("echo i > fixed; echo a > growing; mkdir folder; echo x > folder/x");
     if desk.world.program("chattr", ["+i", "fixed"]).cwd(desk.world.tree()).run().status != 0 {
         return eprintln!("skipped: immutable files: this file system has none");
     }
@@ -1715,6 +1715,8 @@ fn what_readme_names_as_limits_of_a_run_is_refused_in_one() {
     let said = desk.recant("commit last").with(1);
     assert!(said.stderr().contains("fixed") && said.stderr().contains("immutable"), "{said}");
     desk.recant("commit last other").ok();
+    let said = desk.run("echo y > folder/y; chattr +i folder").ok();
+    assert!(said.stderr().contains("folder: the attribute 'i' (chattr) is not part of the change"), "{said}");
     desk.bare(&desk.world.tree(), "chattr -i fixed; chattr -a growing");
 }
 

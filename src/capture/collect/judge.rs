@@ -231,6 +231,7 @@ impl Found<'_> {
             self.covered(path, laid, (before, old), (seen.state, new, &upper))?;
             return Ok(Down { has_real: true, hider: None, laid: true });
         }
+        self.warn_of_flags(path, &seen.state);
         let (opaque, lost) = (self.is_opaque_state(&seen.state), self.lost(&seen.state));
         let made_afresh = seen.state.meta.xattr(&self.note("origin")).is_none();
         let by_both = made_afresh && old.btime.is_some_and(|made| self.since(made, self.start_for(path, Some(new))).is_some());

@@ -44,7 +44,7 @@ impl Found<'_> {
         lost
     }
 
-    /// chattr +i and +a of a copied-up file are kept in a note, not set.
+    /// chattr +i and +a of what was copied up are kept in a note, not set.
     pub(super) fn warn_of_flags(&mut self, path: &AbsPath, state: &State) {
         if let Some(flags) = state.meta.xattr(&self.note("protattr")) {
             let flags = String::from_utf8_lossy(flags).into_owned();
