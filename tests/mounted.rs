@@ -71,7 +71,7 @@ fn put_by_hand(desk: &Desk, id: &str) {
     let command = format!("recant cat {id} {hosts} > {hosts}");
     assert!(said.contains(&format!("{hosts}: a file is mounted there, which cannot be replaced; {command}")), "{said}");
     let held = desk.recant(&format!("cat {id} {hosts}")).ok().stdout();
-    std::fs::write(&hosts, held).unwrap();
+    desk.world.write("hosts", held);
 }
 
 #[test]
