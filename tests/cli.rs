@@ -398,7 +398,7 @@ fn a_folder_that_is_no_store_is_refused_without_a_word_on_its_rights() {
     world.remove(world.store().join("journals"));
     let said = world.recant("list").with(5).stderr();
     assert!(
-        said.contains("/journals: the store is damaged: the folder is missing; ") && said.contains("make it again"),
+        said.contains("/journals: the store is damaged: the folder is missing; ") && said.contains("empty: mkdir -p -m 700 "),
         "{said}"
     );
 }
