@@ -1,5 +1,5 @@
 //! What is left out: globs, presets, `.gitignore` and `.recantignore` files, as they were in force when a snapshot was taken.
-//! All of them are read as git reads its own, but for what docs/DECISIONS.md names; the user's git is never asked.
+//! All of them are read as git reads its own, but for what docs/DECISIONS.md, Snapshots, names; the user's git is never asked.
 
 use std::cell::Cell;
 use std::collections::HashMap;
