@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// docs/ARCHITECTURE.md, Command line, has the table.
+/// `recant help` says what each of them means.
 #[deny(clippy::wildcard_enum_match_arm)]
 fn status(kind: Kind) -> u8 {
     match kind {

@@ -1,5 +1,5 @@
 //! Killed before every step that changes anything, each operation is afterwards all done or not begun (engine E1 to E4;
-//! docs/ARCHITECTURE.md F1, F2, F3). The real binary is killed with SIGKILL by the hook that all its changes pass; needs the feature
+//! tests/README.md, F1 to F3). The real binary is killed with SIGKILL by the hook that all its changes pass; needs the feature
 //! `crash-points`.
 #![cfg(feature = "crash-points")]
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "what is skipped is said; tests change files themselves")]
@@ -36,7 +36,7 @@ impl Scene {
             rustix::fs::utimensat(rustix::fs::CWD, world.path(name), &times, rustix::fs::AtFlags::empty()).expect("a time");
         }
         if store.is_none() {
-            // Between two file systems a name outside the session cannot be rejoined (docs/ARCHITECTURE.md, What rests on it).
+            // Between two file systems a name outside the session cannot be rejoined.
             world.link("one", "two");
         }
         let before = world.manifest();

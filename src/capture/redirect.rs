@@ -4,10 +4,10 @@
 //!
 //! May be cut off anywhere and be begun again: what is copied appears under its name whole, by a rename, and a folder loses
 //! its note when all below it is there.
-//! - **R1** A note is data: it leads to a folder below the captured one, over no link and no mount, or nowhere.
-//! - **R2** Of what lies under a folder with a note, the innermost folder is finished first: its own place follows from
+//! - **W1** A note is data: it leads to a folder below the captured one, over no link and no mount, or nowhere.
+//! - **W2** Of what lies under a folder with a note, the innermost folder is finished first: its own place follows from
 //!   those above it.
-//! - **R3** What a whiteout of the upper hides stays hidden until its folder is opaque; then it goes, since a further run would show
+//! - **W3** What a whiteout of the upper hides stays hidden until its folder is opaque; then it goes, since a further run would show
 //!   it as a broken name. The folder's time is noted before, and its notes go last.
 
 use std::rc::Rc;
@@ -89,7 +89,7 @@ impl Filling<'_> {
                 moved.push(found.path);
             }
         }
-        // R2: found from above, so the last one is an innermost one.
+        // W2: found from above, so the last one is an innermost one.
         for path in moved.iter().rev() {
             self.close(path)?;
         }
@@ -133,7 +133,7 @@ impl Filling<'_> {
     fn is_there(&self, lower: &[u8]) -> Result<bool, Error> {
         match self.real.open_below(lower) {
             Ok(_) => Ok(true),
-            // R1: over a link or a mount it leads nowhere either.
+            // W1: over a link or a mount it leads nowhere either.
             Err(error) if leads_nowhere(&error) || error.raw_os_error() == Some(libc::EXDEV) => Ok(false),
             // For want of descriptors, say: it may be there, and what is in it is to be held.
             Err(error) => Err(error).at("open the folder", full_path(self.place, lower)).map_err(Error::from),
@@ -268,7 +268,7 @@ impl Filling<'_> {
         let mtime = xattrs.iter().find(|(name, _)| name == MTIME).and_then(|(_, value)| noted_time(value));
         // Before the other note goes: an opaque folder's is not looked at.
         self.fs.set_xattr(own, OPAQUE, b"y").at("mark", own)?;
-        // R3
+        // W3
         for name in dir.names().at("list", own)? {
             let at = dir.at(&name);
             if at.stat().at("look at", at)?.is_some_and(|stat| is_whiteout(&stat)) {
@@ -305,7 +305,7 @@ fn joined(above: &[u8], name: &[u8]) -> Vec<u8> {
     if above.is_empty() { name.to_vec() } else { [above, b"/", name].concat() }
 }
 
-/// Where a note leads, below the captured folder: a name beside where it would lie itself, or a path from the top. R1.
+/// Where a note leads, below the captured folder: a name beside where it would lie itself, or a path from the top. W1.
 fn redirected(above: Option<&[u8]>, to: &[u8]) -> Option<Vec<u8>> {
     let good = |part: &[u8]| !matches!(part, b"" | b"." | b"..") && !part.contains(&0);
     match to.strip_prefix(b"/") {

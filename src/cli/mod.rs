@@ -1,9 +1,9 @@
 //! The command line: arguments, one file a verb or small group, text and JSON.
 //!
 //! The only room that prints ([`out`]). What always holds:
-//! - **C1** Results go to standard output, everything said about them to standard error.
-//! - **C2** A verb that changes something calls [`Call::prepare_to_change`] first: what a crash left is settled before.
-//! - **C3** An error ends as a [`Problem`] with its [`Kind`]; `main.rs` alone knows exit statuses.
+//! - **V1** Results go to standard output, everything said about them to standard error.
+//! - **V2** A verb that changes something calls [`Call::prepare_to_change`] first: what a crash left is settled before.
+//! - **V3** An error ends as a [`Problem`] with its [`Kind`]; `main.rs` alone knows exit statuses.
 
 mod agent;
 mod apply;
@@ -429,7 +429,7 @@ impl Call {
         Ok((store, session))
     }
 
-    /// A session to change, with its lock; what crashes left is settled first (C2).
+    /// A session to change, with its lock; what crashes left is settled first (V2).
     fn locked(&self, key: &str, want: Want) -> Result<(&Store, Locked), Problem> {
         let store = self.store_with(key)?;
         let id = self.find(store, Some(key), want)?;

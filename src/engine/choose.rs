@@ -1,4 +1,4 @@
-//! Which changes of a session are moved where only some paths are named (docs/ARCHITECTURE.md, Session status).
+//! Which changes of a session are moved where only some paths are named.
 
 use std::collections::{BTreeSet, HashMap};
 use std::iter::Peekable;
@@ -143,7 +143,7 @@ fn needed_above(changes: &Changes, i: usize, rules: &Rules<'_>) -> Vec<usize> {
 }
 
 /// The changes whose `to` or `from` is another name of a file that is chosen. With one name on the tree and one in the
-/// store, a write to the first would change what is kept under the second (docs/ARCHITECTURE.md, What rests on it); and what was
+/// store, a write to the first would change what is kept under the second (docs/DECISIONS.md, The engine); and what was
 /// set on the first is not what goes back under the second.
 struct Names<'a> {
     session: &'a Session,

@@ -307,9 +307,9 @@ pub fn number(index: usize) -> u32 {
     u32::try_from(index).expect("a session has fewer than 2^32 changes")
 }
 
-/// The order of docs/ARCHITECTURE.md, Steps: folders opened up; all that comes, changes or goes, but folders that go, in path order, by which
-/// a new folder comes before what lies in it; folders that go, deepest first; last the metadata, deepest first. Both lists are in path
-/// order.
+/// The order of steps, as docs/ARCHITECTURE.md, Plan, has it: folders opened up; all that comes, changes or goes, but folders that go, in
+/// path order, by which a new folder comes before what lies in it; folders that go, deepest first; last the metadata, deepest first. Both
+/// lists are in path order.
 pub fn turns(items: &[Item], opened: &[Opened]) -> Vec<Turn> {
     let which = |which: fn(&Item) -> bool| (0..items.len()).filter(move |i| which(&items[*i])).map(number);
     let mut turns: Vec<Turn> = (0..opened.len()).map(|i| Turn::Open(number(i))).collect();

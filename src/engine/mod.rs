@@ -5,7 +5,8 @@
 //! has it. Never prints, never reads the environment, knows nothing of overlays but the xattr names that are never
 //! content. The order of effects is docs/ARCHITECTURE.md's. What always holds (`tests/crash.rs` kills before every step to prove it):
 //! - **E1** No step before the journal that names it is whole and durable, under its temporary name or its own.
-//! - **E2** A path holds its `from` or its `to`, whole, at every moment; what is set in place can be put back from the journal.
+//! - **E2** A path holds its `from` or its `to`, whole, at every moment (or nothing, for the moment between the two where names cannot
+//!   swap); what is set in place can be put back from the journal.
 //! - **E3** What leaves the tree lies in the session: moved there by the step itself, or copied there before.
 //! - **E4** The generation in `session.json` is the commit point: before it a crash means undo, after it settle.
 //!

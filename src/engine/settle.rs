@@ -1,5 +1,5 @@
 //! Settle: everything that was only on the way goes, and last the journal. A recovery does before what the seal would have made
-//! last; done again it does the same (docs/ARCHITECTURE.md, phase 6).
+//! last; done again it does the same (docs/ARCHITECTURE.md, Settle).
 
 use std::collections::{BTreeSet, HashSet};
 

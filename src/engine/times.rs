@@ -61,7 +61,7 @@ fn folder_of(roots: &mut Roots, time: &FolderTime) -> Result<Option<Rc<Dir>>, Er
 }
 
 /// The time of somebody else's folder (`/tmp`) cannot be set, nor any where a file system (FUSE) has no call for it: the one of this
-/// operation stands (docs/ARCHITECTURE.md, section 4).
+/// operation stands.
 pub(super) fn ignore_not_mine(result: std::io::Result<()>) -> std::io::Result<()> {
     match result {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::EOPNOTSUPP)) => Ok(()),

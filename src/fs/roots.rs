@@ -1,5 +1,5 @@
 //! Roots: the mount points that paths are reached from. A path's parent is opened from the held descriptor of its root
-//! below it (`beneath`), so that no link and no other mount can come in between (docs/ARCHITECTURE.md, Steps).
+//! below it (`beneath`), so that no link and no other mount can come in between (docs/ARCHITECTURE.md, How a path is reached).
 
 use std::collections::HashMap;
 use std::io;

@@ -195,7 +195,7 @@ pub struct Above {
 }
 
 /// Whether a change can be true together with those before it in path order: a path under another one needs that to be a
-/// folder, on both sides, and no path stands there twice (docs/ARCHITECTURE.md, F28). `above` holds what it lies under; empty
+/// folder, on both sides, and no path stands there twice (tests/README.md, F28). `above` holds what it lies under; empty
 /// at first. Gives what is wrong, to be said behind the path.
 pub fn fits_under(above: &mut Vec<Above>, change: &Change) -> Result<(), &'static str> {
     let is_folder = |object: &Object| object.as_ref().is_some_and(State::is_folder);

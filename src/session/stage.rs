@@ -1,5 +1,5 @@
 //! Staging by hand: write, delete, mkdir, symlink, chmod. Each takes the next number: the content and the line that names it,
-//! both durable, before the header that counts the line; last the object that it replaced goes (docs/ARCHITECTURE.md, S2).
+//! both durable, before the header that counts the line; last the object that it replaced goes (S2).
 
 use std::collections::BTreeMap;
 use std::fs::File;

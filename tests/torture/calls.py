@@ -45,7 +45,7 @@ SWALLOWED = "swallowed"
 NUMBERS = {"openat", "write", "writev", "pwrite64", "copy_file_range", "sendfile", "ioctl"}
 
 
-# With what recant may end where a call failed: done, and each way of having changed nothing (README.md, Exit status). 2 (usage) and 4 (something
+# With what recant may end where a call failed: done, and each way of having changed nothing (`recant help`). 2 (usage) and 4 (something
 # was left out) would be wrong here, as is all that is not recant's: a panic (101), a signal.
 DONE, NOTHING, STUCK = 0, (1, 3, 5, 6), 7
 
