@@ -1,0 +1,210 @@
+//! Rules that comments cite by a letter and a number (D1, E4, F13) are each defined once, and sections of documents that they
+//! cite by name exist. A definition is a bold rule in docs/ARCHITECTURE.md or in a header of `src`, or a row of a table in tests/README.md.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Where the documents are that comments cite.
+const DOCUMENTS: [&str; 9] = [
+    "docs/ARCHITECTURE.md",
+    "docs/DECISIONS.md",
+    "docs/ansible.md",
+    "docs/json.md",
+    "docs/remote.md",
+    "docs/store-format.md",
+    "tests/README.md",
+    "CONTRIBUTING.md",
+    "README.md",
+];
+
+/// Folders with code whose comments are read.
+const CODE: [&str; 5] = ["src", "tests", "benches", "examples", "demo"];
+
+/// A letter and a number in a comment, but no rule.
+const NO_RULES: [&str; 1] = ["X11"];
+
+/// A line of a document, or the comment of a line of code.
+struct Passage {
+    file: String,
+    line: usize,
+    text: String,
+    /// Nothing but a comment stands in the line.
+    alone: bool,
+}
+
+impl Passage {
+    fn place(&self) -> String {
+        format!("{}:{}", self.file, self.line)
+    }
+}
+
+fn read(file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+/// The files of code, by their paths below the package, in order.
+fn code() -> Vec<String> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    let mut todo: Vec<_> = CODE.iter().map(|folder| top.join(folder)).filter(|folder| folder.is_dir()).collect();
+    while let Some(folder) = todo.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder of sources") {
+            let path = entry.expect("a name in it").path();
+            if path.is_dir() {
+                todo.push(path);
+            } else if path.extension().is_some_and(|extension| ["rs", "py", "sh"].iter().any(|known| extension == *known)) {
+                found.push(path.strip_prefix(top).expect("a path below the package").to_str().expect("an ASCII name").to_owned());
+            }
+        }
+    }
+    assert!(found.len() > 100, "only {} files of code", found.len());
+    found.sort();
+    found
+}
+
+/// The comments of a file, line by line.
+fn comments(file: &str) -> Vec<Passage> {
+    let mark = if file.ends_with(".rs") { "//" } else { "#" };
+    let comment = |(n, line): (usize, &str)| {
+        // A mark in a string makes a comment of the rest, in which no rule stands.
+        let (before, comment) = line.split_once(mark)?;
+        let text = comment.trim_start_matches(['/', '!']).trim().to_owned();
+        Some(Passage { file: file.to_owned(), line: n + 1, text, alone: before.trim().is_empty() })
+    };
+    read(file).lines().enumerate().filter_map(comment).collect()
+}
+
+/// The same with lines that follow each other made one, as a name may be parted by the end of a line.
+fn joined(file: &str) -> Vec<Passage> {
+    let mut found: Vec<Passage> = Vec::new();
+    let mut last = 0;
+    for passage in comments(file) {
+        let line = passage.line;
+        match found.last_mut() {
+            Some(above) if passage.alone && line == last + 1 => above.text = format!("{} {}", above.text, passage.text),
+            _ => found.push(passage),
+        }
+        last = line;
+    }
+    found
+}
+
+fn lines(file: &str) -> Vec<Passage> {
+    let passage = |(n, line): (usize, &str)| Passage { file: file.to_owned(), line: n + 1, text: line.to_owned(), alone: true };
+    read(file).lines().enumerate().map(passage).collect()
+}
+
+/// A rule's name at the start of a text: a letter, one or two digits, and perhaps a small letter.
+fn rule(text: &str) -> Option<&str> {
+    let bytes = text.as_bytes();
+    let digits = bytes.iter().skip(1).take_while(|byte| byte.is_ascii_digit()).count();
+    let end = 1 + digits + usize::from(bytes.get(1 + digits).is_some_and(u8::is_ascii_lowercase));
+    let stops = bytes.get(end).is_none_or(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'>'));
+    (bytes.first()?.is_ascii_uppercase() && (1..=2).contains(&digits) && stops).then(|| &text[..end])
+}
+
+/// All rules in a text, in order.
+fn rules(text: &str) -> Vec<&str> {
+    let begins = |at: usize| !text[..at].ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '<'));
+    let at: Vec<usize> = text.char_indices().map(|(at, _)| at).filter(|at| begins(*at)).collect();
+    at.into_iter().filter_map(|at| rule(&text[at..])).filter(|name| !NO_RULES.contains(name)).collect()
+}
+
+/// The rules that a passage defines, of a document or of a header in `src`.
+fn defined(passage: &Passage) -> Vec<String> {
+    if passage.file == "tests/README.md" {
+        let cell = passage.text.strip_prefix("| ").and_then(|row| row.split(" |").next());
+        return cell.filter(|cell| rule(cell) == Some(cell)).map(str::to_owned).into_iter().collect();
+    }
+    if passage.file != "docs/ARCHITECTURE.md" && !passage.file.starts_with("src/") {
+        return Vec::new();
+    }
+    let bold = passage.text.split("**").skip(1).step_by(2);
+    bold.filter(|name| rule(name) == Some(name)).map(str::to_owned).collect()
+}
+
+/// Every passage that may define or cite a rule.
+fn passages() -> Vec<Passage> {
+    code().iter().flat_map(|file| comments(file)).chain(DOCUMENTS.iter().flat_map(|file| lines(file))).collect()
+}
+
+/// Each rule with the places that define it.
+fn definitions(passages: &[Passage]) -> BTreeMap<String, Vec<&Passage>> {
+    let mut found: BTreeMap<String, Vec<&Passage>> = BTreeMap::new();
+    for passage in passages {
+        for name in defined(passage) {
+            found.entry(name).or_default().push(passage);
+        }
+    }
+    found
+}
+
+#[test]
+fn each_rule_is_defined_once() {
+    let passages = passages();
+    let mut wrong: Vec<String> = Vec::new();
+    let defined = definitions(&passages);
+    for (name, places) in defined.iter().filter(|(_, places)| places.len() > 1) {
+        let places: Vec<String> = places.iter().map(|passage| passage.place()).collect();
+        wrong.push(format!("{name} is defined more than once: {}", places.join(", ")));
+    }
+    for passage in &passages {
+        let missing = rules(&passage.text).into_iter().filter(|name| !defined.contains_key(*name));
+        wrong.extend(missing.map(|name| format!("{}: {name} is defined nowhere", passage.place())));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Headings of a document, and the bold words that a paragraph or an item of a list begins with.
+fn sections(document: &str) -> Vec<String> {
+    let text = read(document);
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let begins = text.lines().map(|line| line.trim_start_matches(|c: char| c.is_numeric() || matches!(c, '.' | '-' | ' ')));
+    let bold = begins.filter_map(|line| Some(line.strip_prefix("**")?.split_once("**")?.0));
+    headings.chain(bold).map(str::to_owned).collect()
+}
+
+/// What a comment names behind a document: `docs/ARCHITECTURE.md, A run)`. A small letter goes on with the sentence, but for a number of a
+/// section or phase, which the next edit would make wrong.
+fn named(after: &str) -> Option<&str> {
+    let name = after.trim_start_matches(',').trim_start();
+    let name = &name[..name.find([',', ')', ':', ';', '.']).unwrap_or(name.len())];
+    let numbered = ["section ", "phase "].iter().any(|word| name.starts_with(word));
+    let separate = after.starts_with(", ") || after.starts_with(' ') && rule(name.split(' ').next()?).is_some();
+    (separate && (numbered || name.starts_with(|c: char| c.is_uppercase()))).then_some(name)
+}
+
+#[test]
+fn sections_that_comments_cite_exist() {
+    let all = passages();
+    let defined = definitions(&all);
+    let mut wrong = Vec::new();
+    let mut cited = 0;
+    for passage in code().iter().flat_map(|file| joined(file)) {
+        for (at, _) in passage.text.match_indices(".md") {
+            let before = &passage.text[..at];
+            let begins = before.rfind(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '-' | '_')).map_or(0, |at| at + 1);
+            let document = &passage.text[begins..at + 3];
+            // Test data have names of documents, too.
+            if !["docs/", "tests/"].iter().any(|folder| document.starts_with(folder)) && !DOCUMENTS.contains(&document) {
+                continue;
+            }
+            let Some(document) = DOCUMENTS.iter().find(|known| **known == document) else {
+                wrong.push(format!("{}: there is no {document}", passage.place()));
+                continue;
+            };
+            let Some(name) = named(&passage.text[at + 3..]) else { continue };
+            cited += 1;
+            let there = match rule(name.split(' ').next().unwrap_or_default()) {
+                Some(rule) => defined.get(rule).is_some_and(|places| places.iter().any(|place| place.file == *document)),
+                None => sections(document).iter().any(|section| section == name),
+            };
+            if !there {
+                wrong.push(format!("{}: {document} has no {name:?}", passage.place()));
+            }
+        }
+    }
+    assert!(cited > 10, "only {cited} sections are cited");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
