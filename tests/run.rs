@@ -2113,6 +2113,9 @@ fn what_is_written_in_a_scratch_place_is_dropped_at_the_end_and_counted() {
         assert_eq!((desk.world.read("moved"), desk.world.read("build/o")), ("n\n".into(), "o\n".into()));
         desk.recant(&format!("rollback {id}")).ok();
         desk.world.manifest().assert_same(&before, "rolled back");
+        desk.made("mkdir far; ln -s far near");
+        let said = desk.held("--scratch near", "echo w > near/w").run().ok();
+        assert!(said.stderr().contains("1 change in scratch places dropped"), "{said}");
         // Nothing but scratch: no session. A folder above that goes takes it along, which is said.
         assert!(desk.held("--scratch build", "rm -r build").run().ok().stderr().contains("no file change"));
         let said = desk.held("--scratch old/k", "rm -r old").run().ok();

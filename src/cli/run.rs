@@ -392,8 +392,7 @@ fn plan(
     passes.extend(history.passes());
     let mut hide = args.hide.iter().map(absolute).collect::<Result<Vec<_>, _>>()?;
     hide.extend(call.config.hide.value.iter().cloned());
-    let scratch = args.scratch.iter().chain(&call.config.scratch.value);
-    let scratch = scratch.map(|path| place::named(path, &Changes::default())).collect::<Result<Vec<_>, _>>()?;
+    let scratch = scratch(args.scratch.iter().chain(&call.config.scratch.value))?;
     let request = Request {
         cwd: working_folder()?,
         store: store.path.clone(),
@@ -408,6 +407,20 @@ fn plan(
         since,
     };
     Ok(Plan::make(&request)?)
+}
+
+/// Places whose changes are dropped. A link, as a `target` that leads to another disk, means what it leads to as well.
+fn scratch<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<Vec<AbsPath>, Problem> {
+    let mut places = Vec::new();
+    for path in paths {
+        let place = place::named(path, &Changes::default())?;
+        // Where nothing is yet there is no link.
+        if let Ok(led_to) = place.as_path().canonicalize() {
+            places.push(place::absolute(&led_to)?);
+        }
+        places.push(place);
+    }
+    Ok(places)
 }
 
 /// What stays real unasked, where it is there: sockets that programs are lost without.
