@@ -39,6 +39,8 @@ impl Recorder {
 
     pub(super) fn before(&self, n: u64, step: &Step<'_>) -> io::Result<()> {
         let touched = match step.on {
+            // It changes nothing that a power cut could lose.
+            _ if step.call == "between" => Vec::new(),
             On::One(a) => vec![Touched::name(a)?],
             On::Two(a, b) => vec![Touched::name(a)?, Touched::name(b)?],
             On::Open(fd, _) => vec![Touched::Open(fd.try_clone_to_owned()?)],
