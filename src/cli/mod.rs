@@ -78,7 +78,7 @@ use crate::config::{Color, Config, From as Origin};
 use crate::engine::recover::Recovered;
 use crate::error::{Kind, recant, shell_word};
 use crate::fs::Fs;
-use crate::fs::lock::{Hold, Lock};
+use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
 use crate::session::header::Header;
 use crate::session::id::Id;
@@ -524,7 +524,7 @@ impl Call {
     /// The store's lock: two operations of one store could undo each other.
     fn store_lock(&self, store: &Store) -> Result<Lock, Problem> {
         let slow = || self.out.note(format_args!("another recant is at work in {}; waiting", store.path));
-        Ok(store.lock(&self.fs, Hold::Exclusive, slow)?)
+        Ok(store.lock(&self.fs, slow)?)
     }
 
     /// What recant chooses itself is dropped only on somebody's word: without a terminal that is `-y`. `what` says which verb drops what,

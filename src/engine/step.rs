@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::held::is_place;
-use crate::fs::dir::{Dev, Time};
+use crate::fs::dir::Time;
 use crate::fs::path::{self, AbsPath};
 use crate::session::id::Id;
 use crate::tree::look::Seen;
@@ -131,13 +131,6 @@ pub struct RootRecord {
     pub device: (u32, u32),
     /// Which object the root folder is.
     pub identity: Identity,
-}
-
-impl RootRecord {
-    /// The device as a number pair.
-    pub fn dev(&self) -> Dev {
-        Dev(self.device.0, self.device.1)
-    }
 }
 
 impl Step<'_> {

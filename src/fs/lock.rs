@@ -15,6 +15,9 @@ use super::Fs;
 use super::dir::{Dir, Entry};
 use super::interrupt;
 
+/// Held by one alone, or not at all.
+const ALONE: FlockOperation = FlockOperation::NonBlockingLockExclusive;
+
 /// A held lock; dropping it lets go.
 #[derive(Debug)]
 pub struct Lock {
@@ -22,26 +25,17 @@ pub struct Lock {
     _folder: Option<Dir>,
 }
 
-/// How a lock is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hold {
-    /// By one alone.
-    Exclusive,
-    /// By many at once.
-    Shared,
-}
-
 impl Lock {
     /// Takes the lock on the file at `at`, made with mode 0600 where it is missing, and on its folder. `None` where another holds it.
-    pub fn try_take(fs: &Fs, at: Entry<'_>, hold: Hold) -> io::Result<Option<Self>> {
-        let Some(Self { _file, .. }) = Self::try_take_file(fs, at, hold)? else { return Ok(None) };
-        Ok(lock_folder(at.dir, hold.operation())?.map(|_folder| Self { _file, _folder }))
+    pub fn try_take(fs: &Fs, at: Entry<'_>) -> io::Result<Option<Self>> {
+        let Some(Self { _file, .. }) = Self::try_take_file(fs, at)? else { return Ok(None) };
+        Ok(lock_folder(at.dir, ALONE)?.map(|_folder| Self { _file, _folder }))
     }
 
     /// The same on the file alone: for another lock than the one that its folder goes with.
-    pub fn try_take_file(fs: &Fs, at: Entry<'_>, hold: Hold) -> io::Result<Option<Self>> {
+    pub fn try_take_file(fs: &Fs, at: Entry<'_>) -> io::Result<Option<Self>> {
         let file = fs.append(at)?;
-        Ok(flock(&file, hold.operation())?.then_some(Self { _file: file, _folder: None }))
+        Ok(flock(&file, ALONE)?.then_some(Self { _file: file, _folder: None }))
     }
 
     /// What `take` takes, waiting for it for at most `limit`, and no longer than [`interrupt::check`] lets it; `slow` is called once, after
@@ -70,7 +64,7 @@ impl Lock {
     pub fn take_unless_held(fs: &Fs, at: Entry<'_>) -> io::Result<Option<Self>> {
         let start = Instant::now();
         loop {
-            if let Some(lock) = Self::try_take(fs, at, Hold::Exclusive)? {
+            if let Some(lock) = Self::try_take(fs, at)? {
                 return Ok(Some(lock));
             }
             if Self::is_held(at)? || start.elapsed() > Duration::from_secs(10) {
@@ -89,15 +83,6 @@ impl Lock {
             _ => {}
         }
         Ok(lock_folder(at.dir, shared)?.is_none())
-    }
-}
-
-impl Hold {
-    fn operation(self) -> FlockOperation {
-        match self {
-            Hold::Exclusive => FlockOperation::NonBlockingLockExclusive,
-            Hold::Shared => FlockOperation::NonBlockingLockShared,
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use super::store::Store;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
-use crate::fs::lock::{Hold, Lock};
+use crate::fs::lock::Lock;
 
 /// The folder of a session that is still to come. Whoever sees it leaves it alone as long as its lock is held.
 pub struct Arriving {
@@ -52,7 +52,7 @@ impl Store {
         fs.remove_all(at).at("remove", at)?;
         fs.mkdir(at, 0o700).at("make the folder", at)?;
         let dir = at.open_dir().at("open the folder", at)?;
-        let lock = Lock::try_take(fs, dir.at(b"lock"), Hold::Exclusive).at("lock", dir.at(b"lock"))?.ok_or_else(busy)?;
+        let lock = Lock::try_take(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?.ok_or_else(busy)?;
         for path in SESSION_FOLDERS {
             let (parent, name) = split(&dir, path)?;
             fs.mkdir(parent.at(name), 0o700).at("make the folder", parent.at(name))?;

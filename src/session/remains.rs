@@ -8,7 +8,7 @@ use super::store::{Session, Store};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
-use crate::fs::lock::{Hold, Lock};
+use crate::fs::lock::Lock;
 
 /// An open session without a header.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Store {
     /// Errors: [`Error::Busy`] where another recant holds it, [`Error::NotNow`] where it can be read by now, or is gone.
     pub fn remove_remains(&self, fs: &Fs, remains: Remains) -> Result<(), Error> {
         let Remains { id, dir, .. } = remains;
-        let lock = Lock::try_take(fs, dir.at(b"lock"), Hold::Exclusive).at("lock", dir.at(b"lock"))?;
+        let lock = Lock::try_take(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
         let _lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
         if self.remains(&id)?.is_none() {
             let remedy = Some("try again".into());

@@ -13,7 +13,7 @@ use crate::config::edits;
 use crate::error::{At, recant, shell_word};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
-use crate::fs::lock::{Hold, Lock};
+use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
 use crate::tree::project::project_of;
 
@@ -113,7 +113,7 @@ impl Store {
         let dir = make_folders(fs, path)?;
         check_owner(&dir, path)?;
         let at = dir.at(b"lock");
-        let lock = Lock::wait(PATIENCE, || (), || Lock::try_take(fs, at, Hold::Exclusive)).at("lock", at)?;
+        let lock = Lock::wait(PATIENCE, || (), || Lock::try_take(fs, at)).at("lock", at)?;
         let _lock = lock.ok_or_else(|| Error::Busy { what: format!("the store {path}") })?;
         // Another recant may have made it while this one waited.
         if let Some(store) = Self::open(path)? {
@@ -325,9 +325,9 @@ impl Store {
     }
 
     /// Takes the store's lock, waiting for at most 10 s; `slow` is called once, after half a second.
-    pub fn lock(&self, fs: &Fs, hold: Hold, slow: impl FnOnce()) -> Result<Lock, Error> {
+    pub fn lock(&self, fs: &Fs, slow: impl FnOnce()) -> Result<Lock, Error> {
         let at = self.dir.at(b"lock");
-        let lock = Lock::wait(PATIENCE, slow, || Lock::try_take(fs, at, hold)).at("lock", at)?;
+        let lock = Lock::wait(PATIENCE, slow, || Lock::try_take(fs, at)).at("lock", at)?;
         lock.ok_or_else(|| Error::Busy { what: format!("the store {}", self.path) })
     }
 
@@ -364,7 +364,7 @@ impl Store {
             let temp = self.sessions.at(&temp);
             fs.mkdir(temp, 0o700).at("make the folder", temp)?;
             let dir = temp.open_dir().at("open the folder", temp)?;
-            let lock = Lock::try_take(fs, dir.at(b"lock"), Hold::Exclusive).at("lock", dir.at(b"lock"))?;
+            let lock = Lock::try_take(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
             let lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
             let durable = origin == Origin::Staged;
             // Most runs that change nothing are over in no time, and their session is gone again.
@@ -409,7 +409,7 @@ impl Store {
     /// Taken by whoever gives a session its number or a name: two at once would both find it free. Held for some ms.
     pub(super) fn numbering(&self, fs: &Fs) -> Result<Lock, Error> {
         let at = self.dir.at(b"numbering");
-        let lock = Lock::wait(PATIENCE, || (), || Lock::try_take_file(fs, at, Hold::Exclusive)).at("lock", at)?;
+        let lock = Lock::wait(PATIENCE, || (), || Lock::try_take_file(fs, at)).at("lock", at)?;
         lock.ok_or_else(|| Error::Busy { what: format!("the list of sessions of {}", self.path) })
     }
 
@@ -518,7 +518,7 @@ impl Store {
         }
         let at = self.dir.at(b"numbering");
         // Held by whoever makes a session: what is half made is nobody's only while nobody does, and may have been finished since.
-        let Some(_numbering) = Lock::try_take_file(fs, at, Hold::Exclusive).at("lock", at)? else { return Ok(()) };
+        let Some(_numbering) = Lock::try_take_file(fs, at).at("lock", at)? else { return Ok(()) };
         for name in self.names_with(HALF_MADE)? {
             let (at, gone) = (self.sessions.at(&name), [REMOVED, &name[1..]].concat());
             if !is_locked(at).at("look at", at)? {

@@ -10,7 +10,7 @@ use super::manifest::{self, Head, Reading, Tail};
 use crate::error::At as _;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
-use crate::fs::lock::{Hold, Lock};
+use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
 use crate::session::store::{Store, read_small};
 use crate::tree::digest::Digest;
@@ -141,7 +141,7 @@ impl Series {
     /// Takes the lock, waiting for at most 10 s.
     pub fn lock(&self, fs: &Fs) -> Result<Locked, Error> {
         let at = self.dir.at(b"lock");
-        let lock = Lock::wait(Duration::from_secs(10), || (), || Lock::try_take(fs, at, Hold::Exclusive)).at("lock", at)?;
+        let lock = Lock::wait(Duration::from_secs(10), || (), || Lock::try_take(fs, at)).at("lock", at)?;
         let lock = lock.ok_or_else(|| Error::Busy { folder: self.folder.to_string() })?;
         // What was removed while this one waited is nobody's any more.
         let above = self.dir.above().at("open the folder above", self.dir.path().display())?;
