@@ -976,6 +976,27 @@ fn what_lay_in_a_deleted_folder_is_put_into_none_that_somebody_made_in_its_place
     }
 }
 
+/// So it is where a file took the folder's place, and somebody made a folder of that.
+#[test]
+fn what_lay_in_a_replaced_folder_is_put_into_none_that_somebody_made_in_its_place() {
+    let commit = |steps: &str| {
+        let world = World::new();
+        world.write("full/a", "1").write("edited", "old");
+        let id = world.begin();
+        world.recant(&format!("session delete {id} full -r")).ok();
+        world.stage_write(&id, "full", "a file").stage_write(&id, "edited", "new");
+        world.call(["commit", &id]).env("RECANT_STEPS", steps.replace("LOG", &world.path("../log").display().to_string())).run();
+        world
+    };
+    let log = std::fs::read_to_string(commit("log:LOG").path("../log")).expect("the steps");
+    let seal = log.lines().position(|step| step.contains("renameat ") && step.contains("session.json.new")).expect("the seal");
+    // All of it was moved, and nothing sealed.
+    let world = commit(&format!("kill:{seal}"));
+    world.remove("full").write("full/his", "his");
+    let said = world.recant("recover").with(4);
+    assert!(!world.exists("full/a") && world.read("full/his") == "his" && world.read("edited") == "old", "{said}");
+}
+
 #[test]
 fn what_cannot_be_read_is_left_and_the_rest_is_undone() {
     if std::process::Command::new("strace").arg("-V").output().is_err() {

@@ -98,12 +98,12 @@ fn undo_begun(
         let step = journal.step(*turn);
         let fresh = matches!(turn, Turn::Move(i) if journal.items[*i as usize].fresh);
         let why = match taken.iter().find(|folder| step.path.is_under(folder)) {
-            // It lay in the folder that was there before, not in the one that somebody has made since.
-            Some(folder) => Some(format!("{folder}, in which it lay, is somebody's now; it is kept")),
+            // It lay in the folder that was there before, not in one that somebody has made since.
+            Some(folder) => Some(format!("{folder}, in which it lay, is not back; what was there before is kept")),
             None => undo_step(fs, reach, fresh, &step)?,
         };
         if let Some(why) = why {
-            taken.extend((step.act == Act::Remove && step.was_folder()).then(|| step.path.clone()));
+            taken.extend((step.act != Act::SetMeta && step.was_folder()).then(|| step.path.clone()));
             left.push((*turn, Left { path: step.path.clone(), why }));
         }
     }
