@@ -171,8 +171,11 @@ fn meta(fd: i32) -> Result<Meta, Error> {
     let file = sys::duplicate(fd).at("look at", &link)?;
     let stat = stat_of(&file).at("look at", &link)?;
     let xattrs = xattrs_of(&file).at("read the extended attributes of", &link)?;
-    // Those that have a name: others the file system sets by itself.
-    let flags = rustix::fs::ioctl_getflags(&file).unwrap_or_else(|_| IFlags::empty()) & IFlags::all();
+    // Those that have a name: others the file system sets by itself. A device may take the call for another one.
+    let flags = match stat.sort {
+        Sort::File => rustix::fs::ioctl_getflags(&file).unwrap_or_else(|_| IFlags::empty()) & IFlags::all(),
+        _ => IFlags::empty(),
+    };
     Ok(Meta { mode: stat.mode, owner: (stat.uid, stat.gid), mtime: stat.mtime, xattrs, flags })
 }
 
