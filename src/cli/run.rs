@@ -416,7 +416,7 @@ fn scratch<'p>(paths: impl Iterator<Item = &'p PathBuf>) -> Result<Vec<AbsPath>,
         let place = place::named(path, &Changes::default())?;
         // Where nothing is yet there is no link.
         if let Ok(led_to) = place.as_path().canonicalize() {
-            places.push(place::absolute(&led_to)?);
+            places.extend(Some(place::absolute(&led_to)?).filter(|led_to| *led_to != place));
         }
         places.push(place);
     }

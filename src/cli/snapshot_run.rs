@@ -260,11 +260,14 @@ fn say_where(call: &Call, args: &Run, watched: &[Watched], caches: &Caches) {
 fn say_ignored(call: &Call, watched: &[Watched]) -> Result<(), Problem> {
     for Watched { series, before, .. } in watched {
         let rules = manifest::rules(&series.dir, *before)?;
-        for file in rules.files.iter().filter(|file| file.name == RECANTIGNORE) {
-            let below = file.folder.as_path().strip_prefix("/").unwrap_or(file.folder.as_path());
-            let path = series.folder.as_path().join(below).join(RECANTIGNORE);
-            call.out.note(text::filled(&format!("not in the session: what {} leaves out", path.display())));
-        }
+        let mut files = rules.files.iter().filter(|file| file.name == RECANTIGNORE);
+        let Some(first) = files.next() else { continue };
+        let folder = call.out.place(&crate::snapshot::whole(&series.folder, &first.folder)?);
+        let more = match files.count() {
+            0 => String::new(),
+            more => format!(", and what {} more of these files leave out", text::grouped(more as u64)),
+        };
+        call.out.note(text::filled(&format!("not in the session: what {folder}/{RECANTIGNORE} leaves out{more}")));
     }
     Ok(())
 }
