@@ -416,7 +416,7 @@ fn what_somebody_wrote_to_a_file_that_was_put_in_part_is_named_and_not_taken_awa
     let mkfs = ["mkfs.ext4", "-q", "-m", "0", "-I", "128"];
     let mount = Mount::made("ext4 without times of birth", 64, &mkfs);
     let mounts = [None, mount.as_ref()].into_iter().take(1 + usize::from(mount.is_some()));
-    for (mount, choice) in mounts.flat_map(|mount| ["force", "finish"].map(|choice| (mount, choice))) {
+    for mount in mounts {
         let scene = || {
             let world = mount.map_or_else(World::new, |mount| World::on(&mount.point));
             let id = world.begin();
@@ -435,9 +435,9 @@ fn what_somebody_wrote_to_a_file_that_was_put_in_part_is_named_and_not_taken_awa
         let said = world.recant("recover").with(4);
         assert!(said.stdout().contains("/tree/comes (somebody changed what was put there)"), "{said}");
         assert_eq!(world.read("comes"), "of somebody else", "{said}");
-        world.recant(&format!("recover {id} --{choice}")).ok();
-        assert_eq!(world.exists("comes"), choice == "finish");
-        let kept = std::fs::read_to_string(world.session(&id).join("displaced/1/1")).expect("what was found");
+        world.recant(&format!("rollback {id} --force")).ok();
+        assert!(!world.exists("comes"));
+        let kept = std::fs::read_to_string(world.session(&id).join("displaced/2/1")).expect("what was found");
         assert_eq!((kept, world.journals()), ("of somebody else".into(), Vec::<String>::new()));
     }
 }
@@ -1133,6 +1133,54 @@ fn on_btrfs_without_a_free_byte_a_rollback_is_refused_or_done_and_never_half() {
     before.assert_same(&world.manifest(), "btrfs");
 }
 
+/// Mounted read-only between the kill and the recovery: nothing is decided by that, and every later verb tries again.
+#[cfg(feature = "crash-points")]
+#[test]
+fn what_is_on_a_file_system_that_is_read_only_now_is_undone_once_it_is_not() {
+    let Some(mount) = Mount::image("ext4", 24) else { return };
+    for theirs in [false, true] {
+        let scene = |store: &Path| {
+            let mut world = World::on(&mount.point);
+            world.set("RECANT_STORE", store.join("store")).write("edited", "old").write("calm", "old");
+            let id = world.begin();
+            world.stage_write(&id, "edited", "new").stage_write(&id, "calm", "new");
+            (world, id)
+        };
+        let stores = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+        let (whole, id) = scene(stores[0].path());
+        let log = stores[0].path().join("steps");
+        whole.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).expect("a log of steps");
+        let (world, id) = scene(stores[1].path());
+        let before = world.manifest();
+        let seal =
+            steps.lines().position(|step| step.contains("session.json.new") && step.contains("renameat ")).expect("the seal");
+        world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{}", seal + 1)).run().with(137);
+        assert_eq!(world.read("edited"), "new", "{steps}");
+        if theirs {
+            world.write("edited", "theirs");
+        }
+        let remount = |how: &str| {
+            world.program("mount", ["-o", &format!("remount,{how}"), mount.point.to_str().expect("a path")]).run().ok();
+        };
+        remount("ro");
+        for words in ["recover", "recover", "session new"] {
+            let said = world.recant(words);
+            let text = format!("{said}");
+            assert!(text.contains("cannot be recovered now") && text.contains("read-only"), "{said}");
+            assert_eq!(said.status, if words == "recover" { 7 } else { 0 }, "{said}");
+        }
+        remount("rw");
+        let said = world.recant("recover");
+        assert_eq!(said.status, if theirs { 4 } else { 0 }, "{said}");
+        if theirs {
+            assert_eq!((&*world.read("edited"), &*world.read("calm")), ("theirs", "old"), "{said}");
+            world.recant(&format!("rollback {id} --force")).ok();
+        }
+        before.clone().without_folder_times().assert_same(&world.manifest().without_folder_times(), &format!("{said}"));
+    }
+}
+
 /// A memory file system after a restart, a disk that broke: what an operation was cut off on does not come back.
 #[cfg(feature = "crash-points")]
 #[test]
@@ -1162,10 +1210,12 @@ fn an_operation_cut_off_on_a_file_system_that_is_gone_for_good_can_be_ended() {
         let said = world.recant(&format!("recover {id}"));
         let what = format!("killed before step {n}: {said}");
         if said.status == 7 {
-            assert!(whole && said.stdout().contains(&format!("recover {id} --finish")), "{what}");
+            assert!(whole && said.stdout().contains(&format!("recover {id} --give-up-unmounted")), "{what}");
             let is_done = world.status(&id) == "committed";
-            let ended = world.recant(&format!("recover {id} --finish"));
-            assert_eq!(ended.status, 0, "{what}\n{ended}");
+            let ended = world.recant(&format!("recover {id} --give-up-unmounted"));
+            // What may be half done there is named.
+            assert_eq!(ended.status, if is_done { 0 } else { 4 }, "{what}\n{ended}");
+            assert!(is_done || ended.stderr().contains("/t/b: it was given up with its file system"), "{what}\n{ended}");
             assert_eq!(world.read("a"), if is_done { "new" } else { "old" }, "{what}\n{ended}");
             *(if is_done { &mut settled } else { &mut undone }) += 1;
         } else {

@@ -351,7 +351,9 @@ fn carry_out(scene: &Scene, own: &BTreeSet<AbsPath>, what: &str) -> bool {
             &["redo", id],
             &["rollback", "--force", id],
         ],
-        (Target::Journal, _) => &[&["status"], &["recover"], &["recover", id, "--finish"], &["rollback", id]],
+        (Target::Journal, _) => {
+            &[&["status"], &["recover"], &["recover", id, "--finish"], &["recover", id, "--give-up-unmounted"], &["rollback", id]]
+        }
         (Target::Draft, _) => &[&["status"], &["recover"], &["rollback", id]],
     };
     for words in verbs {

@@ -1,6 +1,6 @@
-//! What an interrupted operation leaves to the user: paths that somebody has changed before it was undone, and a header that
-//! cannot tell whether it was done. `recant recover ID --force | --finish | --undo` ends each of them, also when it is itself
-//! killed before any step. Needs the feature `crash-points`.
+//! What comes of an interrupted operation where somebody was at work before it was undone: his paths stay, the rest is undone, and a later
+//! verb goes on with them; also when the recovery is itself killed before any step. And a header that cannot tell whether it was done:
+//! `recant recover ID --undo | --finish` says it. Needs the feature `crash-points`.
 #![cfg(feature = "crash-points")]
 #![expect(clippy::disallowed_methods, reason = "tests make and change files as users do")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
@@ -93,14 +93,14 @@ impl Scene {
     }
 
     /// The operation cut off there, somebody at work since, and a recovery killed before its step `n`.
-    fn kill_recovery(&self, how: &str, killed_before: usize, n: usize) -> Said {
+    fn kill_recovery(&self, killed_before: usize, n: usize) -> Said {
         self.reset();
         self.kill_before(killed_before);
         self.disturb();
         if self._elsewhere.is_some() {
             self.shell("rm -f tree/made/deep/put");
         }
-        self.world.call(["recover", &self.id, how]).env("RECANT_STEPS", format!("kill:{n}")).run()
+        self.world.call(["recover", &self.id]).env("RECANT_STEPS", format!("kill:{n}")).run()
     }
 
     fn shell(&self, command: &str) {
@@ -170,35 +170,86 @@ fn calm(manifest: &Manifest) -> Manifest {
     manifest
 }
 
+/// The verb that goes on with what was left.
+fn onward(verb: &str) -> &'static str {
+    if verb == "commit" { "rollback" } else { "redo" }
+}
+
 #[test]
-fn what_somebody_has_changed_is_left_with_the_commands_that_decide() {
-    for verb in ["commit", "rollback"] {
-        let scene = Scene::new(verb, false).interrupted().disturbed();
+fn what_somebody_has_changed_stays_and_is_shown_until_it_is_dealt_with() {
+    for (verb, two) in [("commit", false), ("rollback", false), ("commit", true), ("rollback", true)] {
+        let scene = Scene::new(verb, two).interrupted().disturbed();
         let theirs = scene.world.manifest();
         let said = scene.recover("").with(4);
+        let what = format!("{verb}, two file systems: {two}: {said}");
+        let tail = scene.id.rsplit('-').next().expect("a tail");
         for name in ["edited", "moded"] {
-            assert!(said.stdout().contains(&scene.world.path(name).display().to_string()), "{verb}: {name}: {said}");
+            assert!(said.stdout().contains(&scene.world.path(name).display().to_string()), "{name}: {what}");
         }
-        for how in ["--force", "--finish"] {
-            let command = format!("recant recover {} {how}", scene.id);
-            assert!(said.stdout().contains(&command), "{verb}: {said}");
-            let refused = scene.world.recant(&format!("commit {}", scene.id)).with(7);
-            assert!(refused.stderr().contains(&command), "{verb}: {refused}");
-            assert!(scene.world.recant("status").stdout().contains(&command), "{verb}");
-        }
-        let theirs_now = scene.world.manifest();
+        assert!(said.stdout().contains(&format!("recant {} {tail} ", onward(verb))), "{what}");
+        assert_eq!(scene.noted(), format!("{verb} left"), "{what}");
+        scene.assert_over(&what);
+        let now = scene.world.manifest();
         for name in ["edited", "moded", "gone", "new"] {
-            assert_eq!(theirs.0.get(name.as_bytes()), theirs_now.0.get(name.as_bytes()), "{verb}: {name}");
+            assert_eq!(theirs.0.get(name.as_bytes()), now.0.get(name.as_bytes()), "{name}: {what}");
+        }
+        assert_eq!(scene.world.read("calm"), if verb == "commit" { "old" } else { "new" }, "the rest is undone: {what}");
+        for words in ["status", "list --all", "", "show"] {
+            let said = scene.world.recant(words).ok();
+            assert!(said.stdout().contains("left"), "{words}: {said}: {what}");
+        }
+        // What was there before, and what was to be put, is had again; what is found is kept.
+        match (verb, two) {
+            // A folder that somebody has changed cannot go to another file system.
+            ("commit", true) => scene.world.remove("made"),
+            ("commit", false) => scene.world.remove("made/deep/put"),
+            _ => &scene.world,
+        };
+        let on = scene.world.recant(&format!("{} {} --force", onward(verb), scene.id)).ok();
+        calm(&scene.before).assert_same(&calm(&scene.world.manifest()), &format!("{what}\n{on}"));
+        assert_eq!(scene.displaced("edited"), "theirs", "{what}\n{on}");
+        let appended = if verb == "commit" { "new" } else { "gone" };
+        assert!(scene.displaced(appended).ends_with("theirs"), "{what}\n{on}");
+        let (_, moded) = scene.overwritten().into_iter().find(|(path, _)| path.ends_with("/moded")).expect("what it had");
+        assert_eq!(moded, "0604", "{what}: metadata is kept as it was found");
+        for words in ["status", "list --all", ""] {
+            assert!(!scene.world.recant(words).ok().stdout().contains("left"), "{words}: {what}");
         }
     }
 }
 
-/// What a decision may still put back or keep is no place for anybody else's: not at a path, not under it, not above it.
+/// The verb that was meant for the session stops; called again it goes on. One that was meant for another says what came of it, and does its own.
 #[test]
-fn what_waits_to_be_decided_is_left_alone_by_every_other_session() {
-    let scene = Scene::new("commit", false).interrupted().disturbed();
-    scene.recover("").with(4);
-    let (world, held_by) = (&scene.world, &scene.id);
+fn the_first_verb_for_a_session_of_which_something_is_left_stops() {
+    for verb in ["commit", "rollback"] {
+        let scene = Scene::new(verb, false).interrupted().disturbed();
+        let said = scene.world.recant(&format!("{verb} {}", scene.id)).with(4);
+        assert!(said.stderr().contains("could not be undone at"), "{said}");
+        assert!(said.stderr().contains("nothing else was changed"), "{said}");
+        assert_eq!(scene.world.read("calm"), if verb == "commit" { "old" } else { "new" }, "{said}");
+        scene.assert_over(verb);
+        // What is in conflict with nobody's work goes now.
+        let calm = scene.world.path("calm").display().to_string();
+        scene.world.recant(&format!("{verb} {} {calm}", scene.id)).ok();
+        assert_eq!(scene.world.read("calm"), if verb == "commit" { "new" } else { "old" });
+
+        let scene = Scene::new(verb, false).interrupted().disturbed();
+        let said = scene.world.recant("session new").ok();
+        assert!(said.stderr().contains("was undone but for") && !said.stdout().is_empty(), "{said}");
+        assert!(said.stderr().contains(&scene.world.path("edited").display().to_string()), "{said}");
+    }
+}
+
+/// What an operation that is not recovered may still put back is no place for anybody else's: not at a path, not under it, not above it.
+#[test]
+fn what_is_not_recovered_is_left_alone_by_every_other_session() {
+    let scene = Scene::new("commit", false).interrupted();
+    // A journal that cannot be undone as long as one of its folders is missing.
+    let blobs = scene.store().join("sessions").join(&scene.id).join("checkpoint/blobs");
+    let aside = scene.world.root().join("blobs");
+    std::fs::rename(&blobs, &aside).expect("it goes");
+    let world = &scene.world;
+    let held_by = &scene.id;
     for words in ["write ID edited", "write ID made/deep/under", "chmod ID 0700 ."] {
         let id = world.begin();
         // Paths before and behind it are nobody's.
@@ -217,128 +268,62 @@ fn what_waits_to_be_decided_is_left_alone_by_every_other_session() {
         world.recant(&format!("rollback {id}")).ok();
         world.recant(&format!("discard {id}")).ok();
     }
+    std::fs::rename(&aside, &blobs).expect("it is back");
+    world.recant("recover").ok();
     let id = world.begin();
     world.stage_write(&id, "edited", "mine");
-    scene.recover("--finish").ok();
     world.recant(&format!("commit {id}")).ok();
     assert_eq!(world.read("edited"), "mine");
 }
 
-#[test]
-fn by_force_the_tree_is_as_before_and_what_is_found_is_kept() {
-    for (verb, two) in [("commit", false), ("rollback", false), ("commit", true), ("rollback", true)] {
-        let what = format!("{verb}, two file systems: {two}");
-        let scene = Scene::new(verb, two).interrupted().disturbed();
-        if two && verb == "commit" {
-            // A folder with something in it cannot go to another file system.
-            let said = scene.recover("--force").with(1);
-            assert!(said.stdout().contains("made/deep") && said.stdout().contains("--finish"), "{what}: {said}");
-            scene.world.remove("made/deep/put");
-        }
-        let said = scene.recover("--force").ok();
-        calm(&scene.before).assert_same(&calm(&scene.world.manifest()), &format!("{what}: {said}"));
-        assert_eq!(scene.noted(), "recover forced", "{what}: {said}");
-        assert_eq!(scene.displaced("edited"), "theirs", "{what}: {said}");
-        let appended = if verb == "commit" { "new" } else { "gone" };
-        assert!(scene.displaced(appended).ends_with("theirs"), "{what}: {said}");
-        let (_, moded) = scene.overwritten().into_iter().find(|(path, _)| path.ends_with("/moded")).expect("what it had");
-        assert_eq!(moded, "0604", "{what}: metadata is kept as it was found");
-        if verb == "commit" && !two {
-            let (_, deep) = scene.overwritten().into_iter().find(|(path, _)| path.ends_with("/made/deep")).expect("what it had");
-            assert_eq!(deep, "0711", "{what}: so it is of a folder that came, and goes");
-        }
-        scene.assert_over(&what);
-        if two && verb == "commit" {
-            // The store has its own copy of what was put: nothing is lost.
-            assert_eq!(scene.status(), "pending", "{what}: {said}");
-            let said = scene.world.recant(&format!("commit {}", scene.id)).ok();
-            assert_eq!(scene.world.read("edited"), "new", "{what}: {said}");
-            continue;
-        }
-        // What is lost is left out by name, and nothing else.
-        let (status, next) = if verb == "commit" { ("rolled_back", "commit") } else { ("committed", "rollback") };
-        assert_eq!(scene.status(), status, "{what}: {said}");
-        let said = scene.world.recant(&format!("{next} {}", scene.id));
-        if two {
-            // So it has of the original.
-            assert_eq!(said.status, 0, "{what}: {said}");
-            assert_eq!(scene.world.read("edited"), "old", "{what}: {said}");
-            continue;
-        }
-        assert_eq!(said.status, 4, "{what}: {said}");
-        assert!(said.stdout().contains("edited"), "{what}: {said}");
-        assert_eq!(scene.world.read("calm"), if verb == "commit" { "new" } else { "old" }, "{what}: {said}");
-        assert_eq!(scene.world.read("edited"), if verb == "commit" { "old" } else { "new" }, "{what}: {said}");
-    }
-}
-
-#[test]
-fn finished_the_tree_stays_as_it_is_and_what_was_there_before_is_kept() {
-    for (verb, two) in [("commit", false), ("rollback", false), ("commit", true), ("rollback", true)] {
-        let what = format!("{verb}, two file systems: {two}");
-        let scene = Scene::new(verb, two).interrupted().disturbed();
-        scene.recover("").with(4);
-        let mut left = scene.world.manifest();
-        left.0.retain(|path, _| !path.starts_with(b".recant-"));
-        let said = scene.recover("--finish").ok();
-        calm(&left).assert_same(&calm(&scene.world.manifest()), &format!("{what}: {said}"));
-        assert_eq!(scene.noted(), "recover finished", "{what}: {said}");
-        assert_eq!(scene.displaced("edited"), if verb == "commit" { "old" } else { "new" }, "{what}: {said}");
-        scene.assert_over(&what);
-        assert_eq!(scene.status(), if verb == "commit" { "rolled_back" } else { "partial" }, "{what}: {said}");
-        let next = if verb == "commit" { "redo" } else { "rollback" };
-        let said = scene.world.recant(&format!("{next} {} {}", scene.id, scene.world.path("edited").display()));
-        assert_eq!(scene.world.read("edited"), "theirs", "{what}: {said}");
-    }
-}
-
-/// Kills the recovery before each of its steps; the next recant goes on with it.
-fn sweep(verb: &'static str, how: &str, two: bool) {
+/// Kills the recovery before each of its steps; the next recant goes on with it, and what comes of it is the same.
+fn sweep(verb: &'static str, two: bool) {
     let mut wanted: Option<Manifest> = None;
     let scene = Scene::new(verb, two);
     let killed_before = scene.step_of("renameat ", "session.json.new");
     for n in common::steps().step_by(if two { 3 } else { 1 }) {
-        let first = scene.kill_recovery(how, killed_before, n);
-        let what = format!("{verb}, {how} killed before step {n}, two file systems: {two}: {first}");
+        let first = scene.kill_recovery(killed_before, n);
+        let what = format!("{verb}, recovery killed before step {n}, two file systems: {two}: {first}");
         if first.status == 137 {
-            // Before the decision is written down it is to be made again.
-            scene.recover(how);
+            let next = scene.world.recant("recover");
+            // Behind the journal's end there is nothing to be said any more.
+            assert!(next.status == 4 || next.stderr().contains("nothing was interrupted"), "{what}: {next}");
         } else {
             assert!(n > 30, "{what}");
         }
         let mut now = calm(&scene.world.manifest());
         now.0.values_mut().for_each(|row| row.mtime = (0, 0));
         wanted.get_or_insert(now.clone()).assert_same(&now, &what);
-        let kept = if how == "--force" {
-            "theirs"
-        } else if verb == "commit" {
-            "old"
-        } else {
-            "new"
-        };
-        assert_eq!(scene.displaced("edited"), kept, "{what}");
+        let log = scene.world.recant("log --json").ok().json();
+        let left = |entry: &&serde_json::Value| entry["result"] == "left" && entry["notes"].to_string().contains("/edited: ");
+        assert!(log["entries"].as_array().expect("a log").iter().filter(left).count() == 1, "it is noted: {what}: {log}");
         scene.assert_over(&what);
+        let on = scene.world.recant(&format!("{} {} --force", onward(verb), scene.id));
+        assert!(matches!(on.status, 0 | 4), "{what}\n{on}");
+        calm_but_put(&scene.before).assert_same(&calm_but_put(&scene.world.manifest()), &format!("{what}\n{on}"));
+        assert_eq!(scene.displaced("edited"), "theirs", "{what}\n{on}");
         if first.status != 137 {
-            println!("{verb}, {how}, two file systems: {two}: {} steps", n - 1);
+            println!("{verb}, two file systems: {two}: {} steps", n - 1);
             return;
         }
     }
 }
 
-#[test]
-fn a_forced_recovery_killed_before_any_step_is_ended_by_the_next_one() {
-    ["commit", "rollback"].into_iter().for_each(|verb| sweep(verb, "--force", false));
+/// Without the file that somebody has put into a folder of the session's, and what holds it.
+fn calm_but_put(manifest: &Manifest) -> Manifest {
+    let mut manifest = calm(manifest);
+    manifest.0.retain(|path, _| !path.starts_with(b"made"));
+    manifest
 }
 
 #[test]
-fn a_finished_recovery_killed_before_any_step_is_ended_by_the_next_one() {
-    ["commit", "rollback"].into_iter().for_each(|verb| sweep(verb, "--finish", false));
+fn a_recovery_that_is_killed_before_any_step_is_ended_by_the_next_one() {
+    ["commit", "rollback"].into_iter().for_each(|verb| sweep(verb, false));
 }
 
 #[test]
 fn so_it_is_between_two_file_systems() {
-    sweep("commit", "--force", true);
-    sweep("rollback", "--finish", true);
+    ["commit", "rollback"].into_iter().for_each(|verb| sweep(verb, true));
 }
 
 /// A power cut may bring back the list of what an operation was to make ready, which has long been in use.
@@ -383,10 +368,12 @@ fn a_journal_under_its_temporary_name_stays_until_another_stands_for_it() {
     assert!(killed.len() > 3, "{steps}");
     for n in killed {
         let said = recover(format!("kill:{n}")).with(137);
-        let next = scene.recover("--force").ok();
+        let next = scene.recover("");
         let what = format!("killed before step {n}: {said}{next}");
-        calm(&scene.before).assert_same(&calm(&scene.world.manifest()), &what);
         scene.assert_over(&what);
+        scene.world.remove("made/deep/put");
+        scene.world.recant(&format!("rollback {} --force", scene.id)).ok();
+        calm(&scene.before).assert_same(&calm(&scene.world.manifest()), &what);
     }
 }
 
@@ -404,109 +391,6 @@ fn what_was_made_ready_for_a_session_that_is_gone_goes_where_it_still_lies() {
     assert!(said.stderr().contains("/in/.recant-") && said.stderr().contains("is not where it was"), "{said}");
     scene.assert_over(&format!("{said}"));
     assert_eq!(scene.world.read("edited"), "old");
-}
-
-/// Between two file systems the originals wait beside their targets, also while somebody makes up his mind.
-#[test]
-fn what_lies_in_a_folder_that_was_moved_before_the_decision_is_named() {
-    for (verb, how) in [("commit", "--force"), ("commit", "--finish"), ("rollback", "--force"), ("rollback", "--finish")] {
-        let scene = Scene::new(verb, true).interrupted();
-        scene.shell("printf theirs > tree/in/new; mv tree/in/new tree/in/edited");
-        scene.recover("").with(4);
-        let waiting = scene.world.leftovers();
-        scene.shell("mv tree/in tree/moved");
-        let said = scene.recover(how);
-        let left = scene.world.leftovers();
-        let what = format!("{verb} {how}: {said} {waiting:?} {left:?}");
-        for name in &left {
-            assert!(said.stderr().contains(&name.replace("moved/", "in/")), "{what}");
-        }
-        assert!(!left.is_empty() && said.status == 4, "{what}");
-        assert_eq!(scene.world.read("moved/edited"), "theirs", "{what}");
-        assert!(scene.world.recant("recover").ok().stderr().contains("nothing was interrupted"), "{what}");
-    }
-}
-
-/// What a decision overwrites it has kept before. What comes after that is left.
-#[test]
-fn a_mode_that_is_set_after_a_decision_was_cut_off_is_left_and_named() {
-    let scene = Scene::new("commit", false);
-    let killed_before = scene.step_of("renameat ", "session.json.new");
-    let is_decided = || scene.store().join("sessions").join(&scene.id).join("displaced/1").exists();
-    let mode = || std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(scene.world.path("moded")).expect("its mode")) & 0o7777;
-    let n = (1..).find(|n| scene.kill_recovery("--force", killed_before, *n).with(137).status == 137 && is_decided());
-    assert_eq!(mode(), 0o604, "{n:?}: theirs, before the decision");
-    scene.shell("chmod 0611 tree/moded");
-    let said = scene.recover("").with(4);
-    assert!(said.stdout().contains("moded") || said.stderr().contains("moded"), "{said}");
-    assert_eq!(mode(), 0o611, "{said}");
-    assert_eq!(scene.world.read("edited"), "old", "all else is decided: {said}");
-    // What is lost is what was written to, and what gave way to something else; not what was taken back.
-    let shown = scene.world.recant(&format!("show {} --json", scene.id)).ok().json();
-    let rows = shown["changes"].as_array().expect("changes").iter();
-    let text = |row: &serde_json::Value, key: &str| row[key].as_str().expect("a text").to_owned();
-    let lost: Vec<String> = rows.filter(|row| row["side"] == "lost").map(|row| text(row, "path")).collect();
-    let names: Vec<&str> = lost.iter().filter_map(|path| path.rsplit('/').next()).collect();
-    assert_eq!(names, ["edited", "new"], "{shown}");
-    // One is lost, as it was written to; the mode is not.
-    let again = scene.world.recant(&format!("commit {} --force", scene.id));
-    assert_eq!(mode(), 0o640, "{said}: {again}");
-    scene.assert_over(&format!("{said}"));
-}
-
-/// As FUSE has it. Killed in between, the path is absent, and what was found lies beside the recorded object.
-#[test]
-fn by_force_what_cannot_swap_names_changes_places_in_two_steps() {
-    let scene = Scene::new("commit", false);
-    let killed_before = scene.step_of("renameat ", "session.json.new");
-    let by_force = |steps: String| {
-        scene.reset();
-        scene.kill_before(killed_before);
-        scene.disturb();
-        scene.world.call(["recover", &scene.id, "--force"]).env("RECANT_STEPS", steps).run()
-    };
-    let log = scene.world.root().join("steps");
-    by_force(format!("log:{}", log.display())).ok();
-    let steps = std::fs::read_to_string(log).expect("a log of steps");
-    let is_it = |step: &str| step.contains("EXCHANGE") && step.ends_with("tree/edited");
-    let n = 1 + steps.lines().position(is_it).unwrap_or_else(|| panic!("no exchange of edited in\n{steps}"));
-    let assert_done = |what: &str| {
-        calm(&scene.before).assert_same(&calm(&scene.world.manifest()), what);
-        assert_eq!(scene.displaced("edited"), "theirs", "{what}");
-        scene.assert_over(what);
-    };
-    for errno in [libc::EINVAL, libc::ENOSYS, libc::EPERM] {
-        let said = by_force(format!("fail:{n}:{errno}")).ok();
-        assert_done(&format!("{errno}: {said}"));
-    }
-    for killed in n + 1..n + 5 {
-        let said = by_force(format!("fail:{n}:{};kill:{killed}", libc::EINVAL)).with(137);
-        let next = scene.world.recant("recover").ok();
-        assert_done(&format!("killed before step {killed}: {said}{next}"));
-    }
-    // Any other error is one: it is said, and the next recovery goes on.
-    let said = by_force(format!("fail:{n}:{}", libc::EIO)).with(7);
-    assert!(said.stdout().contains("input/output error"), "{said}");
-    scene.world.recant("recover").ok();
-    assert_done("after an error");
-}
-
-#[test]
-fn once_decided_it_is_carried_out_by_whatever_verb_comes_next() {
-    let scene = Scene::new("commit", false).interrupted().disturbed();
-    // Decided, and the displaced folder made.
-    let log = scene.world.root().join("steps");
-    let said =
-        scene.world.call(["recover", &scene.id, "--force"]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
-    let steps = std::fs::read_to_string(&log).expect("a log of steps");
-    let n = steps.lines().position(|step| step.contains("mkdirat")).unwrap_or_else(|| panic!("{said}\n{steps}")) + 2;
-    let scene = Scene::new("commit", false).interrupted().disturbed();
-    let killed = scene.world.call(["recover", &scene.id, "--force"]).env("RECANT_STEPS", format!("kill:{n}")).run();
-    assert_eq!(killed.status, 137, "{killed}");
-    let said = scene.world.recant("session new").ok();
-    calm(&scene.before).assert_same(&calm(&scene.world.manifest()), &format!("after another verb: {said}\n{killed}"));
-    assert_eq!(scene.displaced("edited"), "theirs");
-    scene.assert_over("after another verb");
 }
 
 #[test]
@@ -919,45 +803,6 @@ fn where_two_names_cannot_swap_an_operation_killed_before_any_step_is_all_done_o
     }
 }
 
-#[test]
-fn a_forced_recovery_that_is_cut_off_and_then_finished_loses_nothing_of_anybody() {
-    for two in [false, true] {
-        let scene = Scene::new("commit", two);
-        let killed_before = scene.step_of("renameat ", "session.json.new");
-        let mut there = None;
-        for n in common::steps().step_by(if two { 3 } else { 1 }) {
-            let first = scene.kill_recovery("--force", killed_before, n);
-            let ended = scene.recover("--finish");
-            let what = format!("--force killed before step {n}, two file systems: {two}: {first}\nthen {ended}");
-            let count = format!("grep -rlxE 'theirs|newtheirs|old|away|1' tree {} | wc -l", scene.store().display());
-            let found = scene.world.program("sh", ["-c", &count]).cwd(scene.world.root()).run().ok().stdout();
-            let found: usize = found.trim().parse().expect("a number");
-            let at_least = *there.get_or_insert(found);
-            assert!(found >= at_least, "{what}: of {at_least} contents {found} are left");
-            scene.assert_over(&what);
-            if first.status != 137 {
-                break;
-            }
-        }
-    }
-}
-
-#[test]
-fn a_folder_that_somebody_filled_is_kept_by_no_forced_recovery_between_two_file_systems() {
-    let scene = Scene::new("commit", true).interrupted();
-    scene.world.remove("edited").write("edited/in", "theirs");
-    let said = scene.recover("--force").with(1);
-    let text = format!("{}{}", said.stdout(), said.stderr());
-    assert!(text.contains("edited: the folder that is there now has something in it, and the store"), "{said}");
-    assert!(text.contains("move it away, then recant recover"), "{said}");
-    assert_eq!(scene.world.read("edited/in"), "theirs");
-    // What is said to help does.
-    std::fs::rename(scene.world.path("edited"), scene.world.root().join("aside")).expect("it is moved away");
-    scene.recover("--force").ok();
-    assert_eq!(scene.world.read("edited"), "old");
-    scene.assert_over("by force, when it was moved away");
-}
-
 /// A folder that somebody has made where one was deleted is his: nothing of the deleted one is put into it.
 #[test]
 fn what_lay_in_a_deleted_folder_is_put_into_none_that_somebody_made_in_its_place() {
@@ -971,8 +816,10 @@ fn what_lay_in_a_deleted_folder_is_put_into_none_that_somebody_made_in_its_place
         }
         assert!(!world.exists("full/a") && world.read("full/his") == "his", "{two}: {said}");
         assert_eq!(world.read("edited"), "old", "the rest is taken back");
-        world.recant(&format!("recover {id} --finish")).ok();
-        assert!(!world.exists("full/a") && world.read("full/his") == "his");
+        // Once he has moved his own away, that goes back too.
+        std::fs::rename(world.path("full"), world.root().join("his")).expect("it is moved away");
+        world.recant(&format!("rollback {id} --force")).ok();
+        scene.before.clone().without_folder_times().assert_same(&world.manifest().without_folder_times(), &format!("{two}"));
     }
 }
 
@@ -997,51 +844,96 @@ fn what_lay_in_a_replaced_folder_is_put_into_none_that_somebody_made_in_its_plac
     assert!(!world.exists("full/a") && world.read("full/his") == "his" && world.read("edited") == "old", "{said}");
 }
 
+/// A call that fails decides nothing.
 #[test]
-fn what_cannot_be_read_is_left_and_the_rest_is_undone() {
+fn what_cannot_be_read_is_undone_once_it_can_be() {
     if std::process::Command::new("strace").arg("-V").output().is_err() {
         return common::skip("a file that cannot be read at a recovery: no strace");
     }
     let scene = Scene::new("commit", false).interrupted();
     let path = scene.world.path("edited").display().to_string();
     let words = ["-f", "-qq", "-o", "/dev/null", "-P", &path, "-e", "trace=pread64", "-e", "inject=pread64:error=EIO"];
-    let said = scene.world.program("strace", [&words[..], &[env!("CARGO_BIN_EXE_recant"), "recover"]].concat()).run().with(4);
-    assert!(said.stdout().contains("edited (what was put there cannot be read: input/output error)"), "{said}");
-    assert_eq!((&*scene.world.read("edited"), &*scene.world.read("calm")), ("new", "old"), "{said}");
+    let said = scene.world.program("strace", [&words[..], &[env!("CARGO_BIN_EXE_recant"), "recover"]].concat()).run().with(7);
+    assert!(said.stdout().contains("edited: cannot read: input/output error"), "{said}");
     scene.world.recant("recover").ok();
     calm(&scene.before).assert_same(&calm(&scene.world.manifest()), "when it can be read again");
     scene.assert_over("when it can be read again");
 }
 
+/// Two names of one file, of which a kill let one be put, and somebody wrote to that: both are put then, as the file is one. Where somebody has
+/// taken the other name, what was held for it is lost, and said to be.
+#[test]
+fn a_file_that_was_put_under_one_of_its_names_and_edited_is_put_under_all() {
+    let killed = |steps: &str| {
+        let world = World::on(Path::new("/var/tmp"));
+        world.write("one", "old").write("deep", "a file");
+        let run = "rm one deep; mkdir deep; printf new > one; ln one deep/two; ln one three; printf calm > calm";
+        world.call(["run", "--session", "links", "--", "sh", "-c", run]).run().ok();
+        world
+            .call(["commit", "links"])
+            .env("RECANT_STEPS", steps.replace("LOG", &world.root().join("steps").display().to_string()))
+            .run();
+        world
+    };
+    let log = std::fs::read_to_string(killed("log:LOG").root().join("steps")).expect("a log of steps");
+    let n = 1 + log.lines().position(|step| step.contains("renameat2") && step.contains("/tree/")).expect("a step");
+    let mut joined = 0;
+    for (taken, n) in [false, true].into_iter().flat_map(|taken| (n + 1..n + 8).map(move |n| (taken, n))) {
+        let world = killed(&format!("kill:{n}"));
+        let is_put = |name: &&str| world.exists(name) && world.path(name).is_file() && world.read(name) == "new";
+        let Some(at) = ["one", "deep/two", "three"].into_iter().find(is_put) else { continue };
+        world.program("sh", ["-c", &format!("printf theirs >> {at}")]).cwd(world.tree()).run().ok();
+        let takes = taken && !world.exists("three");
+        if takes {
+            world.write("three", "his");
+        }
+        joined += usize::from(!world.exists("three"));
+        let said = world.recant("recover").with(4);
+        let what = format!("killed before step {n}, {at} edited, taken: {takes}: {said}");
+        let names = if takes { vec!["one", "deep/two"] } else { vec!["one", "deep/two", "three"] };
+        for name in names {
+            assert_eq!(world.read(name), "newtheirs", "{name}: {what}");
+        }
+        assert!(!world.exists("calm"), "the rest is undone: {what}");
+        assert!(!takes || world.read("three") == "his" && said.stdout().contains("three ("), "{what}");
+        // What is left of it goes both ways, and nothing is called damaged.
+        let rest = world.recant("commit links");
+        assert!(matches!(rest.status, 0 | 4) && world.read("calm") == "calm", "{what}\n{rest}");
+        if takes {
+            world.remove("three");
+        }
+        let back = world.recant("rollback links --force");
+        assert!(matches!(back.status, 0 | 4), "{what}\n{back}");
+        assert!(world.read("one") == "old" && world.read("deep") == "a file" && !world.exists("three"), "{what}\n{back}");
+    }
+    assert!(joined > 0, "{log}");
+}
+
 /// What was beside a path to be swapped with it goes with their folder; the store has a copy of either.
 #[test]
 fn what_went_with_its_folder_can_be_had_again_between_two_file_systems() {
-    for (verb, how) in [("commit", "--force"), ("commit", "--finish"), ("rollback", "--force"), ("rollback", "--finish")] {
+    for verb in ["commit", "rollback"] {
         let scene = Scene::new(verb, true);
         let swap = scene.step_of("renameat2 EXCHANGE", "in/edited");
         for killed_before in [swap, swap + 1] {
             scene.reset();
             scene.kill_before(killed_before);
-            let what = format!("{verb} killed before step {killed_before}, {how}");
+            let what = format!("{verb} killed before step {killed_before}");
             let swapped = scene.world.read("in/edited") == if verb == "commit" { "new" } else { "old" };
             assert_eq!(swapped, killed_before > swap, "{what}");
             scene.world.remove("in");
-            scene.recover("").with(4);
-            let said = scene.recover(how);
+            let said = scene.recover("").with(4);
+            assert!(format!("{said}").contains("in/edited") && format!("{said}").contains("displaced/"), "{what}: {said}");
+            scene.assert_over(&what);
+            assert_eq!(scene.displaced("in/edited"), if verb == "commit" { "old" } else { "new" }, "{what}: {said}");
+            let path = scene.world.path("in/edited").display().to_string();
             if verb == "commit" {
-                assert_eq!(scene.displaced("in/edited"), "old", "{what}: {said}");
-                assert_eq!(
-                    scene.world.recant(&format!("cat {} {}", scene.id, scene.world.path("in/edited").display())).ok().stdout(),
-                    "new",
-                    "{what}"
-                );
+                assert_eq!(scene.world.recant(&format!("cat {} {path}", scene.id)).ok().stdout(), "new", "{what}: {said}");
             } else {
-                assert_eq!(scene.displaced("in/edited"), "new", "{what}: {said}");
                 scene.world.mkdir("in");
                 let again = scene.world.recant(&format!("rollback {} --force", scene.id)).ok();
                 assert_eq!(scene.world.read("in/edited"), "old", "{what}: {said} {again}");
             }
-            scene.assert_over(&what);
         }
     }
 }
@@ -1090,9 +982,9 @@ fn what_was_put_is_taken_back_only_if_neither_its_content_nor_its_attributes_wer
             let said = scene.recover("").with(4);
             assert!(said.stdout().contains(&format!("{} (somebody changed", scene.world.path(name).display())), "{deed}: {said}");
             assert_eq!(scene.world.manifest().0.get(name.as_bytes()), Some(&put), "{deed}: {said}");
-            scene.recover("--force").ok();
             scene.assert_over(&deed);
-            assert!(!deed.contains("printf") || theirs.contains(&scene.displaced(name)), "{deed}");
+            let on = scene.world.recant(&format!("{} {} --force", onward(verb), scene.id));
+            assert!(!deed.contains("printf") || theirs.contains(&scene.displaced(name)), "{deed}: {on}");
             let again = scene.world.recant(&format!("{verb} {}", scene.id));
             assert_ne!(again.status, 5, "no content that somebody changed is held: {deed}: {again}");
         }
@@ -1100,15 +992,13 @@ fn what_was_put_is_taken_back_only_if_neither_its_content_nor_its_attributes_wer
 }
 
 #[test]
-fn a_recovery_by_force_gives_back_the_times_of_folders_too() {
+fn what_goes_on_with_what_was_left_gives_back_the_times_of_folders_too() {
     for verb in ["commit", "rollback"] {
-        for first in ["", "--force"] {
+        for name in ["edited", "in/edited"] {
             let scene = Scene::new(verb, false).interrupted();
-            scene.shell("printf theirs >> tree/edited");
-            if first.is_empty() {
-                scene.recover("").with(4);
-            }
-            scene.recover("--force").ok();
+            scene.shell(&format!("printf theirs >> tree/{name}"));
+            scene.recover("").with(4);
+            scene.world.recant(&format!("{} {} --force", onward(verb), scene.id)).ok();
             scene.before.assert_same(&scene.world.manifest(), verb);
             scene.assert_over(verb);
         }
@@ -1151,28 +1041,14 @@ fn a_manifest_that_is_missing_when_a_second_part_is_settled_keeps_the_lines_of_t
     scene.before.assert_same(&scene.world.manifest(), "rolled back");
 }
 
-/// What the first undo gave back with its folder's time, and could not end, has that time once it is ended.
-#[test]
-fn a_folder_in_which_something_was_left_has_its_time_once_that_is_undone_too() {
-    let scene = Scene::new("commit", false).interrupted();
-    scene.shell("cp -p tree/in/edited ref; printf theirs > tree/in/edited");
-    let said = scene.recover("").with(4);
-    assert!(said.stdout().contains("in/edited"), "{said}");
-    scene.shell("cat ref > tree/in/edited; touch -r ref tree/in/edited");
-    scene.recover("").ok();
-    scene.before.assert_same(&scene.world.manifest(), "all is undone");
-    scene.assert_over("all is undone");
-}
-
 #[test]
 fn what_somebody_put_where_metadata_was_to_be_set_is_named() {
-    for deed in ["printf theirs > t; mv t tree/moded", "rm tree/moded"] {
+    for (deed, status) in [("printf theirs > t; mv t tree/moded", 4), ("rm tree/moded", 0)] {
         let scene = Scene::new("commit", false).interrupted();
         scene.shell(deed);
-        let said = scene.recover("").with(4);
-        assert!(said.stdout().contains("moded"), "{deed}: {said}");
+        let said = scene.recover("").with(status);
+        assert_eq!(said.stdout().contains("moded"), status == 4, "{deed}: {said}");
         assert_eq!(scene.world.read("edited"), "old", "all else is undone: {deed}: {said}");
-        scene.recover("--finish").ok();
         scene.assert_over(deed);
     }
 }

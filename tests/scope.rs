@@ -484,7 +484,7 @@ fn an_agent_without_a_terminal_makes_nothing_real_unless_a_person_s_settings_all
         "session prune --keep 0",
         "checkpoint prune last",
         "snapshot prune --keep 0",
-        "recover deploy --force",
+        "recover deploy --finish",
         "discard --all -y",
     ] {
         let said = agent("CLAUDECODE", words).with(1);

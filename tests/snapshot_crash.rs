@@ -412,31 +412,6 @@ fn what_a_killed_restore_left_and_cannot_be_removed_is_named_and_stops_nothing()
     scene.world.assert_tidy("the next verb removes it");
 }
 
-/// `recover --finish` seals the session of a restore and then takes its journal away, and holds no lock of the session: who sweeps in this
-/// very moment must not take it for one that came to nothing.
-#[test]
-fn a_restore_that_is_finished_while_its_session_is_looked_at_is_not_swept() {
-    let torn = || {
-        // All steps are done, none is sealed.
-        let to_be_sealed = |line: &str| line.contains("unlinkat") && line.contains("session.json.new");
-        let step = steps_of(&Scene::changed(), "snapshot restore 0", to_be_sealed).pop().expect("one");
-        let scene = Scene::changed();
-        assert_eq!(scene.with("snapshot restore 0", &format!("kill:{step}")).status, 137);
-        // What somebody has changed since an undo leaves, and the session with it.
-        scene.world.write("a", "somebody's");
-        scene.world.recant("recover").with(4);
-        scene
-    };
-    // It is looked at by a recovery, too, which holds the store's lock against the other one.
-    let step = steps_of(&torn(), "session new", |line| line.contains(" between ")).pop().expect("one");
-    let scene = torn();
-    let id = scene.world.recant("list --json").ok().json()["sessions"][0]["id"].as_str().expect("an id").to_owned();
-    let finish = format!("{} recover {id} --finish >&2", env!("CARGO_BIN_EXE_recant"));
-    let said = scene.with("session new", &format!("run:{step}:cd {} && ({finish} || test $? = 4)", scene.world.root().display()));
-    assert_eq!(said.status, 0, "{said}");
-    scene.world.recant(&format!("show {id}")).ok();
-}
-
 /// A prune waits for a create; both are whole.
 #[test]
 fn a_prune_beside_a_create_frees_nothing_that_it_names() {

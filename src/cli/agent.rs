@@ -64,7 +64,7 @@ fn decided(verb: &Verb) -> Option<Option<(&str, Want)>> {
         // One that it names is its own, as far as can be told; with all of them go a person's.
         Verb::Discard(args) if args.all => Some(None),
         // Alone it ends what was begun; with these it decides over what somebody did since.
-        Verb::Recover(args) if args.force || args.finish || args.undo => Some(None),
+        Verb::Recover(args) if args.undo || args.finish || args.give_up_unmounted => Some(None),
         Verb::Run(args) if args.commit => Some(None),
         _ => None,
     }

@@ -517,6 +517,14 @@ fn refused(subject: Subject<'_>, session: &Session, error: engine::Error) -> Pro
         _ => (Vec::new(), ""),
     };
     let done = subject.infinitive();
+    if let engine::Error::LeftBehind { why, left, strays, .. } = &error {
+        let rows: Vec<Against> =
+            left.iter().chain(strays).map(|left| Against { path: left.path.to_string(), why: left.why.clone() }).collect();
+        let count = text::count(rows.len() as u64, "path");
+        problem.message = format!("cannot {done}: {why}; undone but for {count}");
+        problem.paths = rows.into();
+        return problem;
+    }
     problem.message = match &rows[..] {
         [] => {
             let why = problem.message.strip_prefix(&*format!("session {id}: ")).unwrap_or(&problem.message);

@@ -36,6 +36,8 @@ struct Row {
     name: Option<String>,
     status: &'static str,
     changes: u64,
+    /// At so many paths an interrupted operation could not be taken back.
+    left: usize,
     /// So many of them were never committed.
     #[serde(skip)]
     never_in: u64,
@@ -82,6 +84,7 @@ fn row(store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>
         Status::Committed => &["rollback"],
         // The rest of it was never on the tree: it is held still.
         Status::RolledBack if is_awaited(header) => &["commit", "discard"],
+        Status::RolledBack if !header.left.is_empty() => &["show", "redo"],
         Status::RolledBack | Status::Discarded => return Ok(None),
     };
     Ok(Some(Row {
@@ -89,6 +92,7 @@ fn row(store: &Store, header: &Header, interrupted: &[Id]) -> Result<Option<Row>
         name: header.name.clone(),
         status,
         changes: header.counts.changes,
+        left: header.left.len(),
         never_in: header.counts.changes.saturating_sub(header.counts.ever_in),
         command: header.command.clone(),
         next: verbs.iter().map(|verb| command(format_args!("{verb} {tail}"))).collect(),
@@ -133,6 +137,10 @@ fn print(call: &Call, here: &Scope, rows: &[Row], interrupted: &[Id], unconfirme
     let mut line = |first: &str, what: String, words: &str| lines.push([first.into(), what, command(words)]);
     for id in interrupted.iter().take(MOST_URGENT) {
         line("interrupted", format!("{}  an operation was cut off", id.tail()), &format!("recover {}", id.tail()));
+    }
+    for row in rows.iter().filter(|row| row.left > 0).take(MOST_URGENT) {
+        let what = format!("{}  {} that an undo could not take back", row.id.tail(), text::count(row.left as u64, "path"));
+        line("left", what, "status");
     }
     for waiting in unconfirmed.iter().take(MOST_URGENT) {
         let tail = waiting.id().tail();

@@ -13,7 +13,7 @@ use crate::error::{Kind, command};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
-use crate::session::header::{Checkpoint, Header, Origin};
+use crate::session::header::{Checkpoint, Header, Left, Origin};
 use crate::session::id::Id;
 use crate::session::store::{Broken, Store};
 use crate::tree::time;
@@ -30,6 +30,8 @@ pub struct SessionRow<'a> {
     unsynced: bool,
     /// A journal of it is there.
     interrupted: bool,
+    /// Paths that an interrupted operation could not be taken back at.
+    left: &'a [Left],
     origin: Origin,
     #[serde(with = "time")]
     created: Time,
@@ -59,6 +61,7 @@ impl<'a> SessionRow<'a> {
             ended: standing.ended,
             unsynced: standing.unsynced,
             interrupted: standing.interrupted,
+            left: &header.left,
             origin: header.origin,
             created: header.created,
             changed: header.changed,

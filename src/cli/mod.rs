@@ -445,8 +445,10 @@ impl Call {
         if locked.header.uncollected {
             collect::collect(self, store, &mut locked)?;
         }
-        if self.prepare_to_change(store)? {
+        let recovered = self.prepare_to_change(store)?;
+        if !recovered.is_empty() {
             recover::refuse_interrupted(store, &id)?;
+            recover::refuse_left(&recovered, &id)?;
             // Recovery may have written it anew.
             locked.set_header(store.session(&id)?.header);
         }
@@ -473,17 +475,16 @@ impl Call {
         found
     }
 
-    /// Undoes or settles what crashes left, before anything is changed, and says so in a line each. Whether there was
-    /// anything.
-    fn prepare_to_change(&self, store: &Store) -> Result<bool, Problem> {
+    /// Undoes or settles what crashes left, before anything is changed, and says so in a line each. Gives what that was.
+    fn prepare_to_change(&self, store: &Store) -> Result<Vec<Recovered>, Problem> {
         if crate::engine::recover::interrupted(store)?.is_empty() {
-            return Ok(false);
+            return Ok(Vec::new());
         }
         let lock = self.store_lock(store)?;
         let recovered = self.recover_under(store, &lock);
         drop(lock);
         self.clear_away(store);
-        recovered.map(|()| true)
+        recovered
     }
 
     /// Removes what has lost its name in the store, which nobody waits for: what stands against that is said, and nothing else.
@@ -505,13 +506,15 @@ impl Call {
     }
 
     /// The same as [`Self::prepare_to_change`] where the store's lock is held already.
-    fn recover_under(&self, store: &Store, lock: &Lock) -> Result<(), Problem> {
-        for recovered in self.recover_all(store, lock)? {
-            self.out.warn(recover::line(&recovered));
-            recover::say_strays(self, &recovered);
+    fn recover_under(&self, store: &Store, lock: &Lock) -> Result<Vec<Recovered>, Problem> {
+        let all = self.recover_all(store, lock)?;
+        for recovered in &all {
+            self.out.warn(recover::line(recovered));
+            recover::say_strays(self, recovered);
             recovered.notes.iter().for_each(|note| self.out.warn(note));
         }
-        self.go_on("what had been interrupted is recovered as said; nothing else was changed")
+        self.go_on("what had been interrupted is recovered as said; nothing else was changed")?;
+        Ok(all)
     }
 
     /// What was done before the verb begins has been said. A signal that came meanwhile waited for that, and is not for what would begin now.
@@ -597,12 +600,20 @@ struct Standing {
     unsynced: bool,
     /// A journal of it is there.
     interrupted: bool,
+    /// An interrupted operation could not be taken back everywhere.
+    left: bool,
 }
 
 impl Standing {
     fn of(store: &Store, header: &Header, cut_off: &[Id]) -> Result<Self, Problem> {
         let interrupted = cut_off.contains(&header.id);
-        let mut standing = Self { word: header.status().word(), ended: false, unsynced: header.unsynced, interrupted };
+        let mut standing = Self {
+            word: header.status().word(),
+            ended: false,
+            unsynced: header.unsynced,
+            interrupted,
+            left: !header.left.is_empty(),
+        };
         if header.uncollected && header.discarded.is_none() {
             let session = store.session(&header.id)?;
             if !session.is_held()? {
@@ -618,7 +629,9 @@ impl Standing {
     /// The status for people: with its conditions.
     fn text(self) -> String {
         let mut text = self.word.replace('_', " ");
-        for (on, word) in [(self.ended, "ended"), (self.unsynced, "unsynced"), (self.interrupted, "interrupted")] {
+        let conditions =
+            [(self.ended, "ended"), (self.unsynced, "unsynced"), (self.interrupted, "interrupted"), (self.left, "some left")];
+        for (on, word) in conditions {
             if on {
                 text.push_str(", ");
                 text.push_str(word);

@@ -85,7 +85,7 @@ pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>
         Err(error) => return Err(error.into()),
     };
     // An operation that was cut off: its recovery decides whether it was committed at all.
-    if call.prepare_to_change(store)? {
+    if !call.prepare_to_change(store)?.is_empty() {
         session.set_header(store.session(id)?.header);
     }
     // Read once more under the lock: the word may have come.

@@ -6,33 +6,27 @@ use super::args;
 use super::problem::Problem;
 use super::which::Want;
 use super::{Call, Ended};
-use crate::engine::decide::how_to_decide;
-use crate::engine::job::Decision;
+use crate::engine::finish::how_to_go_on;
+use crate::engine::job::Verb;
 use crate::engine::recover::{self, Choice, Finding, Outcome, Recovered};
 use crate::error::{Failure, Kind, recant};
+use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
 
-/// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}],"kept":[{"path":…,"at":…}],"notes":[…]}`; `"why"` and `"remedy"` where it
-/// failed.
+/// `{"session":…,"verb":…,"result":…,"left":[{"path":…,"why":…}],"notes":[…]}`; `"why"` where it failed, `"remedy"` there and where
+/// something is left.
 #[derive(Serialize)]
 struct Row<'a> {
     session: &'a Id,
     verb: Option<&'static str>,
     result: &'static str,
     left: Vec<Left<'a>>,
-    kept: Vec<Kept<'a>>,
     notes: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Kept<'a> {
-    path: &'a crate::fs::path::AbsPath,
-    at: &'a str,
 }
 
 #[derive(Serialize)]
@@ -71,7 +65,6 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
         for one in &recovered {
             call.out.line(line(one));
             say_strays(call, one);
-            say_decided(call, one);
             one.notes.iter().for_each(|note| call.out.warn(note));
         }
         if recovered.is_empty() {
@@ -83,7 +76,6 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
     let worst = recovered.iter().filter_map(|one| match &one.outcome {
         Outcome::Failed(error) => Some(error.kind()),
         Outcome::Left(_) => Some(Kind::LeftOut),
-        Outcome::Decided(decided) if !decided.left.is_empty() => Some(Kind::LeftOut),
         _ if !one.strays.is_empty() => Some(Kind::LeftOut),
         _ => None,
     });
@@ -97,25 +89,22 @@ impl<'a> Left<'a> {
 }
 
 fn choice(args: &args::Recover) -> Option<Choice> {
-    let asked = [(args.undo, Choice::Undo), (args.finish, Choice::Finish), (args.force, Choice::Force)];
+    let asked = [(args.undo, Choice::Undo), (args.finish, Choice::Finish), (args.give_up_unmounted, Choice::GiveUp)];
     asked.into_iter().find(|(given, _)| *given).map(|(_, choice)| choice)
 }
 
 fn row(one: &Recovered) -> Row<'_> {
-    let (left, kept, notes) = (Vec::new(), Vec::new(), one.notes.as_slice());
-    let mut row = Row { session: &one.id, verb: one.verb, result: "failed", left, kept, notes, why: None, remedy: None };
+    let (left, notes) = (Vec::new(), one.notes.as_slice());
+    let mut row =
+        Row { session: &one.id, verb: one.verb.map(Verb::word), result: "failed", left, notes, why: None, remedy: None };
     row.result = match &one.outcome {
         Outcome::Cleaned => "cleaned",
         Outcome::Undone => "undone",
         Outcome::Settled => "settled",
         Outcome::Left(left) => {
             row.left = left.iter().map(Left::of).collect();
+            row.remedy = remedy(one, left);
             "left"
-        }
-        Outcome::Decided(decided) => {
-            row.left = decided.left.iter().map(Left::of).collect();
-            row.kept = decided.kept.iter().map(|(path, at)| Kept { path, at }).collect();
-            if decided.decision == Decision::Force { "forced" } else { "finished" }
         }
         Outcome::Failed(error) => {
             (row.why, row.remedy) = (Some(error.to_string()), error.remedy());
@@ -131,20 +120,36 @@ pub fn say_strays(call: &Call, one: &Recovered) {
     one.strays.iter().for_each(|left| call.out.warn(format_args!("{}: {}", left.path, left.why)));
 }
 
-/// What is kept and what is left, a row each.
-fn say_decided(call: &Call, one: &Recovered) {
-    let Outcome::Decided(decided) = &one.outcome else { return };
-    for (path, at) in &decided.kept {
-        call.out.line(format_args!("{:<9} {path}: {at} in the session", "kept"));
-    }
-    for left in &decided.left {
-        call.out.line(format_args!("{:<9} {}: {}", "left", left.path, left.why));
-    }
+fn remedy(one: &Recovered, left: &[crate::engine::report::Left]) -> Option<String> {
+    Some(how_to_go_on(one.verb?.inward(), one.id.tail(), &left.first()?.path))
+}
+
+/// A verb that was meant for a session of which something is left goes no further: it may not be what is wanted any more.
+pub fn refuse_left(recovered: &[Recovered], id: &Id) -> Result<(), Problem> {
+    let Some(one) = recovered.iter().find(|one| one.id == *id) else { return Ok(()) };
+    let Outcome::Left(left) = &one.outcome else { return Ok(()) };
+    let verb = one.verb.map_or("operation", Verb::word);
+    let message = format!("session {id}: the interrupted {verb} could not be undone at {} of its paths", left.len());
+    let mut problem = Problem::new(Kind::LeftOut, message);
+    problem.state = Some("nothing else was changed; called again, the verb goes on".into());
+    problem.remedy = remedy(one, left);
+    Err(problem)
+}
+
+/// What an interrupted operation has left of a session, in a line, with the command that goes on with it.
+pub fn left_of(header: &Header) -> Option<(String, String)> {
+    let left = header.left.first()?;
+    let more = match header.left.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let what = format!("{}  {}{more}: somebody had changed it", header.id.tail(), left.path);
+    Some((what, how_to_go_on(left.is_in, header.id.tail(), &left.path)))
 }
 
 /// What became of one interrupted operation, in a line.
 pub fn line(one: &Recovered) -> String {
-    let verb = one.verb.unwrap_or("operation");
+    let verb = one.verb.map_or("operation", Verb::word);
     match &one.outcome {
         Outcome::Cleaned => {
             format!("an interrupted operation of session {} had changed nothing yet; what it left is removed", one.id)
@@ -153,17 +158,8 @@ pub fn line(one: &Recovered) -> String {
         Outcome::Settled => format!("the interrupted {verb} of session {} was done; it is settled now", one.id),
         Outcome::Left(left) => {
             let shown: Vec<String> = left.iter().map(|left| format!("{} ({})", left.path, left.why)).collect();
-            let how = how_to_decide(one.id.as_str());
+            let how = remedy(one, left).unwrap_or_default();
             format!("the interrupted {verb} of session {} was undone but for {}\n{how}", one.id, shown.join(", "))
-        }
-        Outcome::Decided(decided) if decided.decision == Decision::Force => {
-            format!("the interrupted {verb} of session {} was undone; what others had put there is kept", one.id)
-        }
-        Outcome::Decided(_) => {
-            format!(
-                "the interrupted {verb} of session {} is ended: the tree stays as it is, what was there before is kept",
-                one.id
-            )
         }
         Outcome::Failed(error) => {
             let remedy = error.remedy().map_or(String::new(), |remedy| format!("\n{remedy}"));
@@ -181,10 +177,6 @@ pub fn refuse_interrupted(store: &Store, id: &Id) -> Result<(), Problem> {
     };
     match recover::finding(store, id) {
         Ok(None) => Ok(()),
-        Ok(Some(Finding::ToDecide)) => {
-            let why = "an interrupted operation of it was undone but for paths that somebody has changed";
-            Err(problem(Kind::Stuck, why.into(), how_to_decide(id.as_str())))
-        }
         Ok(Some(_)) => {
             let why = "an interrupted operation of it is not recovered";
             Err(problem(Kind::Stuck, why.into(), format!("{recant} recover {id} tries again", recant = recant())))
@@ -207,11 +199,8 @@ pub fn would(store: &Store, id: &Id) -> Option<String> {
         Ok(Some(Finding::ToSettle)) => {
             Some("interrupted after it was done; the next verb that changes something settles it".into())
         }
-        Ok(Some(Finding::ToDecide)) => {
-            Some(format!("interrupted, and undone but for what somebody has changed; {}", how_to_decide(id.as_str())))
-        }
-        Ok(Some(Finding::Decided)) => {
-            Some("interrupted while it was ended as decided; the next verb that changes something goes on".into())
+        Ok(Some(Finding::ToFinish)) => {
+            Some("interrupted, and undone but for what somebody has changed; the next verb that changes something ends it".into())
         }
         Err(error) => {
             let remedy = error.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));

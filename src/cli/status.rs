@@ -17,13 +17,15 @@ use crate::session::store::Store;
 use crate::snapshot::prune::used;
 use crate::snapshot::series::{Broken, Series};
 
-/// `{"schema":2,"store":{…},"sessions":{…},"snapshots":{…},"interrupted":[…],"damaged":[…],"prunable":{…}}`.
+/// `{"schema":2,"store":{…},"sessions":{…},"snapshots":{…},"interrupted":[…],"left":[…],"damaged":[…],"prunable":{…}}`.
 #[derive(Serialize)]
 struct Whole<'a> {
     store: StoreRow<'a>,
     sessions: Counts,
     snapshots: &'a Snapshots,
     interrupted: &'a [Id],
+    /// Sessions of which an interrupted operation could not be taken back everywhere: `list` has the paths.
+    left: Vec<&'a Id>,
     unconfirmed: &'a [Waiting],
     damaged: &'a [Damaged<'a>],
     prunable: Prunable,
@@ -133,6 +135,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
         }
     }
     let old = old(&headers);
+    let left: Vec<&Header> = headers.iter().filter(|header| !header.left.is_empty()).collect();
     let (unconfirmed, unreadable) = store.map_or(Ok(Default::default()), awaited::waiting)?;
     let prunable = store.map_or(Ok(Prunable::default()), |store| prunable(store, &headers))?;
     let snapshots = store.map_or(Ok(Snapshots::default()), snapshots)?;
@@ -140,7 +143,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     let warn_bytes = call.config.warn_size.value;
     let row = StoreRow { path: &path, exists: store.is_some(), bytes, warn_bytes, too_large: bytes > warn_bytes };
     if call.out.is_text() {
-        print(call, store, &row, (&counts, &snapshots), &journaled, &unconfirmed, (&prunable, &old));
+        print(call, store, &row, (&counts, &snapshots), (&journaled, &left), &unconfirmed, (&prunable, &old));
         snapshots.damaged.iter().for_each(|Left { path, why }| call.out.warn(format_args!("{path}: {why}")));
     }
     let mut damaged = Damaged::say_all(call, &broken);
@@ -154,6 +157,7 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
             sessions: counts,
             snapshots: &snapshots,
             interrupted: &journaled,
+            left: left.iter().map(|header| &header.id).collect(),
             unconfirmed: &unconfirmed,
             damaged: &damaged,
             prunable,
@@ -216,7 +220,7 @@ fn print(
     opened: Option<&Store>,
     store: &StoreRow,
     (counts, snapshots): (&Counts, &Snapshots),
-    journaled: &[Id],
+    (journaled, left): (&[Id], &[&Header]),
     unconfirmed: &[Waiting],
     (prunable, old): (&Prunable, &[&Header]),
 ) {
@@ -245,6 +249,10 @@ fn print(
     for id in journaled {
         let what = opened.and_then(|store| recover::would(store, id));
         call.out.line(format_args!("interrupted  {id}: {}", what.unwrap_or_default()));
+    }
+    for (what, how) in left.iter().filter_map(|header| recover::left_of(header)) {
+        call.out.line(format_args!("left         {what}"));
+        call.out.line(format_args!("             {how}"));
     }
     for line in unconfirmed.iter().flat_map(Waiting::lines) {
         call.out.line(format_args!("unconfirmed  {line}"));

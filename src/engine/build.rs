@@ -23,7 +23,7 @@ use crate::error::{At, BY_ROOT};
 use crate::fs::dir::{Inode, Sort, Stat, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::misfits;
-use crate::session::header::Header;
+use crate::session::header::{Header, Sizes};
 use crate::session::run::boot_id;
 use crate::session::store::Session;
 use crate::tree::digest::Digest;
@@ -73,9 +73,8 @@ impl Draft<'_> {
             opened,
             header,
             was: Some(Box::new(self.session.header.clone())),
-            remnant: false,
+            rest: None,
             lost: Vec::new(),
-            decided: None,
         };
         self.left.sort_by(|a, b| a.0.cmp(&b.0));
         let told = Told { left: self.left, notes: self.notes, large, kept_bytes };
@@ -320,24 +319,9 @@ impl Draft<'_> {
             self.sides[item.index as usize] = item.side;
         }
         let mut header = self.session.header.sealing(&self.sides);
-        let carried = || items.iter().filter(|item| item.moves());
-        // Numbers for people, from a header that somebody may have garbled.
-        let sizes = &mut header.sizes;
-        if self.verb.inward() {
-            let came: u64 = carried().filter_map(|item| item.to.as_ref()).map(|to| to.state.size()).sum();
-            (sizes.checkpoint, sizes.held) = (sizes.checkpoint.saturating_add(kept_bytes), sizes.held.saturating_sub(came));
-        } else {
-            let moved: u64 =
-                carried().filter(|item| !item.forced).filter_map(|item| item.from.as_ref()).map(|from| from.state.size()).sum();
-            let came = |from: &dyn Fn(&Held) -> bool| -> u64 {
-                let came = carried().filter(|item| item.held.as_ref().is_some_and(from));
-                came.filter_map(|item| item.to.as_ref()).map(|to| to.blocks).sum()
-            };
-            sizes.held = sizes.held.saturating_add(moved);
-            sizes.checkpoint = sizes.checkpoint.saturating_sub(came(&|held| matches!(held, Held::Blob { .. })));
-            sizes.displaced = sizes.displaced.saturating_sub(came(&Held::is_displaced));
-        }
-        sizes.displaced = sizes.displaced.saturating_add(displaced);
+        header.sizes = sizes_after(header.sizes, self.verb, items, kept_bytes, displaced);
+        // Whoever deals with a path that an interrupted operation has left says by that what is to become of it.
+        header.left.retain(|left| items.binary_search_by(|item| item.path.cmp(&left.path)).is_err());
         header
     }
 
@@ -385,8 +369,30 @@ fn unfit(session: &Session, items: &mut [Item], generation: u64) -> Result<(), E
     }
 }
 
+/// What a session takes once `items` are done: numbers for people, from a header that somebody may have garbled. `kept` are the bytes that go
+/// to the checkpoint, `displaced` those that force overwrites.
+pub(super) fn sizes_after(mut sizes: Sizes, verb: Verb, items: &[Item], kept: u64, displaced: u64) -> Sizes {
+    let carried = || items.iter().filter(|item| item.moves());
+    if verb.inward() {
+        let came: u64 = carried().filter_map(|item| item.to.as_ref()).map(|to| to.state.size()).sum();
+        (sizes.checkpoint, sizes.held) = (sizes.checkpoint.saturating_add(kept), sizes.held.saturating_sub(came));
+    } else {
+        let moved: u64 =
+            carried().filter(|item| !item.forced).filter_map(|item| item.from.as_ref()).map(|from| from.state.size()).sum();
+        let came = |from: &dyn Fn(&Held) -> bool| -> u64 {
+            let came = carried().filter(|item| item.held.as_ref().is_some_and(from));
+            came.filter_map(|item| item.to.as_ref()).map(|to| to.blocks).sum()
+        };
+        sizes.held = sizes.held.saturating_add(moved);
+        sizes.checkpoint = sizes.checkpoint.saturating_sub(came(&|held| matches!(held, Held::Blob { .. })));
+        sizes.displaced = sizes.displaced.saturating_sub(came(&Held::is_displaced));
+    }
+    sizes.displaced = sizes.displaced.saturating_add(displaced);
+    sizes
+}
+
 /// Bytes of content that a checkpoint takes.
-fn kept_bytes(items: &[Item], verb: Verb) -> u64 {
+pub(super) fn kept_bytes(items: &[Item], verb: Verb) -> u64 {
     let kept = items.iter().filter(|item| verb.inward() && matches!(item.kept, Kept::Blob { .. }));
     kept.filter_map(|item| item.from.as_ref()).map(|from| from.blocks).sum()
 }

@@ -6,11 +6,11 @@ use std::fs::File;
 use super::Error;
 use super::item::Item;
 use super::journal::Journal;
-use super::reach::{Named, Reach, open, split};
+use super::reach::{Reach, open, split};
 use super::step::{Act, Spot};
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, Sort, leads_nowhere};
+use crate::fs::dir::{Dir, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 
@@ -78,22 +78,6 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
         }
     }
     Ok(())
-}
-
-/// Makes an object durable with all that is in it (D1).
-pub(super) fn sync_whole(fs: &Fs, named: &Named<'_>, sort: Sort) -> Result<(), Error> {
-    match sort {
-        Sort::File => match fs.sync_at(named.at()) {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) => {}
-            synced => return Ok(synced.at("sync", named.at())?),
-        },
-        // What lies under it is somebody's, and any number of objects.
-        Sort::Folder => {}
-        // They have no content, and their names are synced with the folders.
-        Sort::Symlink | Sort::Fifo | Sort::Socket | Sort::Char | Sort::Block => return Ok(()),
-    }
-    // D1 (file system: not caught here: a folder with something in it stands in the way of no decision of the model).
-    Ok(fs.sync_fs(&named.dir).at("sync the file system of", named.at())?)
 }
 
 /// D7: one call for each of them.

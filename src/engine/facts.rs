@@ -9,6 +9,7 @@ use super::item::Item;
 use super::job::Verb;
 use super::journal::Journal;
 use super::reach::Reach;
+use super::report::Left;
 use super::step::Act;
 use crate::checkpoint::manifest::{FolderTime, Kept, Original, Reading, Writing, name_written};
 use crate::error::At;
@@ -147,6 +148,8 @@ pub(super) fn bytes_below(folder: &Rc<Dir>) -> u64 {
 
 /// What the log says of an operation that was sealed.
 pub(super) const DONE: &str = "done";
+/// What it says of one that was undone but for what is sealed.
+const LEFT: &str = "left";
 /// What a line of the log is called that tells what else came of it.
 const REPORTED: &str = "reported";
 
@@ -155,9 +158,17 @@ pub(super) fn note(fs: &Fs, store: &Store, journal: &Journal, result: &str) -> R
     Ok(log::append(fs, store, &entry(journal, result))?)
 }
 
+/// What the log says of what is sealed: that it is done, or what of it had to stay, and why.
+pub(super) fn note_sealed(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
+    let Some(rest) = &journal.head.rest else { return note(fs, store, journal, DONE) };
+    let notes = rest.iter().map(Left::to_string).collect();
+    Ok(log::append(fs, store, &log::Entry { notes, ..entry(journal, LEFT) })?)
+}
+
 /// The same where the log does not say so already.
-pub(super) fn note_once(fs: &Fs, store: &Store, journal: &Journal, result: &str) -> Result<(), Error> {
-    if last_noted(store, journal)?.as_deref() == Some(result) { Ok(()) } else { note(fs, store, journal, result) }
+pub(super) fn note_sealed_once(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
+    let result = if journal.head.rest.is_some() { LEFT } else { DONE };
+    if last_noted(store, journal)?.as_deref() == Some(result) { Ok(()) } else { note_sealed(fs, store, journal) }
 }
 
 /// The line of the log that tells what else came of an operation that was sealed, as what was put aside.

@@ -48,16 +48,6 @@ impl Verb {
     }
 }
 
-/// What is to become of paths that somebody has changed since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Decision {
-    /// The tree stays as it is.
-    Finish,
-    /// The recorded objects go back.
-    Force,
-}
-
 /// What to do where the tree does not hold what is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

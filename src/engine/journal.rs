@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::item::{Frame, Item, Opened, Turn, turns};
-use super::job::{Decision, Verb};
+use super::job::Verb;
+use super::report::Left;
 use super::step::{Act, FolderTime, RootRecord, Spot, Step};
 use crate::error::At;
 use crate::fs::Fs;
@@ -49,12 +50,9 @@ pub struct Head {
     /// The header as it was: `recover --undo` gives it back where `session.json` cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<Box<Header>>,
-    /// What undo could not bring back: this journal is what is left of a larger one.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub remnant: bool,
-    /// What was decided about what is left: it is carried out, not undone.
+    /// What an undo had to leave, and why: the items are these alone, and are brought to their end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decided: Option<Decision>,
+    pub rest: Option<Vec<Left>>,
     /// Mount points of `roots` whose file systems are given up: nothing is there any more.
     #[serde(skip)]
     pub lost: Vec<AbsPath>,

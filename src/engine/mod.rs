@@ -22,17 +22,18 @@ mod build;
 pub mod choose;
 mod clean;
 pub mod conflict;
-pub mod decide;
 mod displaced;
 mod draft;
 mod durable;
 mod facts;
+pub mod finish;
 pub mod held;
 pub mod item;
 pub mod job;
 pub mod journal;
 mod look;
 pub mod meta;
+mod perform;
 pub mod plan;
 pub mod prepare;
 pub mod raise;
@@ -41,8 +42,10 @@ pub mod recover;
 pub mod report;
 mod reserve;
 mod rights;
+mod seal;
 pub mod settle;
 pub mod step;
+mod take_back;
 mod times;
 pub mod undo;
 
@@ -116,15 +119,20 @@ pub enum Error {
         /// Whose journal.
         id: String,
     },
-    /// Undone but for paths that somebody has changed: the user decides.
-    #[error("{why}; not undone: {}", lines(.left))]
+    /// Undone but for paths that somebody has changed meanwhile: there it is done, and sealed.
+    #[error("{why}; undone but for:\n{}\n{}", shown(.left), shown(.strays))]
     LeftBehind {
-        /// Whose journal stays.
+        /// Whose operation.
         id: String,
+        /// Which verb.
+        verb: job::Verb,
         /// Why it was undone.
-        why: String,
+        #[source]
+        why: Box<Error>,
         /// The paths, and why they were left alone.
-        left: Vec<(String, String)>,
+        left: Vec<Left>,
+        /// Names of recant's own that stay.
+        strays: Vec<Left>,
     },
     /// Whether an interrupted operation was sealed cannot be told: the user decides.
     #[error("{path}: it cannot be told whether the interrupted {verb} was done: {why}")]
@@ -185,10 +193,13 @@ fn lines(rows: &[(String, String)]) -> String {
     shown.join("\n")
 }
 
+fn shown(left: &[Left]) -> String {
+    left.iter().map(Left::to_string).collect::<Vec<_>>().join("\n")
+}
+
 /// What is true where names of recant's own stay.
 fn strayed(strays: &[Left]) -> String {
-    let shown: Vec<String> = strays.iter().map(|left| format!("{}: {}", left.path, left.why)).collect();
-    format!("undone, but for this:\n{}", shown.join("\n"))
+    format!("undone, but for this:\n{}", shown(strays))
 }
 
 impl Failure for Error {
@@ -207,7 +218,8 @@ impl Failure for Error {
             Error::Damaged(_) | Error::Journal { .. } | Error::Undecided { .. } => Kind::Damaged,
             Error::Undone { strays, .. } if !strays.is_empty() => Kind::Stuck,
             Error::Undone { why, .. } => why.kind(),
-            Error::Stuck { .. } | Error::Unmounted { .. } | Error::LeftBehind { .. } | Error::Held { .. } => Kind::Stuck,
+            Error::LeftBehind { .. } => Kind::LeftOut,
+            Error::Stuck { .. } | Error::Unmounted { .. } | Error::Held { .. } => Kind::Stuck,
         }
     }
 
@@ -215,7 +227,9 @@ impl Failure for Error {
         Some(match self {
             Error::Stuck { state, .. } => state.clone(),
             Error::Unmounted { store, .. } => format!("its journal stays in {store}; nothing more is touched"),
-            Error::LeftBehind { .. } => "all else is undone; the journal of these paths stays, and they are left alone".into(),
+            Error::LeftBehind { verb, .. } => {
+                format!("there the {} is done, and what was there before is kept; all else is as it was", verb.word())
+            }
             Error::Undone { strays, .. } if !strays.is_empty() => strayed(strays),
             Error::Undone { why, .. } if matches!(**why, Error::Stopped(_)) => "nothing was changed".into(),
             Error::Undone { .. } => "what had been done was undone: the tree is as it was".into(),
@@ -232,11 +246,13 @@ impl Failure for Error {
             Error::Conflicts(conflicts) => conflict::remedy(conflicts),
             Error::Stuck { .. } => Some(format!("{recant} recover tries again once the cause is gone", recant = recant())),
             Error::Unmounted { id, .. } => Some(format!(
-                "mount it and {recant} recover {id} tries again; if it is gone for good, {recant} recover {id} --finish ends the operation \
-                 without it",
+                "mount it and {recant} recover {id} tries again; if it is gone for good, {recant} recover {id} --give-up-unmounted ends \
+                 the operation without it",
                 recant = recant()
             )),
-            Error::LeftBehind { id, .. } => Some(decide::how_to_decide(id)),
+            Error::LeftBehind { id, verb, left, .. } => {
+                left.first().map(|left| finish::how_to_go_on(verb.inward(), id, &left.path))
+            }
             Error::Undecided { id, .. } => Some(format!(
                 "{recant} recover {id} --undo takes back what was done; {recant} recover {id} --finish keeps it, if all was done",
                 recant = recant()
@@ -258,7 +274,7 @@ impl Failure for Error {
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
             Error::Refused(rows) | Error::NoRoom(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
             Error::Undone { why, .. } => why.path(),
-            Error::LeftBehind { left, .. } => left.first().map(|(path, _)| path.clone()),
+            Error::LeftBehind { left, .. } => left.first().map(|left| left.path.to_string()),
             Error::Stuck { path, .. }
             | Error::Unmounted { path, .. }
             | Error::Journal { path, .. }

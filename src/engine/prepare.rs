@@ -6,10 +6,12 @@ use std::rc::Rc;
 use super::durable::MANY;
 use super::item::{Frame, Item};
 use super::journal::{Draft, Journal, Written, displaced};
+use super::perform::UNTIMED;
 use super::plan::{Plan, Told};
 use super::reach::{Named, Reach};
 use super::step::{Places, Spot};
-use super::{Error, Gate, facts, meta, reserve, undo};
+use super::take_back::take_back_prepared;
+use super::{Error, Gate, facts, meta, reserve};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Inode, Sort, Stat};
@@ -41,7 +43,7 @@ impl Plan {
         let begun = if self.makes_much() { draft.write(fs, store, session.id()) } else { Ok(()) };
         match begun.and_then(|()| self.make_ready(fs, store, session, &draft)) {
             Ok(touched) => Ok(Prepared { plan: self, draft, touched }),
-            Err(why) => Err(undo::take_back_prepared(fs, store, session, &mut self.reach, &draft, why)),
+            Err(why) => Err(take_back_prepared(fs, store, session, &mut self.reach, &draft, why)),
         }
     }
 
@@ -97,9 +99,6 @@ impl Plan {
         Ok(found)
     }
 }
-
-/// Of what is done but for its time.
-pub(super) const UNTIMED: &str = "its time could not be set: the file system says that it is, and it is not";
 
 /// What has to be durable before the journal has its name: what goes as well as what comes.
 struct Touched {
@@ -350,7 +349,7 @@ impl Prepared {
         let synced = touched.sync(fs, &mut plan.reach, || Ok(()));
         match synced.and_then(|()| gate.pass(plan.paths().count()).map_err(Error::Stopped)) {
             Ok(()) => Ok(self),
-            Err(why) => Err(undo::take_back_prepared(fs, store, session, &mut plan.reach, draft, why)),
+            Err(why) => Err(take_back_prepared(fs, store, session, &mut plan.reach, draft, why)),
         }
     }
 
@@ -360,7 +359,7 @@ impl Prepared {
         let Prepared { mut plan, draft, touched } = self;
         match write(fs, store, session, &mut plan, touched) {
             Ok(()) => Ok(Intended { journal: plan.journal, reach: plan.reach, told: plan.told }),
-            Err(why) => Err(undo::take_back_prepared(fs, store, session, &mut plan.reach, &draft, why)),
+            Err(why) => Err(take_back_prepared(fs, store, session, &mut plan.reach, &draft, why)),
         }
     }
 }

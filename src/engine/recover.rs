@@ -1,16 +1,16 @@
 //! Recovery: what a journal says of an operation that was cut off is undone or settled, by the journal alone.
 
 use super::clean::clean_draft;
-use super::decide::{self, Decided};
 use super::facts::{self, DONE};
-use super::item::{Item, Turn};
-use super::job::Decision;
+use super::item::Turn;
+use super::job::Verb;
 use super::journal::{Journal, names};
 use super::reach::{Named, Reach, open};
 use super::report::Left;
 use super::settle::{When, settle};
 use super::step::{Act, Step};
-use super::undo::{Remains, holds, undo};
+use super::take_back::{Remains, take_back};
+use super::undo::holds;
 use super::{Error, reserve};
 use crate::checkpoint::manifest::{self, Former};
 use crate::error::{At, IoError, recant};
@@ -29,7 +29,7 @@ pub struct Recovered {
     /// Whose journal.
     pub id: Id,
     /// commit, rollback or redo; none where only preparations were found.
-    pub verb: Option<&'static str>,
+    pub verb: Option<Verb>,
     /// What became of it.
     pub outcome: Outcome,
     /// What could not be had beside it, for people: the recovery is none the less.
@@ -55,23 +55,21 @@ pub enum Outcome {
     Undone,
     /// It had been sealed: it is done.
     Settled,
-    /// Taken back but for these paths, which somebody else has changed; the journal of them stays.
+    /// Taken back but for these paths, which somebody has changed: there it is done, and sealed.
     Left(Vec<Left>),
-    /// What had been left is decided: a new generation is sealed, and the journal is gone.
-    Decided(Decided),
     /// It cannot be recovered now.
     Failed(Error),
 }
 
-/// What the user wants to become of an interrupted operation.
+/// What the user says where recovery cannot tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// Whatever was not sealed is taken back, also where the header cannot tell.
+    /// Where the header cannot tell, all is taken back.
     Undo,
-    /// What undo has to leave stays on the tree; where the header cannot tell, what was done stays, if it is all of it.
+    /// Where the header cannot tell, what was done stays, if it is all of it.
     Finish,
-    /// What undo has to leave gives its place to what was there before, and is kept.
-    Force,
+    /// File systems that are not there are gone for good: it ends without them.
+    GiveUp,
 }
 
 /// What is found, before anything is done about it.
@@ -81,12 +79,10 @@ pub enum Finding {
     Draft,
     /// A journal whose operation was not sealed.
     ToUndo,
+    /// A journal of what an undo had to leave, which was not sealed.
+    ToFinish,
     /// A journal whose operation was sealed.
     ToSettle,
-    /// What an undo had to leave: the user decides.
-    ToDecide,
-    /// What was decided is to be carried out.
-    Decided,
 }
 
 /// Recovers every journal of the store. The caller holds the store's lock. A session that cannot be recovered does not
@@ -120,13 +116,8 @@ pub fn finding(store: &Store, id: &Id) -> Result<Option<Finding>, Error> {
         let draft = there(&names.draft).and_then(|draft| Ok(draft.or(there(&names.new)?)));
         return Ok(draft.at("look at", store.journals().path().display())?.map(|_| Finding::Draft));
     };
-    if journal.head.decided.is_some() {
-        return Ok(Some(Finding::Decided));
-    }
-    if journal.head.remnant {
-        return Ok(Some(Finding::ToDecide));
-    }
     Ok(Some(match sealed(store, &journal)? {
+        Sealed::No(_) if journal.head.rest.is_some() => Finding::ToFinish,
         Sealed::No(_) => Finding::ToUndo,
         Sealed::Yes(_) => Finding::ToSettle,
         Sealed::Untold(why) => return Err(untold(store, &journal, why)),
@@ -163,7 +154,7 @@ fn untold(store: &Store, journal: &Journal, why: String) -> Error {
     Error::Undecided { path, verb: journal.head.verb.word(), why, id }
 }
 
-/// Recovers one session's journal, as `choice` has it where recovery alone cannot tell or has to leave something.
+/// Recovers one session's journal, as `choice` has it where recovery alone cannot tell.
 ///
 /// A signal does not end it where it stands, nor before its end: that would leave to the next what it is there to do.
 pub fn one(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>) -> Recovered {
@@ -194,7 +185,7 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
         return Ok(Outcome::Cleaned);
     };
     Journal::claim(fs, store, id)?;
-    recovered.verb = Some(journal.head.verb.word());
+    recovered.verb = Some(journal.head.verb);
     journal.head.lost = lost_roots(store, &journal, choice)?;
     let Recovered { notes, strays, .. } = recovered;
     let told = tell(fs, store, &journal, choice)?;
@@ -203,12 +194,8 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
         session.check_folders().map_err(|error| stuck(store, id, error.into()))?;
     }
     match told {
-        Sealed::No(session) => {
-            take_back(fs, store, &session, journal, choice, (notes, strays)).map_err(|error| stuck(store, id, error))
-        }
-        Sealed::Yes(session) => {
-            go_on(fs, store, &session, &journal, choice, (notes, strays)).map_err(|error| stuck(store, id, error))
-        }
+        Sealed::No(session) => undo(fs, store, &session, &journal, (notes, strays)).map_err(|error| stuck(store, id, error)),
+        Sealed::Yes(session) => go_on(fs, store, &session, &journal, choice, notes).map_err(|error| stuck(store, id, error)),
         Sealed::Untold(why) => Err(untold(store, &journal, why)),
     }
 }
@@ -224,7 +211,7 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
     let dir = dir.at("open the session", journal.head.session.to_string())?;
     match choice {
         // What is left of an undo was not sealed.
-        _ if journal.head.remnant || journal.head.decided.is_some() => Ok(Sealed::No(store.put_header(fs, was)?)),
+        _ if journal.head.rest.is_some() => Ok(Sealed::No(store.put_header(fs, was)?)),
         Choice::Undo if settling_begun(fs, &dir, journal)? => Err(Error::NotDecided {
             path: dir.path().display().to_string(),
             why: "it was done, and tidied up in part: it cannot be taken back here".into(),
@@ -241,7 +228,7 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
             }
             Ok(Sealed::Yes(store.put_header(fs, &journal.head.header)?))
         }
-        Choice::Force => Ok(Sealed::Untold(untold)),
+        Choice::GiveUp => Ok(Sealed::Untold(untold)),
     }
 }
 
@@ -299,46 +286,29 @@ fn is_not_set(target: Option<&Named<'_>>, step: &Step<'_>) -> Result<bool, Error
     }))
 }
 
-fn take_back(
+fn undo(
     fs: &Fs,
     store: &Store,
     session: &Session,
-    journal: Journal,
-    choice: Option<Choice>,
+    journal: &Journal,
     (notes, strays): (&mut Vec<String>, &mut Vec<Left>),
 ) -> Result<Outcome, Error> {
-    let asked = match choice {
-        Some(Choice::Finish) => Some(Decision::Finish),
-        Some(Choice::Force) => Some(Decision::Force),
-        Some(Choice::Undo) | None => None,
-    };
-    if let Some(decided) = journal.head.decided {
-        return Ok(Outcome::Decided(decide::decide(fs, store, session, journal, asked.unwrap_or(decided), strays)?));
-    }
-    // First, as the journal alone tells of it: what is not sealed comes to this, at once or after a decision.
-    if let Err(error) = note_undone(fs, store, &journal) {
+    // First, as the journal alone tells of it.
+    if let Err(error) = note_undone(fs, store, journal) {
         notes.push(format!("the log could not be written: {error}"));
     }
-    learn_again(fs, session, &journal, notes);
-    let Remains { left, strays: gone } = undo(fs, store, session, &journal)?;
+    learn_again(fs, session, journal, notes);
+    let Remains { left, strays: gone, notes: said } = take_back(fs, store, session, journal)?;
     *strays = gone;
-    let lost = journal.head.lost.clone();
-    match (asked, left.is_empty()) {
-        (_, true) => {
-            // A rollback had freed it. Without room for it now, what was recovered is recovered all the same.
-            if let Err(error) = reserve::keep_again(fs, session) {
-                notes.push(format!("no room could be kept for the rollback of what is still in: {error}"));
-            }
-            Ok(Outcome::Undone)
-        }
-        (None, false) => Ok(Outcome::Left(left)),
-        (Some(how), false) => {
-            // What is left has a journal of its own by now.
-            let Some(mut rest) = Journal::read(store, session.id())? else { return Ok(Outcome::Left(left)) };
-            rest.head.lost = lost;
-            Ok(Outcome::Decided(decide::decide(fs, store, session, rest, how, strays)?))
-        }
+    notes.extend(said);
+    if !left.is_empty() {
+        return Ok(Outcome::Left(left));
     }
+    // A rollback had freed it. Without room for it now, what was recovered is recovered all the same.
+    if let Err(error) = reserve::keep_again(fs, session) {
+        notes.push(format!("no room could be kept for the rollback of what is still in: {error}"));
+    }
+    Ok(Outcome::Undone)
 }
 
 /// The line of the log is written before the seal is known to last: after a power cut it may be there alone.
@@ -356,7 +326,7 @@ fn go_on(
     session: &Session,
     journal: &Journal,
     choice: Option<Choice>,
-    (notes, strays): (&mut Vec<String>, &mut Vec<Left>),
+    notes: &mut Vec<String>,
 ) -> Result<Outcome, Error> {
     let id = session.id();
     if choice == Some(Choice::Undo) {
@@ -368,19 +338,10 @@ fn go_on(
     }
     // The rename of the header may not have been synced: written anew it lasts (I19).
     seal_again(fs, session)?;
-    if let Some(decision) = journal.head.decided {
-        let kept = decide::end(fs, store, session, &session.header, journal, decision, strays)?;
-        return Ok(Outcome::Decided(Decided { decision, kept, left: Vec::new() }));
-    }
     learn_again(fs, session, journal, notes);
     let mut reach = Reach::of(&session.dir, journal)?;
     notes.extend(settle(fs, store, session, &mut reach, journal, When::Recovering)?);
-    // I8: nobody else names it, as there was no report.
-    let displaced = journal.items.iter().filter(|item| item.moves() && item.displaces(journal.head.verb));
-    notes.extend(displaced.map(|Item { path, .. }| {
-        format!("what was overwritten is kept: {recant} cat {id} {path} --displaced", recant = recant())
-    }));
-    Ok(Outcome::Settled)
+    Ok(journal.head.rest.clone().map_or(Outcome::Settled, Outcome::Left))
 }
 
 /// What comes after it needs no room, and none of these lines.
@@ -419,7 +380,7 @@ fn lost_roots(store: &Store, journal: &Journal, choice: Option<Choice>) -> Resul
                 "another one is mounted, or none".into()
             }
         };
-        if choice != Some(Choice::Finish) {
+        if choice != Some(Choice::GiveUp) {
             let (fs_type, verb, id) = (&record.fs_type, journal.head.verb.word(), &journal.head.session);
             return Err(Error::Unmounted {
                 path: record.point.to_string(),

@@ -1,5 +1,9 @@
 //! What was done, a row a path.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use super::item::Item;
 use super::job::Verb;
 use super::step::Act;
@@ -35,12 +39,29 @@ pub struct Row {
 }
 
 /// A path that is not as it was to be, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
     /// The path.
     pub path: AbsPath,
     /// Why, for people.
     pub why: String,
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.why)
+    }
+}
+
+/// A folder that was opened and is to be closed has two steps, and is named once.
+pub(super) fn without_repeats(left: impl Iterator<Item = Left>) -> Vec<Left> {
+    let mut once: Vec<Left> = Vec::new();
+    for left in left {
+        if !once.iter().any(|known| known.path == left.path) {
+            once.push(left);
+        }
+    }
+    once
 }
 
 /// The whole operation.

@@ -4,25 +4,23 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::Error;
-use super::apply::{Done, Sealed};
 use super::clean::{STRAY, is_another};
 use super::displaced::{displaced_below, make_folder};
 use super::durable::{MANY, sync_folder, sync_names};
-use super::facts::{self, DONE};
+use super::facts;
 use super::item::Item;
 use super::journal::Journal;
 use super::reach::{Reach, open, split};
-use super::report::Report;
 use super::rights::with_rights;
 use super::step::{Act, Spot};
 use super::undo::{holds, is_open_for_writing};
 use crate::checkpoint::manifest::{Former, Reading, name_written};
-use crate::error::At;
+use crate::error::{At, recant};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::header::Origin;
-use crate::session::store::{Locked, Session, Store, part};
+use crate::session::store::{Session, Store, part};
 use crate::tree::look;
 use crate::tree::state::Identity;
 
@@ -33,24 +31,6 @@ pub enum When {
     Now,
     /// By a later recant: some of it may have been done before, and somebody may have been at work since.
     Recovering,
-}
-
-impl Sealed {
-    /// Settles and gives the report. Nothing is undone any more: an error leaves the journal for the next verb.
-    pub fn settle(self, fs: &Fs, store: &Store, session: &mut Locked) -> Result<Report, Error> {
-        let Done { journal, mut reach, mut told, .. } = self.done;
-        match settle(fs, store, session, &mut reach, &journal, When::Now) {
-            Ok(notes) => told.notes.extend(notes),
-            Err(error) => {
-                return Err(Error::Stuck {
-                    path: store.journals().at(session.id().as_str().as_bytes()).to_string(),
-                    why: format!("cannot tidy up: {error}"),
-                    state: format!("the {} is done and durable; the next recant ends the tidying", journal.head.verb.word()),
-                });
-            }
-        }
-        Ok(told.report(journal))
-    }
 }
 
 /// Settles a sealed journal: lets go what is not needed any more, and takes the journal away.
@@ -69,6 +49,7 @@ pub fn settle(
     let mut notes = Vec::new();
     if when == When::Recovering {
         notes.extend(write_again(fs, store, session, reach, journal, &folder)?);
+        notes.extend(overwritten(journal));
     }
     Former::new(fs, &folder, journal.head.generation).let_go()?;
     let mut gone = let_go(fs, reach, journal, when, &mut notes)?;
@@ -91,6 +72,15 @@ pub fn settle(
     Ok(notes)
 }
 
+/// What `--force` has overwritten, and where it is: a report there was none (I8).
+fn overwritten(journal: &Journal) -> impl Iterator<Item = String> {
+    let (id, verb) = (&journal.head.session, journal.head.verb);
+    let displaced = journal.items.iter().filter(move |item| item.moves() && item.displaces(verb));
+    displaced.map(move |Item { path, .. }| {
+        format!("what was overwritten is kept: {recant} cat {id} {path} --displaced", recant = recant())
+    })
+}
+
 /// What the seal would have made last: the manifest, and the line of the log.
 fn write_again(
     fs: &Fs,
@@ -108,7 +98,7 @@ fn write_again(
     fs.sync(&manifest, folder.path()).at("sync", folder.path().display())?; // D1
     facts::write_displaced(fs, reach, journal)?;
     name_written(fs, folder)?;
-    let noted = facts::note_once(fs, store, journal, DONE);
+    let noted = facts::note_sealed_once(fs, store, journal);
     fs.sync_dir(folder).at("sync", folder.path().display())?; // D2
     Ok(noted.err().as_ref().map(facts::log_failed))
 }

@@ -12,21 +12,8 @@ use crate::fs::dir::{Dir, leads_nowhere};
 use crate::fs::roots::Roots;
 use crate::tree::look;
 
-/// Of what was left, the times of folders that are as they were before the operation, as the first undo gave them back: one that somebody
-/// has changed since is his.
-pub(super) fn standing_times(reach: &mut Reach, journal: &Journal) -> Result<Vec<FolderTime>, Error> {
-    let mut standing = Vec::new();
+pub(super) fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     for time in &journal.head.times {
-        let Some(dir) = folder_of(&mut reach.roots, time)? else { continue };
-        if dir.stat().at("look at", &time.path)?.mtime == time.old {
-            standing.push(time.clone());
-        }
-    }
-    Ok(standing)
-}
-
-pub(super) fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal, times: &[FolderTime]) -> Result<(), Error> {
-    for time in times {
         put_back_time(fs, &mut reach.roots, time)?;
     }
     // Folders that went and are back: their children's steps have changed their times.

@@ -1,101 +1,40 @@
 //! Undo: the steps of a journal taken back, last first. Where each object lies tells what was done; undoing twice is
 //! harmless. What somebody else has put or changed meanwhile is left alone and named (I8).
 
-use super::clean::{add_kept, clean};
 use super::durable::sync_touched;
-use super::item::{Turn, number};
-use super::journal::{Draft, Head, Journal, made_for};
+use super::item::Turn;
+use super::journal::Journal;
 use super::reach::{Named, Reach, open};
 use super::report::Left;
 use super::rights::with_rights;
-use super::step::{Act, FolderTime, Spot, Step};
-use super::times::{ignore_not_mine, restore_times, standing_times};
+use super::step::{Act, Step};
+use super::times::{ignore_not_mine, restore_times};
 use super::{Error, facts, meta};
 use crate::checkpoint::manifest::Former;
-use crate::error::{At, Failure, IoError};
+use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::Sort;
 use crate::fs::lease::{Writers, writers};
-use crate::session::store::{Session, Store};
+use crate::session::store::Session;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, What};
 
-/// What an undo could not do.
-#[derive(Debug, Default)]
-pub struct Remains {
-    /// Steps that could not be taken back: their journal stays.
-    pub left: Vec<Left>,
-    /// Names of recant's own that stay, or may lie in a folder which is not where it was.
-    pub strays: Vec<Left>,
-}
-
-/// Undoes what a failed operation has done, its first `begun` steps and all that Prepare made; gives the error to report. `reach` has
-/// the folders in which that was.
-pub(super) fn after_failure(
+/// Takes back, durably, the first `begun` steps of an operation, in the folders that `reach` has. Gives what has to stay, in the order of the
+/// steps: what Prepare made for it is there still, as the journal is.
+pub(super) fn undo(
     fs: &Fs,
-    store: &Store,
-    session: &Session,
-    mut reach: Reach,
-    journal: &Journal,
-    begun: usize,
-    why: Error,
-) -> Error {
-    match undo_begun(fs, store, session, &mut reach, journal, begun) {
-        Ok(Remains { left, strays }) if left.is_empty() => Error::Undone { why: Box::new(why), strays },
-        Ok(Remains { left, strays }) => {
-            let left = left.into_iter().chain(strays).map(|left| (left.path.to_string(), left.why)).collect();
-            Error::LeftBehind { id: session.id().to_string(), why: why.to_string(), left }
-        }
-        Err(error) => stuck(store, journal, &format!("{why}; and the undo failed: {error}")),
-    }
-}
-
-fn stuck(store: &Store, journal: &Journal, why: &str) -> Error {
-    let path = store.journals().at(journal.head.session.as_str().as_bytes()).to_string();
-    let state = "it is done in part; the journal stays, and nothing more is touched".into();
-    Error::Stuck { path, why: why.into(), state }
-}
-
-/// Takes away what Prepare made, before there was a journal.
-pub(super) fn take_back_prepared(
-    fs: &Fs,
-    store: &Store,
-    session: &Session,
-    reach: &mut Reach,
-    draft: &Draft,
-    why: Error,
-) -> Error {
-    let cleaned = clean(fs, session, reach, None, (&draft.made, &draft.times))
-        .and_then(|strays| Journal::remove(fs, store, session.id()).map(|()| strays));
-    match cleaned {
-        Ok(strays) => Error::Undone { why: Box::new(why), strays },
-        Err(error) if error.kind() == crate::error::Kind::Stuck => error,
-        Err(error) => Error::Stuck {
-            path: session.dir.path().display().to_string(),
-            why: format!("{why}; and what was made ready could not be removed: {error}"),
-            state: "the tree is as it was but for temporary names beside the targets".into(),
-        },
-    }
-}
-
-/// Undoes a whole journal, durably, and takes it away. What is left is named; then a journal of these steps alone stays.
-pub fn undo(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Remains, Error> {
-    undo_begun(fs, store, session, &mut Reach::of(&session.dir, journal)?, journal, journal.turns.len())
-}
-
-fn undo_begun(
-    fs: &Fs,
-    store: &Store,
     session: &Session,
     reach: &mut Reach,
     journal: &Journal,
     begun: usize,
-) -> Result<Remains, Error> {
-    let times = if journal.head.remnant { standing_times(reach, journal)? } else { journal.head.times.clone() };
+) -> Result<Vec<(Turn, Left)>, Error> {
     let (mut left, mut taken) = (Vec::new(), Vec::new());
     meta::open_again(fs, reach, journal, begun)?;
     for turn in journal.turns.iter().take(begun).rev() {
         let step = journal.step(*turn);
+        if reach.roots.is_lost(step.path) {
+            continue;
+        }
         let fresh = matches!(turn, Turn::Move(i) if journal.items[*i as usize].fresh);
         let why = match taken.iter().find(|folder| step.path.is_under(folder)) {
             // It lay in the folder that was there before, not in one that somebody has made since.
@@ -108,64 +47,16 @@ fn undo_begun(
         }
     }
     left.reverse();
-    restore_times(fs, reach, journal, &times)?;
+    restore_times(fs, reach, journal)?;
     // The next manifest gets its name beside the header's, and after a cut may have it alone.
     let checkpoint = facts::folder(session)?;
     Former::new(fs, &checkpoint, journal.head.generation).put_back()?;
     sync_touched(fs, reach, journal, &[])?;
-    let strays = if left.is_empty() {
-        let made = journal.made();
-        let mut strays = clean(fs, session, reach, Some(journal), (&made, &times))?;
-        add_kept(reach, session, &made, &mut strays)?;
-        note_strays(fs, store, journal, &strays)?;
-        Journal::remove(fs, store, session.id())?;
-        strays
-    } else {
-        leave_remnant(fs, store, session, reach, journal, left.iter().map(|(turn, _)| *turn).collect(), times)?
-    };
-    // A folder that was opened and is to be closed has two steps, and is named once.
-    let opened: Vec<Turn> = left.iter().map(|(turn, _)| *turn).filter(|turn| matches!(turn, Turn::Open(_))).collect();
-    let is_said = |turn: &Turn| matches!(turn, Turn::Close(i) if opened.contains(&Turn::Open(*i)));
-    let named = left.into_iter().filter(|(turn, _)| !is_said(turn)).map(|(_, left)| left).collect();
-    Ok(Remains { left: named, strays })
-}
-
-/// I8: after a kill behind the journal's end there is no report, and nobody else names what stays.
-fn note_strays(fs: &Fs, store: &Store, journal: &Journal, strays: &[Left]) -> Result<(), Error> {
-    if strays.is_empty() {
-        return Ok(());
-    }
-    facts::note_report(fs, store, journal, strays.iter().map(|left| format!("{}: {}", left.path, left.why)).collect())
-}
-
-/// A journal of what could not be taken back, in place of the whole one.
-fn leave_remnant(
-    fs: &Fs,
-    store: &Store,
-    session: &Session,
-    reach: &mut Reach,
-    journal: &Journal,
-    left: Vec<Turn>,
-    times: Vec<FolderTime>,
-) -> Result<Vec<Left>, Error> {
-    let is_left = |turn: Turn| left.contains(&turn);
-    let stays = |i: usize| [Turn::Take, Turn::Move, Turn::Finish].iter().any(|turn| is_left(turn(number(i))));
-    let (kept, undone): (Vec<usize>, Vec<usize>) = (0..journal.items.len()).partition(|i| stays(*i));
-    let frame = journal.frame();
-    let gone: Vec<Spot> = undone.iter().flat_map(|i| made_for(&frame, &journal.items[*i])).collect();
-    let mut strays = clean(fs, session, reach, Some(journal), (&gone, &times))?;
-    add_kept(reach, session, &gone, &mut strays)?;
-    note_strays(fs, store, journal, &strays)?;
-    let opened = (0..journal.head.opened.len()).filter(|i| is_left(Turn::Open(number(*i))) || is_left(Turn::Close(number(*i))));
-    let head =
-        Head { remnant: true, times, opened: opened.map(|i| journal.head.opened[i].clone()).collect(), ..journal.head.clone() };
-    let items = kept.into_iter().map(|i| journal.items[i].clone()).collect();
-    Journal::new(head, items).write_new(fs, store)?.replace(fs, store, session.id())?;
-    Ok(strays)
+    Ok(left)
 }
 
 /// Takes one step back; gives the reason where it must be left.
-pub(super) fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>) -> Result<Option<String>, Error> {
+fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>) -> Result<Option<String>, Error> {
     let target = open(reach.path(step.path), "open the folder of", step.path)?;
     if step.act == Act::SetMeta {
         // A new folder that is not in its place: the step that places it tells whether that is as it should be.
@@ -174,7 +65,8 @@ pub(super) fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>
         }
         return match target {
             Some(target) => undo_meta(fs, &target, step),
-            None => Ok(Some("it is not there any more".into())),
+            // Nothing of what was set is there.
+            None => Ok(None),
         };
     }
     if let Some(why) = bring_out(fs, reach, step, target.as_ref())? {
@@ -409,10 +301,8 @@ pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Io
         Ok((found, _)) if found == digest => Ok(Whose::Ours),
         // One that may not be read cannot be asked.
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(Whose::Ours),
-        // Whether it is untouched cannot be told: it is left, and the rest is undone.
-        Err(error) if error.raw_os_error().is_some() => {
-            Ok(Whose::Changed(format!("what was put there cannot be read: {}", crate::error::reason(&error))))
-        }
+        // Whether it is untouched cannot be told, and nothing is decided by that.
+        Err(error) if error.raw_os_error().is_some() => Err(error).at("read", target.at()),
         // It changes while it is read, or has just become something else.
         Ok(_) | Err(_) => changed(),
     }
@@ -422,9 +312,7 @@ pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Io
 /// clears setuid and capabilities, mode the mask of an ACL.
 fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<String>, Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(None) };
-    let Some(found) = look::look(target.at()).at("look at", step.path)? else {
-        return Ok(Some("it is not there any more".into()));
-    };
+    let Some(found) = look::look(target.at()).at("look at", step.path)? else { return Ok(None) };
     if found.print.identity != from.print.identity {
         return Ok(Some("somebody put something else there".into()));
     }

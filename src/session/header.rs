@@ -69,6 +69,16 @@ impl Sizes {
 /// The highest number of [`Header::reader`] by which this recant changes sessions; the first one.
 pub const KNOWN: u32 = 1;
 
+/// A path that an interrupted operation could not be taken back at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    /// The path.
+    pub path: AbsPath,
+    /// Its change is in: a rollback goes on with it; else a redo does.
+    #[serde(rename = "in")]
+    pub is_in: bool,
+}
+
 /// The header.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
@@ -137,6 +147,10 @@ pub struct Header {
     /// at such a path is another one's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<AbsPath>,
+    /// Paths that an interrupted operation could not be taken back at, as somebody had changed them, in path order; until something is done
+    /// about them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<Left>,
     /// Fields of a later recant, kept as they are.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -201,6 +215,7 @@ impl Header {
             imported: None,
             mark: None,
             mounts: Vec::new(),
+            left: Vec::new(),
             extra: Map::new(),
         }
     }

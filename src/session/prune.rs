@@ -130,6 +130,8 @@ fn give_up(
     held: &[&[u8]],
     not_all: impl Fn(IoError) -> Error + Copy,
 ) -> Result<(), Error> {
+    // What an interrupted operation has left is dealt with by nothing any more.
+    let header = Header { left: Vec::new(), ..header };
     let written = |session: &Locked| read_small(session.dir.at(b"session.json"), u64::MAX);
     let before = written(session)?;
     session.save(fs, header).map_err(|error| match (error, written(session)) {

@@ -10,7 +10,6 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-mod decided;
 mod imported;
 mod model;
 mod rebuild;

@@ -145,21 +145,22 @@ pub struct Redo {
 #[command(after_help = "Examples:
   recant recover                  undo or settle all that was interrupted
   recant recover k3fa             this session's alone
-  recant recover k3fa --force     put back also what somebody has changed since,
-                                  and keep what is found there
-  recant recover k3fa --finish    leave that as it is; what was there is kept")]
+  recant recover k3fa --undo      take it back, where the session's header
+                                  cannot be read and so cannot tell
+  recant recover k3fa --give-up-unmounted
+                                  end it without a disk that is gone for good")]
 pub struct Recover {
     /// This session alone; else all
     pub id: Option<String>,
     /// Where the session's header cannot tell: take back what was done
-    #[arg(long, requires = "id", conflicts_with_all = ["finish", "force"])]
+    #[arg(long, requires = "id", conflicts_with_all = ["finish", "give_up_unmounted"])]
     pub undo: bool,
-    /// Leave as they are the paths that somebody has changed; where the header cannot tell: keep what was done
-    #[arg(long, requires = "id", conflicts_with = "force")]
+    /// Where the session's header cannot tell: keep what was done, if it is all of it
+    #[arg(long, requires = "id", conflicts_with = "give_up_unmounted")]
     pub finish: bool,
-    /// Put back also what somebody has changed, and keep what is found there
+    /// End it without the file systems that are not mounted: they are gone for good
     #[arg(long, requires = "id")]
-    pub force: bool,
+    pub give_up_unmounted: bool,
 }
 
 /// The policies for large deletions.

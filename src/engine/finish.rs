@@ -1,0 +1,360 @@
+//! What an undo has to leave, as somebody has changed it, is a smaller operation that is brought to its end (I8): a journal of it alone takes
+//! the place of the whole one, what was there before goes to its home, and a generation is sealed in which it is done, and all else is not.
+//!
+//! It is closed under what it needs: the folders that were made above a path, which hold something and so stay by themselves; all below a
+//! folder that went, which undo leaves with it; and all names of a file that somebody has written to, as it is one.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::build::{kept_bytes, sizes_after};
+use super::displaced::{displaced_below, make_folder};
+use super::item::{Item, Turn};
+use super::job::Verb;
+use super::journal::{Head, Journal};
+use super::perform::{perform, put_away};
+use super::reach::{Named, Reach, open};
+use super::report::{Left, without_repeats};
+use super::rights::with_rights;
+use super::seal::{make_seal_last, rename_header, write_facts};
+use super::settle::{When, settle, stat_of};
+use super::step::{Act, FolderTime, Places, Spot, Step};
+use super::undo::{holds, is_one_file};
+use super::{Error, reserve};
+use crate::checkpoint::manifest::{Kept, Original, Writing, name_written};
+use crate::error::{At, recant, shell_word};
+use crate::fs::Fs;
+use crate::fs::path::{AbsPath, Shown};
+use crate::session::confirm;
+use crate::session::header::{self, Header};
+use crate::session::sides::Side;
+use crate::session::store::{Session, Store};
+
+/// How what was left is dealt with, for messages: of one path, where `is_in` tells on which side its change is.
+pub fn how_to_go_on(is_in: bool, id: &str, path: &AbsPath) -> String {
+    let (verb, what) =
+        if is_in { ("rollback", "puts back what was there before") } else { ("redo", "puts the change there again") };
+    format!("{recant} {verb} {id} {} --force {what}, and keeps what it finds", shell_word(path.as_bytes()), recant = recant())
+}
+
+/// The journal of what stays of an operation that was undone; none where nothing does. `seals`: a generation is to be sealed all the same.
+pub(super) fn rest(
+    session: &Session,
+    reach: &mut Reach,
+    journal: &Journal,
+    left: &[(Turn, Left)],
+    seals: bool,
+) -> Result<Option<Journal>, Error> {
+    let mut told: BTreeMap<usize, String> = BTreeMap::new();
+    for (turn, left) in left {
+        let stays = match *turn {
+            Turn::Take(i) | Turn::Move(i) => Some(i as usize),
+            Turn::Finish(i) => Some(i as usize).filter(|i| journal.items[*i].act == Act::SetMeta),
+            Turn::Open(_) | Turn::Close(_) => None,
+        };
+        stays.map(|i| told.entry(i).or_insert_with(|| left.why.clone()));
+    }
+    let mut lost = BTreeMap::new();
+    add_names(reach, journal, &mut told, &mut lost)?;
+    if told.is_empty() && lost.is_empty() && !seals {
+        return Ok(None);
+    }
+    let mut items: Vec<Item> = told.keys().map(|i| journal.items[*i].clone()).collect();
+    for item in &mut items {
+        if !has_original(reach, journal, item)? {
+            lose_original(item, journal.head.verb);
+        }
+    }
+    let mut sides = session.sides_of_all()?;
+    items.iter().for_each(|item| sides[item.index as usize] = item.side);
+    lost.keys().for_each(|i| sides[journal.items[*i].index as usize] = Side::Lost);
+    told.extend(lost);
+    let mut named: Vec<Left> = told.into_iter().map(|(i, why)| Left { path: journal.items[i].path.clone(), why }).collect();
+    let header = header_of(session, journal, &items, &sides, &named);
+    let items_left: BTreeSet<&AbsPath> = named.iter().map(|left| &left.path).collect();
+    let beside = left.iter().map(|(_, left)| left).filter(|left| !items_left.contains(&left.path)).cloned().collect::<Vec<_>>();
+    named.extend(without_repeats(beside.into_iter()));
+    let times = times(journal, &items);
+    Ok(Some(Journal::new(Head { rest: Some(named), opened: Vec::new(), times, header, ..journal.head.clone() }, items)))
+}
+
+/// All names of a file that somebody has written to go with the one that stays. A name that is not put yet is put, with the folders above it that
+/// were undone; where something else has taken its place, the file is lost to it.
+fn add_names(
+    reach: &mut Reach,
+    journal: &Journal,
+    told: &mut BTreeMap<usize, String>,
+    lost: &mut BTreeMap<usize, String>,
+) -> Result<(), Error> {
+    let mut files = HashSet::new();
+    for item in told.keys().map(|i| &journal.items[*i]).filter(|item| item.moves() && !item.becomes_folder()) {
+        let Some(to) = &item.to else { continue };
+        let target = open(reach.path(&item.path), "open the folder of", &item.path)?;
+        if holds(target.as_ref(), Some(to))? {
+            files.insert(to.print.identity);
+        }
+    }
+    for (i, item) in journal.items.iter().enumerate() {
+        let is_one = item.moves() && item.to.as_ref().is_some_and(|to| files.contains(&to.print.identity));
+        if !is_one || told.contains_key(&i) {
+            continue;
+        }
+        let above = |other: &Item| other.moves() && other.becomes_folder() && item.path.is_under(&other.path);
+        let folders: Vec<usize> = (0..i).filter(|k| !told.contains_key(k) && above(&journal.items[*k])).collect();
+        let mut free = true;
+        for k in folders.iter().chain([&i]) {
+            free &= is_as_before(reach, &journal.items[*k], !folders.is_empty())?;
+        }
+        if free {
+            let why = "it is a name of a file that somebody has changed under another one, and is put as well";
+            told.extend(folders.into_iter().chain([i]).map(|k| (k, why.to_owned())));
+        } else {
+            let why = "it is a name of a file that somebody has changed under another one; what it held is there alone";
+            lost.insert(i, why.to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Whether the path holds what it held before the operation. `comes`: its folder may be yet to come.
+fn is_as_before(reach: &mut Reach, item: &Item, comes: bool) -> Result<bool, Error> {
+    let Some(target) = open(reach.path(&item.path), "open the folder of", &item.path)? else {
+        return Ok(comes && item.from.is_none());
+    };
+    match &item.from {
+        Some(from) => Ok(holds(Some(&target), Some(from))?),
+        None => Ok(target.at().stat().at("look at", &item.path)?.is_none()),
+    }
+}
+
+/// Whether what was there before can be given back: it lies where it came out, or at home, or is at its path still.
+fn has_original(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Error> {
+    let Some(from) = item.from.as_ref().filter(|_| item.moves()) else { return Ok(true) };
+    let places = journal.frame().places(item);
+    let Some(home) = &places.home else { return Ok(true) };
+    if stat_of(reach, home)?.is_some() || !places.copied && is_out(reach, item, &places)? {
+        return Ok(true);
+    }
+    let target = open(reach.path(&item.path), "open the folder of", &item.path)?;
+    Ok(holds(target.as_ref(), Some(from))?)
+}
+
+/// Whether something lies where `from` comes out, which is not what was to be put.
+fn is_out(reach: &mut Reach, item: &Item, places: &Places) -> Result<bool, Error> {
+    let Some(out) = &places.out else { return Ok(false) };
+    let named = open(reach.spot(out), "open the folder of", out)?;
+    let there = named.as_ref().map(|named| named.at().stat()).transpose().at("look at", out)?.flatten().is_some();
+    Ok(there && !holds(named.as_ref(), item.to.as_ref())?)
+}
+
+fn lose_original(item: &mut Item, verb: Verb) {
+    if verb.inward() {
+        item.kept = Kept::Uncovered { why: "somebody removed it while an interrupted operation was to be undone".into() };
+    } else {
+        item.side = Side::Lost;
+    }
+}
+
+fn header_of(session: &Session, journal: &Journal, items: &[Item], sides: &[Side], named: &[Left]) -> Header {
+    let verb = journal.head.verb;
+    let mut header = session.header.sealing(sides);
+    header.mounts.clone_from(&journal.head.header.mounts);
+    header.sizes = sizes_after(header.sizes, verb, items, kept_bytes(items, verb), 0);
+    header.left.retain(|left| journal.items.binary_search_by(|item| item.path.cmp(&left.path)).is_err());
+    header.left.extend(named.iter().map(|left| header::Left { path: left.path.clone(), is_in: verb.inward() }));
+    header.left.sort_by(|one, other| one.path.cmp(&other.path));
+    header
+}
+
+/// The times of the folders in which something stays: they are as they were before.
+fn times(journal: &Journal, items: &[Item]) -> Vec<FolderTime> {
+    let folders: BTreeSet<AbsPath> = items.iter().filter_map(|item| item.path.parent()).collect();
+    let its = journal.head.times.iter().filter(|time| folders.contains(&time.path));
+    its.map(|time| FolderTime { new: time.new.map(|_| time.old), ..time.clone() }).collect()
+}
+
+/// Brings what stays to its end, from wherever that was cut off, and seals it. Gives what is to be said beside it.
+pub(super) fn finish(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    reach: &mut Reach,
+    journal: &Journal,
+) -> Result<Vec<String>, Error> {
+    put_what_is_not_put(fs, reach, journal)?;
+    for item in &journal.items {
+        bring_home(fs, reach, journal, item)?;
+    }
+    drop_record(fs, store, journal)?;
+    write_facts(fs, session, reach, journal, None)?;
+    rename_header(fs, session)?; // E4
+    let mut notes: Vec<String> = make_seal_last(fs, store, session, journal)?.into_iter().collect();
+    let dir = session.dir.open_below(b"").at("open the folder", session.dir.path().display())?;
+    let sealed = Session { dir, header: journal.head.header.clone() };
+    notes.extend(settle(fs, store, &sealed, reach, journal, When::Recovering)?);
+    if let Err(error) = reserve::keep_again(fs, &sealed) {
+        notes.push(format!("no room could be kept for the rollback of what is still in: {error}"));
+    }
+    Ok(notes)
+}
+
+/// Names that go with another one, and the metadata of new folders, which undo has taken back. What somebody has come before with stays his.
+fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+    for turn in &journal.turns {
+        let step = journal.step(*turn);
+        let is_due = match *turn {
+            Turn::Take(i) | Turn::Move(i) => is_due(reach, &step, &journal.frame().places(&journal.items[i as usize]))?,
+            Turn::Finish(i) => journal.items[i as usize].moves(),
+            Turn::Open(_) | Turn::Close(_) => false,
+        };
+        if is_due {
+            match perform(fs, reach, &step, &journal.items, &mut Vec::new()) {
+                Ok(_) | Err(Error::Conflicts(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether what is to be put lies ready, and the path is as the step has it before.
+fn is_due(reach: &mut Reach, step: &Step<'_>, places: &Places) -> Result<bool, Error> {
+    let (Some(to), Some(at)) = (&step.to, &places.to) else { return Ok(false) };
+    if !holds(open(reach.spot(at), "open the folder of", at)?.as_ref(), Some(to))? {
+        return Ok(false);
+    }
+    let Some(target) = open(reach.path(step.path), "open the folder of", step.path)? else { return Ok(false) };
+    match &step.from {
+        Some(from) => Ok(holds(Some(&target), Some(from))?),
+        None => Ok(target.at().stat().at("look at", step.path)?.is_none()),
+    }
+}
+
+/// What was there before goes to its home, if it is not there.
+fn bring_home(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item) -> Result<(), Error> {
+    let places = journal.frame().places(item);
+    let (Some(home_at), Some(out_at)) = (places.put_away(), &places.out) else { return Ok(()) };
+    if !item.moves() || !is_out(reach, item, &places)? {
+        return Ok(());
+    }
+    let Some(out) = open(reach.spot(out_at), "open the folder of", out_at)? else { return Ok(()) };
+    let home = reach.spot(home_at).at("open the folder of", home_at)?;
+    if is_one_file(&out, &home)? {
+        // F13: after a cut a file system may show it under both names.
+        return Ok(with_rights(fs, [&out, &out], || fs.unlink(out.at())).at("remove", out_at)?);
+    }
+    if holds(Some(&home), item.from.as_ref())? { Ok(()) } else { put_away(fs, &out, home_at, &home) }
+}
+
+/// A commit of which a part stays waits for no word.
+fn drop_record(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
+    let id = &journal.head.session;
+    let its = matches!(confirm::read(store, id), Ok(Some(record)) if record.generation == journal.head.generation + 1);
+    if its { Ok(confirm::drop_record(fs, store, id)?) } else { Ok(()) }
+}
+
+/// What is nowhere any more: on a file system that was given up; gone with the folder in which it was beside its target; or taken back by an
+/// undo that was cut off after that, and changed since. Gives why. It is as good as undone, and leaves `stays`.
+pub(super) fn gone(
+    reach: &mut Reach,
+    journal: &Journal,
+    stays: &mut Vec<(Turn, Left)>,
+) -> Result<BTreeMap<usize, &'static str>, Error> {
+    let lost = |(_, item): &(usize, &Item)| reach.roots.is_lost(&item.path);
+    let lost = journal.items.iter().enumerate().filter(lost).map(|(i, _)| i);
+    let mut gone: BTreeMap<usize, &str> = lost.map(|i| (i, "it was given up with its file system")).collect();
+    let mut stay = Vec::new();
+    for (turn, left) in std::mem::take(stays) {
+        match turn {
+            Turn::Take(i) | Turn::Move(i) if is_gone(reach, journal, &journal.items[i as usize])? => {
+                gone.insert(i as usize, "somebody removed it, at its path or on its way");
+            }
+            _ => stay.push((turn, left)),
+        }
+    }
+    *stays = stay;
+    Ok(gone)
+}
+
+/// Whether neither object is where the operation had put it, and what the store has copied of them is all that there is.
+fn is_gone(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Error> {
+    let places = journal.frame().places(item);
+    if let Some(home) = places.put_away()
+        && stat_of(reach, home)?.is_some()
+    {
+        return Ok(false);
+    }
+    let target = open(reach.path(&item.path), "open the folder of", &item.path)?;
+    let is_put = holds(target.as_ref(), item.to.as_ref())?;
+    Ok(!is_put && !is_out(reach, item, &places)? && is_held(reach, item, &places, target.as_ref())?)
+}
+
+/// Whether the store has what was to be put, and by no name that is the target's too (F13).
+fn is_held(reach: &mut Reach, item: &Item, places: &Places, target: Option<&Named<'_>>) -> Result<bool, Error> {
+    let Some(to) = places.spare.as_ref().or(places.to.as_ref()) else { return Ok(true) };
+    let lies = open(reach.spot(to), "open the folder of", to)?;
+    if let (Some(lies), Some(target)) = (&lies, target)
+        && is_one_file(lies, target)?
+    {
+        return Ok(false);
+    }
+    // What Prepare made is made again.
+    Ok(item.fresh || stat_of(reach, to)?.is_some())
+}
+
+/// Of what is gone the copy that was made for the session is kept under `displaced/`, durably, as nothing else has it. Gives what that is, and
+/// what lay on a file system that was given up.
+pub(super) fn give_up(
+    fs: &Fs,
+    reach: &mut Reach,
+    journal: &Journal,
+    gone: &BTreeMap<usize, &'static str>,
+) -> Result<Vec<Left>, Error> {
+    let mut given_up = Vec::new();
+    let mut kept = Vec::new();
+    for (i, why) in gone {
+        let item = &journal.items[*i];
+        let kept_at = Spot::Session([&*displaced_below(journal), b"/", item.n.to_string().as_bytes()].concat());
+        let mut why = (*why).to_owned();
+        if keep_copy(fs, reach, journal, item, &kept_at)? {
+            why.push_str(&format!("; a copy of what was there before is kept: {kept_at}"));
+            kept.push(item);
+        } else if !reach.roots.is_lost(&item.path) {
+            continue;
+        }
+        given_up.push(Left { path: item.path.clone(), why });
+    }
+    if !kept.is_empty() {
+        name_kept(fs, reach, journal, &kept)?;
+    }
+    Ok(given_up)
+}
+
+/// Moves the copy that was made of what was there before to `kept_at`. Whether it is there, also from an earlier try.
+fn keep_copy(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, kept_at: &Spot) -> Result<bool, Error> {
+    let places = journal.frame().places(item);
+    if let Some(home) = places.home.as_ref().filter(|home| places.copied && *home != kept_at)
+        && stat_of(reach, home)?.is_some()
+    {
+        make_folder(fs, reach, journal)?;
+        let from = reach.spot(home).at("open the folder of", home)?;
+        let to = reach.spot(kept_at).at("open the folder of", kept_at)?;
+        with_rights(fs, [&from, &to], || fs.place(from.at(), to.at())).at("move", home)?;
+    }
+    Ok(stat_of(reach, kept_at)?.is_some())
+}
+
+fn name_kept(fs: &Fs, reach: &mut Reach, journal: &Journal, kept: &[&Item]) -> Result<(), Error> {
+    let below = displaced_below(journal);
+    let folder = reach.held(&below).at("open the folder", Shown(&below))?;
+    let mut rows = Writing::begin(fs, &folder)?;
+    for item in kept {
+        let state = item.from.as_ref().map(|from| from.state.clone());
+        let kept = Kept::Displaced { generation: journal.head.generation + 1 };
+        rows.original(&Original { n: item.n, path: item.path.clone(), state, kept, put: None })?;
+    }
+    let file = rows.end(std::iter::empty())?;
+    fs.sync(&file, folder.path()).at("sync", folder.path().display())?; // D1
+    name_written(fs, &folder)?;
+    // D2, D4: nothing else leads to what is kept.
+    Ok(fs.sync_dir(&folder).at("sync", folder.path().display())?)
+}

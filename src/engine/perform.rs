@@ -1,0 +1,248 @@
+//! One step, checked by what comes out of it: the race between look and act is closed by the act.
+
+use super::conflict::Conflict;
+use super::item::Item;
+use super::reach::{Named, Reach};
+use super::rights::with_rights;
+use super::step::{Act, Spot, Step};
+use super::{Error, meta, undo};
+use crate::error::{At, IoError};
+use crate::fs::Fs;
+use crate::fs::dir::{Entry, Stat, Time, leads_nowhere};
+use crate::fs::path::AbsPath;
+use crate::tree::look::{self, Seen};
+use crate::tree::state::{Difference, Meta, What};
+
+/// Of what is done but for its time.
+pub(super) const UNTIMED: &str = "its time could not be set: the file system says that it is, and it is not";
+
+/// Whether a time that was set has taken, where the file system is not known to do what it says.
+pub(super) fn check_time(at: Entry<'_>, path: &AbsPath, wanted: Time, left: &mut Vec<(AbsPath, String)>) -> Result<(), Error> {
+    let is_known = at.dir.is_known().at("look at", path)?;
+    if !is_known && at.stat().at("look at", path)?.is_some_and(|stat| !stat.mtime.shows(wanted)) {
+        left.push((path.clone(), UNTIMED.to_owned()));
+    }
+    Ok(())
+}
+
+/// Does one step. Gives the ctime of what is at the path then.
+pub(super) fn perform(
+    fs: &Fs,
+    reach: &mut Reach,
+    step: &Step<'_>,
+    items: &[Item],
+    left: &mut Vec<(AbsPath, String)>,
+) -> Result<Option<Time>, Error> {
+    let target = match reach.path(step.path) {
+        Err(error) if leads_nowhere(&error) => {
+            let conflict = Conflict::said(step.path, "its folder", "none, or a link on the way to it");
+            return Err(Error::Conflicts(vec![conflict]));
+        }
+        other => other.at("open the folder of", step.path)?,
+    };
+    if step.was_folder() && step.act != Act::SetMeta {
+        reach.forget(step.path);
+    }
+    match step.act {
+        Act::Stay => return Ok(None),
+        Act::SetMeta => {
+            set_meta(fs, &target, step)?;
+            if let Some(to) = &step.to {
+                check_time(target.at(), step.path, to.state.meta.mtime, left)?;
+            }
+        }
+        Act::Place => {
+            let to_at = named(reach, step.at.to.as_ref(), step)?;
+            fs.place(to_at.at(), target.at()).map_err(|error| taken(step, error))?;
+        }
+        Act::Replace => {
+            let to_at = named(reach, step.at.to.as_ref(), step)?;
+            fs.exchange(to_at.at(), target.at()).map_err(|error| not_swapped(step, error))?;
+            let put = when_put(&target, step)?;
+            if let Err(conflict) = check_what_came_out(&to_at, step) {
+                // Put back at once; what is done so far is undone by the caller.
+                let swap = || fs.exchange(to_at.at(), target.at());
+                swap().at("put back", step.path)?;
+                return Err(match undo::written_meanwhile(&to_at, step.to.as_deref())? {
+                    None => conflict,
+                    // It was put for a moment, and met a writer: it stays there for the undo to name, and goes for no held content.
+                    Some(how) => {
+                        swap().at("put", step.path)?;
+                        Error::Refused(vec![(step.path.to_string(), how)])
+                    }
+                });
+            }
+            came_out(fs, reach, step, &to_at)?;
+            return Ok(put);
+        }
+        // It goes once that is sealed.
+        Act::Remove if step.at.out.is_none() => return check_emptied(&target, step, items).map(|()| None),
+        Act::Remove => {
+            let out = named(reach, step.at.out.as_ref(), step)?;
+            into_free(fs, step.at.out.as_ref(), &out, || fs.take(target.at(), out.at()))
+                .map_err(|error| not_renamed(step, error))?;
+            if let Err(conflict) = check_what_came_out(&out, step) {
+                fs.place(out.at(), target.at()).at("put back", step.path)?;
+                return Err(conflict);
+            }
+            came_out(fs, reach, step, &out)?;
+            return Ok(None);
+        }
+    }
+    when_put(&target, step)
+}
+
+/// The ctime of what was put, where it is still that: somebody may have been there since.
+fn when_put(target: &Named<'_>, step: &Step<'_>) -> Result<Option<Time>, Error> {
+    let (Some(stat), Some(to)) = (target.at().stat().at("look at", step.path)?, &step.to) else { return Ok(None) };
+    // A folder's times change with its names.
+    let same = look::identity(&stat) == to.print.identity
+        && (to.state.is_folder()
+            || stat.mtime == to.state.meta.mtime && (to.state.size() == stat.size || to.state.digest().is_none()));
+    Ok(same.then_some(stat.ctime))
+}
+
+/// What came out goes to its home. What was copied there before stays for the settle phase to let go (I7).
+fn came_out(fs: &Fs, reach: &mut Reach, step: &Step<'_>, out: &Named<'_>) -> Result<(), Error> {
+    let Some(home) = step.at.put_away() else { return Ok(()) };
+    put_away(fs, out, home, &reach.spot(home).at("open the folder of", home)?)
+}
+
+/// Moves `out` to its home.
+pub(super) fn put_away(fs: &Fs, out: &Named<'_>, spot: &Spot, home: &Named<'_>) -> Result<(), Error> {
+    let place = || with_rights(fs, [out, home], || fs.place(out.at(), home.at()));
+    Ok(into_free(fs, Some(spot), home, place).at("put away", spot)?)
+}
+
+/// Moves something to a place of its own. What has that name in the session was left there by an earlier crash: nothing names it, or
+/// the plan would have chosen another place.
+fn into_free(fs: &Fs, spot: Option<&Spot>, named: &Named<'_>, moved: impl Fn() -> std::io::Result<()>) -> std::io::Result<()> {
+    match moved() {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && matches!(spot, Some(Spot::Session(_))) => {
+            fs.remove_all(named.at())?;
+            moved()
+        }
+        done => done,
+    }
+}
+
+fn named<'p>(reach: &mut Reach, spot: Option<&'p Spot>, step: &Step<'_>) -> Result<Named<'p>, Error> {
+    let spot = spot.ok_or_else(|| Error::Refused(vec![(step.path.to_string(), "the step names no place for it".into())]))?;
+    Ok(reach.spot(spot).at("open the folder of", spot)?)
+}
+
+fn taken(step: &Step<'_>, error: std::io::Error) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Error::Conflicts(vec![Conflict::said(step.path, "nothing", "something that appeared meanwhile")])
+        }
+        _ => IoError { path: step.path.to_string(), act: "put in place", source: error }.into(),
+    }
+}
+
+/// What a file system says that does not know RENAME_EXCHANGE, and what a filter of system calls does: renameat2(2).
+fn not_swapped(step: &Step<'_>, error: std::io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(libc::EINVAL | libc::ENOSYS | libc::EPERM) => {
+            Error::NoExchange { at: step.path.clone(), why: crate::error::reason(&error) }
+        }
+        _ => not_renamed(step, error),
+    }
+}
+
+/// A folder that has something in a lower layer of overlayfs: "Redirects" in the kernel's documentation of it.
+fn not_renamed(step: &Step<'_>, error: std::io::Error) -> Error {
+    match error.raw_os_error() {
+        Some(libc::EXDEV) if step.was_folder() => Error::NoRename { at: step.path.clone() },
+        _ => vanished(step, error),
+    }
+}
+
+fn vanished(step: &Step<'_>, error: std::io::Error) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            Error::Conflicts(vec![Conflict::said(step.path, "what was there in planning", "nothing")])
+        }
+        _ => IoError { path: step.path.to_string(), act: "move", source: error }.into(),
+    }
+}
+
+/// A folder that stays until the seal: what planning saw, with nothing in it but folders of that kind.
+fn check_emptied(target: &Named<'_>, step: &Step<'_>, items: &[Item]) -> Result<(), Error> {
+    if let Some(planned) = &step.from {
+        check_object(target, step, planned)?;
+    }
+    let goes = |name: &Vec<u8>| {
+        let child = step.path.join(name).ok()?;
+        items.binary_search_by(|item| item.path.cmp(&child)).ok().filter(|i| items[*i].emptied)
+    };
+    let dir = target.at().open_dir().at("open the folder", step.path)?;
+    match dir.names().at("list the folder", step.path)?.iter().all(|name| goes(name).is_some()) {
+        true => Ok(()),
+        false => Err(changed(step, "a folder with something new in it")),
+    }
+}
+
+/// The race between look and act is closed by the act: what came out has to be what planning saw.
+fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
+    let Some(planned) = &step.from else { return Ok(()) };
+    let stat = check_object(out, step, planned)?;
+    if planned.state.is_folder() {
+        let dir = out.at().open_dir().at("open the folder", step.path)?;
+        if !step.whole && !dir.is_empty().at("list the folder", step.path)? {
+            return Err(changed(step, "a folder with something new in it"));
+        }
+        return Ok(());
+    }
+    if stat.mtime != planned.state.meta.mtime || matches!(planned.state.what, What::File { size, .. } if size != stat.size) {
+        return Err(changed(step, "a file that was written to meanwhile"));
+    }
+    // Racily clean: the times could hide a change, the digest cannot.
+    if planned.print.racy
+        && let Some(digest) = planned.state.digest()
+        && look::digest(out.at()).at("read", step.path)?.0 != digest
+    {
+        return Err(changed(step, "a file that was written to meanwhile"));
+    }
+    Ok(())
+}
+
+/// Whether it is the object that planning saw, with the metadata that it had.
+fn check_object(out: &Named<'_>, step: &Step<'_>, planned: &Seen) -> Result<Stat, Error> {
+    let Some(stat) = out.at().stat().at("look at", step.path)? else { return Err(changed(step, "nothing")) };
+    let meta = &planned.state.meta;
+    let same_object = look::identity(&stat) == planned.print.identity && stat.sort == planned.state.sort();
+    if !same_object || (stat.uid, stat.gid) != (meta.uid, meta.gid) || stat.mode != meta.mode {
+        return Err(changed(step, "something else, put there meanwhile"));
+    }
+    // Set between look and act: the manifest would not know of it, and the rollback take it off.
+    let xattrs = out.at().xattrs().at("read the extended attributes of", step.path)?;
+    match Meta::of(&stat, xattrs).xattrs == meta.xattrs {
+        true => Ok(stat),
+        false => Err(changed(step, "the same with other extended attributes, set meanwhile")),
+    }
+}
+
+fn changed(step: &Step<'_>, what: &str) -> Error {
+    Error::Conflicts(vec![Conflict::said(step.path, "what was there in planning", what)])
+}
+
+fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
+    let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(()) };
+    let expected = |found: Option<&Seen>, difference| {
+        let found = found.map(|seen| seen.state.clone());
+        Error::Conflicts(vec![Conflict::of(step.path, &Some(from.state.clone()), &found, difference)])
+    };
+    let Some(found) = look::look(target.at()).at("look at", step.path)? else { return Err(expected(None, Difference::Presence)) };
+    if found.print.identity != from.print.identity {
+        return Err(Error::Conflicts(vec![Conflict::said(step.path, "what was there in planning", "something else")]));
+    }
+    // What it is to have already, the step of another of its names has set.
+    if let Some(difference) = from.state.meta_difference(&found.state)
+        && to.state.meta_difference(&found.state).is_some()
+    {
+        return Err(expected(Some(&found), difference));
+    }
+    meta::bring(fs, target.at(), to.state.sort(), &found.state.meta, &to.state.meta).at("set the metadata of", step.path)?;
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! The seal: what an operation has done is made durable, and its generation gets its name (E4).
+
+use std::fs::File;
+
+use super::durable::{NEW_HEADER, sync_touched};
+use super::journal::Journal;
+use super::reach::Reach;
+use super::{Error, facts};
+use crate::checkpoint::manifest::{Former, name_written};
+use crate::error::At;
+use crate::fs::Fs;
+use crate::fs::dir::Time;
+use crate::session::store::{Session, Store, header_bytes};
+
+/// The manifest and the header that are to be true next, each written whole under another name, and durable with every change. `put` has
+/// the ctime that what was put had right then, for each item, where that is known.
+pub(super) fn write_facts(
+    fs: &Fs,
+    session: &Session,
+    reach: &mut Reach,
+    journal: &Journal,
+    put: Option<&[Option<Time>]>,
+) -> Result<(), Error> {
+    let folder = facts::folder(session)?;
+    let manifest = facts::write_manifest(fs, session, journal, &folder, put)?;
+    Former::new(fs, &folder, journal.head.generation).keep()?;
+    facts::write_displaced(fs, reach, journal)?;
+    let header = write_header(fs, session, journal)?;
+    sync_touched(fs, reach, journal, &[(manifest, &folder), (header, &session.dir)])
+}
+
+fn write_header(fs: &Fs, session: &Session, journal: &Journal) -> Result<File, Error> {
+    let temp = session.dir.at(NEW_HEADER);
+    fs.unlink_if_there(temp).at("remove", temp)?;
+    let file = fs.create(temp, 0o600).at("make", temp)?;
+    fs.write(&file, &header_bytes(&journal.head.header), session.dir.path()).at("write", temp)?;
+    Ok(file)
+}
+
+/// The commit point: before it a crash means undo, after it settle. A rename(2) that fails has not been done.
+pub(super) fn rename_header(fs: &Fs, session: &Session) -> Result<(), Error> {
+    let (temp, at) = (session.dir.at(NEW_HEADER), session.dir.at(b"session.json"));
+    Ok(fs.rename_over(temp, at).at("replace", at)?)
+}
+
+/// The manifest's name and the line of the log wait for the disk together with the header's name: until all of them last the
+/// former manifest is kept, and the journal tells which one counts.
+pub(super) fn make_seal_last(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Option<String>, Error> {
+    let folder = facts::folder(session)?;
+    name_written(fs, &folder)?;
+    let noted = facts::note_sealed(fs, store, journal);
+    fs.sync_dir(&session.dir).at("sync", session.dir.path().display())?; // D2, I2
+    fs.sync_dir(&folder).at("sync", folder.path().display())?; // D2: before the former one goes, and the journal
+    Ok(noted.err().as_ref().map(facts::log_failed))
+}

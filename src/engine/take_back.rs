@@ -1,0 +1,126 @@
+//! Taking an operation back, after a failure or a crash: it is undone; what has to stay, as somebody has changed it, is finished.
+
+use super::clean::{add_kept, clean};
+use super::finish::{self, finish};
+use super::journal::{Draft, Journal, made_for};
+use super::reach::Reach;
+use super::report::{Left, without_repeats};
+use super::undo::undo;
+use super::{Error, facts, item};
+use crate::error::{Failure, Kind};
+use crate::fs::Fs;
+use crate::session::store::{Session, Store};
+
+/// What could not be taken back.
+#[derive(Debug, Default)]
+pub struct Remains {
+    /// Paths that somebody has changed: they are as he left them. What belongs to their changes is sealed.
+    pub left: Vec<Left>,
+    /// Names of recant's own that stay, or may lie in a folder which is not where it was; and what was given up.
+    pub strays: Vec<Left>,
+    /// What is to be said beside it.
+    pub notes: Vec<String>,
+}
+
+/// Takes back what a failed operation has done, its first `begun` steps and all that Prepare made; gives the error to report. `reach` has
+/// the folders in which that was.
+pub(super) fn after_failure(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    mut reach: Reach,
+    journal: &Journal,
+    begun: usize,
+    why: Error,
+) -> Error {
+    match take_back_begun(fs, store, session, &mut reach, journal, begun) {
+        Ok(Remains { left, strays, .. }) if left.is_empty() => Error::Undone { why: Box::new(why), strays },
+        Ok(Remains { left, strays, .. }) => {
+            let id = session.id().to_string();
+            Error::LeftBehind { id, verb: journal.head.verb, why: Box::new(why), left, strays }
+        }
+        Err(error) => stuck(store, journal, &format!("{why}; and the undo failed: {error}")),
+    }
+}
+
+fn stuck(store: &Store, journal: &Journal, why: &str) -> Error {
+    let path = store.journals().at(journal.head.session.as_str().as_bytes()).to_string();
+    let state = "it is done in part; the journal stays, and nothing more is touched".into();
+    Error::Stuck { path, why: why.into(), state }
+}
+
+/// Takes away what Prepare made, before there was a journal.
+pub(super) fn take_back_prepared(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    reach: &mut Reach,
+    draft: &Draft,
+    why: Error,
+) -> Error {
+    let cleaned = clean(fs, session, reach, None, (&draft.made, &draft.times))
+        .and_then(|strays| Journal::remove(fs, store, session.id()).map(|()| strays));
+    match cleaned {
+        Ok(strays) => Error::Undone { why: Box::new(why), strays },
+        Err(error) if error.kind() == Kind::Stuck => error,
+        Err(error) => Error::Stuck {
+            path: session.dir.path().display().to_string(),
+            why: format!("{why}; and what was made ready could not be removed: {error}"),
+            state: "the tree is as it was but for temporary names beside the targets".into(),
+        },
+    }
+}
+
+/// Takes back a whole operation, durably, and its journal away.
+pub fn take_back(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Remains, Error> {
+    let mut reach = Reach::of(&session.dir, journal)?;
+    match &journal.head.rest {
+        None => take_back_begun(fs, store, session, &mut reach, journal, journal.turns.len()),
+        // It was undone, and cut off after that.
+        Some(left) => {
+            let notes = finish(fs, store, session, &mut reach, journal)?;
+            Ok(Remains { left: left.clone(), strays: Vec::new(), notes })
+        }
+    }
+}
+
+fn take_back_begun(
+    fs: &Fs,
+    store: &Store,
+    session: &Session,
+    reach: &mut Reach,
+    journal: &Journal,
+    begun: usize,
+) -> Result<Remains, Error> {
+    let mut stays = undo(fs, session, reach, journal, begun)?;
+    let gone = finish::gone(reach, journal, &mut stays)?;
+    let given_up = finish::give_up(fs, reach, journal, &gone)?;
+    let rest = finish::rest(session, reach, journal, &stays, !given_up.is_empty())?;
+    let made = match &rest {
+        None => journal.made(),
+        Some(rest) => {
+            let is_undone = |item: &&item::Item| rest.items.binary_search_by(|kept| kept.path.cmp(&item.path)).is_err();
+            let frame = journal.frame();
+            journal.items.iter().filter(is_undone).flat_map(|item| made_for(&frame, item)).collect()
+        }
+    };
+    let mut strays = clean(fs, session, reach, Some(journal), (&made, &journal.head.times))?;
+    add_kept(reach, session, &made, &mut strays)?;
+    strays.extend(given_up);
+    let Some(rest) = rest else {
+        let left = without_repeats(stays.into_iter().map(|(_, left)| left));
+        note_strays(fs, store, journal, left.iter().chain(&strays))?;
+        Journal::remove(fs, store, session.id())?;
+        return Ok(Remains { left, strays, notes: Vec::new() });
+    };
+    note_strays(fs, store, journal, strays.iter())?;
+    rest.write_new(fs, store)?.replace(fs, store, session.id())?;
+    let notes = finish(fs, store, session, reach, &rest)?;
+    Ok(Remains { left: rest.head.rest.unwrap_or_default(), strays, notes })
+}
+
+/// I8: after a kill behind the journal's end there is no report, and nobody else names what stays.
+fn note_strays<'a>(fs: &Fs, store: &Store, journal: &Journal, strays: impl Iterator<Item = &'a Left>) -> Result<(), Error> {
+    let notes: Vec<String> = strays.map(Left::to_string).collect();
+    if notes.is_empty() { Ok(()) } else { facts::note_report(fs, store, journal, notes) }
+}
