@@ -5,15 +5,13 @@ use super::problem::Problem;
 use crate::error::recant;
 use crate::session::store::{Locked, Store};
 
-/// Begins a session and fills it. `command` is what a listing shows of it. Where `fill` fails it goes again.
+/// Fills a session that was just begun. Where `fill` fails it goes again.
 pub fn filled<E: Into<Problem>>(
     call: &Call,
     store: &Store,
-    name: Option<&str>,
-    command: String,
+    mut session: Locked,
     fill: impl FnOnce(&mut Locked) -> Result<(), E>,
 ) -> Result<Locked, Problem> {
-    let mut session = store.begin_own(&call.fs, name, command)?;
     call.clear_away(store);
     match fill(&mut session) {
         Ok(()) => Ok(session),

@@ -17,7 +17,8 @@ pub struct Caches {
     programs: Vec<&'static str>,
     /// Those of no one program, as they are printed.
     others: Vec<String>,
-    made: Made,
+    /// What was made for them.
+    pub made: Made,
 }
 
 impl Caches {

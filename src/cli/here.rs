@@ -12,6 +12,7 @@ use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::prune::is_awaited;
+use crate::session::running;
 use crate::session::store::Store;
 
 /// `{"schema":2,"project":…,"fresh":…,"sessions":[…],"interrupted":[…],"unconfirmed":[…],"elsewhere":n}`.
@@ -23,7 +24,7 @@ struct Whole<'a> {
     fresh: bool,
     /// Those of this project that are pending, running, partial, rolled back with a rest that was never committed, or committed, the newest first.
     sessions: &'a [Row],
-    interrupted: &'a [Id],
+    interrupted: Vec<&'a Id>,
     unconfirmed: &'a [Waiting],
     /// So many of other projects are pending.
     elsewhere: usize,
@@ -48,6 +49,19 @@ struct Row {
     verbs: &'static [&'static str],
 }
 
+/// What was cut off: operations of these sessions, and runs on the real tree that are to become these.
+#[derive(Default)]
+struct Interrupted {
+    operations: Vec<Id>,
+    runs: Vec<Id>,
+}
+
+impl Interrupted {
+    fn is_empty(&self) -> bool {
+        self.operations.is_empty() && self.runs.is_empty()
+    }
+}
+
 /// So many lines of each sort are printed: 20 in all, with those around them.
 const MOST: [(&str, usize); 5] = [("running", 2), ("pending", 5), ("partial", 2), ("rolled_back", 1), ("committed", 3)];
 const MOST_URGENT: usize = 2;
@@ -57,20 +71,25 @@ const WIDTH: usize = 80;
 /// Says how things stand here.
 pub fn here(call: &Call) -> Result<Ended, Problem> {
     let here = Scope::of(call)?;
-    let Some(store) = call.store()? else { return say(call, &here, &[], &[], &[], 0, true) };
+    let Some(store) = call.store()? else { return say(call, &here, &[], &Interrupted::default(), &[], 0, true) };
     let (headers, broken) = store.headers()?;
-    let interrupted = cut_off(store, crate::engine::recover::interrupted(store)?);
+    let operations = cut_off(store, crate::engine::recover::interrupted(store)?);
+    let interrupted = Interrupted { operations, runs: running::cut_off(store)? };
     let (unconfirmed, _) = awaited::waiting(store)?;
     let is_here = |header: &&Header| here.has(store, header);
     let of_use = |header: &&Header| header.discarded.is_none() && (header.counts.changes > 0 || header.uncollected);
     let (near, far): (Vec<&Header>, Vec<&Header>) = headers.iter().rev().filter(of_use).partition(is_here);
-    let rows = near.iter().filter_map(|header| row(store, header, &interrupted).transpose()).collect::<Result<Vec<_>, _>>()?;
+    let rows = near
+        .iter()
+        .filter_map(|header| row(store, header, &interrupted.operations).transpose())
+        .collect::<Result<Vec<_>, _>>()?;
     let elsewhere = far.iter().filter(|header| header.status() == Status::Pending).count();
     if !broken.is_empty() {
         let damaged = text::count(broken.len() as u64, "session");
         call.out.warn(format_args!("{damaged} cannot be read: {}", command("status")));
     }
-    say(call, &here, &rows, &interrupted, &unconfirmed, elsewhere, headers.is_empty() && broken.is_empty())
+    let fresh = headers.is_empty() && broken.is_empty() && interrupted.runs.is_empty();
+    say(call, &here, &rows, &interrupted, &unconfirmed, elsewhere, fresh)
 }
 
 /// A session as it is shown; `None` of one with which nothing is left to be done.
@@ -104,7 +123,7 @@ fn say(
     call: &Call,
     here: &Scope,
     rows: &[Row],
-    interrupted: &[Id],
+    interrupted: &Interrupted,
     unconfirmed: &[Waiting],
     elsewhere: usize,
     fresh: bool,
@@ -112,6 +131,7 @@ fn say(
     if call.out.is_text() {
         if fresh { begin(call) } else { print(call, here, rows, interrupted, unconfirmed, elsewhere) }
     } else {
+        let interrupted = interrupted.operations.iter().chain(&interrupted.runs).collect();
         call.out.document(&Whole { project: here.project.as_ref(), fresh, sessions: rows, interrupted, unconfirmed, elsewhere });
     }
     Ok(Ended::Done)
@@ -131,11 +151,14 @@ fn begin(call: &Call) {
     out.line(format_args!("{} lists all verbs; {} tries whether a run works here.", command("--help"), command("doctor")));
 }
 
-fn print(call: &Call, here: &Scope, rows: &[Row], interrupted: &[Id], unconfirmed: &[Waiting], elsewhere: usize) {
+fn print(call: &Call, here: &Scope, rows: &[Row], interrupted: &Interrupted, unconfirmed: &[Waiting], elsewhere: usize) {
     let out = &call.out;
     let mut lines: Vec<[String; 3]> = Vec::new();
     let mut line = |first: &str, what: String, words: &str| lines.push([first.into(), what, command(words)]);
-    for id in interrupted.iter().take(MOST_URGENT) {
+    for id in interrupted.runs.iter().take(MOST_URGENT) {
+        line("interrupted", format!("{}  a command on the real tree was cut off", id.tail()), &format!("recover {}", id.tail()));
+    }
+    for id in interrupted.operations.iter().take(MOST_URGENT) {
         line("interrupted", format!("{}  an operation was cut off", id.tail()), &format!("recover {}", id.tail()));
     }
     for row in rows.iter().filter(|row| row.left > 0).take(MOST_URGENT) {

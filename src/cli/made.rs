@@ -46,6 +46,16 @@ impl Made {
         Ok(())
     }
 
+    /// The directories.
+    pub fn dirs(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().filter(|(_, sort)| *sort == Sort::Directory).map(|(path, _)| &**path)
+    }
+
+    /// Directories that another process has made, in the order in which it did.
+    pub fn of_dirs(dirs: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self(dirs.into_iter().map(|dir| (dir, Sort::Directory)).collect())
+    }
+
     /// Takes away what is still empty.
     pub fn close(self, call: &Call) {
         for (path, sort) in self.0.iter().rev() {

@@ -21,6 +21,7 @@ mod complete;
 mod config;
 mod confirm;
 mod coverage;
+mod cut_runs;
 mod diff;
 mod discard;
 mod doctor;
@@ -53,6 +54,7 @@ mod show;
 mod shown;
 mod sides;
 mod snapshot;
+mod snapshot_collect;
 mod snapshot_diff;
 mod snapshot_heads;
 mod snapshot_prune;
@@ -170,6 +172,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Ended {
         is_far: near.is_some(),
         store: OnceCell::new(),
         last: RefCell::default(),
+        recovered: RefCell::default(),
     };
     if let Err(problem) = agent::refuse(&call, cli.verb(), &args[1..], hosts.is_some()) {
         return finish(&call.out, not_begun(&call.out, cli.verb(), problem), Effects::None);
@@ -274,6 +277,8 @@ pub struct Call {
     store: OnceCell<Option<Store>>,
     /// What `last` was said to be.
     last: RefCell<Option<Id>>,
+    /// What was recovered before the verb began.
+    recovered: RefCell<Vec<Recovered>>,
 }
 
 impl Call {
@@ -353,15 +358,21 @@ impl Call {
         }
     }
 
-    /// What comes before a verb begins: what waited for a word that did not come is taken back, or said to be unreadable.
+    /// What comes before a verb begins: runs on the real tree that were cut off get their sessions, and what waited for a word that did not come
+    /// is taken back; or it is said.
     fn before(&self, verb: &Verb) -> Result<(), Problem> {
         if effects(verb) == Effects::Some
             && !matches!(verb, Verb::Confirm(args) if args.watch)
             && crate::capture::inside::inside().is_none()
         {
+            // It makes what it finds, of what the others change.
+            if !matches!(verb, Verb::Recover(_)) {
+                cut_runs::recover_before(self)?;
+            }
             overdue::take_back_overdue(self)?;
         } else if is_of_store(verb) {
             overdue::say_all_unreadable(self)?;
+            cut_runs::say_all(self)?;
         }
         Ok(())
     }
@@ -445,7 +456,8 @@ impl Call {
         if locked.header.uncollected {
             collect::collect(self, store, &mut locked)?;
         }
-        let recovered = self.prepare_to_change(store)?;
+        let mut recovered = self.recovered.take();
+        recovered.extend(self.prepare_to_change(store)?);
         if !recovered.is_empty() {
             recover::refuse_interrupted(store, &id)?;
             recover::refuse_left(&recovered, &id)?;

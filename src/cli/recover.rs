@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::args;
+use super::cut_runs::{self, CutRun};
 use super::problem::Problem;
 use super::which::Want;
 use super::{Call, Ended};
@@ -42,6 +43,7 @@ struct Recovery<'a> {
 
 /// Recovers one session, or all.
 pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
+    let mut runs = Vec::new();
     let recovered = match (&args.id, call.store()?) {
         (None, None) => Vec::new(),
         (None, Some(store)) => {
@@ -49,10 +51,22 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
             let recovered = call.recover_all(store, &lock);
             drop(lock);
             call.clear_away(store);
-            recovered?
+            let recovered = recovered?;
+            runs = match cut_runs::recover_all(call, store) {
+                Ok(runs) => runs,
+                Err(problem) => {
+                    say(call, &recovered, &[])?;
+                    return Err(problem);
+                }
+            };
+            recovered
         }
         (Some(key), _) => {
             let store = call.store_with(key)?;
+            if let Some(id) = cut_runs::find(store, key)? {
+                runs.extend(cut_runs::recover_one(call, store, &id, args)?);
+                return say(call, &[], &runs);
+            }
             let _lock = call.store_lock(store)?;
             let id = call.find(store, Some(key), Want::Tend)?;
             let choice = choice(args);
@@ -61,17 +75,22 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
             if there { vec![recover::one(&call.fs, store, &id, choice)] } else { Vec::new() }
         }
     };
+    say(call, &recovered, &runs)
+}
+
+fn say(call: &Call, recovered: &[Recovered], runs: &[CutRun]) -> Result<Ended, Problem> {
     if call.out.is_text() {
-        for one in &recovered {
+        for one in recovered {
             call.out.line(line(one));
             say_strays(call, one);
             one.notes.iter().for_each(|note| call.out.warn(note));
         }
-        if recovered.is_empty() {
+        runs.iter().for_each(|run| call.out.line(run.line()));
+        if recovered.is_empty() && runs.is_empty() {
             call.out.note("nothing was interrupted");
         }
     } else {
-        call.out.document(&Recovery { recovered: recovered.iter().map(row).collect() });
+        call.out.document(&Recovery { recovered: recovered.iter().map(row).chain(runs.iter().map(row_of_run)).collect() });
     }
     let worst = recovered.iter().filter_map(|one| match &one.outcome {
         Outcome::Failed(error) => Some(error.kind()),
@@ -79,7 +98,14 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
         _ if !one.strays.is_empty() => Some(Kind::LeftOut),
         _ => None,
     });
-    Ok(worst.max().map_or(Ended::Done, Ended::With))
+    Ok(worst.chain(runs.iter().filter_map(CutRun::kind)).max().map_or(Ended::Done, Ended::With))
+}
+
+fn row_of_run(run: &CutRun) -> Row<'_> {
+    let left = run.left().iter().map(|(path, why)| Left { path, why }).collect();
+    let (result, problem) = (run.result(), run.problem());
+    let (why, remedy) = (problem.map(|problem| problem.message.clone()), problem.and_then(|problem| problem.remedy.clone()));
+    Row { session: &run.id, verb: Some("run"), result, left, notes: &[], why, remedy }
 }
 
 impl<'a> Left<'a> {

@@ -92,7 +92,7 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let recorded = recorded(&series, n);
     let mut writing_out = None;
     let fill = |session: &mut Locked| restore::fill(&call.fs, &series, &compared, session).map(|writing| writing_out = writing);
-    let mut session = filled(call, store, None, recorded, fill)?;
+    let mut session = filled(call, store, store.begin_own(&call.fs, None, recorded)?, fill)?;
     let id = session.id().clone();
     let done = apply::commit_restore(call, store, &mut session, &Restoring { n, folder: &series.folder }, args.force);
     drop(writing_out);
@@ -197,7 +197,7 @@ fn recorded(series: &Series, n: u64) -> String {
 /// What the engine would do, or what stands against it: asked as by a restore, of a session that holds no content and goes again.
 fn would(call: &Call, store: &Store, series: &Series, n: u64, compared: &Compared) -> Result<Report, Problem> {
     let fill = |session: &mut Locked| restore::fill_to_ask(&call.fs, series, compared, session);
-    let mut session = filled(call, store, None, recorded(series, n), fill)?;
+    let mut session = filled(call, store, store.begin_own(&call.fs, None, recorded(series, n))?, fill)?;
     let done = apply::would_restore(call, store, &mut session, &Restoring { n, folder: &series.folder });
     take_away(call, store, session);
     let (report, _) = done.map_err(|mut problem| {

@@ -1,46 +1,34 @@
 //! `run --in`: a command on the real tree, between two snapshots of the folders that it may write to. What differs becomes a
 //! committed session.
 
-use std::collections::HashSet;
-use std::ffi::OsStr;
-use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::args::Run;
-use super::begun::filled;
 use super::caches::Caches;
 use super::problem::Problem;
 use super::run::{RunDocument, not_started, status_of};
-use super::snapshot::{folder, retain, said, say_damaged};
+use super::snapshot::folder;
+use super::snapshot_collect::{Collected, Ran, Watched, collect, end, is_gone, take};
 use super::{Call, Ended, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::confine::Confinement;
 use crate::capture::error::Error as NotRun;
 use crate::capture::ground::Ground;
-use crate::capture::hold::start_of;
 use crate::capture::run::{Event, run_on};
-use crate::error::{Kind, recant};
+use crate::error::{Kind, command, recant};
 use crate::fs::interrupt::{self, Noting};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
-use crate::session::run::Ending;
-use crate::session::store::{Locked, Store};
+use crate::session::run::{Arg, Ending};
+use crate::session::running::{self, Folder, Held, Wanted};
+use crate::session::store::Store;
 use crate::snapshot::Error;
-use crate::snapshot::committed::{self, Step};
-use crate::snapshot::compare;
-use crate::snapshot::create::{Asked, Made, create};
+use crate::snapshot::create::Made;
 use crate::snapshot::manifest;
 use crate::snapshot::place;
 use crate::snapshot::rules::{RECANTIGNORE, Rules, Source, Vcs};
 use crate::snapshot::series::Series;
-
-/// A folder, and its snapshot from before.
-struct Watched {
-    series: Series,
-    before: u64,
-    /// Its [`Made::elsewhere`].
-    elsewhere: HashSet<AbsPath>,
-}
 
 /// Runs the command, and exits as it does.
 pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
@@ -61,7 +49,7 @@ pub fn run_in(call: &Call, args: &Run) -> Result<Ended, Problem> {
 /// With the caches open.
 fn run_beside(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Result<Ended, Problem> {
     let begun = begin(call, args, folders, caches);
-    let Begun { store, watched, confinement, noting } = match begun {
+    let Begun { store, watched, confinement, held, noting } = match begun {
         Ok(begun) => begun,
         Err(problem) => return Ok(not_started(&call.out, call.with_remedy(problem))),
     };
@@ -83,16 +71,23 @@ fn run_beside(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -
     };
     let exit = match run_on(Ground::Confined(&confinement), &command, &mut hear) {
         Ok(ended) => ended.exit,
-        Err(error @ (NotRun::NotFound { .. } | NotRun::NotExecutable { .. })) => return Err(error.into()),
-        Err(error) => return Ok(not_started(&call.out, call.with_remedy(error.into()))),
+        Err(error) => {
+            end(call, &store, held);
+            return match error {
+                NotRun::NotFound { .. } | NotRun::NotExecutable { .. } => Err(error.into()),
+                error => Ok(not_started(&call.out, call.with_remedy(error.into()))),
+            };
+        }
     };
     drop(noting);
     let status = status_of(exit);
     // What it has changed is on the tree: the session that takes it back is made whoever asks for an end.
     let noting = interrupt::note(interrupt::Asked::GoesOn);
-    let collected = regain(call, &store, &watched).and_then(|()| collect(call, &store, &watched, args));
+    let id = held.id.clone();
+    let ran = Ran { held, argv: &args.command, name: args.name.as_deref() };
+    let collected = collect(call, &store, &watched, ran);
     drop(noting);
-    let Collected { session, left } = collected.map_err(|problem| with_way_back(problem, &watched))?;
+    let Collected { session, left } = collected.map_err(|problem| with_way_back(problem, &id, &watched))?;
     call.out.divert();
     let ending = match exit {
         Exit::Code(code) => Ending::Exited(code.into()),
@@ -113,7 +108,7 @@ fn run_beside(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -
         call.out.document(&RunDocument::confined(id, result, ending, changes, !confinement.has_no_network()));
     }
     // What could not be recorded is never a success.
-    Ok(if left && status == 0 { Ended::With(Kind::LeftOut) } else { Ended::Command(status) })
+    Ok(if !left.is_empty() && status == 0 { Ended::With(Kind::LeftOut) } else { Ended::Command(status) })
 }
 
 /// Runs `true` on the real tree as [`run_in`] would, confined to the working directory. Gives what kept it from working.
@@ -129,14 +124,6 @@ pub fn attempt_nothing() -> Result<Option<Problem>, Problem> {
         Ok(_) | Err(NotRun::NotFound { .. } | NotRun::NotExecutable { .. }) => Ok(None),
         Err(error) => Ok(Some(error.into())),
     }
-}
-
-/// What became of a command's changes.
-struct Collected {
-    /// Its session and their number, where there are any.
-    session: Option<(Id, u64)>,
-    /// Some of what it may have changed is not known.
-    left: bool,
 }
 
 /// What a run that holds its changes can do and one on the real tree cannot: with the reason, and what does it there.
@@ -175,13 +162,14 @@ fn network(args: &Run) -> Network {
     if args.no_network { Network::None } else { Network::Open }
 }
 
-/// What was there before is in a snapshot, whatever became of the rest.
-fn with_way_back(problem: Problem, watched: &[Watched]) -> Problem {
+/// The session can be made later; and what was there before is in a snapshot, whatever becomes of that.
+fn with_way_back(problem: Problem, id: &Id, watched: &[Watched]) -> Problem {
     let ways = watched
         .iter()
         .map(|one| format!("{recant} snapshot restore {} --with-vcs --dir {}", one.before, one.series.folder, recant = recant()));
     let state = "the command has run on the real tree; no session was made of what it changed".to_owned();
-    Problem { state: Some(state), remedy: Some(ways.collect::<Vec<_>>().join("; ")), ..problem }
+    let tries = command(format_args!("recover {id} tries again; else"));
+    Problem { state: Some(state), remedy: Some(format!("{tries} {}", ways.collect::<Vec<_>>().join("; "))), ..problem }
 }
 
 /// What a run on the real tree begins with.
@@ -189,6 +177,8 @@ struct Begun {
     store: Store,
     watched: Vec<Watched>,
     confinement: Confinement,
+    /// What tells of it until its session is made.
+    held: Held,
     noting: Noting,
 }
 
@@ -238,7 +228,16 @@ fn begin(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -> Res
         call.out.note(format_args!("--no-network: {what}"));
     }
     call.out.note(text::filled(&format!("not denied elsewhere: {}", text::list(&confinement.not_denied()))));
-    Ok(Begun { store, watched, confinement, noting })
+    let of = |watched: &Watched| -> Result<Folder, Problem> {
+        let Watched { series, before, elsewhere } = watched;
+        let taken = series.summary(*before)?.head.time;
+        Ok(Folder::new(&series.folder, *before, taken, elsewhere)?)
+    };
+    let folders = watched.iter().map(of).collect::<Result<_, _>>()?;
+    let argv = args.command.iter().map(|word| Arg(word.as_bytes().to_vec())).collect();
+    let made = caches.made.dirs().map(|dir| Arg(dir.as_os_str().as_bytes().to_vec())).collect();
+    let held = running::begin(&call.fs, &store, Wanted { name: args.name.as_deref(), argv, folders, made })?;
+    Ok(Begun { store, watched, confinement, held, noting })
 }
 
 /// Says where the command may write, and what of that comes into the session.
@@ -289,23 +288,6 @@ fn refuse_open_store(store: &AbsPath, confinement: &Confinement) -> Result<(), P
     Err(problem.remedy("use another store: --store DIR, RECANT_STORE"))
 }
 
-fn take(
-    call: &Call,
-    store: &Store,
-    series: &Series,
-    (when, rules): (&str, Source),
-    limit: Option<u64>,
-    command: &[impl AsRef<OsStr>],
-) -> Result<Made, Error> {
-    let words: Vec<_> = command.iter().map(|word| word.as_ref().to_owned()).collect();
-    let lock = series.lock(&call.fs)?;
-    let message = Some(format!("{when}: {}", start_of(&words)));
-    let asked = Asked { message, limit, if_changed: true, run: true, rules, ..Asked::default() };
-    let made = create(&call.fs, &store.path, series, &lock, &asked)?;
-    say_damaged(call, &made);
-    Ok(made)
-}
-
 fn say_unread(call: &Call, folder: &AbsPath, made: &Made) -> Result<(), Problem> {
     for (path, why) in &made.unread {
         call.out.warn(format_args!(
@@ -314,62 +296,4 @@ fn say_unread(call: &Call, folder: &AbsPath, made: &Made) -> Result<(), Problem>
         ));
     }
     Ok(())
-}
-
-/// Landlock knows no modes: the command may have closed the store to its own user.
-fn regain(call: &Call, store: &Store, watched: &[Watched]) -> Result<(), Problem> {
-    let mut missing = store.regain(&call.fs)?;
-    for Watched { series, .. } in watched {
-        missing |= series.regain(&call.fs)?;
-    }
-    if missing {
-        let line = format!("{}: the command took the owner's rights to the store away (chmod); they are set again", store.path);
-        call.out.warn(format_args!("{}", text::filled(&line)));
-    }
-    Ok(())
-}
-
-/// Makes the session of what the command did.
-fn collect(call: &Call, store: &Store, watched: &[Watched], args: &Run) -> Result<Collected, Problem> {
-    let (mut steps, mut spared, mut left) = (Vec::new(), Vec::new(), false);
-    for Watched { series, before, elsewhere } in watched {
-        // What was left out before cannot be taken back: it is none of this, whatever the command made of the rules.
-        let rules = manifest::rules(&series.dir, *before)?;
-        // Of a folder that is gone with all that was in it there is none.
-        let is_there = !matches!(series.folder.as_path().symlink_metadata(), Err(error) if is_gone(&error));
-        // Whatever the command made of it is to be recorded: no limit.
-        let after = || take(call, store, series, ("after", Source::Kept(rules)), None, &args.command);
-        let after = is_there.then(after).transpose()?.map(|made| made.n);
-        let mut compared = compare::between(series, *before, after, &[], true)?;
-        compared.without_rewritten_indexes(series)?;
-        // A file that was written in place left its folder's time, which a rollback will not.
-        compared.only_times_that_change();
-        left |= !compared.left.is_empty();
-        for (path, why) in &compared.left {
-            call.out.warn(format_args!("{}: {why}", crate::snapshot::whole(&series.folder, path)?));
-        }
-        steps.push(Step { series, compared, elsewhere });
-        spared.push([Some(*before), after].into_iter().flatten().collect::<Vec<u64>>());
-    }
-    let count = steps.iter().map(|step| step.compared.differences.len() as u64).sum();
-    let session = if count == 0 {
-        None
-    } else {
-        let fill = |session: &mut Locked| committed::fill(&call.fs, &steps, session);
-        let session = filled(call, store, args.name.as_deref(), start_of(&args.command), fill)?;
-        Some((session.id().clone(), count))
-    };
-    for (Watched { series, .. }, spared) in watched.iter().zip(&spared) {
-        let pruned = series.lock(&call.fs).map_err(Problem::from).and_then(|lock| retain(call, series, &lock, None, spared));
-        let gone = said(call, series, pruned);
-        if !gone.is_empty() {
-            let count = text::count(gone.len() as u64, "old snapshot");
-            call.out.note(format_args!("{count} pruned: snapshot.keep is {}", call.config.snapshot_keep.value));
-        }
-    }
-    Ok(Collected { session, left })
-}
-
-fn is_gone(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -7,12 +7,13 @@ use super::list::Damaged;
 use super::problem::Problem;
 use super::shown::cut;
 use super::snapshot::Left;
-use super::{Call, Ended, Standing, cut_off, recover, text};
+use super::{Call, Ended, Standing, cut_off, cut_runs, recover, text};
 use crate::error::{Kind, command};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::prune;
+use crate::session::running;
 use crate::session::store::Store;
 use crate::snapshot::prune::used;
 use crate::snapshot::series::{Broken, Series};
@@ -118,7 +119,9 @@ pub fn status(call: &Call) -> Result<Ended, Problem> {
     let (headers, broken, journaled) = match store {
         Some(store) => {
             let (headers, broken) = store.headers()?;
-            (headers, broken, cut_off(store, crate::engine::recover::interrupted(store)?))
+            let mut interrupted = cut_off(store, crate::engine::recover::interrupted(store)?);
+            interrupted.extend(running::cut_off(store)?);
+            (headers, broken, interrupted)
         }
         None => Default::default(),
     };
@@ -247,7 +250,7 @@ fn print(
     }
     print_old(call, old);
     for id in journaled {
-        let what = opened.and_then(|store| recover::would(store, id));
+        let what = opened.and_then(|store| cut_runs::would(store, id).or_else(|| recover::would(store, id)));
         call.out.line(format_args!("interrupted  {id}: {}", what.unwrap_or_default()));
     }
     for (what, how) in left.iter().filter_map(|header| recover::left_of(header)) {

@@ -74,6 +74,17 @@ impl Lock {
         }
     }
 
+    /// Whether who took the lock has ended, and a process that it forked, which closes folders and keeps the file, has not yet.
+    pub fn is_left(at: Entry<'_>) -> io::Result<bool> {
+        let shared = FlockOperation::NonBlockingLockShared;
+        let is_held = match at.open_file() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            file => !flock(&file?, shared)?,
+        };
+        // Where folders cannot be locked nothing tells.
+        Ok(is_held && matches!(lock_folder(at.dir, shared)?, Some(Some(_))))
+    }
+
     /// Whether somebody holds the lock exclusively now. Takes nothing that outlives the call, makes no file.
     pub fn is_held(at: Entry<'_>) -> io::Result<bool> {
         let shared = FlockOperation::NonBlockingLockShared;

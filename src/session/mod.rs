@@ -20,6 +20,7 @@ mod opened;
 pub mod prune;
 pub mod remains;
 pub mod run;
+pub mod running;
 pub mod sides;
 pub mod stage;
 pub mod store;

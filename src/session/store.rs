@@ -48,8 +48,10 @@ pub enum Named {
 }
 
 /// A session's folder while it is made, and once it is removed: before its id.
-const HALF_MADE: &[u8] = b".new-";
+pub(super) const HALF_MADE: &[u8] = b".new-";
 const REMOVED: &[u8] = b".gone-";
+/// Where runs on the real tree have their records.
+pub(super) const RUNNING: &[u8] = b"running";
 const FORMAT: &str = "recant-store 1\n";
 const FOLDERS: [&[u8]; 2] = [b"sessions", b"journals"];
 /// How long a lock is waited for.
@@ -64,6 +66,8 @@ const USUAL_HEADER: usize = 16 << 10;
 /// A session to be begun.
 struct Wanted<'n> {
     origin: Origin,
+    /// The id that it is to have; else one is drawn.
+    id: Option<&'n Id>,
     begun: bool,
     name: Option<&'n str>,
     command: Option<String>,
@@ -333,17 +337,22 @@ impl Store {
 
     /// Begins a session: its folder is made under another name and appears whole. `command` is the start of that of a run.
     pub fn begin(&self, fs: &Fs, origin: Origin, name: Option<&str>, command: Option<String>) -> Result<Locked, Error> {
-        self.begin_as(fs, Wanted { origin, begun: false, name, command })
+        self.begin_as(fs, Wanted { origin, id: None, begun: false, name, command })
     }
 
     /// Begins a session that a verb makes for itself: nobody sees it before something of it is sealed, and what is left of it where that
     /// does not come about goes ([`Store::sweep_begun`]). `command` is what a listing shows of it.
     pub fn begin_own(&self, fs: &Fs, name: Option<&str>, command: String) -> Result<Locked, Error> {
-        self.begin_as(fs, Wanted { origin: Origin::Staged, begun: true, name, command: Some(command) })
+        self.begin_as(fs, Wanted { origin: Origin::Staged, id: None, begun: true, name, command: Some(command) })
+    }
+
+    /// The same with the id of a run on the real tree, of which nothing was sealed yet.
+    pub fn begin_of_run(&self, fs: &Fs, id: &Id, name: Option<&str>, command: String) -> Result<Locked, Error> {
+        self.begin_as(fs, Wanted { origin: Origin::Staged, id: Some(id), begun: true, name, command: Some(command) })
     }
 
     fn begin_as(&self, fs: &Fs, wanted: Wanted<'_>) -> Result<Locked, Error> {
-        let Wanted { origin, begun, name, command } = wanted;
+        let Wanted { origin, id: given, begun, name, command } = wanted;
         if let Some(name) = name {
             id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
         }
@@ -354,14 +363,16 @@ impl Store {
         }
         let seq = headers.iter().map(|h| h.seq).max().unwrap_or(0) + 1;
         loop {
-            let id = Id::new_now().at("draw a random number for", "the session's id")?;
-            // Its last part is to mean nothing else.
-            if headers.iter().any(|h| h.id.tail() == id.tail() || h.name.as_deref() == Some(id.tail())) || name == Some(id.tail())
-            {
-                continue;
-            }
+            let id = match given {
+                Some(id) => id.clone(),
+                None => self.draw_id(&headers, name)?,
+            };
             let temp = format!(".new-{id}").into_bytes();
             let temp = self.sessions.at(&temp);
+            if given.is_some() {
+                // A recovery that was killed may have left it: the next one makes the same session.
+                fs.remove_all(temp).at("remove", temp)?;
+            }
             fs.mkdir(temp, 0o700).at("make the folder", temp)?;
             let dir = temp.open_dir().at("open the folder", temp)?;
             let lock = Lock::try_take(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
@@ -390,10 +401,13 @@ impl Store {
             }
             match fs.place(temp, self.sessions.at(id.as_str().as_bytes())) {
                 Ok(()) => {}
-                // Drawn twice in one second.
+                // Drawn twice in one second; or what a killed recovery began with this id, and another recant holds now.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                     fs.remove_all(temp).at("remove", temp)?;
-                    continue;
+                    match given {
+                        Some(id) => return Err(Error::Busy { what: format!("session {id}") }),
+                        None => continue,
+                    }
                 }
                 Err(error) => return Err(error).at("name the session", temp).map_err(Error::from),
             }
@@ -404,6 +418,29 @@ impl Store {
             let dir = self.session_dir(&id)?;
             return Ok(Locked::new(Session { dir, header }, lock));
         }
+    }
+
+    /// An id that no session has, beside these, and no run on the real tree: its last part is to mean nothing else.
+    pub(super) fn draw_id(&self, headers: &[Header], name: Option<&str>) -> Result<Id, Error> {
+        let running = self.running()?;
+        loop {
+            let id = Id::new_now().at("draw a random number for", "the session's id")?;
+            let means_more = |h: &Header| h.id.tail() == id.tail() || h.name.as_deref() == Some(id.tail());
+            if name != Some(id.tail()) && !headers.iter().any(means_more) && !running.iter().any(|of| of.tail() == id.tail()) {
+                return Ok(id);
+            }
+        }
+    }
+
+    /// The ids of runs on the real tree that are under way, or were cut off: each is that of its session to be. The oldest first.
+    pub fn running(&self) -> Result<Vec<Id>, Error> {
+        let names = match self.dir.open_below(RUNNING) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            dir => dir.and_then(|dir| dir.names()).at("list", self.dir.at(RUNNING))?,
+        };
+        let mut ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
+        ids.sort();
+        Ok(ids)
     }
 
     /// Taken by whoever gives a session its number or a name: two at once would both find it free. Held for some ms.

@@ -324,11 +324,19 @@ impl World {
         names.map(|name| name.expect("a name").file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// Ends the test where recant left a temporary name in the tree or a journal.
+    /// The names in the store's folder of runs on the real tree.
+    pub fn running(&self) -> Vec<String> {
+        let store = self.vars.get(OsStr::new("RECANT_STORE")).map_or_else(|| self.store(), PathBuf::from);
+        let Ok(names) = std::fs::read_dir(store.join("running")) else { return Vec::new() };
+        names.map(|name| name.expect("a name").file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    /// Ends the test where recant left a temporary name in the tree, a journal or the record of a run on the real tree.
     #[track_caller]
     pub fn assert_tidy(&self, what: &str) {
         assert_eq!(self.leftovers(), Vec::<String>::new(), "{what}: temporary names");
         assert_eq!(self.journals(), Vec::<String>::new(), "{what}: journals");
+        assert_eq!(self.running(), Vec::<String>::new(), "{what}: runs");
     }
 }
 

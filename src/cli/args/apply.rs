@@ -143,7 +143,8 @@ pub struct Redo {
 /// `recover`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  recant recover                  undo or settle all that was interrupted
+  recant recover                  undo or settle all that was interrupted; a run --in
+                                  that was cut off becomes its session
   recant recover k3fa             this session's alone
   recant recover k3fa --undo      take it back, where the session's header
                                   cannot be read and so cannot tell
@@ -155,7 +156,7 @@ pub struct Recover {
     /// Where the session's header cannot tell: take back what was done
     #[arg(long, requires = "id", conflicts_with_all = ["finish", "give_up_unmounted"])]
     pub undo: bool,
-    /// Where the session's header cannot tell: keep what was done, if it is all of it
+    /// Where the session's header cannot tell: keep what was done, if it is all of it. Of a run --in that was cut off: without a session
     #[arg(long, requires = "id", conflicts_with = "give_up_unmounted")]
     pub finish: bool,
     /// End it without the file systems that are not mounted: they are gone for good

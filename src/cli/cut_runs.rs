@@ -1,0 +1,258 @@
+//! Commands on the real tree whose recant was killed: what they changed is made the session that their own recant would have made of it, by
+//! `recover` and by every verb that changes something.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use super::args;
+use super::list::shown;
+use super::made::Made;
+use super::problem::Problem;
+use super::shown::cut_off;
+use super::snapshot_collect::{Collected, Ran, Watched, collect, end};
+use super::{Call, text};
+use crate::capture::hold::start_of;
+use crate::error::{Kind, command};
+use crate::fs::interrupt;
+use crate::fs::path::AbsPath;
+use crate::session::id::Id;
+use crate::session::run::Arg;
+use crate::session::running::{self, Folder, Held, Record, Standing};
+use crate::session::store::Store;
+use crate::snapshot::series::Series;
+
+/// A run that was cut off, and what became of it.
+pub struct CutRun {
+    /// The session to be.
+    pub id: Id,
+    /// `the run of make in /srv/app`
+    what: String,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    /// So many changes are in its session.
+    Made(u64, Vec<(AbsPath, String)>),
+    /// Its session was made already; the run had not come to its end.
+    WasMade,
+    /// There is nothing for a session.
+    Unchanged,
+    /// As somebody has asked for. How what was there before is come by.
+    GivenUp(String),
+    Failed(Problem),
+}
+
+impl CutRun {
+    /// What became of it, for people.
+    pub fn line(&self) -> String {
+        let Self { id, what, outcome } = self;
+        let tail = id.tail();
+        match outcome {
+            Outcome::Made(changes, _) => {
+                let (changes, rollback) = (text::count(*changes, "change"), command(format_args!("rollback {tail}")));
+                let diff = command(format_args!("diff {tail}"));
+                format!(
+                    "{what} was cut off; what has changed there since it began, {changes}, is session {id}\n\
+                     {rollback} takes it back; what others have changed there is in it, too: {diff}"
+                )
+            }
+            Outcome::WasMade => format!("{what} was cut off when its session was made: {id}"),
+            Outcome::Unchanged => format!("{what} was cut off; nothing there has changed since it began"),
+            Outcome::GivenUp(way) => format!("{what} is given up: what it has changed stays, in no session{way}"),
+            Outcome::Failed(problem) => {
+                let remedy = problem.remedy.as_ref().map_or(String::new(), |remedy| format!("\n{remedy}"));
+                format!("{what} was cut off; no session can be made of what it changed: {}{remedy}", problem.message)
+            }
+        }
+    }
+
+    /// One word, for JSON.
+    pub fn result(&self) -> &'static str {
+        match &self.outcome {
+            Outcome::Made(..) | Outcome::WasMade => "collected",
+            Outcome::Unchanged => "cleaned",
+            Outcome::GivenUp(_) => "finished",
+            Outcome::Failed(_) => "failed",
+        }
+    }
+
+    /// What is not in its session, and why.
+    pub fn left(&self) -> &[(AbsPath, String)] {
+        if let Outcome::Made(_, left) = &self.outcome { left } else { &[] }
+    }
+
+    /// What stood against it.
+    pub fn problem(&self) -> Option<&Problem> {
+        if let Outcome::Failed(problem) = &self.outcome { Some(problem) } else { None }
+    }
+
+    /// Where not all was done.
+    pub fn kind(&self) -> Option<Kind> {
+        let left = (!self.left().is_empty()).then_some(Kind::LeftOut);
+        self.problem().map(|problem| problem.kind).or(left)
+    }
+}
+
+/// The store, if a command ever ran on the real tree with it: one look where none did.
+fn store_with_runs(call: &Call) -> Result<Option<Store>, Problem> {
+    let path = call.store_path()?;
+    if !path.as_path().join("running").exists() {
+        return Ok(None);
+    }
+    Ok(Store::open(&path)?)
+}
+
+/// Before a verb that changes something: what that changes is none of theirs.
+pub fn recover_before(call: &Call) -> Result<(), Problem> {
+    let Some(store) = &store_with_runs(call)? else { return Ok(()) };
+    if running::cut_off(store)?.is_empty() {
+        return Ok(());
+    }
+    // What an operation left half done is none of theirs either.
+    call.recovered.replace(call.prepare_to_change(store)?);
+    recover_all(call, store)?.iter().for_each(|run| call.out.warn(run.line()));
+    call.go_on("the run that was cut off is dealt with as said; nothing else was changed")
+}
+
+/// Before a verb that only reads.
+pub fn say_all(call: &Call) -> Result<(), Problem> {
+    let Some(store) = &store_with_runs(call)? else { return Ok(()) };
+    for id in running::cut_off(store)? {
+        if let Some(would) = would(store, &id) {
+            call.out.warn(format_args!("{would}; {}", command("recover does it now")));
+        }
+    }
+    Ok(())
+}
+
+/// Makes the sessions of all runs that were cut off. A signal ends it between two of them.
+pub fn recover_all(call: &Call, store: &Store) -> Result<Vec<CutRun>, Problem> {
+    let mut recovered = Vec::new();
+    for id in running::cut_off(store)? {
+        if interrupt::came().is_some() {
+            break;
+        }
+        recovered.extend(recover(call, store, &id, false));
+    }
+    Ok(recovered)
+}
+
+/// The run on the real tree that a word means, by its session's id or the end of that.
+pub fn find(store: &Store, key: &str) -> Result<Option<Id>, Problem> {
+    Ok(store.running()?.into_iter().find(|id| id.as_str() == key || id.tail() == key))
+}
+
+/// Makes the session of one, or gives it up.
+pub fn recover_one(call: &Call, store: &Store, id: &Id, args: &args::Recover) -> Result<Option<CutRun>, Problem> {
+    if !running::is_cut_off(store, id)? {
+        let problem = Problem::new(Kind::Busy, format!("the run of session {id} is under way"));
+        return Err(Problem { state: Some("nothing was changed; its session is made when it ends".into()), ..problem });
+    }
+    if args.undo || args.give_up_unmounted {
+        let problem = Problem::new(Kind::Usage, format!("{} was cut off: there is nothing to decide", what(store, id)));
+        let (recover, rollback) = (command(format_args!("recover {id}")), command(format_args!("rollback {id}")));
+        return Err(problem.remedy(format!("{recover} makes the session of what it changed, {rollback} takes that back")));
+    }
+    Ok(recover(call, store, id, args.finish))
+}
+
+/// What recovery would do with a run that was cut off, for verbs that only read.
+pub fn would(store: &Store, id: &Id) -> Option<String> {
+    if !running::is_cut_off(store, id).is_ok_and(|cut_off| cut_off) {
+        return None;
+    }
+    let what = what(store, id);
+    Some(format!("{what} was cut off; the next verb that changes something makes a session of what it changed"))
+}
+
+/// A run in a sentence, whether its record can be read or not.
+fn what(store: &Store, id: &Id) -> String {
+    match running::read(store, id) {
+        Ok(Some(record)) => named(&record),
+        _ => format!("run {id} on the real tree"),
+    }
+}
+
+fn named(record: &Record) -> String {
+    let folders: Vec<String> = record.folders.iter().map(|of| of.folder.to_string()).collect();
+    format!("the run of {} in {}", cut_off(&shown(&start_of(&record.words())), 60), text::list(&folders))
+}
+
+/// `None` of one that has ended meanwhile.
+fn recover(call: &Call, store: &Store, id: &Id, give_up: bool) -> Option<CutRun> {
+    let what = what(store, id);
+    let noting = interrupt::note(interrupt::Asked::GoesOn);
+    let slow = || call.out.note(format_args!("waiting until {what} has ended"));
+    let outcome = match running::take(&call.fs, store, id, slow) {
+        Ok(Standing::CutOff(held)) if give_up => Ok(given_up(call, store, held)),
+        Ok(Standing::CutOff(held)) => made(call, store, held),
+        Ok(Standing::Alive | Standing::Over) => return None,
+        Err(error) => Err(error.into()),
+    };
+    drop(noting);
+    let outcome = outcome.unwrap_or_else(|problem| Outcome::Failed(with_way_out(problem, id)));
+    Some(CutRun { id: id.clone(), what, outcome })
+}
+
+/// What can be done where the session cannot be made.
+fn with_way_out(problem: Problem, id: &Id) -> Problem {
+    let [again, end] = ["", " --finish"].map(|how| command(format_args!("recover {id}{how}")));
+    let ends = format!("{end} ends it without a session");
+    // What heals a damaged snapshot drops the one that is needed here.
+    let own = problem.remedy.as_ref().filter(|_| problem.kind != Kind::Damaged);
+    let own = own.map(|own| format!("{own}; ")).unwrap_or_default();
+    problem.remedy(format!("{own}{again} tries again, {ends}"))
+}
+
+fn made(call: &Call, store: &Store, held: Held) -> Result<Outcome, Problem> {
+    if held.is_sealed(store)? {
+        end(call, store, held);
+        return Ok(Outcome::WasMade);
+    }
+    let record = held.record()?;
+    take_away_made(call, &record);
+    let watched = record.folders.iter().map(|of| watched(store, of)).collect::<Result<Vec<_>, _>>()?;
+    // It is of the project that it was begun in.
+    let mut own = Store::open(&store.path)?.ok_or_else(|| Problem::refused(format!("{}: the store is gone", store.path)))?;
+    own.begins_in = record.cwd.clone();
+    let (argv, name) = (record.words(), record.name.as_deref());
+    let Collected { session, left } = collect(call, &own, &watched, Ran { held, argv: &argv, name })?;
+    Ok(session.map_or(Outcome::Unchanged, |(_, changes)| Outcome::Made(changes, left)))
+}
+
+fn given_up(call: &Call, store: &Store, held: Held) -> Outcome {
+    let record = held.record();
+    record.iter().for_each(|record| take_away_made(call, record));
+    let folders = record.map(|record| record.folders).unwrap_or_default();
+    let there = folders.iter().filter(|of| watched(store, of).is_ok());
+    let ways = there.map(|of| command(format_args!("snapshot restore {} --with-vcs --dir {}", of.before, of.folder)));
+    let ways: Vec<String> = ways.collect();
+    end(call, store, held);
+    Outcome::GivenUp(if ways.is_empty() { String::new() } else { format!("\n{} goes back to before it", ways.join("; ")) })
+}
+
+/// The caches that were made for the command.
+fn take_away_made(call: &Call, record: &Record) {
+    Made::of_dirs(record.made.iter().map(|Arg(dir)| PathBuf::from(OsString::from_vec(dir.clone())))).close(call);
+}
+
+/// A directory of a run, with its snapshot from before.
+fn watched(store: &Store, of: &Folder) -> Result<Watched, Problem> {
+    let Folder { folder, before, taken, mount, elsewhere } = of;
+    if !of.is_mounted()? {
+        let problem = Problem::new(Kind::Stuck, format!("{folder}: nothing is mounted at {mount}, as was when it began"));
+        return Err(problem.path(folder).remedy("mount it"));
+    }
+    let gone = || {
+        let why = format!("{folder}: its snapshot {before}, which was taken before the command, is gone");
+        Problem::new(Kind::Stuck, why).path(folder)
+    };
+    let series = Series::open(store, folder)?.filter(|series| series.is_there(*before).is_ok_and(|there| there));
+    let series = series.ok_or_else(gone)?;
+    // Once all were dropped, another one may have got its number.
+    if series.summary(*before)?.head.time != *taken {
+        return Err(gone());
+    }
+    Ok(Watched { series, before: *before, elsewhere: elsewhere.clone() })
+}
