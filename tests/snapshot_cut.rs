@@ -218,6 +218,27 @@ fn a_command_that_is_under_way_is_left_alone() {
 }
 
 #[test]
+fn nothing_prunes_what_a_session_is_still_to_be_made_from() {
+    let Some(world) = world() else { return };
+    world.config("[snapshot]\nkeep = 1\n");
+    let before = world.manifest();
+    let (mut child, _) = under_way(&world, &[]);
+    world.write("mine", "1").recant("snapshot create").ok();
+    world.recant("snapshot prune --keep 1").ok();
+    for words in ["snapshot prune --number 1", &format!("snapshot prune {} --all", world.tree().display())] {
+        let said = world.recant(words).with(1);
+        assert!(said.stderr().contains("the session of a command on the real tree is to be made from snapshot 1"), "{said}");
+    }
+    world.recant("prune -y").ok();
+    child.kill().expect("a kill");
+    child.wait().expect("its end");
+    world.recant("rollback last").ok();
+    before.assert_same(&world.manifest(), "taken back");
+    world.recant("snapshot prune --keep 1").ok();
+    assert_eq!(world.recant("snapshot list --jsonl").ok().json_lines().len(), 1, "nothing needs it any more");
+}
+
+#[test]
 fn a_name_that_somebody_took_meanwhile_is_no_reason_to_have_no_session() {
     let Some(world) = world() else { return };
     let before = world.manifest();

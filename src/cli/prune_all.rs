@@ -118,13 +118,16 @@ impl Plan {
         let mut plan = Self { sessions, session_bytes, checkpoints, checkpoint_bytes, snapshots, skipped };
         let (all, broken) = Series::all(store)?;
         for series in all {
-            let chosen = snapshots::choose(&series, &limits(call));
-            match chosen.and_then(|gone| if gone.is_empty() { Ok(None) } else { snapshots::would(&series, &gone).map(Some) }) {
+            let would = || -> Result<_, Problem> {
+                let gone = snapshot::chosen(call, &series, &limits(call))?;
+                Ok(if gone.is_empty() { None } else { Some(snapshots::would(&series, &gone)?) })
+            };
+            match would() {
                 Ok(None) => {}
                 Ok(Some(would)) => {
                     plan.snapshots.push(OfDir { folder: series.folder.clone(), pruned: would.gone, bytes: would.freed, series })
                 }
-                Err(error) => plan.skipped.push(Skipped { what: series.folder.to_string(), why: error.to_string() }),
+                Err(problem) => plan.skipped.push(Skipped { what: series.folder.to_string(), why: problem.message }),
             }
         }
         let unknown = "it cannot be told of which directory these snapshots are";
@@ -295,7 +298,8 @@ impl OfDir {
     fn carry_out(self, call: &Call) -> Result<(Self, Option<String>), Skipped> {
         let skipped = |error: crate::snapshot::Error| Skipped { what: self.folder.to_string(), why: error.to_string() };
         let lock = self.series.lock(&call.fs).map_err(skipped)?;
-        let mut gone = snapshots::choose(&self.series, &limits(call)).map_err(skipped)?;
+        let not_told = |problem: Problem| Skipped { what: self.folder.to_string(), why: problem.message };
+        let mut gone = snapshot::chosen(call, &self.series, &limits(call)).map_err(not_told)?;
         gone.retain(|n| self.pruned.contains(n));
         let pruned = snapshots::prune(&call.fs, &self.series, &lock, &gone).map_err(skipped)?;
         drop(lock);

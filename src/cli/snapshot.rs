@@ -17,6 +17,7 @@ use crate::error::{Kind, command, recant};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::id::check_name;
+use crate::session::running;
 use crate::session::store::Store;
 use crate::snapshot::compare;
 use crate::snapshot::create::{Asked, How, Made, create as take};
@@ -219,7 +220,7 @@ pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, 
         Some(keep) => Which::Any(limits(keep)),
         None => Which::Settings(limits(call.config.snapshot_keep.value)),
     };
-    let mut gone = prune::choose(series, &which)?;
+    let mut gone = chosen(call, series, &which)?;
     gone.retain(|n| !spared.contains(n));
     if gone.is_empty() {
         return Ok(gone);
@@ -229,6 +230,29 @@ pub fn retain(call: &Call, series: &Series, lock: &Locked, keep: Option<usize>, 
         call.out.warn(unswept(&why));
     }
     Ok(pruned.gone)
+}
+
+/// Chooses what is to go. What a run on the real tree makes its session from, when it ends or is recovered, does not.
+pub fn chosen(call: &Call, series: &Series, which: &Which) -> Result<Vec<u64>, Problem> {
+    let mut chosen = prune::choose(series, which)?;
+    let needed = needed(call, &series.folder)?;
+    if let (Which::Named(_), Some(n)) = (which, chosen.iter().find(|n| needed.contains(n))) {
+        return Err(is_needed(&series.folder, *n));
+    }
+    chosen.retain(|n| !needed.contains(n));
+    Ok(chosen)
+}
+
+/// The snapshots that runs on the real tree need.
+pub fn needed(call: &Call, folder: &AbsPath) -> Result<Vec<u64>, Problem> {
+    Ok(call.store()?.map_or(Ok(Vec::new()), |store| running::needed(store, folder))?)
+}
+
+/// Why a snapshot stays for now.
+pub fn is_needed(folder: &AbsPath, n: u64) -> Problem {
+    let why = format!("{folder}: the session of a command on the real tree is to be made from snapshot {n}");
+    let remedy = format!("let the command end first; of one that was cut off {} makes it", command("recover"));
+    Problem::refused(why).path(folder).remedy(remedy)
 }
 
 /// What is said where content stays for a file that cannot be read.

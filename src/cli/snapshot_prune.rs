@@ -29,7 +29,7 @@ pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
     }
     let (_, series) = snapshot::series(call, args.of.named())?;
     let which = which(call, args);
-    let chosen = prune::choose(&series, &which)?;
+    let chosen = snapshot::chosen(call, &series, &which)?;
     if !args.dry_run && !chosen.is_empty() {
         ask(call, &series, &chosen)?;
     }
@@ -39,7 +39,7 @@ pub fn prune(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
         }
         let lock = series.lock(&call.fs)?;
         // What was chosen before the lock was held may not be what there is; what came to fit since was not asked about.
-        let mut gone = prune::choose(&series, &which)?;
+        let mut gone = snapshot::chosen(call, &series, &which)?;
         gone.retain(|n| chosen.contains(n));
         Ok(prune::prune(&call.fs, &series, &lock, &gone)?)
     };
@@ -73,6 +73,9 @@ fn drop_all(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
     call.confirm(&format!("Drop all that there are of {folder}: {count}, {bytes}?"))?;
     let drop_them = || {
         let lock = series.lock(&call.fs)?;
+        if let Some(n) = snapshot::needed(call, &folder)?.first() {
+            return Err(snapshot::is_needed(&folder, *n));
+        }
         if series.numbers()? != done.gone {
             let problem = Problem::refused(format!("{folder}: its snapshots are others than were asked about")).path(&folder);
             return Err(problem.remedy("try again"));

@@ -260,6 +260,23 @@ fn read_in(dir: &Dir, id: &Id) -> Result<Record, Error> {
     if record.session == *id { Ok(record) } else { Err(damaged(format!("it is that of session {}", record.session))) }
 }
 
+/// The snapshots of a directory that runs need which are under way or were cut off. A record that cannot be read needs none that anybody knows.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn needed(store: &Store, folder: &AbsPath) -> Result<Vec<u64>, Error> {
+    let mut numbers = Vec::new();
+    for id in store.running()? {
+        let record = match read(store, &id) {
+            Err(Error::Damaged { .. }) => continue,
+            record => record?,
+        };
+        let of_it = record.iter().flat_map(|record| &record.folders).filter(|of| of.folder == *folder);
+        numbers.extend(of_it.map(|of| of.before));
+    }
+    Ok(numbers)
+}
+
 impl Held {
     /// What the session is made from.
     ///
