@@ -8,21 +8,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use recant::capture::collect::facts::Facts;
-use recant::capture::collect::{Collected, collect, finish};
-use recant::capture::command::{Command, Exit, Linger, Network};
-use recant::capture::confine::Confinement;
-use recant::capture::error::Error;
-use recant::capture::ground::Ground;
-use recant::capture::layout::{Pass, Request, Route};
-use recant::capture::plan::{Plan, working_folder};
-use recant::capture::run::{Event, run, run_on};
-use recant::error::{Failure, Kind};
-use recant::fs::Fs;
-use recant::fs::dir::{Dir, Time};
-use recant::fs::path::AbsPath;
-use recant::session::change::Changes;
-use recant::session::run::Place;
+use recant::internals::{
+    AbsPath, Changes, Collected, Command, Confinement, Dir, Error, Event, Exit, Facts, Failure, Fs, Ground, Kind, Linger,
+    Network, Pass, Place, Plan, Request, Route, Time, collect, finish, inside, run, run_on, working_folder,
+};
 
 fn main() -> ExitCode {
     match attempt() {
@@ -90,9 +79,9 @@ fn attempt() -> Result<Exit, Error> {
         program: argv.first().cloned().unwrap_or_default(),
         known: read::<Place>(&store, "places"),
         tag: "20260101-000000-test".into(),
-        since: recant::fs::exact_now(),
+        since: recant::internals::exact_now(),
     };
-    if let Some(id) = recant::capture::inside::inside() {
+    if let Some(id) = inside() {
         eprintln!("inside {id}");
         return Ok(Exit::Code(99));
     }
@@ -105,7 +94,7 @@ fn attempt() -> Result<Exit, Error> {
     }
     let laid = plan.lay_out(&fs, &held, &read(&store, "places"))?;
     write(&store, "places", &laid.places());
-    let before = recant::fs::now();
+    let before = recant::internals::now();
     write(&store, "started", &[(before.s, before.ns)]);
     let ended =
         run(

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::io;
 use std::sync::OnceLock;
 
-/// Why a verb ended without having done all that it was asked. `main.rs` maps it to the exit status.
+/// Why a verb ended without having done all that it was asked. `cli::exit` maps it to the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Refused or failed; nothing changed.

@@ -1,5 +1,6 @@
 //! The capture room, driven through `examples/capture.rs` as a process of its own: it forks, which a test's process with
 //! its threads must not. Each test runs as root and as an ordinary user; without root the user's half alone.
+#![cfg(feature = "crash-points")]
 #![allow(clippy::print_stdout, reason = "what is skipped is said")]
 #![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests set up real files")]
 
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use recant::session::change::{Change, FolderTime, Sort};
+use recant::internals::{Change, FolderTime, Sort};
 
 /// An ordinary user that needs no line in /etc/passwd.
 const USER: u32 = 54_321;

@@ -718,7 +718,7 @@ mod journal {
         {
             let body = body.replacen(r#""held":"object""#, &format!(r#""held":{{"at":"{place}"}}"#), 1) + "\n";
             assert!(body.contains(place), "{whole}");
-            let digest = recant::tree::digest::Digest::of(body.as_bytes());
+            let digest = recant::internals::Digest::of(body.as_bytes());
             std::fs::write(&journal, format!("{body}{{\"end\":\"{digest}\"}}\n")).expect("another journal");
             let said = world.recant("recover").with(5);
             assert!(said.stdout().contains("an object lies where the session has none"), "{place}: {said}");

@@ -16,13 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use common::{Manifest, World};
-use recant::checkpoint::manifest;
-use recant::engine::journal::{Draft, Journal};
-use recant::engine::step::Spot;
-use recant::fs::path::AbsPath;
-use recant::session::id::Id;
-use recant::session::store::{Session, Store};
-use recant::tree::digest::Digest;
+use recant::internals::{self, AbsPath, Digest, Draft, Id, Journal, Original, Session, Spot, Store};
 use serde_json::Value;
 
 /// One stored file that is read.
@@ -307,8 +301,8 @@ fn read(scene: &Scene, store: &Store, id: &Id, good: &Session) -> Option<BTreeSe
             drop(whole);
         }
         Target::Manifest => {
-            let manifest = manifest::Manifest::read(&good.dir).ok()?;
-            for place in manifest.originals.values().filter_map(manifest::Original::place) {
+            let manifest = internals::Manifest::read(&good.dir).ok()?;
+            for place in manifest.originals.values().filter_map(Original::place) {
                 below_session(&place);
             }
         }

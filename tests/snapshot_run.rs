@@ -355,7 +355,7 @@ fn no_command_on_the_real_tree_writes_where_other_machines_find_recant() {
     if !can_confine(&world) {
         return;
     }
-    let place = recant::remote::install::PLACE;
+    let place = ".local/lib/recant/bin";
     let run = |script: &str| world.call(["run", "--in", ".", "--", "sh", "-c", script]).run();
     let script = format!("touch ~/.cache/x && ! mkdir -p ~/{place}/1.0 && ! mkdir -p ~/.local/lib");
     run(&script).ok();

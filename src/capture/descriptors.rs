@@ -123,11 +123,6 @@ impl Inherited {
             }
         }
     }
-
-    /// How many the command does not get.
-    pub fn closed(&self) -> usize {
-        self.close.len()
-    }
 }
 
 impl Output {

@@ -124,11 +124,6 @@ impl Plan {
         self.route
     }
 
-    /// The folders that are captured.
-    pub fn captured(&self) -> impl Iterator<Item = &AbsPath> {
-        self.targets.iter().map(|target| &target.path)
-    }
-
     /// Refuses to go on where the command could not see what the session holds: at a mounted file that gets no copy this time, or below
     /// what was mounted since.
     pub fn refuse_unseen(&self, known: &[Place], changes: &Changes) -> Result<(), Error> {

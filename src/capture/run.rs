@@ -32,7 +32,6 @@ use super::words::{Failed, Word, Words};
 use crate::error::{At, reason};
 use crate::fs;
 use crate::fs::path::{AbsPath, Shown};
-use crate::session::run::Place;
 
 /// A run whose command and all that it left running have ended.
 #[derive(Debug)]
@@ -42,13 +41,10 @@ pub struct Ended {
     /// The time from before the set-up on. The command waits until the clock that files are stamped with is past its start, so that what
     /// was changed below with a later ctime, and nothing else, changed during the run.
     pub span: fs::Span,
-    /// The places and their uppers.
-    pub places: Vec<Place>,
-    /// How many inherited descriptors the command did not get.
-    pub closed: usize,
     /// What it set of the real files that its output goes to: a sentence each.
     pub outputs: Vec<String>,
     /// Whether the command had PIDs of its own.
+    #[cfg_attr(not(feature = "crash-points"), expect(dead_code, reason = "a test asks for it"))]
     pub own_pids: bool,
     /// What it wrote, in bytes, where that was more than it may: it was ended for that, if it had not ended by itself.
     pub too_much: Option<u64>,
@@ -165,11 +161,10 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
         // Also of one that was ended for it: since it was measured it has written on.
         let written = |meter: Meter| Some(meter.written().max(run.too_much.unwrap_or(0))).filter(|n| *n > meter.max());
         let too_much = run.meter.and_then(written);
-        let places = ground.laid().map(Laid::places).unwrap_or_default();
         // What changed on the tree meanwhile is told by its time: also where the clock was set back.
         let span = begun.until_now(started);
         let outputs = inherited.outputs.iter().filter_map(|output| output.told().transpose()).collect::<Result<_, _>>()?;
-        Ok(Ended { outputs, exit, span, places, closed: inherited.closed(), own_pids, too_much, leaving, ahead: run.ahead })
+        Ok(Ended { outputs, exit, span, own_pids, too_much, leaving, ahead: run.ahead })
     });
     mask.set();
     if child_ignored {

@@ -226,7 +226,6 @@ impl Reading {
     /// The next original.
     ///
     /// Errors: [`Error::Manifest`] for a line that cannot be read, or that does not stand in its place.
-    #[expect(clippy::should_implement_trait, reason = "an Iterator of results goes on after an error; this must not")]
     pub fn next(&mut self) -> Result<Option<Original>, Error> {
         let Some(line) = self.records.as_mut().map(Records::line).transpose()?.flatten() else { return Ok(None) };
         let original = match line.parse()? {

@@ -3,11 +3,11 @@
 //! The only room that prints ([`out`]). What always holds:
 //! - **V1** Results go to standard output, everything said about them to standard error.
 //! - **V2** A verb that changes something calls [`Call::prepare_to_change`] first: what a crash left is settled before.
-//! - **V3** An error ends as a [`Problem`] with its [`Kind`]; `main.rs` alone knows exit statuses.
+//! - **V3** An error ends as a [`Problem`] with its [`Kind`]; [`exit`] alone knows exit statuses.
 
 mod agent;
 mod apply;
-pub mod args;
+mod args;
 mod asked;
 mod awaited;
 mod bar;
@@ -25,6 +25,7 @@ mod cut_runs;
 mod diff;
 mod discard;
 mod doctor;
+pub mod exit;
 mod far;
 mod gate;
 mod go_on;

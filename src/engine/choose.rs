@@ -63,7 +63,6 @@ impl Chosen {
     }
 
     /// The next change, its place in path order, and where it is.
-    #[expect(clippy::should_implement_trait, reason = "an Iterator of results goes on after an error; this must not")]
     pub fn next(&mut self) -> Result<Option<(Change, u32, Side)>, Error> {
         while let Some(change) = self.changes.next()? {
             // Reading gives no more changes than the header counts, and there is a side for each of these.

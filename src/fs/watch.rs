@@ -12,13 +12,16 @@
 //!
 //! "Before step n", for every n up to the end, is every kill point there is: after a step is before the next.
 
+#[cfg(feature = "crash-points")]
 use std::fmt;
+#[cfg(feature = "crash-points")]
 use std::io;
 use std::os::fd::BorrowedFd;
 
 use super::dir::Entry;
 
 /// One change that is about to be made, for a log line: `call folder/name [folder/name]`.
+#[cfg(feature = "crash-points")]
 pub struct Step<'a> {
     /// The system call's name, or that of a short run of calls that belong together.
     pub call: &'static str,
@@ -29,6 +32,7 @@ pub struct Step<'a> {
 }
 
 /// What a step is done to.
+#[cfg_attr(not(feature = "crash-points"), expect(dead_code, reason = "nobody looks at what no test watches"))]
 pub enum On<'a> {
     /// One name in a folder.
     One(Entry<'a>),
@@ -38,6 +42,7 @@ pub enum On<'a> {
     Open(BorrowedFd<'a>, &'a std::path::Path),
 }
 
+#[cfg(feature = "crash-points")]
 impl fmt::Display for Step<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.on {
@@ -49,6 +54,7 @@ impl fmt::Display for Step<'_> {
 }
 
 /// Sees each step right before it is made; an error is given to the caller in place of the step.
+#[cfg(feature = "crash-points")]
 pub trait Watch: Send + Sync {
     /// Called before `step`.
     fn before(&self, step: &Step<'_>) -> io::Result<()>;

@@ -263,7 +263,6 @@ impl Reading {
     ///
     /// Errors: [`Error::Damaged`] where fewer whole lines are there than the header counts, where a line cannot be read,
     /// is not in its place, or contradicts another one.
-    #[expect(clippy::should_implement_trait, reason = "an Iterator of results goes on after an error; this must not")]
     pub fn next(&mut self) -> Result<Option<Change>, Error> {
         let change = match &mut self.lines {
             None => self.net.next(),

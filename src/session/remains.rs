@@ -17,8 +17,6 @@ pub struct Remains {
     pub id: Id,
     /// Its folder.
     pub dir: Dir,
-    /// Why its header cannot be read.
-    pub why: String,
 }
 
 impl Store {
@@ -30,7 +28,7 @@ impl Store {
         };
         match self.header_in(&dir, id) {
             Ok(_) => Ok(None),
-            Err(Error::Garbled { why, .. }) => Ok(Some(Remains { id: id.clone(), dir, why })),
+            Err(Error::Garbled { .. }) => Ok(Some(Remains { id: id.clone(), dir })),
             Err(error) => Err(error),
         }
     }
@@ -39,7 +37,7 @@ impl Store {
     ///
     /// Errors: [`Error::Busy`] where another recant holds it, [`Error::NotNow`] where it can be read by now, or is gone.
     pub fn remove_remains(&self, fs: &Fs, remains: Remains) -> Result<(), Error> {
-        let Remains { id, dir, .. } = remains;
+        let Remains { id, dir } = remains;
         let lock = Lock::try_take(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
         let _lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
         if self.remains(&id)?.is_none() {

@@ -263,8 +263,6 @@ pub struct Reading {
     shown: String,
     /// The head.
     pub head: Head,
-    /// The tail.
-    pub tail: Tail,
     last: Option<AbsPath>,
     /// Once all objects were given.
     pub rules: Option<Rules>,
@@ -302,13 +300,12 @@ impl Reading {
     /// Opens the manifest at `at`, which has to be that of number `n`, and checks its digest.
     pub fn open(at: Name<'_>, n: u64) -> Result<Self, Error> {
         let sealed = open(at)?;
-        let tail = sealed.seal.clone();
         let mut records = sealed.records()?;
         let head = head(records.record()?.ok_or_else(|| damaged(at, "it is empty"))?, at)?;
         if head.n != n {
             return Err(damaged(at, format!("it is that of snapshot {}", head.n)));
         }
-        Ok(Self { records, shown: at.to_string(), head, tail, last: None, rules: None })
+        Ok(Self { records, shown: at.to_string(), head, last: None, rules: None })
     }
 
     /// The next object: its path, and `None` where the base alone has it.
@@ -365,23 +362,12 @@ impl Merged {
         Ok(Self { own, base, next_own, next_base })
     }
 
-    /// The head.
-    pub fn head(&self) -> &Head {
-        &self.own.head
-    }
-
-    /// The tail.
-    pub fn tail(&self) -> &Tail {
-        &self.own.tail
-    }
-
     /// The rules in force; known once all objects were given.
     pub fn rules(&self) -> Option<&Rules> {
         self.own.rules.as_ref()
     }
 
     /// The next object.
-    #[expect(clippy::should_implement_trait, reason = "it can fail")]
     pub fn next(&mut self) -> Result<Option<Entry>, Error> {
         self.next_unread()?.map(|line| line.read()).transpose()
     }

@@ -149,7 +149,6 @@ impl<'a> Walk<'a> {
     }
 
     /// The next thing met.
-    #[expect(clippy::should_implement_trait, reason = "it can fail")]
     pub fn next(&mut self) -> Result<Option<Met>, Error> {
         if let Some(first) = self.first.take() {
             return self.first(first).map(Some);
@@ -351,7 +350,6 @@ impl<'a> Ahead<'a> {
     }
 
     /// As [`Walk::next`].
-    #[expect(clippy::should_implement_trait, reason = "it can fail")]
     pub fn next(&mut self) -> Result<Option<Met>, Error> {
         if let Some(met) = self.batch.next() {
             return Ok(Some(met));
