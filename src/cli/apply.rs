@@ -20,6 +20,8 @@ use crate::engine::Effect;
 use crate::engine::aside::{Aside, Denied};
 use crate::engine::conflict::Conflict;
 use crate::engine::job::{Job, OnConflict, Verb};
+use crate::engine::leave::{self, Asked, Minor};
+use crate::engine::ready;
 use crate::engine::report::{Done, Report, Row};
 use crate::error::{Failure, Kind, command, shell_word};
 use crate::fs::dir::leads_nowhere;
@@ -27,7 +29,6 @@ use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::header::Status;
 use crate::session::id::Id;
-use crate::session::sides::Side;
 use crate::session::store::{Locked, Session, Store};
 use crate::snapshot::restore;
 use crate::tree::project::project_of;
@@ -76,10 +77,11 @@ struct Skipped<'a> {
 pub fn commit(call: &Call, args: &args::Commit) -> Result<Ended, Problem> {
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
     let ask = ask_commit(call, on_limit, args.force, args.accept_unsynced)?;
+    let of_no_weight = |session: &Locked| minor(call, session);
     let minor = match (args.force, args.strict) {
         (true, _) => Minor::Forced,
         (false, true) => Minor::Stops,
-        (false, false) => Minor::LeftOut,
+        (false, false) => Minor::LeftOut(&of_no_weight),
     };
     carry_out(call, &args.what, args.all, Act { verb: Verb::Commit, minor, ask: &ask, within: args.confirm_within })
 }
@@ -100,25 +102,14 @@ impl Said {
     }
 }
 
-/// Which conflicts leave their path out, instead of stopping all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Minor {
-    /// None.
-    Stops,
-    /// Those in a place of `commit.minor`.
-    LeftOut,
-    /// Under --force, where nothing is there on which it could be done.
-    Forced,
-}
-
-fn forced(force: bool) -> Minor {
+fn forced(force: bool) -> Minor<'static> {
     if force { Minor::Forced } else { Minor::Stops }
 }
 
 /// A verb, and how its job is asked for.
 struct Act<'a> {
     verb: Verb,
-    minor: Minor,
+    minor: Minor<'a>,
     ask: &'a Ask<'a>,
     /// Seconds after which it is taken back unless somebody confirms it.
     within: Option<i64>,
@@ -254,13 +245,13 @@ fn limits(call: &Call, on_limit: config::OnLimit) -> Limits {
 }
 
 /// Whether a path is one that `commit.deny` names, or lies under one.
-fn denied(globs: &[String]) -> Result<Denied, Problem> {
+fn denied(globs: &[String]) -> Result<Denied, engine::Error> {
     named_by("commit.deny", globs)
 }
 
 /// Whether a path is one that the globs of a setting name, or lies under one.
-fn named_by(key: &str, globs: &[String]) -> Result<Denied, Problem> {
-    let broken = |error: globset::Error| Problem::refused(format!("{key}: {error}"));
+fn named_by(key: &str, globs: &[String]) -> Result<Denied, engine::Error> {
+    let broken = |error: globset::Error| engine::Error::Refused(vec![(key.into(), error.to_string())]);
     let mut set = GlobSetBuilder::new();
     for glob in globs {
         set.add(config::path_glob(glob).map_err(broken)?);
@@ -271,7 +262,7 @@ fn named_by(key: &str, globs: &[String]) -> Result<Denied, Problem> {
 
 /// Whether a conflict at a path is of no weight: in a place of `commit.minor`, but not where the command was meant to work. What was
 /// staged by hand was named path by path: none of it is.
-fn minor(call: &Call, session: &Locked) -> Result<Option<Denied>, Problem> {
+fn minor(call: &Call, session: &Locked) -> Result<Option<Denied>, engine::Error> {
     let Some(run) = session.run()? else { return Ok(None) };
     let named = named_by("commit.minor", &call.config.minor.value)?;
     let project = project_of(&run.cwd, dirs::home_dir().as_deref());
@@ -335,7 +326,8 @@ pub fn take_back(call: &Call, store: &Store, session: &mut Locked) -> Result<Rep
 pub fn commit_run(call: &Call, store: &Store, session: &mut Locked, args: &args::Run) -> Result<(Report, Ended), Problem> {
     let on_limit = args.on_limit.map_or(call.config.on_limit.value, policy);
     let ask = ask_commit(call, on_limit, false, false)?;
-    let minor = if args.strict { Minor::Stops } else { Minor::LeftOut };
+    let of_no_weight = |session: &Locked| minor(call, session);
+    let minor = if args.strict { Minor::Stops } else { Minor::LeftOut(&of_no_weight) };
     carry_out_in(call, store, session, &[], Effect::Apply, &Act { verb: Verb::Commit, minor, ask: &ask, within: None })
 }
 
@@ -383,59 +375,14 @@ fn carry_out_of(
 ) -> Result<(Report, Ended), Problem> {
     // Two operations of one store could undo each other.
     let _lock = if matches!(effect, Effect::Print) { None } else { Some(call.store_lock(store)?) };
-    let id = session.id().clone();
     crate::fs::roots::open_many();
     let bar = Bar::of(&call.out);
-    let mut aside = Aside::default();
-    let report = loop {
-        let done = engine::carry_out(&call.fs, store, session, &|session| (act.ask)(session, paths, &aside), effect, &bar);
-        match done {
-            // All of them are known before the first effect: without these paths it can go on.
-            Err(engine::Error::Conflicts(conflicts))
-                if match act.minor {
-                    Minor::Stops => false,
-                    Minor::LeftOut => set_aside(call, session, &mut aside, &conflicts)?,
-                    Minor::Forced => leave_absent(session, paths, act.verb, &mut aside, &conflicts)?,
-                } => {}
-            done => break done,
-        }
-    };
+    let asked = Asked { verb: act.verb, paths, minor: act.minor, ask: act.ask };
+    let done = leave::carry_out_but(&call.fs, store, session, &asked, effect, &bar);
     bar.end();
-    let report = report.map_err(|mut error| {
-        if let engine::Error::Conflicts(conflicts) = &mut error {
-            engine::conflict::attribute(store, &id, conflicts);
-        }
-        refused(subject, session, error)
-    })?;
+    let report = done.map_err(|error| refused(subject, session, error))?;
     let ended = if report.left.is_empty() && !report.uncovered { Ended::Done } else { Ended::With(Kind::LeftOut) };
     Ok((report, ended))
-}
-
-/// Adds conflicts to what is left out, if nothing is there on which they could be done, and something else can be. Whether it did.
-fn leave_absent(
-    session: &Locked,
-    paths: &[AbsPath],
-    verb: Verb,
-    aside: &mut Aside,
-    conflicts: &[Conflict],
-) -> Result<bool, Problem> {
-    let is_aside = |path: &AbsPath| aside.paths.iter().any(|(known, _)| known == path);
-    let has_folder = |path: &AbsPath| path.parent().is_some_and(|parent| parent.as_path().is_dir());
-    let is_absent = |conflict: &Conflict| conflict.absent || !has_folder(&conflict.path);
-    if !conflicts.iter().all(|conflict| is_absent(conflict) && !is_aside(&conflict.path)) {
-        return Ok(false);
-    }
-    let changes = session.changes()?;
-    let sides = session.sides(changes.list.len())?;
-    let is_left = |path: &AbsPath| is_aside(path) || conflicts.iter().any(|conflict| path.is_under(&conflict.path));
-    let is_asked = |path: &AbsPath| paths.is_empty() || paths.iter().any(|asked| path.is_under(asked));
-    let does = |side: &Side| side.is_in() == (verb == Verb::Rollback);
-    let mut rest = changes.list.iter().zip(&sides).filter(|(change, side)| does(side) && is_asked(&change.path));
-    if !rest.any(|(change, _)| !is_left(&change.path) && has_folder(&change.path)) {
-        return Ok(false);
-    }
-    aside.paths.extend(conflicts.iter().map(|conflict| (conflict.path.clone(), conflict.why())));
-    Ok(true)
 }
 
 /// The directory that is gone, moved or deleted, where that is why the paths conflict: that in which the session was begun, else the one that
@@ -454,20 +401,6 @@ fn gone(session: &Session, conflicts: &[Conflict]) -> Option<AbsPath> {
     Some(gone)
 }
 
-/// Adds conflicts to what is left out, if each of them is of no weight and was not left out in vain. Whether it did.
-fn set_aside(call: &Call, session: &Locked, aside: &mut Aside, conflicts: &[Conflict]) -> Result<bool, Problem> {
-    if aside.minor.is_none() {
-        aside.minor = minor(call, session)?;
-    }
-    let Some(minor) = &aside.minor else { return Ok(false) };
-    let can_go = |conflict: &Conflict| minor(&conflict.path) && !aside.paths.iter().any(|(path, _)| *path == conflict.path);
-    if !conflicts.iter().all(can_go) {
-        return Ok(false);
-    }
-    aside.paths.extend(conflicts.iter().map(|conflict| (conflict.path.clone(), conflict.why())));
-    Ok(true)
-}
-
 /// A dry run takes the lock, so that what it says is not half of something, but recovers nothing.
 fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, Locked), Problem> {
     let store = call.store_with(key)?;
@@ -481,7 +414,7 @@ fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, L
     if locked.header.uncollected {
         collect::collect(call, store, &mut locked)?;
     }
-    recover::refuse_interrupted(store, &id)?;
+    ready::refuse_interrupted(store, &id)?;
     Ok((store, locked))
 }
 

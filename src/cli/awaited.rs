@@ -9,7 +9,7 @@ use super::{Call, text};
 use crate::engine::job::Verb;
 use crate::error::{Failure, Kind, recant};
 use crate::fs::dir::Time;
-use crate::session::confirm::{self, Record};
+use crate::session::confirm::{self, Record, Word};
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
@@ -27,27 +27,6 @@ pub struct Awaited {
     /// The same for people.
     #[serde(skip)]
     told: String,
-}
-
-/// What a session's record tells.
-pub enum Word {
-    /// Nothing of the session waits for one.
-    None,
-    /// It is waited for.
-    Awaited(Record),
-    /// It is, and until when cannot be told: why.
-    Unreadable(String),
-}
-
-impl Word {
-    /// Of a session as its header has it.
-    pub fn of(store: &Store, header: &Header) -> Self {
-        match confirm::read(store, &header.id) {
-            Ok(Some(record)) if record.counts(header) => Word::Awaited(record),
-            Err(error) if header.counts.inside > 0 => Word::Unreadable(error.to_string()),
-            _ => Word::None,
-        }
-    }
 }
 
 /// What a record that cannot be read means, and who can decide.
@@ -169,10 +148,7 @@ pub fn disarm(call: &Call, store: &Store, id: &Id) -> Result<(), Problem> {
 
 /// What is not on the tree waits for no word: before a commit, and after a rollback.
 pub fn settle(call: &Call, store: &Store, header: &Header) -> Result<(), Problem> {
-    if header.counts.inside > 0 || !confirm::waiting(store)?.contains(&header.id) {
-        return Ok(());
-    }
-    Ok(confirm::drop_record(&call.fs, store, &header.id)?)
+    Ok(confirm::settle(&call.fs, store, header)?)
 }
 
 /// The same once that is done: what is left of a record tells nothing then, and goes the next time.

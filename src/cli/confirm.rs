@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::awaited::{Word, local, note};
+use super::awaited::{local, note};
 use super::overdue::{LATE, Taken, failed, note_or_say, take_back_one};
 use super::problem::Problem;
 use super::which::Want;
 use super::{Call, Ended, args};
 use crate::error::{Kind, recant};
-use crate::session::confirm::{self, Record};
+use crate::session::confirm::{self, Record, Word};
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::store::{Locked, Store};

@@ -122,7 +122,7 @@ fn take_up(call: &Call, store: &Store, id: &Id) -> Result<Begun, Problem> {
         Error::Busy { .. } if store.session(id).is_ok_and(|session| session.header.uncollected) => is_running(id),
         error => error.into(),
     })?;
-    super::recover::refuse_interrupted(store, id)?;
+    crate::engine::ready::refuse_interrupted(store, id)?;
     if session.header.uncollected {
         collect::collect(call, store, &mut session)?;
     }

@@ -78,6 +78,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::config::{Color, Config, From as Origin};
+use crate::engine::ready::{self, Settled};
 use crate::engine::recover::Recovered;
 use crate::error::{Kind, recant, shell_word};
 use crate::fs::Fs;
@@ -445,29 +446,13 @@ impl Call {
     fn locked(&self, key: &str, want: Want) -> Result<(&Store, Locked), Problem> {
         let store = self.store_with(key)?;
         let id = self.find(store, Some(key), want)?;
-        // The session's lock before the store's (docs/ARCHITECTURE.md, Locks): of two recants on one session the second ends at once.
-        let mut locked = match store.lock_session(&self.fs, &id) {
-            // A journal may tell what the header was: that comes before the advice to drop the session.
-            Err(error @ crate::session::Error::Garbled { .. }) => {
-                recover::refuse_interrupted(store, &id)?;
-                return Err(error.into());
-            }
-            locked => locked?,
+        let collect = |locked: &mut Locked| collect::collect(self, store, locked);
+        let recover = || {
+            let mut recovered = self.recovered.take();
+            recovered.extend(self.prepare_to_change(store)?);
+            Ok::<_, Problem>(recovered)
         };
-        if locked.header.uncollected {
-            collect::collect(self, store, &mut locked)?;
-        }
-        let mut recovered = self.recovered.take();
-        recovered.extend(self.prepare_to_change(store)?);
-        if !recovered.is_empty() {
-            recover::refuse_interrupted(store, &id)?;
-            recover::refuse_left(&recovered, &id)?;
-            // Recovery may have written it anew.
-            locked.set_header(store.session(&id)?.header);
-        }
-        if locked.header.uncollected {
-            collect::collect(self, store, &mut locked)?;
-        }
+        let locked = ready::lock(&self.fs, store, &id, collect, recover)?;
         Ok((store, locked))
     }
 
@@ -477,7 +462,7 @@ impl Call {
         if !is_at_work(store, session) {
             if found.is_err() {
                 // Half done, it is no damage.
-                recover::refuse_interrupted(store, session.id())?;
+                ready::refuse_interrupted(store, session.id())?;
             }
             return found;
         }
@@ -490,14 +475,10 @@ impl Call {
 
     /// Undoes or settles what crashes left, before anything is changed, and says so in a line each. Gives what that was.
     fn prepare_to_change(&self, store: &Store) -> Result<Vec<Recovered>, Problem> {
-        if crate::engine::recover::interrupted(store)?.is_empty() {
-            return Ok(Vec::new());
+        match ready::recover_any(&self.fs, store, || self.say_waiting(store))? {
+            None => Ok(Vec::new()),
+            Some(settled) => self.say_settled(settled),
         }
-        let lock = self.store_lock(store)?;
-        let recovered = self.recover_under(store, &lock);
-        drop(lock);
-        self.clear_away(store);
-        recovered
     }
 
     /// Removes what has lost its name in the store, which nobody waits for: what stands against that is said, and nothing else.
@@ -511,23 +492,20 @@ impl Call {
         }
     }
 
-    /// Recovers all that was interrupted, and sweeps up what was half made. What stands against that is no reason to say nothing of the rest.
-    fn recover_all(&self, store: &Store, _lock: &Lock) -> Result<Vec<Recovered>, Problem> {
-        let recovered = crate::engine::recover::all(&self.fs, store)?;
-        self.say_unswept(store.sweep(&self.fs).err());
-        Ok(recovered)
-    }
-
     /// The same as [`Self::prepare_to_change`] where the store's lock is held already.
     fn recover_under(&self, store: &Store, lock: &Lock) -> Result<Vec<Recovered>, Problem> {
-        let all = self.recover_all(store, lock)?;
-        for recovered in &all {
+        self.say_settled(ready::recover_all(&self.fs, store, lock)?)
+    }
+
+    fn say_settled(&self, settled: Settled) -> Result<Vec<Recovered>, Problem> {
+        self.say_unswept(settled.unswept);
+        for recovered in &settled.recovered {
             self.out.warn(recover::line(recovered));
             recover::say_strays(self, recovered);
             recovered.notes.iter().for_each(|note| self.out.warn(note));
         }
         self.go_on("what had been interrupted is recovered as said; nothing else was changed")?;
-        Ok(all)
+        Ok(settled.recovered)
     }
 
     /// What was done before the verb begins has been said. A signal that came meanwhile waited for that, and is not for what would begin now.
@@ -539,8 +517,11 @@ impl Call {
 
     /// The store's lock: two operations of one store could undo each other.
     fn store_lock(&self, store: &Store) -> Result<Lock, Problem> {
-        let slow = || self.out.note(format_args!("another recant is at work in {}; waiting", store.path));
-        Ok(store.lock(&self.fs, slow)?)
+        Ok(store.lock(&self.fs, || self.say_waiting(store))?)
+    }
+
+    fn say_waiting(&self, store: &Store) {
+        self.out.note(format_args!("another recant is at work in {}; waiting", store.path));
     }
 
     /// What recant chooses itself is dropped only on somebody's word: without a terminal that is `-y`. `what` says which verb drops what,

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::problem::Problem;
 use crate::config::{Config, From};
-use crate::error::At;
 use crate::fs::path::{AbsPath, Shown};
+use crate::fs::resolve;
 use crate::session::change::Changes;
 
 /// A store's path as it was given, and by whom.
@@ -64,50 +64,12 @@ pub fn whole(path: &Path) -> Result<PathBuf, Problem> {
     if path.is_absolute() { Ok(path.to_path_buf()) } else { Ok(super::cwd()?.join(path)) }
 }
 
-/// An absolute path without links, `.` and `..`: the part that is there by realpath(3), the rest as it stands.
+/// An absolute path without links, `.` and `..`.
 pub fn absolute(path: &Path) -> Result<AbsPath, Problem> {
-    use std::os::unix::ffi::OsStrExt;
-    let shown = || Shown(path.as_os_str().as_bytes()).to_string();
-    let mut there = path.to_path_buf();
-    let mut missing = Vec::new();
-    let mut real = loop {
-        match there.canonicalize() {
-            Ok(real) => break real,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => match there.symlink_metadata() {
-                Err(_) => {}
-                Ok(found) if found.is_symlink() => return Err(error).at("resolve", shown()).map_err(Problem::from),
-                // Made in this moment: another recant makes its store.
-                Ok(_) => continue,
-            },
-            Err(error) => return Err(error).at("resolve", shown()).map_err(Problem::from),
-        }
-        let name = there.file_name().map(ToOwned::to_owned);
-        let above = || Problem::refused(format!("{}: '..' below a folder that is missing", shown())).path(shown());
-        missing.push(name.ok_or_else(above)?);
-        there.pop();
-    };
-    real.extend(missing.iter().rev());
-    AbsPath::parse(real.as_os_str().as_bytes()).map_err(|error| Problem::refused(format!("{}: {error}", shown())).path(shown()))
+    Ok(resolve::absolute(path)?)
 }
 
-/// A path of a session: as it stands, where the session holds something there or below (what was a folder may be a link by
-/// now, or lead nowhere); else as staging has it: absolute, the parent resolved, the last component not.
+/// A path of a session, as it is meant in the working folder.
 pub fn named(path: &Path, changes: &Changes) -> Result<AbsPath, Problem> {
-    let whole = whole(path)?;
-    let plain: PathBuf = whole.components().collect();
-    if let Ok(plain) = AbsPath::parse(std::os::unix::ffi::OsStrExt::as_bytes(plain.as_os_str()))
-        && !changes.under(&plain).is_empty()
-    {
-        return Ok(plain);
-    }
-    match (whole.parent(), whole.file_name()) {
-        (Some(parent), Some(name)) => {
-            use std::os::unix::ffi::OsStrExt;
-            let shown = Shown(path.as_os_str().as_bytes()).to_string();
-            let parent = absolute(parent)?;
-            parent.join(name.as_bytes()).map_err(|error| Problem::refused(format!("{shown}: {error}")).path(&shown))
-        }
-        // `/`, or a path that ends in `..`: a folder, which is no link.
-        _ => absolute(&whole),
-    }
+    Ok(changes.named(&whole(path)?)?)
 }

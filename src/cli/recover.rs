@@ -9,8 +9,9 @@ use super::which::Want;
 use super::{Call, Ended};
 use crate::engine::finish::how_to_go_on;
 use crate::engine::job::Verb;
+use crate::engine::ready::{self, way_on};
 use crate::engine::recover::{self, Choice, Finding, Outcome, Recovered};
-use crate::error::{Failure, Kind, recant};
+use crate::error::{Failure, Kind};
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -47,19 +48,16 @@ pub fn recover(call: &Call, args: &args::Recover) -> Result<Ended, Problem> {
     let recovered = match (&args.id, call.store()?) {
         (None, None) => Vec::new(),
         (None, Some(store)) => {
-            let lock = call.store_lock(store)?;
-            let recovered = call.recover_all(store, &lock);
-            drop(lock);
-            call.clear_away(store);
-            let recovered = recovered?;
+            let settled = ready::recover_alone(&call.fs, store, || call.say_waiting(store))?;
+            call.say_unswept(settled.unswept);
             runs = match cut_runs::recover_all(call, store) {
                 Ok(runs) => runs,
                 Err(problem) => {
-                    say(call, &recovered, &[])?;
+                    say(call, &settled.recovered, &[])?;
                     return Err(problem);
                 }
             };
-            recovered
+            settled.recovered
         }
         (Some(key), _) => {
             let store = call.store_with(key)?;
@@ -129,7 +127,7 @@ fn row(one: &Recovered) -> Row<'_> {
         Outcome::Settled => "settled",
         Outcome::Left(left) => {
             row.left = left.iter().map(Left::of).collect();
-            row.remedy = remedy(one, left);
+            row.remedy = way_on(one, left);
             "left"
         }
         Outcome::Failed(error) => {
@@ -144,22 +142,6 @@ fn row(one: &Recovered) -> Row<'_> {
 /// What may lie where nobody finds it.
 pub fn say_strays(call: &Call, one: &Recovered) {
     one.strays.iter().for_each(|left| call.out.warn(format_args!("{}: {}", left.path, left.why)));
-}
-
-fn remedy(one: &Recovered, left: &[crate::engine::report::Left]) -> Option<String> {
-    Some(how_to_go_on(one.verb?.inward(), one.id.tail(), &left.first()?.path))
-}
-
-/// A verb that was meant for a session of which something is left goes no further: it may not be what is wanted any more.
-pub fn refuse_left(recovered: &[Recovered], id: &Id) -> Result<(), Problem> {
-    let Some(one) = recovered.iter().find(|one| one.id == *id) else { return Ok(()) };
-    let Outcome::Left(left) = &one.outcome else { return Ok(()) };
-    let verb = one.verb.map_or("operation", Verb::word);
-    let message = format!("session {id}: the interrupted {verb} could not be undone at {} of its paths", left.len());
-    let mut problem = Problem::new(Kind::LeftOut, message);
-    problem.state = Some("nothing else was changed; called again, the verb goes on".into());
-    problem.remedy = remedy(one, left);
-    Err(problem)
 }
 
 /// What an interrupted operation has left of a session, in a line, with the command that goes on with it.
@@ -184,32 +166,12 @@ pub fn line(one: &Recovered) -> String {
         Outcome::Settled => format!("the interrupted {verb} of session {} was done; it is settled now", one.id),
         Outcome::Left(left) => {
             let shown: Vec<String> = left.iter().map(|left| format!("{} ({})", left.path, left.why)).collect();
-            let how = remedy(one, left).unwrap_or_default();
+            let how = way_on(one, left).unwrap_or_default();
             format!("the interrupted {verb} of session {} was undone but for {}\n{how}", one.id, shown.join(", "))
         }
         Outcome::Failed(error) => {
             let remedy = error.remedy().map_or(String::new(), |remedy| format!("\n{remedy}"));
             format!("the interrupted {verb} of session {} cannot be recovered now: {error}{remedy}", one.id)
-        }
-    }
-}
-
-/// A session that still has a journal is not worked on: originals may lie where nothing but the journal tells.
-pub fn refuse_interrupted(store: &Store, id: &Id) -> Result<(), Problem> {
-    let problem = |kind, why: String, remedy: String| {
-        let mut problem = Problem::new(kind, format!("session {id}: {why}"));
-        problem.state = Some("nothing was changed".into());
-        problem.remedy(remedy)
-    };
-    match recover::finding(store, id) {
-        Ok(None) => Ok(()),
-        Ok(Some(_)) => {
-            let why = "an interrupted operation of it is not recovered";
-            Err(problem(Kind::Stuck, why.into(), format!("{recant} recover {id} tries again", recant = recant())))
-        }
-        Err(error) => {
-            let remedy = error.remedy().unwrap_or_else(|| format!("{recant} recover {id} tries again", recant = recant()));
-            Err(problem(error.kind(), error.to_string(), remedy))
         }
     }
 }

@@ -31,6 +31,7 @@ pub mod held;
 pub mod item;
 pub mod job;
 pub mod journal;
+pub mod leave;
 mod look;
 pub mod meta;
 mod perform;
@@ -38,6 +39,7 @@ pub mod plan;
 pub mod prepare;
 pub mod raise;
 pub mod reach;
+pub mod ready;
 pub mod recover;
 pub mod report;
 mod reserve;
@@ -170,6 +172,20 @@ pub enum Error {
         /// What to do.
         remedy: String,
     },
+    /// An operation of the session was cut off, and is not recovered.
+    #[error("session {id}: {why}")]
+    Interrupted {
+        /// The session.
+        id: String,
+        /// By what keeps it from being recovered.
+        kind: Kind,
+        /// What is known of it.
+        why: String,
+        /// What is true now.
+        state: &'static str,
+        /// What to do.
+        remedy: Option<String>,
+    },
     /// An interrupted operation of another session holds a path.
     #[error("{path}: an interrupted operation of session {by} holds it")]
     Held {
@@ -215,6 +231,7 @@ impl Failure for Error {
             Error::Session(error) => error.kind(),
             Error::Checkpoint(error) => error.kind(),
             Error::Conflicts(_) => Kind::Conflict,
+            Error::Interrupted { kind, .. } => *kind,
             Error::Damaged(_) | Error::Journal { .. } | Error::Undecided { .. } => Kind::Damaged,
             Error::Undone { strays, .. } if !strays.is_empty() => Kind::Stuck,
             Error::Undone { why, .. } => why.kind(),
@@ -226,6 +243,7 @@ impl Failure for Error {
     fn state(&self) -> Option<String> {
         Some(match self {
             Error::Stuck { state, .. } => state.clone(),
+            Error::Interrupted { state, .. } => (*state).into(),
             Error::Unmounted { store, .. } => format!("its journal stays in {store}; nothing more is touched"),
             Error::LeftBehind { verb, .. } => {
                 format!("there the {} is done, and what was there before is kept; all else is as it was", verb.word())
@@ -258,6 +276,7 @@ impl Failure for Error {
                 recant = recant()
             )),
             Error::NotDecided { remedy, .. } => Some(remedy.clone()),
+            Error::Interrupted { remedy, .. } => remedy.clone(),
             Error::Damaged(_) => Some("name the other paths alone, and they go without it".into()),
             Error::Held { by, .. } => Some(format!("{recant} recover {by}", recant = recant())),
             Error::Journal { .. } => Some("docs/store-format.md says where the originals lie, to put them back by hand".into()),
@@ -280,7 +299,7 @@ impl Failure for Error {
             | Error::Journal { path, .. }
             | Error::Held { path, .. } => Some(path.clone()),
             Error::Undecided { path, .. } | Error::NotDecided { path, .. } => Some(path.clone()),
-            Error::Stopped(_) => None,
+            Error::Stopped(_) | Error::Interrupted { .. } => None,
         }
     }
 }

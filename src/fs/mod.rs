@@ -16,6 +16,7 @@ pub mod mounts;
 pub mod path;
 mod regain;
 mod remove;
+pub mod resolve;
 pub mod roots;
 pub mod signals;
 pub mod umask;

@@ -1,10 +1,14 @@
 //! Changes: one path's net difference each, and the lines that they are in `changes.jsonl`.
 
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::fs::dir::{self, Time};
 use crate::fs::path::AbsPath;
+use crate::fs::resolve::{Unresolved, absolute};
 use crate::tree::state::{Fingerprint, Likeness, Object, State, likeness};
 use crate::tree::time;
 
@@ -169,6 +173,27 @@ impl Changes {
         let start = self.list.partition_point(|change| change.path < *path);
         let count = self.list[start..].iter().take_while(|change| change.path.is_under(path)).count();
         start..start + count
+    }
+
+    /// A path of the session, given as an absolute one: as it stands, where the session holds something there or below (what was a folder may
+    /// be a link by now, or lead nowhere); else as staging has it: the parent resolved, the last component not.
+    ///
+    /// Errors: it cannot be resolved, or is no path of an object.
+    pub fn named(&self, whole: &Path) -> Result<AbsPath, Unresolved> {
+        let plain: PathBuf = whole.components().collect();
+        if let Ok(plain) = AbsPath::parse(plain.as_os_str().as_bytes())
+            && !self.under(&plain).is_empty()
+        {
+            return Ok(plain);
+        }
+        match (whole.parent(), whole.file_name()) {
+            (Some(parent), Some(name)) => {
+                let parent = absolute(parent)?;
+                parent.join(name.as_bytes()).map_err(|error| Unresolved::bad(whole, error))
+            }
+            // `/`, or a path that ends in `..`: a folder, which is no link.
+            _ => absolute(whole),
+        }
     }
 
     /// How many paths are a change in one of two lists alone, or are to hold something else in each.

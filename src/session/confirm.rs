@@ -88,6 +88,35 @@ fn from_to(now: Time, due: Time) -> Time {
     }
 }
 
+/// What a session's record tells.
+pub enum Word {
+    /// Nothing of the session waits for one.
+    None,
+    /// It is waited for.
+    Awaited(Record),
+    /// It is, and until when cannot be told: why.
+    Unreadable(String),
+}
+
+impl Word {
+    /// Of a session as its header has it.
+    pub fn of(store: &Store, header: &Header) -> Self {
+        match read(store, &header.id) {
+            Ok(Some(record)) if record.counts(header) => Word::Awaited(record),
+            Err(error) if header.counts.inside > 0 => Word::Unreadable(error.to_string()),
+            _ => Word::None,
+        }
+    }
+}
+
+/// What is not on the tree waits for no word: before a commit, and after a rollback.
+pub fn settle(fs: &Fs, store: &Store, header: &Header) -> Result<(), Error> {
+    if header.counts.inside > 0 || !waiting(store)?.contains(&header.id) {
+        return Ok(());
+    }
+    drop_record(fs, store, &header.id)
+}
+
 fn folder(store: &Store) -> Result<Option<Dir>, Error> {
     match store.dir.open_below(FOLDER) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),

@@ -1,0 +1,106 @@
+//! Carries a job out without the paths that conflict, where those are of no weight: all conflicts are known before the first effect, and
+//! without these paths it can go on.
+
+use super::aside::{Aside, Denied};
+use super::conflict::{self, Conflict};
+use super::job::{Job, Verb};
+use super::{Effect, Error, Progress, carry_out};
+use crate::fs::Fs;
+use crate::fs::path::AbsPath;
+use crate::session::sides::Side;
+use crate::session::store::{Locked, Store};
+
+use super::report::Report;
+
+/// Which conflicts leave their path out, instead of stopping all.
+#[derive(Clone, Copy)]
+pub enum Minor<'a> {
+    /// None.
+    Stops,
+    /// Those at a path of no weight, which this tells of a session; `None` where none is.
+    LeftOut(&'a dyn Fn(&Locked) -> Result<Option<Denied>, Error>),
+    /// Under --force, where nothing is there on which it could be done.
+    Forced,
+}
+
+/// A job that can be asked for again.
+pub struct Asked<'a> {
+    /// For which verb.
+    pub verb: Verb,
+    /// The paths that were named; all where empty.
+    pub paths: &'a [AbsPath],
+    /// Which conflicts leave their path out.
+    pub minor: Minor<'a>,
+    /// Asks for the job of the session without what is left out.
+    pub ask: &'a dyn Fn(&Locked, &[AbsPath], &Aside) -> Result<Job, Error>,
+}
+
+/// Carries it out, or tells what would be done. The caller holds the session's lock and, but to tell, the store's, and has recovered what was
+/// interrupted.
+///
+/// Errors: those of [`carry_out`]; conflicts with the session that put what is there, where one did.
+pub fn carry_out_but(
+    fs: &Fs,
+    store: &Store,
+    session: &mut Locked,
+    asked: &Asked<'_>,
+    effect: Effect<'_>,
+    progress: &dyn Progress,
+) -> Result<Report, Error> {
+    let mut aside = Aside::default();
+    loop {
+        match carry_out(fs, store, session, &|session| (asked.ask)(session, asked.paths, &aside), effect, progress) {
+            Err(Error::Conflicts(conflicts))
+                if match asked.minor {
+                    Minor::Stops => false,
+                    Minor::LeftOut(minor) => set_aside(session, minor, &mut aside, &conflicts)?,
+                    Minor::Forced => leave_absent(session, asked, &mut aside, &conflicts)?,
+                } => {}
+            Err(Error::Conflicts(mut conflicts)) => {
+                conflict::attribute(store, session.id(), &mut conflicts);
+                return Err(Error::Conflicts(conflicts));
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Adds conflicts to what is left out, if nothing is there on which they could be done, and something else can be. Whether it did.
+fn leave_absent(session: &Locked, asked: &Asked<'_>, aside: &mut Aside, conflicts: &[Conflict]) -> Result<bool, Error> {
+    let is_aside = |path: &AbsPath| aside.paths.iter().any(|(known, _)| known == path);
+    let has_folder = |path: &AbsPath| path.parent().is_some_and(|parent| parent.as_path().is_dir());
+    let is_absent = |conflict: &Conflict| conflict.absent || !has_folder(&conflict.path);
+    if !conflicts.iter().all(|conflict| is_absent(conflict) && !is_aside(&conflict.path)) {
+        return Ok(false);
+    }
+    let changes = session.changes()?;
+    let sides = session.sides(changes.list.len())?;
+    let is_left = |path: &AbsPath| is_aside(path) || conflicts.iter().any(|conflict| path.is_under(&conflict.path));
+    let is_asked = |path: &AbsPath| asked.paths.is_empty() || asked.paths.iter().any(|asked| path.is_under(asked));
+    let does = |side: &Side| side.is_in() == (asked.verb == Verb::Rollback);
+    let mut rest = changes.list.iter().zip(&sides).filter(|(change, side)| does(side) && is_asked(&change.path));
+    if !rest.any(|(change, _)| !is_left(&change.path) && has_folder(&change.path)) {
+        return Ok(false);
+    }
+    aside.paths.extend(conflicts.iter().map(|conflict| (conflict.path.clone(), conflict.why())));
+    Ok(true)
+}
+
+/// Adds conflicts to what is left out, if each of them is of no weight and was not left out in vain. Whether it did.
+fn set_aside(
+    session: &Locked,
+    minor: &dyn Fn(&Locked) -> Result<Option<Denied>, Error>,
+    aside: &mut Aside,
+    conflicts: &[Conflict],
+) -> Result<bool, Error> {
+    if aside.minor.is_none() {
+        aside.minor = minor(session)?;
+    }
+    let Some(minor) = &aside.minor else { return Ok(false) };
+    let can_go = |conflict: &Conflict| minor(&conflict.path) && !aside.paths.iter().any(|(path, _)| *path == conflict.path);
+    if !conflicts.iter().all(can_go) {
+        return Ok(false);
+    }
+    aside.paths.extend(conflicts.iter().map(|conflict| (conflict.path.clone(), conflict.why())));
+    Ok(true)
+}
