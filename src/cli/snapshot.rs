@@ -145,14 +145,7 @@ pub fn create(call: &Call, args: &SnapshotCreate) -> Result<Ended, Problem> {
         return Err(Problem::refused("\"\" can be no key: it is empty, and every later call would find it").remedy(remedy));
     }
     let path = call.store_path()?;
-    if folder.is_under(&path) {
-        return Err(Problem::refused(format!("{folder}: it is recant's own store, or lies in it")).path(&folder));
-    }
-    place::refuse_broad(&folder, home().as_ref())?;
-    if !folder.as_path().exists() {
-        let why = format!("{folder}: there is nothing there to take a snapshot of");
-        return Err(Problem::refused(why).path(&folder).remedy("name a folder or file that is there; -m gives a message"));
-    }
+    place::check(&folder, &path, home().as_ref())?;
     let store = call.made_store()?;
     call.prepare_to_change(&store)?;
     let rules = Rules {

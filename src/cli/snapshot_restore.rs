@@ -1,7 +1,5 @@
 //! `snapshot restore`: a session of what differs, committed by the engine like any other.
 
-use std::io;
-
 use serde::Serialize;
 
 use super::apply::Restoring;
@@ -14,7 +12,7 @@ use super::snapshot_heads::{self, Moved};
 use super::{Call, Ended, apply, text};
 use crate::engine::report::Report;
 use crate::error::{Kind, command, recant};
-use crate::fs::path::{AbsPath, Shown};
+use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::prune::drop_checkpoint;
@@ -49,7 +47,7 @@ struct Row {
 /// Makes a folder as it was.
 pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let (store, series) = series_of(call, args.dir.as_deref(), &args.key, &args.paths)?;
-    refuse_elsewhere(&series.folder)?;
+    restore::refuse_elsewhere(&series.folder)?;
     let _lock = if args.dry_run {
         None
     } else {
@@ -129,36 +127,6 @@ fn refuse_without_vcs(series: &Series, n: u64) -> Result<(), Problem> {
     let why =
         format!("snapshot {n} of {} has none of version control's directories: it was taken without --with-vcs", series.folder);
     Err(Problem::refused(why).path(&series.folder).remedy("restore without --with-vcs: they stay as they are"))
-}
-
-/// What is reached by a link now is not the folder that the snapshots are of; and one that has no folder above it has no place.
-fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Problem> {
-    use std::os::unix::ffi::OsStrExt;
-    let refused = |why: String, remedy: String| Err(Problem::refused(format!("{folder}: {why}")).path(folder).remedy(remedy));
-    let above_of = |folder: &AbsPath| folder.parent().unwrap_or_else(|| folder.clone());
-    let link = |link: &AbsPath| {
-        let to = link.as_path().read_link().unwrap_or_default();
-        let to = Shown(to.as_os_str().as_bytes());
-        let is = if link == folder { "it".to_owned() } else { link.to_string() };
-        let why = format!("{is} is a link to {to} now; the snapshots are of what was there before");
-        refused(why, format!("mv {link} {link}.link, then restore; what the link leads to has snapshots of its own: --dir {to}"))
-    };
-    let above = std::iter::successors(folder.parent(), AbsPath::parent).filter(|above| above.depth() > 0);
-    for path in std::iter::once(folder.clone()).chain(above).collect::<Vec<_>>().iter().rev() {
-        match path.as_path().symlink_metadata() {
-            Ok(found) if found.is_symlink() => return link(path),
-            Ok(found) if !found.is_dir() && path != folder => {
-                let remedy = format!("move it away, and make the folder again: mkdir -p {}", above_of(folder));
-                return refused(format!("{path}, above it, is no folder now"), remedy);
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound && path != folder => {
-                let remedy = format!("mount what it lies on, or make it: mkdir -p {}", above_of(folder));
-                return refused(format!("the folder above it is not there: {path}"), remedy);
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// What the snapshot has of version control, and what a restore leaves as it is all the same.
@@ -252,11 +220,7 @@ fn narrow(args: &SnapshotRestore, series: &Series, n: u64, paths: &[AbsPath], co
     if args.keep_new {
         compared.keep_new();
     }
-    compared.keep_folders(&series.folder);
-    compared.part_from_other_names();
-    compared.only_times_that_change();
-    let me = rustix::process::geteuid();
-    compared.times_alone(|folder| me.is_root() || folder.meta.uid == me.as_raw());
+    compared.settle(&series.folder);
     Ok(())
 }
 

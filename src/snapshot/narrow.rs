@@ -93,8 +93,18 @@ impl Compared {
         Ok(())
     }
 
+    /// What follows from what is left of the differences, once all that is not asked for is taken out: last of all. `folder` is that of the
+    /// snapshots.
+    pub fn settle(&mut self, folder: &AbsPath) {
+        self.keep_folders(folder);
+        self.part_from_other_names();
+        self.only_times_that_change();
+        let me = rustix::process::geteuid();
+        self.times_alone(|folder| me.is_root() || folder.meta.uid == me.as_raw());
+    }
+
     /// A file that has names beside those that are to change is to be another one: what is set on it would be theirs too.
-    pub fn part_from_other_names(&mut self) {
+    fn part_from_other_names(&mut self) {
         let change = self.names_that_change();
         let keeps_others = |shared: Shared| change.get(&shared.inode).is_none_or(|names| *names < shared.names);
         self.differences.iter_mut().for_each(|d| d.regrouped |= d.shared.is_some_and(keeps_others));
@@ -125,7 +135,7 @@ impl Compared {
 
     /// Makes the times of folders differences where there is no other: they are set along with what changes, and nothing does. `may_set`
     /// tells whose folders' times can be.
-    pub fn times_alone(&mut self, may_set: impl Fn(&State) -> bool) {
+    fn times_alone(&mut self, may_set: impl Fn(&State) -> bool) {
         if self.differences.is_empty() {
             self.times.clear();
             self.differences = std::mem::take(&mut self.touched);
@@ -134,7 +144,7 @@ impl Compared {
     }
 
     /// A folder that is to go, but holds what stays, stays.
-    pub fn keep_folders(&mut self, folder: &AbsPath) {
+    fn keep_folders(&mut self, folder: &AbsPath) {
         let (kept, left) = (&mut self.kept, &mut self.left);
         kept.sort();
         self.differences.retain(|d| {

@@ -45,6 +45,22 @@ pub fn project(cwd: &AbsPath, home: Option<&AbsPath>) -> AbsPath {
         .unwrap_or_else(|| cwd.clone())
 }
 
+/// Refuses what no snapshot is taken of: recant's own store, which is at `store`, and what lies in it; what is too broad; what is not there.
+pub fn check(folder: &AbsPath, store: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
+    let refused = |why: &str, remedy: Option<&str>| {
+        Err(Error::Refused { path: folder.to_string(), why: why.into(), remedy: remedy.map(Into::into) })
+    };
+    if folder.is_under(store) {
+        return refused("it is recant's own store, or lies in it", None);
+    }
+    refuse_broad(folder, home)?;
+    if !folder.as_path().exists() {
+        let remedy = "name a folder or file that is there; -m gives a message";
+        return refused("there is nothing there to take a snapshot of", Some(remedy));
+    }
+    Ok(())
+}
+
 /// Refuses `/`, the home folder and what is above it, and what is above or in a file system of the kernel's.
 pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
     let broad = |why: String| Err(Error::TooBroad { path: folder.to_string(), why });

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Builder, JoinHandle};
 
@@ -16,12 +18,41 @@ use crate::engine;
 use crate::engine::job::{Job, Move, Moves, Rest};
 use crate::error::At as _;
 use crate::fs::dir::Dir;
-use crate::fs::path::AbsPath;
+use crate::fs::path::{AbsPath, Shown};
 use crate::fs::{Fs, write_all_out};
 use crate::session::change::{Before, Change, Changes, FolderTime, Marks, object_name};
 use crate::session::header::Header;
 use crate::session::store::{Locked, part};
 use crate::tree::state::State;
+
+/// What is reached by a link now is not the folder that the snapshots are of; and one that has no folder above it has no place.
+pub fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Error> {
+    let refused = |why: String, remedy: String| Err(Error::Refused { path: folder.to_string(), why, remedy: Some(remedy) });
+    let above_of = |folder: &AbsPath| folder.parent().unwrap_or_else(|| folder.clone());
+    let link = |link: &AbsPath| {
+        let to = link.as_path().read_link().unwrap_or_default();
+        let to = Shown(to.as_os_str().as_bytes());
+        let is = if link == folder { "it".to_owned() } else { link.to_string() };
+        let why = format!("{is} is a link to {to} now; the snapshots are of what was there before");
+        refused(why, format!("mv {link} {link}.link, then restore; what the link leads to has snapshots of its own: --dir {to}"))
+    };
+    let above = std::iter::successors(folder.parent(), AbsPath::parent).filter(|above| above.depth() > 0);
+    for path in std::iter::once(folder.clone()).chain(above).collect::<Vec<_>>().iter().rev() {
+        match path.as_path().symlink_metadata() {
+            Ok(found) if found.is_symlink() => return link(path),
+            Ok(found) if !found.is_dir() && path != folder => {
+                let remedy = format!("move it away, and make the folder again: mkdir -p {}", above_of(folder));
+                return refused(format!("{path}, above it, is no folder now"), remedy);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound && path != folder => {
+                let remedy = format!("mount what it lies on, or make it: mkdir -p {}", above_of(folder));
+                return refused(format!("the folder above it is not there: {path}"), remedy);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
 
 /// From so many objects on the engine syncs their file system as a whole (docs/ARCHITECTURE.md, D7).
 const MANY: usize = 16;
