@@ -15,6 +15,7 @@ mod checkpoint;
 mod cli;
 mod commit;
 mod config;
+mod diff;
 mod engine;
 mod error;
 mod fs;

@@ -6,8 +6,8 @@ use super::args;
 use super::chosen::not_in_session;
 use super::place;
 use super::problem::Problem;
-use super::sides::{Content, Sources};
 use super::{Call, Ended};
+use crate::diff::sources::{Content, Sources};
 use crate::error::At;
 use crate::fs::path::AbsPath;
 use crate::session::store::Session;
@@ -53,7 +53,7 @@ fn cat_of(call: &Call, args: &args::Cat, session: &Session) -> Result<Ended, Pro
             let content =
                 if read_before { sources.before(change, side, &on_tree) } else { sources.after(change, side, &on_tree) };
             // What is on the tree can still be read.
-            let content = content.map_err(|problem| discarded(session).unwrap_or(problem))?;
+            let content = content.map_err(|error| discarded(session).unwrap_or(error.into()))?;
             match content {
                 Content::File(file) => stream(call, file, &path)?,
                 Content::Gone(why) => return Err(Problem::refused(format!("{path}: {why}")).path(&path)),

@@ -10,10 +10,9 @@ use super::bar::Bar;
 use super::list::Damaged;
 use super::out::Each;
 use super::problem::Problem;
-use super::show::sort_text;
 use super::shown::cut;
 use super::text::{self, Flexible, Side};
-use super::{Call, Ended, args, at_work, is_at_work, is_held};
+use super::{Call, Ended, args, at_work, is_held};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::checkpoint::verify::{Verdict, verify};
 use crate::engine::Progress;
@@ -215,7 +214,7 @@ impl From<OriginalRow> for TextRow {
     fn from(row: OriginalRow) -> Self {
         let before = row.before.as_ref();
         Self {
-            change: row.change.map_or("", sort_text),
+            change: row.change.map_or("", Sort::word),
             before: before.map_or("nothing", |state| sort_word(state.sort())),
             size: before.filter(|state| state.digest().is_some()).map(State::size),
             path: row.path,
@@ -333,7 +332,7 @@ fn verified(store: &Store, id: &Id, seen: &dyn Fn(usize, usize)) -> Result<Verdi
         if found.as_ref().is_ok_and(|verdict| verdict.faults.is_empty()) {
             return Ok(found?);
         }
-        if !is_at_work(store, &session) {
+        if !store.is_at_work(&session) {
             refuse_interrupted(store, id)?;
             return Ok(found?);
         }

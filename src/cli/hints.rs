@@ -3,11 +3,11 @@
 
 use std::ffi::{OsStr, OsString};
 
-use super::sides::{OnTree, Sources};
 use super::{Call, history, text};
 use crate::capture::command::Network;
 use crate::capture::hold::Held;
 use crate::cli::problem::Problem;
+use crate::diff::sources::{OnTree, Sources};
 use crate::error::{command, recant};
 use crate::fs::path::AbsPath;
 use crate::session::Error;

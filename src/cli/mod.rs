@@ -48,12 +48,10 @@ mod prune;
 mod prune_all;
 mod recover;
 mod remote;
-mod renames;
 mod run;
 mod scope;
 mod show;
 mod shown;
-mod sides;
 mod snapshot;
 mod snapshot_collect;
 mod snapshot_diff;
@@ -459,7 +457,7 @@ impl Call {
     /// What a reader of a session found, believed only where nobody was at work in it meanwhile: what is being moved lies at neither
     /// of its two places for whoever looks from outside.
     fn believed(&self, store: &Store, session: &Session, found: Result<Ended, Problem>) -> Result<Ended, Problem> {
-        if !is_at_work(store, session) {
+        if !store.is_at_work(session) {
             if found.is_err() {
                 // Half done, it is no damage.
                 ready::refuse_interrupted(store, session.id())?;
@@ -557,13 +555,6 @@ fn refuse_inside() -> Result<(), Problem> {
         Some(id) => Err(Problem::refused(format!("this is inside the run of session {id}, where only 'recant run' can be used"))
             .remedy("do it outside, when the run has ended")),
     }
-}
-
-/// Whether another recant works in a session, or has done so since it was opened.
-fn is_at_work(store: &Store, session: &Session) -> bool {
-    let same = |now: Session| now.header.generation == session.header.generation;
-    // Removed meanwhile is changed, too.
-    is_held(session) || !store.session(session.id()).is_ok_and(same)
 }
 
 /// Those of the sessions with a journal of which an operation was cut off: of one under way the lock is held.

@@ -6,12 +6,12 @@ use super::chosen::chosen;
 use super::list::{SessionRow, shown};
 use super::out::Each;
 use super::problem::Problem;
-use super::renames::Renames;
 use super::shown::{cut, cut_off, shortened};
-use super::sides::Sources;
 use super::text::{self, Flexible, Side as Column};
 use super::{Call, Ended, Standing};
 use super::{args, coverage};
+use crate::diff::renames::Renames;
+use crate::diff::sources::Sources;
 use crate::error::command;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
@@ -81,17 +81,6 @@ pub fn side_word(side: Side) -> &'static str {
     }
 }
 
-/// The word in text.
-pub fn sort_text(sort: Sort) -> &'static str {
-    match sort {
-        Sort::Created => "created",
-        Sort::Modified => "modified",
-        Sort::Deleted => "deleted",
-        Sort::Metadata => "metadata",
-        Sort::Times => "times",
-    }
-}
-
 /// Shows a session.
 pub fn show(call: &Call, args: &args::Show) -> Result<Ended, Problem> {
     let (store, session) = call.session(args.id.as_deref())?;
@@ -155,8 +144,8 @@ fn renames(call: &Call, session: &Session, changes: &[Change], sides: &[Side]) -
     if session.header.status() == Status::Discarded {
         return Renames::default();
     }
-    Sources::of(session).and_then(|mut sources| Renames::find(changes, sides, &mut sources)).unwrap_or_else(|problem| {
-        call.out.warn(format_args!("renamed files are shown as deleted and created: {}", problem.message));
+    Sources::of(session).and_then(|mut sources| Renames::find(changes, sides, &mut sources)).unwrap_or_else(|error| {
+        call.out.warn(format_args!("renamed files are shown as deleted and created: {error}"));
         Renames::default()
     })
 }
@@ -247,7 +236,7 @@ fn print_counts<'c>(call: &Call, changes: impl Iterator<Item = &'c Change>) {
         counts.iter_mut().filter(|(sort, _)| *sort == change.sort()).for_each(|(_, n)| *n += 1);
     }
     let counts = counts.iter().filter(|(_, n)| *n > 0);
-    let parts: Vec<String> = counts.map(|(sort, n)| format!("{} {}", text::grouped(*n), sort_text(*sort))).collect();
+    let parts: Vec<String> = counts.map(|(sort, n)| format!("{} {}", text::grouped(*n), sort.word())).collect();
     let sum = if parts.is_empty() { "none".into() } else { parts.join(", ") };
     call.out.line(format_args!("{:<10}  {sum}", "changes"));
 }
@@ -286,5 +275,5 @@ fn row_of(call: &Call, header: &Header, change: &Change, side: Side) -> [String;
         Side::In => "committed",
         Side::Never | Side::Out => "held",
     };
-    [sort_text(change.sort()).into(), side.into(), kind.into(), size, path]
+    [change.sort().word().into(), side.into(), kind.into(), size, path]
 }

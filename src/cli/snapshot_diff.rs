@@ -6,11 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use serde::Serialize;
 
 use super::args::SnapshotDiff;
-use super::diff::view::{TEXT_LIMIT, View};
 use super::diff::{patch, stat};
 use super::problem::Problem;
 use super::snapshot::{Left, dir, inner, of_key, series_of};
 use super::{Call, Ended, text};
+use crate::diff::patch::counts;
+use crate::diff::view::{TEXT_LIMIT, View};
 use crate::error::{At as _, command, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Before, Change, Marks, Sort};
@@ -121,7 +122,7 @@ fn print(
         let mut rows = Vec::with_capacity(listed.len());
         for (change, difference) in &listed {
             let counts = match args.much.stat {
-                true => patch::counts(&view(series, &mut kept, change, difference)?),
+                true => counts(&view(series, &mut kept, change, difference)?),
                 false => None,
             };
             let (path, before, after) = (&change.path, &change.before.object, &change.after);

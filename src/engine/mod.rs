@@ -242,6 +242,7 @@ impl Failure for Error {
 
     fn state(&self) -> Option<String> {
         Some(match self {
+            Error::Session(error) => return error.state(),
             Error::Stuck { state, .. } => state.clone(),
             Error::Interrupted { state, .. } => (*state).into(),
             Error::Unmounted { store, .. } => format!("its journal stays in {store}; nothing more is touched"),

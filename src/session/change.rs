@@ -78,6 +78,19 @@ pub enum Sort {
     Times,
 }
 
+impl Sort {
+    /// The word in text.
+    pub fn word(self) -> &'static str {
+        match self {
+            Sort::Created => "created",
+            Sort::Modified => "modified",
+            Sort::Deleted => "deleted",
+            Sort::Metadata => "metadata",
+            Sort::Times => "times",
+        }
+    }
+}
+
 impl Change {
     /// What sort of change it is.
     pub fn sort(&self) -> Sort {

@@ -303,6 +303,14 @@ impl Store {
         Ok(Session { dir, header })
     }
 
+    /// Whether another recant works in a session, or has done so since it was opened: what was read of it meanwhile may be half of each. One
+    /// that cannot be looked at tells of nobody.
+    pub fn is_at_work(&self, session: &Session) -> bool {
+        let same = |now: Session| now.header.generation == session.header.generation;
+        // Removed meanwhile is changed, too.
+        session.is_held().is_ok_and(|held| held) || !self.session(session.id()).is_ok_and(same)
+    }
+
     /// The header of a session's folder.
     pub(super) fn header_in(&self, dir: &Dir, id: &Id) -> Result<Header, Error> {
         let journal = self.journals.at(id.as_str().as_bytes());

@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::super::chosen::not_in_session;
 use super::super::problem::Problem;
-use super::super::sides::{Content, Sources};
 use super::super::{Call, Ended, args, place, text};
-use super::view::View;
 use super::{Lines, Names, patch, stat};
 use crate::checkpoint::limits::{Limits, OnLimit};
 use crate::commit::{self, Request};
+use crate::diff::sources::{Content, Sources};
+use crate::diff::view::View;
 use crate::engine;
 use crate::engine::aside::Aside;
 use crate::engine::conflict::{self, Conflict};
@@ -176,7 +176,7 @@ impl<'c> Clash<'c> {
             _ => format!("held in {}", id.tail()),
         };
         let why = self.conflict.why();
-        View::of_two(
+        Ok(View::of_two(
             &self.shown,
             (NOW, &wanted),
             &why,
@@ -187,7 +187,7 @@ impl<'c> Clash<'c> {
                 Some((change, side)) => sources.held(change, side),
                 None => Ok(Content::Gone(String::new())),
             },
-        )
+        )?)
     }
 
     fn row(&self, lines: Option<Lines>) -> Row<'_> {

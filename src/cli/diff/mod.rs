@@ -6,7 +6,6 @@
 mod conflicts;
 pub mod patch;
 pub mod stat;
-pub mod view;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -17,17 +16,18 @@ use super::chosen::chosen;
 use super::list::SessionRow;
 use super::out::Each;
 use super::problem::Problem;
-use super::renames::Renames;
 use super::show::ChangeRow;
-use super::sides::Sources;
 use super::{Call, Ended, Standing, args, cut_off, text};
+use crate::diff::patch::counts;
+use crate::diff::renames::Renames;
+use crate::diff::sources::Sources;
+use crate::diff::view::View;
 use crate::error::{Kind, command, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::header::Status;
 use crate::session::sides::Side;
 use crate::session::store::{Session, Store};
-use view::View;
 
 /// A change in JSON: what `show` has, and how the tree stands to it.
 #[derive(Serialize)]
@@ -51,7 +51,7 @@ struct Lines {
 
 impl Lines {
     fn of(view: &View<'_>) -> Self {
-        let counts = patch::counts(view);
+        let counts = counts(view);
         Self { insertions: counts.map(|c| c.0), deletions: counts.map(|c| c.1), binary: view.is_binary() }
     }
 }

@@ -4,10 +4,10 @@ use anstyle::AnsiColor;
 
 use super::super::problem::Problem;
 use super::super::shown::{cut, shortened};
-use super::super::sides::Sources;
 use super::super::{Call, Ended, args, text};
-use super::patch;
-use super::view::View;
+use crate::diff::patch::counts;
+use crate::diff::sources::Sources;
+use crate::diff::view::View;
 use crate::session::change::{Change, Sort};
 use crate::session::sides::Side;
 
@@ -101,7 +101,7 @@ impl Columns {
 
 /// The line of a change.
 pub fn row(call: &Call, view: &View<'_>) -> Row {
-    let what = match patch::counts(view) {
+    let what = match counts(view) {
         _ if view.whole && view.is_binary() => {
             Err(format!("Bin {} -> {} bytes", text::grouped(view.old.size()), text::grouped(view.new.size())))
         }

@@ -2,10 +2,9 @@
 
 use std::io::Read;
 
-use super::super::problem::Problem;
-use super::super::show::sort_text;
-use super::super::sides::{Content, OnTree, Sources};
-use super::super::text;
+use super::sources::{Content, OnTree, Sources};
+use crate::checkpoint::Error;
+use crate::config;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::sides::Side;
@@ -90,7 +89,7 @@ pub struct View<'c> {
 
 impl<'c> View<'c> {
     /// Looks at a change, and reads its content where `read` asks for it.
-    pub fn of(change: &'c Change, side: Side, sources: &mut Sources<'_>, read: bool) -> Result<Self, Problem> {
+    pub fn of(change: &'c Change, side: Side, sources: &mut Sources<'_>, read: bool) -> Result<Self, Error> {
         let on_tree = sources.on_tree(change, side);
         let conflict = on_tree == OnTree::Changed || (change.marks.foreign && !side.is_in());
         let mut view = Self {
@@ -115,7 +114,7 @@ impl<'c> View<'c> {
             view.fill(sources, before, after)?;
         }
         if !view.whole {
-            view.remarks.insert(0, format!("{}, not shown", sort_text(change.sort())));
+            view.remarks.insert(0, format!("{}, not shown", change.sort().word()));
         }
         Ok(view)
     }
@@ -139,8 +138,8 @@ impl<'c> View<'c> {
         }
         if !fits {
             view.whole = false;
-            let (old, new) = (text::bytes(view.old.size()), text::bytes(view.new.size()));
-            view.remark(&format!("{old} -> {new}: too large to show (limit {})", text::bytes(TEXT_LIMIT)));
+            let (old, new) = (config::bytes(view.old.size()), config::bytes(view.new.size()));
+            view.remark(&format!("{old} -> {new}: too large to show (limit {})", config::bytes(TEXT_LIMIT)));
         }
         view
     }
@@ -152,9 +151,9 @@ impl<'c> View<'c> {
         labels: (&str, &str),
         why: &str,
         sources: &mut Sources<'s>,
-        old: impl FnOnce(&mut Sources<'s>) -> Result<Content, Problem>,
-        new: impl FnOnce(&mut Sources<'s>) -> Result<Content, Problem>,
-    ) -> Result<Self, Problem> {
+        old: impl FnOnce(&mut Sources<'s>) -> Result<Content, Error>,
+        new: impl FnOnce(&mut Sources<'s>) -> Result<Content, Error>,
+    ) -> Result<Self, Error> {
         let (now, wanted) = (&change.before.object, &change.after);
         let mut view = Self {
             path: &change.path,
@@ -208,14 +207,14 @@ impl<'c> View<'c> {
     fn fill<'s>(
         &mut self,
         sources: &mut Sources<'s>,
-        before: impl FnOnce(&mut Sources<'s>) -> Result<Content, Problem>,
-        after: impl FnOnce(&mut Sources<'s>) -> Result<Content, Problem>,
-    ) -> Result<(), Problem> {
+        before: impl FnOnce(&mut Sources<'s>) -> Result<Content, Error>,
+        after: impl FnOnce(&mut Sources<'s>) -> Result<Content, Error>,
+    ) -> Result<(), Error> {
         let (old, new) = (self.old.size(), self.new.size());
         if old > TEXT_LIMIT || new > TEXT_LIMIT {
-            let limit = text::bytes(TEXT_LIMIT);
+            let limit = config::bytes(TEXT_LIMIT);
             self.whole = false;
-            self.remark(&format!("{} -> {}: too large to show (limit {limit})", text::bytes(old), text::bytes(new)));
+            self.remark(&format!("{} -> {}: too large to show (limit {limit})", config::bytes(old), config::bytes(new)));
             return Ok(());
         }
         if wants_content(&self.old) {

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::rc::Rc;
 
-use super::problem::Problem;
+use crate::checkpoint::Error;
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
 use crate::error::At;
 use crate::fs::dir::{Dir, Entry, Sort, stat_of};
@@ -71,12 +71,12 @@ struct Along {
 }
 
 impl Originals {
-    fn of(session: &Session) -> Result<Self, Problem> {
+    fn of(session: &Session) -> Result<Self, Error> {
         let mut reading = manifest::Reading::of(session)?;
         Ok(Self::Along(Box::new(Along { next: reading.next()?, reading, asked: None })))
     }
 
-    fn at(&mut self, session: &Session, path: &AbsPath) -> Result<Option<&Original>, crate::checkpoint::Error> {
+    fn at(&mut self, session: &Session, path: &AbsPath) -> Result<Option<&Original>, Error> {
         if matches!(self, Self::Along(along) if along.asked.as_ref().is_some_and(|last| path < last)) {
             *self = Self::Whole(Manifest::of(session)?);
         }
@@ -88,7 +88,7 @@ impl Originals {
 }
 
 impl Along {
-    fn at(&mut self, path: &AbsPath) -> Result<Option<&Original>, crate::checkpoint::Error> {
+    fn at(&mut self, path: &AbsPath) -> Result<Option<&Original>, Error> {
         while self.next.as_ref().is_some_and(|next| next.path < *path) {
             self.next = self.reading.next()?;
         }
@@ -99,7 +99,7 @@ impl Along {
 
 impl<'s> Sources<'s> {
     /// Of one session.
-    pub fn of(session: &'s Session) -> Result<Self, Problem> {
+    pub fn of(session: &'s Session) -> Result<Self, Error> {
         let roots = Roots::read().at("read", "/proc/self/mountinfo")?;
         Ok(Self { session, run: session.run()?, originals: Originals::of(session)?, roots })
     }
@@ -134,7 +134,7 @@ impl<'s> Sources<'s> {
     }
 
     /// The content that a file had before the session.
-    pub fn before(&mut self, change: &Change, side: Side, on_tree: &OnTree) -> Result<Content, Problem> {
+    pub fn before(&mut self, change: &Change, side: Side, on_tree: &OnTree) -> Result<Content, Error> {
         if side.is_in() && !change.in_place() {
             return self.original(change);
         }
@@ -142,7 +142,7 @@ impl<'s> Sources<'s> {
     }
 
     /// The content that a file has after the session.
-    pub fn after(&mut self, change: &Change, side: Side, on_tree: &OnTree) -> Result<Content, Problem> {
+    pub fn after(&mut self, change: &Change, side: Side, on_tree: &OnTree) -> Result<Content, Error> {
         if side == Side::Lost {
             return Ok(Content::Gone("what was committed was edited since, and is lost".into()));
         }
@@ -156,7 +156,7 @@ impl<'s> Sources<'s> {
     }
 
     /// The original of a change that is in, from the checkpoint.
-    fn original(&mut self, change: &Change) -> Result<Content, Problem> {
+    fn original(&mut self, change: &Change) -> Result<Content, Error> {
         if self.session.header.checkpoint == Checkpoint::Pruned {
             return Ok(Content::Gone("its original is gone: the checkpoint was pruned".into()));
         }
@@ -192,18 +192,18 @@ impl<'s> Sources<'s> {
     }
 
     /// What a rollback of a change that is in puts back; what the change itself tells, where the checkpoint has no line for it.
-    pub fn kept(&mut self, change: &Change) -> Result<Object, Problem> {
+    pub fn kept(&mut self, change: &Change) -> Result<Object, Error> {
         let original = self.originals.at(self.session, &change.path)?;
         Ok(original.filter(|original| original.n == change.n).map_or(&change.before.object, |original| &original.state).clone())
     }
 
     /// The content that a commit, or of a change that is in a rollback, would put on the tree.
-    pub fn held(&mut self, change: &Change, side: Side) -> Result<Content, Problem> {
+    pub fn held(&mut self, change: &Change, side: Side) -> Result<Content, Error> {
         if side.is_in() { self.original(change) } else { self.after(change, side, &OnTree::Changed) }
     }
 
     /// What a `--force` overwrote at `path` last, and the content of a file.
-    pub fn displaced(&self, path: &AbsPath) -> Result<Option<(Object, Content)>, Problem> {
+    pub fn displaced(&self, path: &AbsPath) -> Result<Option<(Object, Content)>, Error> {
         let folder = part(&self.session.dir, b"displaced")?;
         let names = folder.names().at("list", folder.path().display())?;
         let mut generations: Vec<u64> = names.iter().filter_map(|name| std::str::from_utf8(name).ok()?.parse().ok()).collect();
@@ -237,7 +237,7 @@ impl<'s> Sources<'s> {
         Ok(None)
     }
 
-    fn read_tree(&mut self, change: &Change, side: Side, on_tree: &OnTree) -> Result<Content, Problem> {
+    fn read_tree(&mut self, change: &Change, side: Side, on_tree: &OnTree) -> Result<Content, Error> {
         match on_tree {
             OnTree::AsRecorded => {}
             other => return Ok(Content::Gone(other.why(side).unwrap_or_default())),
@@ -253,12 +253,12 @@ impl<'s> Sources<'s> {
 }
 
 /// Opens what lies in the session; another size than the recorded one is damage.
-fn open(at: Entry<'_>, expected: &Object) -> Result<Content, Problem> {
+fn open(at: Entry<'_>, expected: &Object) -> Result<Content, Error> {
     let damaged = |why: &str| crate::session::Error::Damaged { path: at.to_string(), why: why.into() };
     let file = match at.open_file() {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(damaged("it is missing").into()),
-        Err(error) => return Err(error).at("open", at).map_err(Problem::from),
+        Err(error) => return Err(error).at("open", at).map_err(Error::from),
     };
     let size = stat_of(&file).at("look at", at)?.size;
     match expected.as_ref().map(|state| &state.what) {

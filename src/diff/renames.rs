@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::problem::Problem;
-use super::sides::{Content, Sources};
+use super::sources::{Content, Sources};
+use crate::checkpoint::Error;
 use crate::error::At;
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
@@ -26,7 +26,7 @@ pub struct Renames {
 impl Renames {
     /// Looks for them among the changes of a session. Reads content only where a created and a deleted file have the same size, and
     /// no digest is recorded.
-    pub fn find(changes: &[Change], sides: &[Side], sources: &mut Sources<'_>) -> Result<Self, Problem> {
+    pub fn find(changes: &[Change], sides: &[Side], sources: &mut Sources<'_>) -> Result<Self, Error> {
         let mut of_size: HashMap<u64, (Vec<usize>, Vec<usize>)> = HashMap::new();
         // A name that a hard link gave its file was no other name's before.
         for (i, change) in changes.iter().enumerate().filter(|(_, change)| !change.marks.linked) {
@@ -61,7 +61,7 @@ impl Renames {
         sources: &mut Sources<'_>,
         old: &[usize],
         new: &[usize],
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Error> {
         let mut originals: HashMap<Digest, BTreeSet<usize>> = HashMap::new();
         for i in old {
             if let Some(digest) = digest(&changes[*i], sides[*i], sources, End::Before)? {
@@ -106,7 +106,7 @@ enum End {
 }
 
 /// The digest of an end of a change, as it is recorded or read. `None` where the content can't be had.
-fn digest(change: &Change, side: Side, sources: &mut Sources<'_>, end: End) -> Result<Option<Digest>, Problem> {
+fn digest(change: &Change, side: Side, sources: &mut Sources<'_>, end: End) -> Result<Option<Digest>, Error> {
     let object = match end {
         End::Before => &change.before.object,
         End::After => &change.after,

@@ -1,0 +1,173 @@
+//! A change as a patch with git's headers: git-diff(1), "Generating patch text with -p".
+
+use std::time::{Duration, Instant};
+
+use similar::{Algorithm, DiffOp};
+
+use super::view::{Half, View};
+use crate::fs::path::{AbsPath, Shown};
+
+/// Lines around a hunk.
+const CONTEXT: usize = 3;
+
+/// After so long the rest of two contents is taken as replaced: the patch is right, if longer than it could be.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What a line of a patch is, for whoever gives it a colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// A remark, which programs that read patches skip.
+    Remark,
+    /// Of the head of a file.
+    Head,
+    /// The place of a hunk.
+    Place,
+    /// A line of both sides, behind a blank.
+    Both,
+    /// A line of the old side, behind `-`.
+    Old,
+    /// A line of the new side, behind `+`.
+    New,
+    /// What stands in place of lines, or is said of the last one.
+    Note,
+}
+
+/// Takes the lines of a patch, each without its end.
+type Take<'t> = dyn FnMut(Part, &[u8]) + 't;
+
+/// Gives the remarks, then the patch, line by line.
+pub fn write(view: &View, take: &mut Take<'_>) {
+    for remark in &view.remarks {
+        take(Part::Remark, format!("# {}: {remark}", view.path).as_bytes());
+    }
+    if !view.whole {
+        return;
+    }
+    let link = |half: &Half| half.mode() == Some("120000");
+    match (view.old.mode(), view.new.mode()) {
+        (None, None) => {}
+        // As git does it: a link that becomes a file is removed and made anew.
+        (Some(_), Some(_)) if link(&view.old) != link(&view.new) => {
+            write_one(take, view, &view.old, &Half::Absent);
+            write_one(take, view, &Half::Absent, &view.new);
+        }
+        _ => write_one(take, view, &view.old, &view.new),
+    }
+}
+
+fn write_one(take: &mut Take<'_>, view: &View, old: &Half, new: &Half) {
+    let same_mode = old.mode() == new.mode();
+    // Only metadata differs: no content was read.
+    let same = old.bytes().is_none() && new.bytes().is_none()
+        || old.bytes() == new.bytes() && old.mode().is_some() && new.mode().is_some();
+    if same && same_mode {
+        return;
+    }
+    let (a, b) = (quoted(b"a/", view.path), quoted(b"b/", view.path));
+    let mut head = |bytes: &[&[u8]]| take(Part::Head, &bytes.concat());
+    head(&[b"diff --git ", &a, b" ", &b]);
+    match (old.mode(), new.mode()) {
+        (None, Some(mode)) => head(&[b"new file mode ", mode.as_bytes()]),
+        (Some(mode), None) => head(&[b"deleted file mode ", mode.as_bytes()]),
+        (Some(was), Some(is)) if was != is => {
+            head(&[b"old mode ", was.as_bytes()]);
+            head(&[b"new mode ", is.as_bytes()]);
+        }
+        _ => {}
+    }
+    let (Some(was), Some(is)) = (old.bytes(), new.bytes()) else { return };
+    if same || was.is_empty() && is.is_empty() {
+        return;
+    }
+    let side = |half: &Half, name: &[u8]| match half {
+        Half::Absent => b"/dev/null".to_vec(),
+        Half::Blob { .. } => name.to_vec(),
+    };
+    let (from, to) = (side(old, &a), side(new, &b));
+    if is_binary(was) || is_binary(is) {
+        take(Part::Note, &[b"Binary files ", &*from, b" and ", &*to, b" differ"].concat());
+        return;
+    }
+    // A name with a blank in it ends with a tab, so that nothing after it can be taken for a part of it. What stands behind one,
+    // git-apply(1) and patch(1) read over.
+    let end = |name: &[u8], label: Option<&String>| match label {
+        Some(label) => format!("\t({label})"),
+        None if name.contains(&b' ') => "\t".into(),
+        None => String::new(),
+    };
+    let labels = view.labels.as_ref();
+    head(&[b"--- ", &from, end(&from, labels.map(|labels| &labels.0)).as_bytes()]);
+    head(&[b"+++ ", &to, end(&to, labels.map(|labels| &labels.1)).as_bytes()]);
+    hunks(take, was, is);
+}
+
+fn is_binary(bytes: &[u8]) -> bool {
+    bytes[..bytes.len().min(8000)].contains(&0)
+}
+
+fn hunks(take: &mut Take<'_>, was: &[u8], is: &[u8]) {
+    let (old, new) = (lines(was), lines(is));
+    for group in similar::group_diff_ops(compared(&old, &new), CONTEXT) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+        let range = |from: usize, to: usize| match to - from {
+            0 => format!("{from},0"),
+            1 => format!("{}", from + 1),
+            n => format!("{},{n}", from + 1),
+        };
+        let left = range(first.old_range().start, last.old_range().end);
+        let right = range(first.new_range().start, last.new_range().end);
+        take(Part::Place, format!("@@ -{left} +{right} @@").as_bytes());
+        for op in &group {
+            match op {
+                DiffOp::Equal { .. } => write_lines(take, Part::Both, b" ", &old[op.old_range()]),
+                _ => {
+                    write_lines(take, Part::Old, b"-", &old[op.old_range()]);
+                    write_lines(take, Part::New, b"+", &new[op.new_range()]);
+                }
+            }
+        }
+    }
+}
+
+fn compared(old: &[&[u8]], new: &[&[u8]]) -> Vec<DiffOp> {
+    similar::capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(Instant::now() + PATIENCE))
+}
+
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|b| *b == b'\n').collect()
+}
+
+fn write_lines(take: &mut Take<'_>, part: Part, sign: &[u8], lines: &[&[u8]]) {
+    for line in lines {
+        let text = line.strip_suffix(b"\n");
+        take(part, &[sign, text.unwrap_or(line)].concat());
+        if text.is_none() {
+            take(Part::Note, b"\\ No newline at end of file");
+        }
+    }
+}
+
+/// Insertions and deletions; `None` where there are no lines to count.
+pub fn counts(view: &View) -> Option<(usize, usize)> {
+    if !view.whole || view.is_binary() {
+        return None;
+    }
+    let (Some(was), Some(is)) = (view.old.bytes(), view.new.bytes()) else { return Some((0, 0)) };
+    let (old, new) = (lines(was), lines(is));
+    if view.old.mode().is_some_and(|old| view.new.mode().is_some_and(|new| (old == "120000") != (new == "120000"))) {
+        return Some((new.len(), old.len()));
+    }
+    let mut sum = (0, 0);
+    for op in compared(&old, &new) {
+        if !matches!(op, DiffOp::Equal { .. }) {
+            sum = (sum.0 + op.new_range().len(), sum.1 + op.old_range().len());
+        }
+    }
+    Some(sum)
+}
+
+/// A path below `/` with git's prefix; where it has odd characters, as everywhere, in double quotes with C escapes, which git reads.
+fn quoted(prefix: &[u8], path: &AbsPath) -> Vec<u8> {
+    let name = [prefix, &path.as_bytes()[1..]].concat();
+    Shown(&name).to_string().into_bytes()
+}
