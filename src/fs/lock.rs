@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
+use rustix::process::{Pid, getpid};
 
 use super::Fs;
 use super::dir::{Dir, Entry};
@@ -21,21 +22,36 @@ const ALONE: FlockOperation = FlockOperation::NonBlockingLockExclusive;
 /// A held lock; dropping it lets go.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
-    _folder: Option<Dir>,
+    file: File,
+    folder: Option<Dir>,
+    holder: Pid,
+}
+
+/// By a word, as closing does not do where a process that was forked meanwhile has the descriptors, too, until it executes a program: flock(2).
+/// Such a process itself lets go of nothing.
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if getpid() == self.holder {
+            // What fails here is let go by closing.
+            let _closed = self.folder.as_ref().map(|folder| rustix::fs::flock(folder, FlockOperation::Unlock));
+            let _closed = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        }
+    }
 }
 
 impl Lock {
     /// Takes the lock on the file at `at`, made with mode 0600 where it is missing, and on its folder. `None` where another holds it.
     pub fn try_take(fs: &Fs, at: Entry<'_>) -> io::Result<Option<Self>> {
-        let Some(Self { _file, .. }) = Self::try_take_file(fs, at)? else { return Ok(None) };
-        Ok(lock_folder(at.dir, ALONE)?.map(|_folder| Self { _file, _folder }))
+        let Some(mut lock) = Self::try_take_file(fs, at)? else { return Ok(None) };
+        let Some(folder) = lock_folder(at.dir, ALONE)? else { return Ok(None) };
+        lock.folder = folder;
+        Ok(Some(lock))
     }
 
     /// The same on the file alone: for another lock than the one that its folder goes with.
     pub fn try_take_file(fs: &Fs, at: Entry<'_>) -> io::Result<Option<Self>> {
         let file = fs.append(at)?;
-        Ok(flock(&file, ALONE)?.then_some(Self { _file: file, _folder: None }))
+        Ok(flock(&file, ALONE)?.then(|| Self { file, folder: None, holder: getpid() }))
     }
 
     /// What `take` takes, waiting for it for at most `limit`, and no longer than [`interrupt::check`] lets it; `slow` is called once, after
@@ -114,5 +130,24 @@ fn lock_folder(dir: &Dir, how: FlockOperation) -> io::Result<Option<Option<Dir>>
         // NFS locks what is open for writing, which no folder is: the file alone has to do.
         Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(Some(None)),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_is_let_go_though_another_process_has_its_descriptors() {
+        let folder = tempfile::tempdir().unwrap();
+        let (fs, dir) = (Fs::new(), Dir::open(folder.path()).unwrap());
+        let take = || Lock::try_take(&fs, dir.at(b"lock")).unwrap();
+        let lock = take().unwrap();
+        // As a fork copies them.
+        let copies = (lock.file.try_clone().unwrap(), lock.folder.as_ref().unwrap().as_fd().try_clone_to_owned().unwrap());
+        assert!(take().is_none());
+        drop(lock);
+        assert!(take().is_some());
+        drop(copies);
     }
 }
