@@ -1,15 +1,18 @@
 //! recant holds the changes that a command, a script or an agent wants to make to files, shows them, makes them real
 //! with a checkpoint of what was there before, and takes them back exactly.
 //!
-//! The rooms, and the way of the data: capture or stage → changes → plan → journal → apply → settle → report.
-//! - [`capture`] runs a command and reads what it left into changes; [`session`] records them, or what is staged by hand;
-//! - [`commit`] and [`rollback`] say which states go from where to where; [`engine`] brings them there, all or none;
-//! - [`snapshot`] keeps numbered copies of a folder, and makes sessions of the way back to them;
-//! - [`moving`] takes a session out of a store as one stream, and into another one;
-//! - [`checkpoint`] is what came off the tree; [`tree`] what is on disk; [`fs`] the one place of system calls that change it;
-//! - [`remote`] has a verb carried out by the recant of another machine;
-//! - [`cli`] alone prints. docs/ARCHITECTURE.md has the whole.
+//! This is the library of the program `recant`, for programs that want sessions, checkpoints and snapshots inside. All begins with a
+//! [`Store`], whose page says who may call it, and has an example:
+//! - a session: [`Store::begin`], [`Store::stage`], [`Store::changes`], [`Store::patch`];
+//! - making it real and taking it back: [`Store::plan`], [`Plan::conflicts`], [`Plan::apply`];
+//! - snapshots of a folder: [`Store::take_snapshot`], [`Store::snapshots`], [`Store::restore`];
+//! - after a crash: [`Store::recover`].
+//!
+//! Commands with their changes held (`recant run`), other machines, pruning and moving sessions are the program's alone.
 
+// The rooms, and the way of the data: capture or stage → changes → plan → journal → apply → settle → report.
+// docs/ARCHITECTURE.md has which room does what, and which others it may use.
+mod api;
 mod capture;
 mod checkpoint;
 mod cli;
@@ -27,6 +30,10 @@ mod snapshot;
 mod tree;
 
 use std::process::ExitCode;
+
+pub use api::{
+    Change, ChangeKind, Conflict, Edit, Error, Kind, Plan, Recovered, Report, Session, SessionId, Snapshot, Status, Store, Verb,
+};
 
 /// The program: carries out the call that the process was started with. For `main.rs` alone.
 #[doc(hidden)]

@@ -15,7 +15,7 @@ if ! as_user test -x "${CARGO_TARGET_DIR:-target}/debug"; then
 fi
 
 home=$(mktemp -d /tmp/recant-user.XXXXXX)
-trap 'rm -rf "$home" "$home.log"' EXIT
+trap 'rm -rf "$home" "$home.log" "$home.run"' EXIT
 chown $user:$user "$home"
 log=$home.log failed=()
 while read -r program; do
@@ -24,4 +24,18 @@ while read -r program; do
     grep -aE '^(test result|skipped:|test .* FAILED)' "$log" | sort | uniq -c | sed "s|^|$(basename "${program%-*}"): |"
     [ ${#failed[@]} = 0 ] || [ "${failed[-1]}" != "$program" ] || tail -n 40 "$log"
 done < <(cargo test --locked --no-run --features crash-points 2>&1 | sed -n 's/^ *Executable .*(\(.*\))$/\1/p')
+
+# The examples in the library's documentation: built as root, run by a copy that the user may reach.
+cat >"$home.run" <<END
+#!/bin/sh
+cp "\$1" $home/example && chmod 0755 $home/example && shift && cd $home || exit 1
+exec setpriv --reuid=$user --regid=$user --clear-groups env HOME=$home TMPDIR=$home $home/example "\$@"
+END
+chmod 0755 "$home.run"
+host=$(rustc -vV | sed -n 's/^host: //p' | tr 'a-z-' 'A-Z_')
+env "CARGO_TARGET_${host}_RUNNER=$home.run" cargo test --locked --features crash-points --doc >"$log" 2>&1 || {
+    failed+=(examples)
+    tail -n 40 "$log"
+}
+grep -aE '^(test result|test .* FAILED)' "$log" | sed 's/^/examples: /'
 [ ${#failed[@]} = 0 ] || { echo "failed as an ordinary user: ${failed[*]}" >&2; exit 1; }

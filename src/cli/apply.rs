@@ -19,8 +19,8 @@ use crate::engine;
 use crate::engine::Effect;
 use crate::engine::aside::{Aside, Denied};
 use crate::engine::conflict::Conflict;
-use crate::engine::job::{Job, OnConflict, Verb};
-use crate::engine::leave::{self, Asked, Minor};
+use crate::engine::job::{OnConflict, Verb};
+use crate::engine::leave::{self, Ask, Asked, Minor};
 use crate::engine::ready;
 use crate::engine::report::{Done, Report, Row};
 use crate::error::{Failure, Kind, command, shell_word};
@@ -152,9 +152,6 @@ impl Subject<'_> {
         }
     }
 }
-
-/// What asks for the job, once the session is locked and the paths are known.
-type Ask<'c> = dyn Fn(&Locked, &[AbsPath], &Aside) -> Result<Job, engine::Error> + 'c;
 
 fn ask_commit<'c>(
     call: &'c Call,

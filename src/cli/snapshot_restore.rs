@@ -16,7 +16,7 @@ use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::log;
 use crate::session::prune::drop_checkpoint;
-use crate::session::store::{Locked, Session, Store};
+use crate::session::store::{Locked, Store};
 use crate::snapshot::compare::{self, Compared, Digests, Terms};
 use crate::snapshot::heal;
 use crate::snapshot::manifest;
@@ -95,7 +95,9 @@ pub fn restore(call: &Call, args: &SnapshotRestore) -> Result<Ended, Problem> {
     let done = apply::commit_restore(call, store, &mut session, &Restoring { n, folder: &series.folder }, args.force);
     drop(writing_out);
     let only = paths.iter().map(|path| whole(&series.folder, path)).collect::<Result<_, _>>()?;
-    note_in_log(call, store, log::Restore { folder: series.folder.clone(), snapshot: n, only }, &session, &done);
+    let asked = log::Restore { folder: series.folder.clone(), snapshot: n, only };
+    let counts = done.as_ref().ok().map(|(report, _)| (report.rows.len(), report.left.len()));
+    call.note_in_log(store, &log::Entry::of_restore(asked, &session, counts));
     let (report, _) = match done {
         Ok(done) => done,
         Err(mut problem) => {
@@ -190,18 +192,6 @@ fn say_whose(problem: &mut Problem, series: &Series, n: u64) {
     let path = problem.path.clone().unwrap_or_else(|| series.folder.to_string());
     problem.message = format!("cannot restore snapshot {n}: the content that it keeps of {path} is damaged");
     problem.remedy = Some(heal());
-}
-
-/// Every restore that was begun stands in the log, also one that came to nothing.
-fn note_in_log(call: &Call, store: &Store, asked: log::Restore, session: &Session, done: &Result<(Report, Ended), Problem>) {
-    let (result, paths) = match done {
-        Ok((report, _)) if report.left.is_empty() => ("done", report.rows.len()),
-        Ok((report, _)) => ("left", report.rows.len()),
-        Err(_) => ("failed", 0),
-    };
-    let verb = format!("snapshot restore {}", asked.snapshot);
-    let entry = log::Entry::new(verb, session.id(), session.header.generation, result, paths as u64);
-    call.note_in_log(store, &log::Entry { restore: Some(asked), ..entry });
 }
 
 fn ended(left: &[Left]) -> Ended {

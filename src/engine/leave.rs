@@ -4,13 +4,12 @@
 use super::aside::{Aside, Denied};
 use super::conflict::{self, Conflict};
 use super::job::{Job, Verb};
+use super::report::Report;
 use super::{Effect, Error, Progress, carry_out};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::session::sides::Side;
 use crate::session::store::{Locked, Store};
-
-use super::report::Report;
 
 /// Which conflicts leave their path out, instead of stopping all.
 #[derive(Clone, Copy)]
@@ -23,6 +22,9 @@ pub enum Minor<'a> {
     Forced,
 }
 
+/// What asks for the job, once the session is locked and the paths are known: without those that are left out.
+pub type Ask<'a> = dyn Fn(&Locked, &[AbsPath], &Aside) -> Result<Job, Error> + 'a;
+
 /// A job that can be asked for again.
 pub struct Asked<'a> {
     /// For which verb.
@@ -31,8 +33,8 @@ pub struct Asked<'a> {
     pub paths: &'a [AbsPath],
     /// Which conflicts leave their path out.
     pub minor: Minor<'a>,
-    /// Asks for the job of the session without what is left out.
-    pub ask: &'a dyn Fn(&Locked, &[AbsPath], &Aside) -> Result<Job, Error>,
+    /// Asks for the job.
+    pub ask: &'a Ask<'a>,
 }
 
 /// Carries it out, or tells what would be done. The caller holds the session's lock and, but to tell, the store's, and has recovered what was

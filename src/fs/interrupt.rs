@@ -3,6 +3,7 @@
 //! Their default action ends the process where it stands, which is right as long as nothing has been changed. From the first
 //! effect on, the handler writes down which came first, and nothing else; the operation looks between two effects ([`check`]).
 //! It stays until what was done has been said, which is mostly the end of the process: a death by a signal means that nothing was changed.
+//! In another program, which uses recant as a library, nothing is noted at all ([`leave_to_the_program`]).
 //! What was ignored when recant was started (nohup(1), a shell's background jobs) stays so. SIGKILL and SIGQUIT are left alone.
 #![allow(unsafe_code, reason = "sigaction(2) has no safe wrapper")]
 
@@ -45,6 +46,15 @@ pub struct Noting {
     noted: bool,
 }
 
+/// Signals are none of recant's.
+static NOT_OURS: AtomicBool = AtomicBool::new(false);
+
+/// From here on no signal is noted: they are for the program that recant is a part of. Where one ends it in the midst of an operation, the next
+/// recant recovers.
+pub fn leave_to_the_program() {
+    NOT_OURS.store(true, Ordering::Relaxed);
+}
+
 /// Notes signals from here on. Not for two threads at once.
 pub fn note(asked: Asked) -> Noting {
     let stopped = STOPS.swap(asked == Asked::Stops, Ordering::Relaxed);
@@ -52,7 +62,7 @@ pub fn note(asked: Asked) -> Noting {
     UNDER_WAY.store(true, Ordering::Relaxed);
     let ours = write_down as extern "C" fn(i32) as libc::sighandler_t;
     let mut before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner);
-    let todo = if before.is_empty() { &NOTED[..] } else { &[] };
+    let todo = if before.is_empty() && !NOT_OURS.load(Ordering::Relaxed) { &NOTED[..] } else { &[] };
     for (signal, _) in todo {
         // SAFETY: signal(2); the handler does nothing but a store to an atomic (signal-safety(7)). Calls that it cuts off are
         // begun again, as BSD and glibc have it (SA_RESTART). It fails for numbers that are no signal's, which these are.

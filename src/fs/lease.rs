@@ -37,10 +37,16 @@ pub fn writers(file: &File) -> io::Result<Writers> {
 
 /// Ignores signals whose default action would end the process in the midst of an operation: SIGIO, of a lease that is broken in the moment
 /// between taking it and giving it back, and SIGXFSZ, of a write over RLIMIT_FSIZE (`ulimit -f`), which fails with EFBIG then and is undone
-/// as any other: setrlimit(2). Called once, at the start.
+/// as any other: setrlimit(2). What the process has set for them itself stays. Called once, at the start.
 pub fn ignore_what_would_end_it() {
     for signal in [libc::SIGIO, libc::SIGXFSZ] {
-        // SAFETY: signal(2) with SIG_IGN installs no handler of ours.
-        unsafe { libc::signal(signal, libc::SIG_IGN) };
+        // SAFETY: sigaction(2) without an action writes the one in force to `now`, for which all zeros are valid; signal(2) with SIG_IGN
+        // installs no handler of ours. Both fail for numbers that are no signal's alone.
+        unsafe {
+            let mut now: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_DFL {
+                libc::signal(signal, libc::SIG_IGN);
+            }
+        }
     }
 }

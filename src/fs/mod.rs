@@ -39,7 +39,7 @@ use watch::On;
 use watch::{Step, Watch};
 pub use xattr::TooLarge;
 
-/// The calls that change files. One value a process, made in `main`, handed down.
+/// The calls that change files. One value a call of the program or a store of the library, handed down.
 #[derive(Default)]
 pub struct Fs {
     #[cfg(feature = "crash-points")]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 use super::id::Id;
-use super::store::Store;
+use super::store::{Session, Store};
 use crate::error::At;
 use crate::fs::Fs;
 use crate::fs::dir::Time;
@@ -55,6 +55,20 @@ impl Entry {
     pub fn new(verb: impl Into<String>, session: &Id, generation: u64, result: &str, paths: u64) -> Self {
         let (time, session) = (crate::fs::now(), session.clone());
         Self { time, verb: verb.into(), session, generation, result: result.into(), paths, restore: None, notes: Vec::new() }
+    }
+}
+
+impl Entry {
+    /// Of a restore by `session`: every one that was begun stands in the log, also one that came to nothing. `done` has how many paths it changed,
+    /// and how many it left as they were.
+    pub fn of_restore(asked: Restore, session: &Session, done: Option<(usize, usize)>) -> Self {
+        let (result, paths) = match done {
+            Some((paths, 0)) => ("done", paths),
+            Some((paths, _)) => ("left", paths),
+            None => ("failed", 0),
+        };
+        let verb = format!("snapshot restore {}", asked.snapshot);
+        Self { restore: Some(asked), ..Self::new(verb, session.id(), session.header.generation, result, paths as u64) }
     }
 }
 

@@ -1,0 +1,226 @@
+//! Commit, rollback and redo: planned, then applied.
+
+use std::path::{Path, PathBuf};
+
+use super::session::{Change, ChangeKind};
+use super::{Error, SessionId, Store, absolute, path_of};
+use crate::checkpoint::limits::Limits;
+use crate::commit::{self, Request};
+use crate::config;
+use crate::engine::aside::Aside;
+use crate::engine::job::{self, Job, OnConflict};
+use crate::engine::leave::{self, Asked, Minor};
+use crate::engine::report::{self, Done};
+use crate::engine::{self, Effect, Unwatched};
+use crate::error::recant;
+use crate::fs::path::AbsPath;
+use crate::rollback;
+use crate::session::confirm::{self, Word};
+use crate::session::header::Status;
+use crate::session::store::Locked;
+
+/// What is to be done with a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// Its changes become real; what was there before is kept for a rollback.
+    Commit,
+    /// What was there before comes back, exactly.
+    Rollback,
+    /// What was rolled back becomes real again.
+    Redo,
+}
+
+impl Verb {
+    fn of_engine(self) -> job::Verb {
+        match self {
+            Self::Commit => job::Verb::Commit,
+            Self::Rollback => job::Verb::Rollback,
+            Self::Redo => job::Verb::Redo,
+        }
+    }
+}
+
+/// What an operation would do, or what stands against it. It holds the session's lock; dropped, nothing was done.
+#[must_use = "a plan changes nothing until it is applied"]
+pub struct Plan<'s> {
+    store: &'s Store,
+    session: Locked,
+    verb: Verb,
+    paths: Vec<AbsPath>,
+    would: Option<Report>,
+    conflicts: Vec<Conflict>,
+}
+
+/// A path that does not hold what was expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Conflict {
+    /// The path.
+    pub path: PathBuf,
+    /// What was expected, what is there, and which session put it there, where one did: for people.
+    pub why: String,
+    /// [`Plan::force`] goes on over it.
+    pub forcible: bool,
+}
+
+/// What an operation did, or would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The session by which it was done, and by which it is rolled back; `None` where a restore had nothing to do.
+    pub session: Option<SessionId>,
+    /// The paths and what became of them, in the order of paths.
+    pub changes: Vec<Change>,
+    /// The paths that were left as they are, and why.
+    pub skipped: Vec<(PathBuf, String)>,
+    /// What else there is to say, for people.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    pub(super) fn of(session: Option<SessionId>, report: report::Report) -> Self {
+        let large = |large: &crate::checkpoint::limits::Large| {
+            let (files, size) = (config::grouped(large.files), config::bytes(large.size));
+            format!("{}: {files} files, {size} deleted, all kept for a rollback", large.path)
+        };
+        let change = |row: &report::Row| Change { path: path_of(&row.path), kind: kind_of(row.done) };
+        Self {
+            session,
+            changes: report.rows.iter().map(change).collect(),
+            skipped: report.left.iter().map(|(path, why)| (path_of(path), why.clone())).collect(),
+            notes: report.large.iter().map(large).chain(report.notes).collect(),
+        }
+    }
+}
+
+fn kind_of(done: Done) -> ChangeKind {
+    match done {
+        Done::Made => ChangeKind::Created,
+        Done::Replaced => ChangeKind::Modified,
+        Done::Removed => ChangeKind::Deleted,
+        Done::Metadata => ChangeKind::Metadata,
+        Done::AlreadySo => ChangeKind::Unchanged,
+    }
+}
+
+/// # Commit, rollback, redo
+impl Store {
+    /// Looks at everything that an operation would touch, with all conflicts, and changes nothing on the tree. `paths` are some of the
+    /// session's, with what lies under them and the folders that they need; empty means all.
+    ///
+    /// Large deletions are kept in full; the program's settings (`commit.deny` and others) do not count here.
+    ///
+    /// # Errors
+    /// [`Kind::Refused`](super::Kind): the session is in no state for it, holds none of the paths, waits to be confirmed, or something cannot be
+    /// done: no right, no room, an immutable file, a mount. `Damaged`: content in the store is not what was put there. `Busy`: another has the
+    /// session's lock. `Stuck`: an operation of it that was cut off could not be recovered. `LeftOut`: it was just recovered, but not everywhere, as
+    /// somebody has changed paths; called again, it goes on.
+    pub fn plan(&self, id: &SessionId, verb: Verb, paths: &[&Path]) -> Result<Plan<'_>, Error> {
+        let mut session = self.locked(id)?;
+        let changes = session.changes()?;
+        let paths = paths.iter().map(|path| Ok(changes.named(absolute(path)?)?)).collect::<Result<Vec<_>, Error>>()?;
+        drop(changes);
+        self.refuse_awaited(&session, verb)?;
+        let done = self.carry_out(&mut session, verb, &paths, OnConflict::Stop, Effect::Print);
+        let (would, conflicts) = match done {
+            Ok(report) => (Some(Report::of(Some(id.clone()), report)), Vec::new()),
+            Err(engine::Error::Conflicts(conflicts)) => {
+                let conflict = |conflict: &engine::conflict::Conflict| Conflict {
+                    path: path_of(&conflict.path),
+                    why: conflict.why(),
+                    forcible: conflict.forcible,
+                };
+                (None, conflicts.iter().map(conflict).collect())
+            }
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Plan { store: self, session, verb, paths, would, conflicts })
+    }
+
+    /// What would come onto the tree beside a commit that waits to be confirmed would go with it, confirmed by nobody.
+    fn refuse_awaited(&self, session: &Locked, verb: Verb) -> Result<(), Error> {
+        let waits = !matches!(Word::of(&self.store, &session.header), Word::None);
+        if verb == Verb::Rollback || session.header.status() == Status::Committed || !waits {
+            return Ok(());
+        }
+        let (id, recant) = (session.id(), recant());
+        let remedy = format!("{recant} confirm {id} lets it stay, {recant} rollback {id} takes it back");
+        Err(Error::refused(format!("session {id}: a part of it waits to be confirmed"), Some(remedy)))
+    }
+
+    /// The caller holds the store's lock, but to tell.
+    pub(super) fn carry_out(
+        &self,
+        session: &mut Locked,
+        verb: Verb,
+        paths: &[AbsPath],
+        on_conflict: OnConflict,
+        effect: Effect<'_>,
+    ) -> Result<report::Report, engine::Error> {
+        let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| ask(session, verb, paths, on_conflict, aside);
+        let minor = if on_conflict == OnConflict::Keep { Minor::Forced } else { Minor::Stops };
+        let asked = Asked { verb: verb.of_engine(), paths, minor, ask: &ask };
+        leave::carry_out_but(&self.fs, &self.store, session, &asked, effect, &Unwatched)
+    }
+}
+
+fn ask(session: &Locked, verb: Verb, paths: &[AbsPath], on_conflict: OnConflict, aside: &Aside) -> Result<Job, engine::Error> {
+    let request = Request {
+        paths,
+        on_conflict,
+        limits: Limits::default(),
+        denied: std::rc::Rc::new(|_| false),
+        aside,
+        accept_unsynced: verb == Verb::Redo,
+    };
+    match verb {
+        Verb::Commit => commit::commit(session, &request),
+        Verb::Redo => commit::redo(session, &request),
+        Verb::Rollback => rollback::rollback(session, paths, on_conflict, aside),
+    }
+}
+
+impl Plan<'_> {
+    /// Every path that does not hold what is expected, in the order of paths; empty where nothing stands against it.
+    pub fn conflicts(&self) -> &[Conflict] {
+        &self.conflicts
+    }
+
+    /// What would be done; `None` where there are conflicts.
+    pub fn report(&self) -> Option<&Report> {
+        self.would.as_ref()
+    }
+
+    /// Does it: all that the report says, durably, or nothing. Everything is looked at once more: what changed on the tree since is found.
+    ///
+    /// # Errors
+    /// As of [`Store::plan`]; [`Kind::Conflict`](super::Kind): the tree does not hold what is expected, the text has a line for each path.
+    /// `Stuck`: it failed on the way and could not be undone whole, [`Error::state`] says what is left. With all other kinds nothing was changed.
+    pub fn apply(self) -> Result<Report, Error> {
+        self.carry_out(OnConflict::Stop)
+    }
+
+    /// The same over conflicts, where that is possible: what is found in place of what was expected is kept first, as a commit's original or
+    /// for `recant cat ID PATH --displaced`. Paths at which nothing is there to be changed are skipped.
+    ///
+    /// # Errors
+    /// As of [`Plan::apply`].
+    pub fn force(self) -> Result<Report, Error> {
+        self.carry_out(OnConflict::Keep)
+    }
+
+    fn carry_out(self, on_conflict: OnConflict) -> Result<Report, Error> {
+        let Plan { store, mut session, verb, paths, .. } = self;
+        // Others' operations that were cut off since: this session's lock is held here.
+        store.recover_first()?;
+        let lock = store.store.lock(&store.fs, || ())?;
+        let report = store.carry_out(&mut session, verb, &paths, on_conflict, Effect::Apply)?;
+        drop(lock);
+        let mut report = Report::of(Some(session.id().clone().into()), report);
+        // What is not on the tree waits for no word.
+        if let Err(error) = confirm::settle(&store.fs, &store.store, &session.header) {
+            report.notes.push(format!("{error}; it was rolled back, and its confirmation record could not be removed"));
+        }
+        Ok(report)
+    }
+}

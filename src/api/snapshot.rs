@@ -1,0 +1,184 @@
+//! Snapshots: taken, listed, and restored.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::plan::{Report, Verb};
+use super::session::moment;
+use super::{Error, Store, absolute, path_of};
+use crate::engine::job::OnConflict;
+use crate::engine::{self, Effect};
+use crate::error::{Failure, Kind};
+use crate::fs::path::AbsPath;
+use crate::fs::resolve;
+use crate::session::change::Changes;
+use crate::session::log;
+use crate::session::store::Locked;
+use crate::snapshot::compare::{self, Digests, Terms};
+use crate::snapshot::create::{Asked, create};
+use crate::snapshot::rules::{Rules, Source, Vcs};
+use crate::snapshot::series::{Series, Summary};
+use crate::snapshot::{self, place, restore, whole};
+
+/// A snapshot, as a list shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Snapshot {
+    /// Its number among those of its folder, from 0 on; never given again.
+    pub number: u64,
+    /// When it was begun.
+    pub time: SystemTime,
+    /// What was said of it.
+    pub message: Option<String>,
+}
+
+impl Snapshot {
+    fn of(summary: Summary) -> Self {
+        Self { number: summary.head.n, time: moment(summary.head.time), message: summary.head.message }
+    }
+}
+
+/// # Snapshots
+impl Store {
+    /// Takes a snapshot of a folder and all that is in it: its number, and the paths that are not in it, with the reason (what cannot be read,
+    /// mounts). Left out without a word are version control's own directories (`.git` and the like), what a `.recantignore` names, and the
+    /// store. Old snapshots stay; nothing on the tree is changed.
+    ///
+    /// # Errors
+    /// [`Kind::Refused`](super::Kind): there is nothing at `folder`, or it is too broad: `/`, the home folder, what holds it. `Busy`: another
+    /// works with snapshots of that folder.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use recant::Store;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let dir = tempfile::tempdir()?;
+    /// let folder = dir.path().join("project");
+    /// std::fs::create_dir(&folder)?;
+    /// std::fs::write(folder.join("notes"), "first")?;
+    ///
+    /// let store = Store::open(dir.path().canonicalize()?.join("store"))?;
+    /// let (number, skipped) = store.take_snapshot(&folder, Some("before the change"))?;
+    /// assert!(number == 0 && skipped.is_empty());
+    ///
+    /// std::fs::write(folder.join("notes"), "second")?;
+    /// std::fs::write(folder.join("more"), "")?;
+    /// let report = store.restore(&folder, number)?;
+    /// assert_eq!(report.changes.len(), 2);
+    /// assert_eq!(std::fs::read_to_string(folder.join("notes"))?, "first");
+    /// assert!(!folder.join("more").exists());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn take_snapshot(&self, folder: &Path, message: Option<&str>) -> Result<(u64, Vec<(PathBuf, String)>), Error> {
+        let folder = resolve::absolute(absolute(folder)?)?;
+        place::check(&folder, &self.store.path, home().as_ref())?;
+        self.recover_first()?;
+        let asked = Asked {
+            message: message.map(Into::into),
+            rules: Source::Found(Rules { vcs: Some(Vcs::Left), ..Rules::default() }),
+            ..Asked::default()
+        };
+        let series = Series::create(&self.fs, &self.store, &folder)?;
+        let lock = series.lock(&self.fs)?;
+        let made = create(&self.fs, &self.store.path, &series, &lock, &asked)?;
+        let unread = made.unread.into_iter();
+        let left = made.left.into_iter().map(|(path, why)| (path, why.text().to_owned()));
+        let skipped = unread.chain(left).map(|(path, why)| Ok((path_of(&whole(&folder, &path)?), why)));
+        Ok((made.n, skipped.collect::<Result<_, Error>>()?))
+    }
+
+    /// The snapshots of a folder, the oldest first; behind them an error for each that cannot be read. Empty where none was taken.
+    ///
+    /// # Errors
+    /// The list itself cannot be read.
+    pub fn snapshots(&self, folder: &Path) -> Result<Vec<Result<Snapshot, Error>>, Error> {
+        let Some(series) = self.series(folder)? else { return Ok(Vec::new()) };
+        let folder = &series.folder;
+        let (mut summaries, broken) = series.looked_over()?;
+        summaries.retain(|summary| broken.iter().all(|broken| broken.n != summary.head.n));
+        let damaged = broken.into_iter().map(|broken| {
+            let path = format!("snapshot {} of {folder}", broken.n);
+            Err(snapshot::Error::Damaged { path, why: broken.why }.into())
+        });
+        Ok(summaries.into_iter().map(|summary| Ok(Snapshot::of(summary))).chain(damaged).collect())
+    }
+
+    /// Makes a folder as a snapshot has it: what was created since goes, what went or was changed comes back, all of it or nothing. It is done by
+    /// a session of its own, which the report names: [`Verb::Rollback`] takes the restore back. What the snapshot left out is not touched.
+    ///
+    /// # Errors
+    /// [`Kind::Refused`](super::Kind): there is no such snapshot; a link or nothing is where the folder was; no right, no room. `Conflict`:
+    /// somebody wrote there meanwhile. `Damaged`: content of the snapshot is not what was put there. Nothing was changed then.
+    pub fn restore(&self, folder: &Path, number: u64) -> Result<Report, Error> {
+        let series = self.series(folder)?.ok_or_else(|| snapshot::Error::None { folder: folder.display().to_string() })?;
+        let folder = series.folder.clone();
+        restore::refuse_elsewhere(&folder)?;
+        self.recover_first()?;
+        let _lock = series.lock(&self.fs)?;
+        let n = series.find(&number.to_string())?;
+        let terms = Terms { whole: true, paths: &[], digests: Digests::Small, with_vcs: false };
+        let mut compared = compare::with_tree(&self.store.path, &series, n, terms)?;
+        compared.settle(&folder);
+        compared.learn_indexes(&series)?;
+        let mut skipped = Vec::with_capacity(compared.left.len());
+        for (path, why) in &compared.left {
+            skipped.push((path_of(&whole(&folder, path)?), why.clone()));
+        }
+        if compared.differences.is_empty() {
+            return Ok(Report { session: None, changes: Vec::new(), skipped, notes: Vec::new() });
+        }
+        let mut session = self.store.begin_own(&self.fs, None, format!("snapshot restore {n} {folder}"))?;
+        self.clear_away();
+        let writing_out = match restore::fill(&self.fs, &series, &compared, &mut session) {
+            Ok(writing_out) => writing_out,
+            Err(error) => {
+                self.take_away(session);
+                return Err(error.into());
+            }
+        };
+        let lock = self.store.lock(&self.fs, || ()).map_err(engine::Error::from);
+        let done = lock.and_then(|_lock| self.carry_out(&mut session, Verb::Commit, &[], OnConflict::Stop, Effect::Apply));
+        drop(writing_out);
+        let asked = log::Restore { folder: folder.clone(), snapshot: n, only: Vec::new() };
+        let counts = done.as_ref().ok().map(|report| (report.rows.len(), report.left.len()));
+        let entry = log::Entry::of_restore(asked, &session, counts);
+        let logged = log::append(&self.fs, &self.store, &entry);
+        match done {
+            Ok(report) => {
+                let mut report = Report::of(Some(session.id().clone().into()), report);
+                skipped.append(&mut report.skipped);
+                report.notes.extend(logged.err().map(|error| format!("the log could not be written: {error}")));
+                Ok(Report { skipped, ..report })
+            }
+            Err(error) => {
+                // Nothing was changed: what it would have put is in the snapshot still. Where the engine is stuck the session stays.
+                if error.kind() != Kind::Stuck {
+                    self.take_away(session);
+                }
+                Err(error.into())
+            }
+        }
+    }
+
+    /// The snapshots of a folder, if it has any: by its real path, else by the path as it stands, where a folder was that is a link now.
+    fn series(&self, folder: &Path) -> Result<Option<Series>, Error> {
+        let folder = absolute(folder)?;
+        match Series::open(&self.store, &resolve::absolute(folder)?)? {
+            None => Ok(Series::open(&self.store, &Changes::default().named(folder)?)?),
+            series => Ok(series),
+        }
+    }
+
+    /// A session that came to nothing. What cannot be removed goes with the next one that is begun.
+    fn take_away(&self, session: Locked) {
+        drop(self.store.remove_session(&self.fs, session));
+    }
+}
+
+/// The home folder's real path.
+fn home() -> Option<AbsPath> {
+    resolve::absolute(&dirs::home_dir()?).ok()
+}
