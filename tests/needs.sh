@@ -22,6 +22,7 @@ fusermount3 fuse3        disks that log their writes
 pkg-config  pkg-config   disks that log their writes
 mkfs.btrfs  btrfs-progs  btrfs in a loop device
 bindfs      bindfs       a file system without RENAME_EXCHANGE
+sshfs       sshfs        a file system of another machine
 losetup     mount        loop devices
 unshare     util-linux   user namespaces from outside
 script      bsdutils     the terminal's shape

@@ -774,35 +774,6 @@ fn what_was_made_ready_for_a_session_that_is_gone_is_removed_too() {
     scene.assert_over("pruned");
 }
 
-/// The file system refuses to swap two names (`EINVAL`), which it is told once: `from` goes out first then, and `to` comes.
-#[test]
-fn where_two_names_cannot_swap_an_operation_killed_before_any_step_is_all_done_or_not_begun() {
-    for verb in ["commit", "rollback"] {
-        let scene = Scene::new(verb, false);
-        let refused = format!("fail:{}:22", scene.step_of("renameat2 EXCHANGE", "calm"));
-        scene.reset();
-        scene.world.call([verb, &scene.id]).env("RECANT_STEPS", &refused).run().ok();
-        let after = calm(&scene.world.manifest());
-        assert_ne!(calm(&scene.before), after, "{verb}");
-        let mut absent = 0;
-        for n in common::steps() {
-            scene.reset();
-            let said = scene.world.call([verb, &scene.id]).env("RECANT_STEPS", format!("kill:{n};{refused}")).run();
-            let what = format!("{verb}, killed before step {n}: {said}");
-            absent += usize::from(!scene.world.exists("calm"));
-            let recovered = scene.world.recant("recover").ok();
-            scene.assert_over(&what);
-            let now = calm(&scene.world.manifest());
-            let at = [calm(&scene.before).difference(&now), after.difference(&now)];
-            assert!(at.iter().any(String::is_empty), "{what}\n{recovered}\n{}\n{}", at[0], at[1]);
-            if said.status != 137 {
-                assert!(n > 60 && absent > 0, "{what}: the path was never absent");
-                break;
-            }
-        }
-    }
-}
-
 /// A folder that somebody has made where one was deleted is his: nothing of the deleted one is put into it.
 #[test]
 fn what_lay_in_a_deleted_folder_is_put_into_none_that_somebody_made_in_its_place() {

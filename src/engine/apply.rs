@@ -70,7 +70,7 @@ fn do_steps(
         progress.at(journal.head.verb.word(), done, all);
         let go_on = interrupt::check().at("go on with", journal.step(*turn).path);
         go_on.map_err(|why| Stopped { why: why.into(), begun: done })?;
-        let ctime = perform(fs, reach, &journal.step(*turn), &journal.items, left).map_err(|why| {
+        let ctime = perform(fs, reach, &journal.step(*turn), left).map_err(|why| {
             // What came upon something else has put it back, or has not begun.
             let begun = if matches!(why, Error::Conflicts(_)) { done } else { done + 1 };
             Stopped { why, begun }

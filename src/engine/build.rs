@@ -15,12 +15,14 @@ use super::journal::{Head, Journal};
 use super::meta::ACL;
 use super::plan::{Plan, Told};
 use super::rights::keeps_setgid;
+use super::road::Road;
 use super::step::{Act, FolderTime, RootRecord};
 use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::config;
 use crate::error::{At, BY_ROOT};
 use crate::fs::dir::{Inode, Sort, Stat, leads_nowhere};
+use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
 use crate::session::change::misfits;
 use crate::session::header::{Header, Sizes};
@@ -42,19 +44,23 @@ impl Draft<'_> {
             *self.names_here.entry(inode).or_default() += 1;
         }
         let folders = self.worked_in(&items)?;
-        let opened = self.open_up(&folders, &mut items)?;
+        let mut opened = self.open_up(&folders, &mut items)?;
         let mut names = Names::new(self.session, self.verb, generation)?;
         if self.verb == Verb::Commit {
             unfit(self.session, &mut items, generation)?;
         }
-        for item in items.iter_mut().filter(|item| item.moves()) {
-            self.find_places(item, &mut names)?;
+        for item in items.iter_mut().filter(|item| item.act != Act::Stay) {
+            self.choose_road(item, &folders)?;
+            if item.moves() {
+                self.find_places(item, &mut names)?;
+            }
         }
         let large = kept_in_full(&items, limits);
         self.notes.extend(shared_metadata(&items, self.verb));
         self.notes.extend(names_outside(&items, self.verb));
         self.notes.extend(self.leaves_encrypted(&items)?);
-        let times = self.folder_times(&folders, &items, rest.times)?;
+        let mut times = self.folder_times(&folders, &items, rest.times)?;
+        self.loosen(&mut opened, &mut times)?;
         self.check_room(&items, &frame)?;
         let roots = self.root_records(&folders, &items, &times)?;
         let kept_bytes = kept_bytes(&items, self.verb);
@@ -134,9 +140,9 @@ impl Draft<'_> {
 
     /// Where what goes is kept, and where what comes is made ready.
     fn find_places(&mut self, item: &mut Item, names: &mut Names) -> Result<(), Error> {
-        let copies = self.copies(&item.path)?;
+        let copies = item.beside.is_some();
         if copies && item.whole {
-            let why = "the folder that is there lies on another file system than the store, and cannot be kept; move it away";
+            let why = "the folder that is there cannot be moved into the store, which lies elsewhere or on a file system that does not do so; move it away";
             return Err(Error::Refused(vec![(item.path.to_string(), why.into())]));
         }
         let mounts = self.reach.roots.mounts().iter().filter(|_| item.whole);
@@ -147,19 +153,9 @@ impl Draft<'_> {
             return Err(Error::Refused(vec![(item.path.to_string(), why)]));
         }
         names.keep(item)?;
-        if item.was_folder() && !self.unmoved.is_empty() && self.unmoved.contains(&self.mount(&item.path)?) {
-            item.emptied = item.act == Act::Remove;
-            if !item.emptied || item.whole {
-                let why = "it is a folder of a lower layer of overlayfs, which can be removed, but not become something else; name the other paths alone";
-                return Err(Error::Refused(vec![(item.path.to_string(), why.into())]));
-            }
-            return Ok(());
-        }
         if copies {
-            item.beside = Some(Box::new(self.beside(&item.path)?));
             self.note_broken_link(item);
         }
-        item.parted = item.act == Act::Replace && !self.parted.is_empty() && self.parted.contains(&self.mount(&item.path)?);
         item.fresh = item.to.is_some() && (copies || item.held.is_none());
         self.check_owner(item)
     }
@@ -179,12 +175,40 @@ impl Draft<'_> {
         }
     }
 
-    /// Whether objects have to be copied between the session's folder and the target's.
-    fn copies(&self, path: &AbsPath) -> Result<bool, Error> {
-        Ok(self.copy_all || self.mount(path)? != self.session_mount)
+    /// By which road it goes: where copies lie ready, and whether it is told by what it holds.
+    fn choose_road(&mut self, item: &mut Item, folders: &BTreeMap<AbsPath, Stat>) -> Result<(), Error> {
+        let road = self.roads.to(&item.path, self.mount(&item.path)?, folders);
+        if road != Road::Native && item.moves() {
+            item.beside = Some(Box::new(self.beside(&item.path)?));
+        }
+        if road == Road::Portable {
+            item.portable = item.moves();
+            let is_mounted = item.planning.mounted;
+            for seen in [&mut item.from, &mut item.to].into_iter().flatten().filter(|_| !is_mounted) {
+                loosen(seen);
+            }
+        }
+        Ok(())
     }
 
-    fn mount(&self, path: &AbsPath) -> Result<u64, Error> {
+    /// Folders on a portable road are told by their paths.
+    fn loosen(&mut self, opened: &mut [Opened], times: &mut [FolderTime]) -> Result<(), Error> {
+        for Opened { path, folder } in opened {
+            if self.is_portable(path)? {
+                loosen(folder);
+            }
+        }
+        for time in times {
+            time.identity.loose = self.is_portable(&time.path)?;
+        }
+        Ok(())
+    }
+
+    fn is_portable(&self, path: &AbsPath) -> Result<bool, Error> {
+        Ok(self.roads.to(path, self.mount(path)?, &BTreeMap::new()) == Road::Portable)
+    }
+
+    fn mount(&self, path: &AbsPath) -> Result<&Mount, Error> {
         let parent = path.parent().unwrap_or_else(|| path.clone());
         Ok(self.reach.roots.mount_of(&parent).at("find the mount of", path)?)
     }
@@ -204,7 +228,7 @@ impl Draft<'_> {
             }
             if let Some(Ok(dir)) = opened {
                 let stat = dir.stat().at("look at", &above)?;
-                let is_there = self.reach.roots.mount_of(&above).at("find the mount of", path)? == self.mount(path)?;
+                let is_there = self.reach.roots.mount_of(&above).at("find the mount of", path)?.id == self.mount(path)?.id;
                 let is_own = stat.uid == self.me.as_raw() && is_there;
                 // Asked as the kernel will be: a capability or an ACL may allow what the mode does not tell.
                 let is_open = || accessat(&*dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok();
@@ -336,6 +360,11 @@ impl Draft<'_> {
             })
             .sum()
     }
+}
+
+/// What is told by what it holds is read wherever its times alone would tell.
+fn loosen(seen: &mut Seen) {
+    (seen.print.identity.loose, seen.print.racy) = (true, true);
 }
 
 /// What a commit finds by force becomes the `before`, unless that cannot be true together with the others' (something that is committed

@@ -267,5 +267,5 @@ pub(super) fn is_another(named: &Named<'_>, spot: &Spot, times: &[FolderTime]) -
     let Some(folder) = in_the_tree(spot).and_then(AbsPath::parent) else { return Ok(false) };
     let Some(known) = times.iter().find(|time| time.path == folder) else { return Ok(false) };
     let stat = named.dir.stat().at("look at", &folder)?;
-    Ok(look::identity(&stat) != known.identity && named.at().stat().at("look at", spot)?.is_none())
+    Ok(!known.identity.is(look::identity(&stat)) && named.at().stat().at("look at", spot)?.is_none())
 }

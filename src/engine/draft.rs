@@ -5,14 +5,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::Error;
 use super::conflict::Conflict;
 use super::item::Item;
-use super::job::{OnConflict, Roads, Verb};
+use super::job::{OnConflict, Verb};
 use super::look::{Looked, Verdict};
 use super::reach::Reach;
+use super::road::Roads;
 use super::step::Act;
 use crate::config;
 use crate::error::At;
 use crate::fs::dir::{Inode, Sort};
-use crate::fs::mounts;
 use crate::fs::path::AbsPath;
 use crate::session::sides::Side;
 use crate::session::store::Session;
@@ -21,13 +21,8 @@ use crate::session::store::Session;
 pub(super) struct Draft<'s> {
     pub verb: Verb,
     pub session: &'s Session,
-    pub copy_all: bool,
-    /// Mounts on which two names cannot swap.
-    pub parted: Vec<u64>,
-    /// Mounts on which a folder cannot be renamed.
-    pub unmoved: Vec<u64>,
     pub reach: Reach,
-    pub session_mount: u64,
+    pub roads: Roads,
     /// The top of what was found missing last.
     pub missing: Option<AbsPath>,
     /// Folders that go.
@@ -46,20 +41,12 @@ pub(super) struct Draft<'s> {
 }
 
 impl<'s> Draft<'s> {
-    pub fn new(session: &'s Session, verb: Verb, sides: Vec<Side>, roads: &Roads) -> Result<Self, Error> {
-        let reach = Reach::new(&session.dir)?;
-        let mount =
-            |path: &AbsPath| reach.roots.mount_of(&path.parent().unwrap_or_else(|| path.clone())).at("find the mount of", path);
-        let parted = roads.parted.iter().map(mount).collect::<Result<Vec<_>, _>>()?;
-        let unmoved = roads.unmoved.iter().map(mount).collect::<Result<Vec<_>, _>>()?;
+    pub fn new(session: &'s Session, verb: Verb, sides: Vec<Side>) -> Result<Self, Error> {
         Ok(Self {
             verb,
             session,
-            copy_all: roads.copy_all,
-            parted,
-            unmoved,
-            reach,
-            session_mount: mounts::id_of(&session.dir).at("look at", session.dir.path().display())?,
+            reach: Reach::new(&session.dir)?,
+            roads: Roads::from(&session.dir)?,
             missing: None,
             leaving: HashSet::new(),
             names_here: HashMap::new(),

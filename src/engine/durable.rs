@@ -136,8 +136,7 @@ fn sync_where_it_went(fs: &Fs, reach: &mut Reach, journal: &Journal, path: &AbsP
     let went = |item: &&Item| item.path == *path && item.moves() && item.was_folder();
     let Some(item) = journal.items.iter().find(went) else { return Ok(()) };
     let places = journal.frame().places(item);
-    let emptied = item.emptied.then(|| Spot::Tree(path.clone()));
-    let Some(out) = emptied.as_ref().or(places.put_away()).or(places.out.as_ref()) else { return Ok(()) };
+    let Some(out) = places.put_away().or(places.out.as_ref()) else { return Ok(()) };
     let named = match reach.spot(out) {
         Err(error) if leads_nowhere(&error) => return Ok(()),
         other => other.at("open the folder of", out)?,

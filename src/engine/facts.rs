@@ -202,7 +202,7 @@ pub(super) fn last_noted(store: &Store, journal: &Journal) -> Result<Option<Stri
 /// The fingerprint of what recant put there, which had the ctime `then` right after that. A write in the same tick of the clock leaves
 /// that as it is: its mtime tells of it, but for one that is as young.
 fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
-    let to = item.to.as_ref().filter(|_| item.act != Act::Stay)?;
+    let to = item.to.as_ref().filter(|to| item.act != Act::Stay && !to.print.identity.loose)?;
     then.map(|ctime| {
         let print = look::fingerprint_of(to.print.identity, ctime);
         Fingerprint { racy: print.racy || look::is_young(to.state.meta.mtime, ctime), ..print }

@@ -207,7 +207,7 @@ fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<
             Turn::Open(_) | Turn::Close(_) => false,
         };
         if is_due {
-            match perform(fs, reach, &step, &journal.items, &mut Vec::new()) {
+            match perform(fs, reach, &step, &mut Vec::new()) {
                 Ok(_) | Err(Error::Conflicts(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -278,7 +278,8 @@ pub(super) fn gone(
 /// Whether neither object is where the operation had put it, and what the store has copied of them is all that there is.
 fn is_gone(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Error> {
     let places = journal.frame().places(item);
-    if let Some(home) = places.put_away()
+    // A folder that was removed where it was lies nowhere but at home, too.
+    if let Some(home) = places.home.as_ref().filter(|home| item.made_again() || places.put_away() == Some(*home))
         && stat_of(reach, home)?.is_some()
     {
         return Ok(false);

@@ -60,12 +60,9 @@ pub struct Item {
     /// Prepare makes what is placed, so that undo takes it away again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
-    /// Two names cannot swap there: `from` goes out first, then `to` comes.
+    /// It is copied, taken away and placed, and told by what it holds ([`Road`](super::road::Road)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub parted: bool,
-    /// A folder that goes and cannot be renamed: it stays, emptied, until that is sealed.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub emptied: bool,
+    pub portable: bool,
     /// What planning alone has to know.
     #[serde(skip)]
     pub planning: Planning,
@@ -127,6 +124,16 @@ impl Item {
     /// Whether names change.
     pub fn moves(&self) -> bool {
         matches!(self.act, Act::Place | Act::Replace | Act::Remove)
+    }
+
+    /// Whether two names cannot swap: `from` goes out first, then `to` comes.
+    pub fn is_parted(&self) -> bool {
+        self.portable && self.act == Act::Replace
+    }
+
+    /// Whether what goes is a folder that is removed where it is, and made again by an undo: not every file system renames one.
+    pub fn made_again(&self) -> bool {
+        self.portable && self.was_folder()
     }
 
     /// Whether `verb` overwrites something by force that goes under `displaced/`: a commit keeps it as the `before` instead, where it can.
@@ -194,7 +201,6 @@ impl Frame<'_> {
         match item.act {
             Act::SetMeta => return Places::default(),
             Act::Stay => return Places { spare: held(), ..Places::default() },
-            Act::Remove if item.emptied => return Places { home: self.home(item), copied: true, ..Places::default() },
             Act::Place | Act::Replace | Act::Remove => {}
         }
         let own = |kind: &str| Spot::Session(format!("held/objects/{kind}-{}", item.n).into_bytes());
@@ -203,12 +209,11 @@ impl Frame<'_> {
         let (to, spare) = match (&item.to, &beside) {
             (None, _) => (None, None),
             (Some(_), Some(beside)) => (Some(beside.clone()), held()),
-            (Some(_), None) if item.parted => (Some(held().unwrap_or_else(|| own("new"))), None),
             (Some(_), None) => (Some(held().unwrap_or_else(|| Spot::Session(object_name(item.n)))), None),
         };
         let copied = beside.is_some() && item.from.is_some() && home.is_some();
         let out = match item.act {
-            Act::Replace if item.parted => self.beside(item, "-out").or_else(|| home.clone()).or_else(|| Some(own("gone"))),
+            Act::Replace if item.is_parted() => self.beside(item, "-out"),
             Act::Replace => to.clone(),
             Act::Remove => beside.or_else(|| home.clone()).or_else(|| Some(own("gone"))),
             _ => None,
@@ -246,7 +251,7 @@ impl Frame<'_> {
 
     /// The step that a turn is.
     pub fn step<'i>(&self, turn: Turn, items: &'i [Item], opened: &'i [Opened]) -> Step<'i> {
-        let set_meta = |path, from, to, places| Step { act: Act::SetMeta, path, from, to, at: places, whole: false };
+        let set_meta = |path, from, to, at| Step { act: Act::SetMeta, path, from, to, at, whole: false, again: false };
         match turn {
             Turn::Open(i) => {
                 let Opened { path, folder } = &opened[i as usize];
@@ -259,16 +264,18 @@ impl Frame<'_> {
             Turn::Move(i) => {
                 let item = &items[i as usize];
                 let (from, to, at) = (item.as_opened(), item.as_placed(), self.places(item));
-                if item.parted {
+                if item.is_parted() {
                     let at = Places { out: None, home: None, copied: false, ..at };
-                    return Step { act: Act::Place, path: &item.path, from: None, to, at, whole: false };
+                    return Step { act: Act::Place, path: &item.path, from: None, to, at, whole: false, again: false };
                 }
-                Step { act: item.act, path: &item.path, from, to, at, whole: item.whole }
+                let again = item.act == Act::Remove && item.made_again();
+                Step { act: item.act, path: &item.path, from, to, at, whole: item.whole, again }
             }
             Turn::Take(i) => {
                 let item = &items[i as usize];
                 let at = Places { to: None, spare: None, ..self.places(item) };
-                Step { act: Act::Remove, path: &item.path, from: item.as_opened(), to: None, at, whole: item.whole }
+                let (from, again) = (item.as_opened(), item.made_again());
+                Step { act: Act::Remove, path: &item.path, from, to: None, at, whole: item.whole, again }
             }
             Turn::Finish(i) => {
                 let item = &items[i as usize];
@@ -330,10 +337,10 @@ pub fn turns(items: &[Item], opened: &[Opened]) -> Vec<Turn> {
     };
     last.sort_by(|a, b| path(b).cmp(path(a)));
     let parted = |turn: &Turn| match turn {
-        Turn::Move(i) if items[*i as usize].parted => Some(Turn::Take(*i)),
+        Turn::Move(i) if items[*i as usize].is_parted() => Some(Turn::Take(*i)),
         _ => None,
     };
-    if items.iter().any(|item| item.parted) {
+    if items.iter().any(Item::is_parted) {
         turns = turns.into_iter().flat_map(|turn| parted(&turn).into_iter().chain([turn])).collect();
     }
     turns.append(&mut last);

@@ -1,7 +1,5 @@
 //! What the engine is asked to do: moves, each with what is expected on the tree and what is wanted there.
 
-use std::collections::{HashMap, HashSet};
-
 use serde::{Deserialize, Serialize};
 
 use super::Error;
@@ -58,27 +56,6 @@ pub enum OnConflict {
     Keep,
 }
 
-/// What was copied up from below an overlay, by path: its fingerprint before, and since. A job that is planned once more takes the one for
-/// the other.
-pub type Raised = HashMap<AbsPath, (Fingerprint, Fingerprint)>;
-
-/// How content is to move, by what the kernel has refused so far.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Roads {
-    /// Copied everywhere, not only between two mounts: a rename that looked possible was refused.
-    pub copy_all: bool,
-    /// Two names could not swap here, RENAME_EXCHANGE being unknown to the file system: on these paths' mounts what is there
-    /// goes out before what is wanted comes.
-    pub parted: Vec<AbsPath>,
-    /// A folder could not be renamed here, as one of a lower layer of overlayfs cannot: on these paths' mounts folders that go are emptied,
-    /// and removed once that is sealed.
-    pub unmoved: Vec<AbsPath>,
-    /// What was made another object already, before an earlier try.
-    pub raised: Raised,
-    /// What only its step can copy up: it meets another object there, once.
-    pub unraised: HashSet<AbsPath>,
-}
-
 /// One path to be brought from one state to another.
 #[derive(Debug, Clone)]
 pub struct Move {
@@ -130,32 +107,6 @@ pub trait Moves {
 
     /// What is known once all were given.
     fn rest(self: Box<Self>) -> Result<Rest, Error>;
-}
-
-impl Job {
-    /// The same after some of what it touches was raised: what was recorded of that is as it is now.
-    pub(super) fn knowing(self, raised: &Raised) -> Self {
-        struct Knowing(Box<dyn Moves>, Raised);
-        impl Moves for Knowing {
-            fn next(&mut self) -> Result<Option<Move>, Error> {
-                let Some(mut wanted) = self.0.next()? else { return Ok(None) };
-                if let (Some(print), Some((before, now))) = (&mut wanted.from_print, self.1.get(&wanted.path))
-                    && (print.identity, print.ctime) == (before.identity, before.ctime)
-                {
-                    *print = *now;
-                }
-                Ok(Some(wanted))
-            }
-
-            fn rest(self: Box<Self>) -> Result<Rest, Error> {
-                self.0.rest()
-            }
-        }
-        if raised.is_empty() {
-            return self;
-        }
-        Self { moves: Box::new(Knowing(self.moves, raised.clone())), ..self }
-    }
 }
 
 /// What belongs to a job beside its moves.

@@ -295,7 +295,7 @@ pub(super) fn made_for(frame: &Frame<'_>, item: &Item) -> impl Iterator<Item = S
     let places = if item.moves() { frame.places(item) } else { Default::default() };
     let to = places.to.filter(|_| item.fresh);
     let home = places.home.filter(|_| places.copied);
-    let out = places.out.filter(|spot| (item.act == Act::Remove || item.parted) && matches!(spot, Spot::Tree(_)));
+    let out = places.out.filter(|spot| (item.act == Act::Remove || item.is_parted()) && matches!(spot, Spot::Tree(_)));
     [to, home, out].into_iter().flatten()
 }
 

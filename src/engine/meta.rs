@@ -86,7 +86,7 @@ pub(super) fn open_again(fs: &Fs, reach: &mut Reach, journal: &Journal, begun: u
         let (Some(from), Some(to)) = (&step.from, &step.to) else { continue };
         let Some(folder) = open(reach.path(step.path), "open the folder of", step.path)? else { continue };
         let Some(found) = look::look(folder.at()).at("look at", step.path)? else { continue };
-        if found.print.identity == from.print.identity && from.state.meta_difference(&found.state).is_none() {
+        if from.print.identity.is(found.print.identity) && from.state.meta_difference(&found.state).is_none() {
             fs.set_mode(folder.at(), to.state.meta.mode).at("set the mode of", step.path)?;
         }
     }

@@ -37,13 +37,13 @@ pub mod meta;
 mod perform;
 pub mod plan;
 pub mod prepare;
-pub mod raise;
 pub mod reach;
 pub mod ready;
 pub mod recover;
 pub mod report;
 mod reserve;
 mod rights;
+mod road;
 mod seal;
 pub mod settle;
 pub mod step;
@@ -148,20 +148,6 @@ pub enum Error {
         /// Whose journal.
         id: String,
     },
-    /// The file system cannot swap two names.
-    #[error("{at}: cannot move: {why}")]
-    NoExchange {
-        /// Where.
-        at: AbsPath,
-        /// What the kernel said.
-        why: String,
-    },
-    /// The file system does not rename this folder.
-    #[error("{at}: cannot move: the file system does not rename this folder")]
-    NoRename {
-        /// Which one.
-        at: AbsPath,
-    },
     /// What was decided cannot be done as things stand.
     #[error("{path}: {why}")]
     NotDecided {
@@ -221,12 +207,7 @@ fn strayed(strays: &[Left]) -> String {
 impl Failure for Error {
     fn kind(&self) -> Kind {
         match self {
-            Error::Io(_)
-            | Error::Refused(_)
-            | Error::NoRoom(_)
-            | Error::NotDecided { .. }
-            | Error::NoExchange { .. }
-            | Error::NoRename { .. } => Kind::Refused,
+            Error::Io(_) | Error::Refused(_) | Error::NoRoom(_) | Error::NotDecided { .. } => Kind::Refused,
             Error::Stopped(_) => Kind::Refused,
             Error::Session(error) => error.kind(),
             Error::Checkpoint(error) => error.kind(),
@@ -262,6 +243,9 @@ impl Failure for Error {
             Error::Session(error) => error.remedy(),
             Error::Checkpoint(error) => error.remedy(),
             Error::Undone { why, .. } => why.remedy(),
+            Error::Io(error) if error.errno() == Some(libc::EXDEV) => {
+                Some("with RECANT_STORE on another file system than the path it goes by copies".into())
+            }
             Error::Conflicts(conflicts) => conflict::remedy(conflicts),
             Error::Stuck { .. } => Some(format!("{recant} recover tries again once the cause is gone", recant = recant())),
             Error::Unmounted { id, .. } => Some(format!(
@@ -290,7 +274,6 @@ impl Failure for Error {
             Error::Io(error) => Some(error.path.clone()),
             Error::Session(error) => error.path(),
             Error::Checkpoint(error) => error.path(),
-            Error::NoExchange { at, .. } | Error::NoRename { at } => Some(at.to_string()),
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
             Error::Refused(rows) | Error::NoRoom(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
             Error::Undone { why, .. } => why.path(),
@@ -340,13 +323,12 @@ pub enum Effect<'a> {
 /// Somebody else's word between Prepare and Intend: an operation on several machines goes on where all of them can.
 pub trait Gate {
     /// Called once all is ready and durable. May wait; the store's lock is held meanwhile. An error, for people, has what was made
-    /// ready taken away again. May be called again, where a road that the kernel refused has the job planned once more.
+    /// ready taken away again.
     fn pass(&self, paths: usize) -> Result<(), String>;
 }
 
 /// Carries a job out, from planning to the report. The caller holds the session's and the store's lock, and has recovered
-/// what was interrupted. A road that the kernel refuses on the way is taken back, and the job, asked for once more, planned
-/// with copies in place of renames, or with what is there going out before what is wanted comes.
+/// what was interrupted.
 pub fn carry_out(
     fs: &Fs,
     store: &Store,
@@ -355,19 +337,9 @@ pub fn carry_out(
     effect: Effect<'_>,
     progress: &dyn Progress,
 ) -> Result<Report, Error> {
-    let mut roads = job::Roads::default();
-    loop {
-        let mut tried = once(fs, store, session, ask, effect, progress, &mut roads);
-        keep_reserve_again(fs, session, effect, &mut tried);
-        let Err(Error::Undone { why, .. }) = &tried else { return tried };
-        match &**why {
-            Error::Io(error) if error.errno() == Some(libc::EXDEV) && !roads.copy_all => roads.copy_all = true,
-            Error::NoExchange { at, .. } if !roads.parted.contains(at) => roads.parted.push(at.clone()),
-            Error::NoRename { at, .. } if !roads.unmoved.contains(at) => roads.unmoved.push(at.clone()),
-            Error::Conflicts(met) if !met.is_empty() && met.iter().all(|met| roads.unraised.remove(&met.path)) => {}
-            _ => return tried,
-        }
-    }
+    let mut tried = once(fs, store, session, ask, effect, progress);
+    keep_reserve_again(fs, session, effect, &mut tried);
+    tried
 }
 
 /// The conflicts that carrying a job out would meet now, in path order, each path once; refusals and damage beside them are not
@@ -398,9 +370,8 @@ fn once(
     ask: &dyn Fn(&Locked) -> Result<Job, Error>,
     effect: Effect<'_>,
     progress: &dyn Progress,
-    roads: &mut job::Roads,
 ) -> Result<Report, Error> {
-    let mut plan = Plan::look(session, ask(session)?, roads, progress)?;
+    let plan = Plan::look(session, ask(session)?, progress)?;
     refuse_held(store, session, &plan)?;
     if matches!(effect, Effect::Print) || plan.is_nothing() {
         return Ok(plan.report());
@@ -411,7 +382,6 @@ fn once(
     if !plan.is_inward() {
         reserve::free(fs, session)?;
     }
-    plan.raise(fs, roads)?;
     let mut prepared = plan.prepare(fs, store, session)?;
     if let Effect::Gated(gate) = effect {
         prepared = prepared.pass(fs, store, session, gate)?;

@@ -1,7 +1,6 @@
 //! One step, checked by what comes out of it: the race between look and act is closed by the act.
 
 use super::conflict::Conflict;
-use super::item::Item;
 use super::reach::{Named, Reach};
 use super::rights::with_rights;
 use super::step::{Act, Spot, Step};
@@ -30,7 +29,6 @@ pub(super) fn perform(
     fs: &Fs,
     reach: &mut Reach,
     step: &Step<'_>,
-    items: &[Item],
     left: &mut Vec<(AbsPath, String)>,
 ) -> Result<Option<Time>, Error> {
     let target = match reach.path(step.path) {
@@ -57,7 +55,7 @@ pub(super) fn perform(
         }
         Act::Replace => {
             let to_at = named(reach, step.at.to.as_ref(), step)?;
-            fs.exchange(to_at.at(), target.at()).map_err(|error| not_swapped(step, error))?;
+            fs.exchange(to_at.at(), target.at()).map_err(|error| vanished(step, error))?;
             let put = when_put(&target, step)?;
             if let Err(conflict) = check_what_came_out(&to_at, step) {
                 // Put back at once; what is done so far is undone by the caller.
@@ -75,12 +73,11 @@ pub(super) fn perform(
             came_out(fs, reach, step, &to_at)?;
             return Ok(put);
         }
-        // It goes once that is sealed.
-        Act::Remove if step.at.out.is_none() => return check_emptied(&target, step, items).map(|()| None),
+        Act::Remove if step.again => return remove_folder(fs, &target, step).map(|()| None),
         Act::Remove => {
             let out = named(reach, step.at.out.as_ref(), step)?;
             into_free(fs, step.at.out.as_ref(), &out, || fs.take(target.at(), out.at()))
-                .map_err(|error| not_renamed(step, error))?;
+                .map_err(|error| vanished(step, error))?;
             if let Err(conflict) = check_what_came_out(&out, step) {
                 fs.place(out.at(), target.at()).at("put back", step.path)?;
                 return Err(conflict);
@@ -96,7 +93,7 @@ pub(super) fn perform(
 fn when_put(target: &Named<'_>, step: &Step<'_>) -> Result<Option<Time>, Error> {
     let (Some(stat), Some(to)) = (target.at().stat().at("look at", step.path)?, &step.to) else { return Ok(None) };
     // A folder's times change with its names.
-    let same = look::identity(&stat) == to.print.identity
+    let same = to.print.identity.is(look::identity(&stat))
         && (to.state.is_folder()
             || stat.mtime == to.state.meta.mtime && (to.state.size() == stat.size || to.state.digest().is_none()));
     Ok(same.then_some(stat.ctime))
@@ -140,24 +137,6 @@ fn taken(step: &Step<'_>, error: std::io::Error) -> Error {
     }
 }
 
-/// What a file system says that does not know RENAME_EXCHANGE, and what a filter of system calls does: renameat2(2).
-fn not_swapped(step: &Step<'_>, error: std::io::Error) -> Error {
-    match error.raw_os_error() {
-        Some(libc::EINVAL | libc::ENOSYS | libc::EPERM) => {
-            Error::NoExchange { at: step.path.clone(), why: crate::error::reason(&error) }
-        }
-        _ => not_renamed(step, error),
-    }
-}
-
-/// A folder that has something in a lower layer of overlayfs: "Redirects" in the kernel's documentation of it.
-fn not_renamed(step: &Step<'_>, error: std::io::Error) -> Error {
-    match error.raw_os_error() {
-        Some(libc::EXDEV) if step.was_folder() => Error::NoRename { at: step.path.clone() },
-        _ => vanished(step, error),
-    }
-}
-
 fn vanished(step: &Step<'_>, error: std::io::Error) -> Error {
     match error.kind() {
         std::io::ErrorKind::NotFound => {
@@ -167,19 +146,16 @@ fn vanished(step: &Step<'_>, error: std::io::Error) -> Error {
     }
 }
 
-/// A folder that stays until the seal: what planning saw, with nothing in it but folders of that kind.
-fn check_emptied(target: &Named<'_>, step: &Step<'_>, items: &[Item]) -> Result<(), Error> {
+/// A folder that is removed where it is: rmdir(2) itself tells whether something new is in it.
+fn remove_folder(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     if let Some(planned) = &step.from {
         check_object(target, step, planned)?;
     }
-    let goes = |name: &Vec<u8>| {
-        let child = step.path.join(name).ok()?;
-        items.binary_search_by(|item| item.path.cmp(&child)).ok().filter(|i| items[*i].emptied)
-    };
-    let dir = target.at().open_dir().at("open the folder", step.path)?;
-    match dir.names().at("list the folder", step.path)?.iter().all(|name| goes(name).is_some()) {
-        true => Ok(()),
-        false => Err(changed(step, "a folder with something new in it")),
+    match fs.rmdir(target.at()) {
+        Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {
+            Err(changed(step, "a folder with something new in it"))
+        }
+        removed => removed.map_err(|error| vanished(step, error)),
     }
 }
 
@@ -187,6 +163,9 @@ fn check_emptied(target: &Named<'_>, step: &Step<'_>, items: &[Item]) -> Result<
 fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     let Some(planned) = &step.from else { return Ok(()) };
     let stat = check_object(out, step, planned)?;
+    if planned.print.identity.loose && !undo::holds(Some(out), Some(planned))? {
+        return Err(changed(step, "something else, put there meanwhile"));
+    }
     if planned.state.is_folder() {
         let dir = out.at().open_dir().at("open the folder", step.path)?;
         if !step.whole && !dir.is_empty().at("list the folder", step.path)? {
@@ -211,7 +190,7 @@ fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
 fn check_object(out: &Named<'_>, step: &Step<'_>, planned: &Seen) -> Result<Stat, Error> {
     let Some(stat) = out.at().stat().at("look at", step.path)? else { return Err(changed(step, "nothing")) };
     let meta = &planned.state.meta;
-    let same_object = look::identity(&stat) == planned.print.identity && stat.sort == planned.state.sort();
+    let same_object = planned.print.identity.is(look::identity(&stat)) && stat.sort == planned.state.sort();
     if !same_object || (stat.uid, stat.gid) != (meta.uid, meta.gid) || stat.mode != meta.mode {
         return Err(changed(step, "something else, put there meanwhile"));
     }
@@ -234,7 +213,7 @@ fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
         Error::Conflicts(vec![Conflict::of(step.path, &Some(from.state.clone()), &found, difference)])
     };
     let Some(found) = look::look(target.at()).at("look at", step.path)? else { return Err(expected(None, Difference::Presence)) };
-    if found.print.identity != from.print.identity {
+    if !from.print.identity.is(found.print.identity) {
         return Err(Error::Conflicts(vec![Conflict::said(step.path, "what was there in planning", "something else")]));
     }
     // What it is to have already, the step of another of its names has set.

@@ -3,7 +3,7 @@
 
 use super::conflict::Conflict;
 use super::draft::Draft;
-use super::job::{Job, Rest, Roads};
+use super::job::{Job, Rest};
 use super::journal::Journal;
 use super::look::look_at_all;
 use super::reach::Reach;
@@ -26,9 +26,9 @@ impl Plan {
     ///
     /// Errors: every conflict ([`Error::Conflicts`]), everything that could not be done ([`Error::Refused`]), all content that
     /// is not what it was ([`Error::Damaged`]); in the reverse order of these where there are several kinds.
-    pub fn look(session: &Session, job: Job, roads: &Roads, progress: &dyn Progress) -> Result<Self, Error> {
+    pub fn look(session: &Session, job: Job, progress: &dyn Progress) -> Result<Self, Error> {
         let limits = job.limits;
-        let (mut draft, rest) = drafted(session, job, roads, progress)?;
+        let (mut draft, rest) = drafted(session, job, progress)?;
         draft.fail_if_any()?;
         draft.build(limits.as_ref(), rest)
     }
@@ -36,7 +36,7 @@ impl Plan {
     /// Every conflict that the job would meet, in path order, each path once. Unlike [`Plan::look`] it finds them also where
     /// something else stands against the job: refusals and damage are not told here. Changes nothing.
     pub fn conflicts(session: &Session, job: Job, progress: &dyn Progress) -> Result<Vec<Conflict>, Error> {
-        let (draft, _) = drafted(session, job, &Roads::default(), progress)?;
+        let (draft, _) = drafted(session, job, progress)?;
         Ok(draft.into_conflicts())
     }
 
@@ -62,10 +62,9 @@ impl Plan {
 }
 
 /// All that looking tells, before it is decided whether the job can be done.
-fn drafted<'s>(session: &'s Session, job: Job, roads: &Roads, progress: &dyn Progress) -> Result<(Draft<'s>, Rest), Error> {
-    let mut job = job.knowing(&roads.raised);
+fn drafted<'s>(session: &'s Session, mut job: Job, progress: &dyn Progress) -> Result<(Draft<'s>, Rest), Error> {
     session.check_folders()?;
-    let mut draft = Draft::new(session, job.verb, job.sides.clone(), roads)?;
+    let mut draft = Draft::new(session, job.verb, job.sides.clone())?;
     let mut reach = Reach::new(&session.dir)?;
     look_at_all(session, &mut job, &mut reach, progress, &mut |looked| {
         draft.sort_out(looked);

@@ -254,6 +254,7 @@ impl<'a> Hands<'a> {
         } else if let Some(digest) = to.state.digest() {
             now.set_digest(digest);
         }
+        now.print.identity.loose = item.portable;
         *to = now;
         touched.object(to_at);
         Ok(())

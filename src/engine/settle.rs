@@ -13,7 +13,7 @@ use super::journal::Journal;
 use super::reach::{Reach, open, split};
 use super::rights::with_rights;
 use super::step::{Act, Spot};
-use super::undo::{holds, is_open_for_writing};
+use super::undo::is_open_for_writing;
 use crate::checkpoint::manifest::{Former, Reading, name_written};
 use crate::error::{At, recant};
 use crate::fs::Fs;
@@ -52,8 +52,7 @@ pub fn settle(
         notes.extend(overwritten(journal));
     }
     Former::new(fs, &folder, journal.head.generation).let_go()?;
-    let mut gone = let_go(fs, reach, journal, when, &mut notes)?;
-    gone.extend(remove_emptied(fs, reach, journal, &mut notes)?);
+    let gone = let_go(fs, reach, journal, when, &mut notes)?;
     facts::write_forced_befores(fs, session, journal)?;
     forget_uppers(fs, session)?;
     // D2: the other names are gone before the journal, which alone knows of them.
@@ -184,31 +183,6 @@ fn kept_before(reach: &mut Reach, journal: &Journal) -> Result<Vec<String>, Erro
         notes.extend(names.iter().filter(|name| name.starts_with(its.as_bytes())).map(|name| filled(item, &spot(name))));
     }
     Ok(notes)
-}
-
-/// Folders that stayed until now, as they cannot be renamed, the deepest first. One that is not what was emptied, or not empty any more, is
-/// somebody else's by now.
-fn remove_emptied(fs: &Fs, reach: &mut Reach, journal: &Journal, notes: &mut Vec<String>) -> Result<Vec<Spot>, Error> {
-    let mut gone = Vec::new();
-    for item in journal.items.iter().rev().filter(|item| item.emptied) {
-        let path = &item.path;
-        let Some(named) = open(reach.path(path), "open the folder of", path)? else { continue };
-        if !holds(Some(&named), item.from.as_ref())? {
-            if named.at().stat().at("look at", path)?.is_some() {
-                notes.push(format!("{path}: what is there now is not the folder that was to go, and stays"));
-            }
-            continue;
-        }
-        match fs.rmdir(named.at()) {
-            Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty => {
-                notes.push(format!("{path}: the folder stays, as somebody put something into it"));
-            }
-            done => done.at("remove the folder", path)?,
-        }
-        reach.forget(path);
-        gone.push(Spot::Tree(path.clone()));
-    }
-    Ok(gone)
 }
 
 fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> Result<(), Error> {

@@ -11,8 +11,8 @@ use crate::session::id::Id;
 use crate::tree::look::Seen;
 use crate::tree::state::Identity;
 
-/// What a step does. There is no mkdir and no rmdir: a new folder is made in Prepare and placed; one that goes is emptied
-/// by its children's steps and removed.
+/// What a step does. A new folder is made in Prepare and placed; one that goes is emptied by its children's steps, and taken away as any
+/// object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
@@ -69,6 +69,8 @@ pub struct Step<'i> {
     pub at: Places,
     /// `from` is a folder that is moved out with all that is in it, by `--force`.
     pub whole: bool,
+    /// `from` is a folder that is removed where it is, and made again by an undo.
+    pub again: bool,
 }
 
 /// Where the objects of a step lie while they are not at its path.

@@ -8,7 +8,7 @@ use super::reach::{Reach, open};
 use super::step::FolderTime;
 use crate::error::At;
 use crate::fs::Fs;
-use crate::fs::dir::{Dir, leads_nowhere};
+use crate::fs::dir::{Dir, Sort, leads_nowhere};
 use crate::fs::roots::Roots;
 use crate::tree::look;
 
@@ -20,7 +20,12 @@ pub(super) fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Re
     for item in journal.items.iter().filter(|item| item.moves() && item.was_folder()) {
         let Some(from) = &item.from else { continue };
         let Some(named) = open(reach.path(&item.path), "open the folder of", &item.path)? else { continue };
-        if named.at().stat().at("look at", &item.path)?.is_some_and(|stat| look::identity(&stat) == from.print.identity) {
+        if named
+            .at()
+            .stat()
+            .at("look at", &item.path)?
+            .is_some_and(|stat| from.print.identity.is(look::identity(&stat)) && stat.sort == Sort::Folder)
+        {
             ignore_not_mine(fs.set_mtime(named.at(), from.state.meta.mtime)).at("set the time of", &item.path)?;
         }
     }
@@ -44,7 +49,7 @@ fn folder_of(roots: &mut Roots, time: &FolderTime) -> Result<Option<Rc<Dir>>, Er
         Err(error) => return Err(error).at("open the folder", &time.path).map_err(Error::from),
     };
     let stat = dir.stat().at("look at", &time.path)?;
-    Ok((look::identity(&stat) == time.identity).then_some(dir))
+    Ok(time.identity.is(look::identity(&stat)).then_some(dir))
 }
 
 /// The time of somebody else's folder (`/tmp`) cannot be set, nor any where a file system (FUSE) has no call for it: the one of this

@@ -7,13 +7,13 @@ use super::journal::Journal;
 use super::reach::{Named, Reach, open};
 use super::report::Left;
 use super::rights::with_rights;
-use super::step::{Act, Step};
+use super::step::{Act, Spot, Step};
 use super::times::{ignore_not_mine, restore_times};
 use super::{Error, facts, meta};
 use crate::checkpoint::manifest::Former;
 use crate::error::{At, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::Sort;
+use crate::fs::dir::{Sort, Stat};
 use crate::fs::lease::{Writers, writers};
 use crate::session::store::Session;
 use crate::tree::look::{self, Seen};
@@ -206,6 +206,9 @@ pub(super) fn is_open_for_writing(file: &Named<'_>) -> Result<bool, Error> {
 
 fn undo_remove(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Named<'_>>) -> Result<Option<String>, Error> {
     let Some(out) = &step.at.out else { return Ok(None) };
+    if step.again {
+        return make_again(fs, reach, step, out, target);
+    }
     let spot = open(reach.spot(out), "open the folder of", out)?;
     if !holds(spot.as_ref(), step.from.as_deref())? {
         // In a copy of the store it is another object, which is all that there is of it. Otherwise it was not taken, or is back: what became
@@ -235,6 +238,30 @@ fn undo_remove(fs: &Fs, reach: &mut Reach, step: &Step<'_>, target: Option<&Name
     }
 }
 
+/// A folder that was removed where it was: it is made beside its path, and placed when it is as it was.
+fn make_again(
+    fs: &Fs,
+    reach: &mut Reach,
+    step: &Step<'_>,
+    out: &Spot,
+    target: Option<&Named<'_>>,
+) -> Result<Option<String>, Error> {
+    let (Some(target), Some(from)) = (target, &step.from) else { return Ok(Some(NO_FOLDER.into())) };
+    match target.at().stat().at("look at", step.path)? {
+        Some(stat) if stat.sort == Sort::Folder => return Ok(None),
+        Some(_) => return Ok(Some("somebody put something else there; what was there before is kept".into())),
+        None => {}
+    }
+    let new = reach.spot(out).at("open the folder of", out)?;
+    fs.remove_all(new.at()).at("remove", out)?;
+    with_rights(fs, [&new, &new], || fs.mkdir(new.at(), 0o700)).at("make", out)?;
+    let Some(made) = look::look(new.at()).at("look at", out)? else { return Ok(Some(NO_FOLDER.into())) };
+    meta::bring(fs, new.at(), Sort::Folder, &made.state.meta, &from.state.meta).at("set the metadata of", out)?;
+    let put = with_rights(fs, [&new, target], || fs.place(new.at(), target.at())).at("put back", step.path);
+    reach.forget(step.path);
+    Ok(put.map(|()| None)?)
+}
+
 /// Neither at its path nor where it came out, between two file systems: somebody has removed it in the one place or the other, and which one
 /// nothing tells. Of what was removed on its way, the session's copy is all that there is.
 fn copy_alone(reach: &mut Reach, step: &Step<'_>, target: Option<&Named<'_>>) -> Result<Option<String>, Error> {
@@ -253,19 +280,22 @@ pub(super) fn is_one_file(one: &Named<'_>, other: &Named<'_>) -> Result<bool, Io
     Ok(matches!((one, other), (Some(one), Some(other)) if one.sort != Sort::Folder && one.inode() == other.inode()))
 }
 
-/// Whether the object of that identity lies there.
+/// Whether that object lies there.
 pub(super) fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<bool, IoError> {
     let (Some(named), Some(object)) = (named, object) else { return Ok(false) };
     let stat = named.at().stat().at("look at", named.at())?;
-    let Some(stat) = stat.filter(|stat| look::identity(stat) == object.print.identity && stat.sort == object.state.sort()) else {
-        return Ok(false);
-    };
-    // An inode without a birth time may have been used again: the content must agree too.
-    match (object.print.identity.btime, object.state.digest()) {
-        (None, Some(digest)) if stat.size == object.state.size() => {
-            Ok(look::digest(named.at()).at("read", named.at())?.0 == digest)
+    let is_it = |stat: &Stat| object.print.identity.is(look::identity(stat)) && stat.sort == object.state.sort();
+    let Some(stat) = stat.filter(is_it) else { return Ok(false) };
+    // An inode without a birth time may have been used again, and one that is told by what it holds tells nothing: the content must agree too.
+    let identity = object.print.identity;
+    match (identity.btime.filter(|_| !identity.loose), &object.state.what) {
+        (None, What::File { digest: Some(digest), size, .. }) => {
+            Ok(stat.size == *size && look::digest(named.at()).at("read", named.at())?.0 == *digest)
         }
-        (None, Some(_)) => Ok(false),
+        (None, What::File { size, .. }) if identity.loose => Ok(stat.size == *size && stat.mtime == object.state.meta.mtime),
+        (None, what) if identity.loose && !object.state.is_folder() => {
+            Ok(look::look(named.at()).at("look at", named.at())?.is_some_and(|found| found.state.what == *what))
+        }
         _ => Ok(true),
     }
 }
@@ -313,7 +343,7 @@ pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Io
 fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<String>, Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(None) };
     let Some(found) = look::look(target.at()).at("look at", step.path)? else { return Ok(None) };
-    if found.print.identity != from.print.identity {
+    if !from.print.identity.is(found.print.identity) {
         return Ok(Some("somebody put something else there".into()));
     }
     if let Some(why) = meta::foreign_meta(from, to, &found) {

@@ -100,8 +100,8 @@ impl Roots {
     }
 
     /// The id of the mount in which the folder `path` lies.
-    pub fn mount_of(&self, path: &AbsPath) -> io::Result<u64> {
-        Ok(mounts::containing(&self.mounts, path).ok_or(Errno::NOENT)?.id)
+    pub fn mount_of(&self, path: &AbsPath) -> io::Result<&Mount> {
+        Ok(mounts::containing(&self.mounts, path).ok_or(Errno::NOENT)?)
     }
 
     /// The folder `path`, from its root.

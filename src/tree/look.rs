@@ -50,7 +50,7 @@ pub fn is_young(time: Time, then: Time) -> bool {
 
 /// Which object a stat is of.
 pub fn identity(stat: &Stat) -> Identity {
-    Identity { ino: stat.ino, btime: stat.btime }
+    Identity { ino: stat.ino, btime: stat.btime, loose: false }
 }
 
 /// Looks at `at`; content is not read. `None` where there is nothing.

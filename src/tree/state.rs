@@ -79,6 +79,17 @@ pub struct Identity {
     /// The birth time, where the file system keeps it.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     pub btime: Option<Time>,
+    /// Its file system gives an object another number when it is moved or changed (overlayfs) or at any time (FUSE, NFS): it is told by what it
+    /// holds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub loose: bool,
+}
+
+impl Identity {
+    /// Whether `found`, of what is there now, may be the same object; where this one is loose, all may.
+    pub fn is(&self, found: Identity) -> bool {
+        self.loose || (self.ino, self.btime) == (found.ino, found.btime)
+    }
 }
 
 /// With size and mtime of the state beside it, a cheap sign that an object has not changed.

@@ -27,8 +27,7 @@ pub(super) fn unlooked(mv: &Move) -> Item {
         whole: false,
         opened: false,
         fresh: false,
-        parted: false,
-        emptied: false,
+        portable: false,
         planning: Planning { expected, ..Planning::default() },
     }
 }
@@ -91,7 +90,7 @@ pub(super) fn as_recorded(to: State, held: Option<Seen>) -> Seen {
 /// What Prepare is to make from a record, or what is known of nothing on the tree: it has no identity. Its
 /// content, where it has some, takes the room that it is long.
 pub(super) fn unmade(state: State) -> Seen {
-    let print = Fingerprint { identity: Identity { ino: 0, btime: None }, ctime: Default::default(), racy: false };
+    let print = Fingerprint { identity: Identity { ino: 0, btime: None, loose: false }, ctime: Default::default(), racy: false };
     let blocks = state.size();
     Seen { state, print, nlink: 1, blocks }
 }
