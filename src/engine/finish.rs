@@ -8,17 +8,17 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::build::{kept_bytes, sizes_after};
 use super::displaced::{displaced_below, make_folder};
+use super::find::{Found, Off, There, is_one_file};
 use super::item::{Item, Turn};
 use super::job::Verb;
 use super::journal::{Head, Journal};
 use super::perform::{perform, put_away};
-use super::reach::{Named, Reach, open};
+use super::reach::Reach;
 use super::report::{Left, without_repeats};
 use super::rights::with_rights;
 use super::seal::{make_seal_last, rename_header, write_facts};
 use super::settle::{When, settle, stat_of};
 use super::step::{Act, FolderTime, Places, Spot, Step};
-use super::undo::{holds, is_one_file};
 use super::{Error, reserve};
 use crate::checkpoint::manifest::{Kept, Original, Writing, name_written};
 use crate::error::{At, recant, shell_word};
@@ -88,8 +88,7 @@ fn add_names(
     let mut files = HashSet::new();
     for item in told.keys().map(|i| &journal.items[*i]).filter(|item| item.moves() && !item.becomes_folder()) {
         let Some(to) = &item.to else { continue };
-        let target = open(reach.path(&item.path), "open the folder of", &item.path)?;
-        if holds(target.as_ref(), Some(to))? {
+        if Found::look(reach, &item.path, (None, Some(to)), &Places::default())?.is_put() {
             files.insert(to.print.identity);
         }
     }
@@ -117,33 +116,29 @@ fn add_names(
 
 /// Whether the path holds what it held before the operation. `comes`: its folder may be yet to come.
 fn is_as_before(reach: &mut Reach, item: &Item, comes: bool) -> Result<bool, Error> {
-    let Some(target) = open(reach.path(&item.path), "open the folder of", &item.path)? else {
-        return Ok(comes && item.from.is_none());
-    };
-    match &item.from {
-        Some(from) => Ok(holds(Some(&target), Some(from))?),
-        None => Ok(target.at().stat().at("look at", &item.path)?.is_none()),
-    }
+    let nowhere = Places::default();
+    let found = Found::look(reach, &item.path, (item.from.as_ref(), None), &nowhere)?;
+    Ok(match found.there {
+        There::NoDirectory => comes && item.from.is_none(),
+        There::Nothing => item.from.is_none(),
+        There::From => true,
+        There::To | There::Changed(_) | There::Other => false,
+    })
 }
 
 /// Whether what was there before can be given back: it lies where it came out, or at home, or is at its path still.
 fn has_original(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Error> {
-    let Some(from) = item.from.as_ref().filter(|_| item.moves()) else { return Ok(true) };
     let places = journal.frame().places(item);
-    let Some(home) = &places.home else { return Ok(true) };
-    if stat_of(reach, home)?.is_some() || !places.copied && is_out(reach, item, &places)? {
+    if !item.moves() || places.home.is_none() {
         return Ok(true);
     }
-    let target = open(reach.path(&item.path), "open the folder of", &item.path)?;
-    Ok(holds(target.as_ref(), Some(from))?)
+    let found = look_for(reach, item, &places)?;
+    let is_home = found.home.as_ref().is_some_and(|home| home.what != Off::Nothing);
+    Ok(is_home || !places.copied && found.is_out() || found.there == There::From)
 }
 
-/// Whether something lies where `from` comes out, which is not what was to be put.
-fn is_out(reach: &mut Reach, item: &Item, places: &Places) -> Result<bool, Error> {
-    let Some(out) = &places.out else { return Ok(false) };
-    let named = open(reach.spot(out), "open the folder of", out)?;
-    let there = named.as_ref().map(|named| named.at().stat()).transpose().at("look at", out)?.flatten().is_some();
-    Ok(there && !holds(named.as_ref(), item.to.as_ref())?)
+fn look_for<'s>(reach: &mut Reach, item: &'s Item, places: &'s Places) -> Result<Found<'s>, Error> {
+    Ok(Found::look(reach, &item.path, (item.from.as_ref(), item.to.as_ref()), places)?)
 }
 
 fn lose_original(item: &mut Item, verb: Verb) {
@@ -218,31 +213,28 @@ fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<
 
 /// Whether what is to be put lies ready, and the path is as the step has it before.
 fn is_due(reach: &mut Reach, step: &Step<'_>, places: &Places) -> Result<bool, Error> {
-    let (Some(to), Some(at)) = (&step.to, &places.to) else { return Ok(false) };
-    if !holds(open(reach.spot(at), "open the folder of", at)?.as_ref(), Some(to))? {
-        return Ok(false);
-    }
-    let Some(target) = open(reach.path(step.path), "open the folder of", step.path)? else { return Ok(false) };
-    match &step.from {
-        Some(from) => Ok(holds(Some(&target), Some(from))?),
-        None => Ok(target.at().stat().at("look at", step.path)?.is_none()),
-    }
+    let found = Found::look(reach, step.path, (step.from.as_deref(), step.to.as_deref()), places)?;
+    let is_ready = found.ready.is_some_and(|ready| ready.what == Off::Ours);
+    let before = if step.from.is_some() { There::From } else { There::Nothing };
+    Ok(step.to.is_some() && is_ready && found.there == before)
 }
 
 /// What was there before goes to its home, if it is not there.
 fn bring_home(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item) -> Result<(), Error> {
     let places = journal.frame().places(item);
-    let (Some(home_at), Some(out_at)) = (places.put_away(), &places.out) else { return Ok(()) };
-    if !item.moves() || !is_out(reach, item, &places)? {
+    if !item.moves() || places.put_away().is_none() {
         return Ok(());
     }
-    let Some(out) = open(reach.spot(out_at), "open the folder of", out_at)? else { return Ok(()) };
-    let home = reach.spot(home_at).at("open the folder of", home_at)?;
-    if is_one_file(&out, &home)? {
+    let found = look_for(reach, item, &places)?;
+    let (true, Some(out), Some(home)) = (found.is_out(), &found.out, &found.home) else { return Ok(()) };
+    let Some(out_at) = &out.named else { return Ok(()) };
+    let nowhere = || std::io::Error::from(std::io::ErrorKind::NotFound);
+    let home_at = home.named.as_ref().ok_or_else(nowhere).at("open the folder of", home.spot)?;
+    if is_one_file(out_at, home_at)? {
         // F13: after a cut a file system may show it under both names.
-        return Ok(with_rights(fs, [&out, &out], || fs.unlink(out.at())).at("remove", out_at)?);
+        return Ok(with_rights(fs, [out_at, out_at], || fs.unlink(out_at.at())).at("remove", out.spot)?);
     }
-    if holds(Some(&home), item.from.as_ref())? { Ok(()) } else { put_away(fs, &out, home_at, &home) }
+    if home.what == Off::Ours { Ok(()) } else { put_away(fs, out_at, home.spot, home_at) }
 }
 
 /// A commit of which a part stays waits for no word.
@@ -278,27 +270,16 @@ pub(super) fn gone(
 /// Whether neither object is where the operation had put it, and what the store has copied of them is all that there is.
 fn is_gone(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Error> {
     let places = journal.frame().places(item);
+    let found = look_for(reach, item, &places)?;
     // A folder that was removed where it was lies nowhere but at home, too.
-    if let Some(home) = places.home.as_ref().filter(|home| item.made_again() || places.put_away() == Some(*home))
-        && stat_of(reach, home)?.is_some()
-    {
-        return Ok(false);
-    }
-    let target = open(reach.path(&item.path), "open the folder of", &item.path)?;
-    let is_put = holds(target.as_ref(), item.to.as_ref())?;
-    Ok(!is_put && !is_out(reach, item, &places)? && is_held(reach, item, &places, target.as_ref())?)
+    let is_moved_home = item.made_again() || places.put_away().is_some();
+    let is_home = is_moved_home && found.home.as_ref().is_some_and(|home| home.what != Off::Nothing);
+    Ok(!is_home && !found.is_put() && !found.is_out() && !found.has_both_names()? && is_held(reach, item, &places)?)
 }
 
-/// Whether the store has what was to be put, and by no name that is the target's too (F13).
-fn is_held(reach: &mut Reach, item: &Item, places: &Places, target: Option<&Named<'_>>) -> Result<bool, Error> {
+/// Whether the store has what was to be put. What Prepare made is made again.
+fn is_held(reach: &mut Reach, item: &Item, places: &Places) -> Result<bool, Error> {
     let Some(to) = places.spare.as_ref().or(places.to.as_ref()) else { return Ok(true) };
-    let lies = open(reach.spot(to), "open the folder of", to)?;
-    if let (Some(lies), Some(target)) = (&lies, target)
-        && is_one_file(lies, target)?
-    {
-        return Ok(false);
-    }
-    // What Prepare made is made again.
     Ok(item.fresh || stat_of(reach, to)?.is_some())
 }
 

@@ -26,6 +26,7 @@ mod displaced;
 mod draft;
 mod durable;
 mod facts;
+mod find;
 pub mod finish;
 pub mod held;
 pub mod item;

@@ -4,7 +4,7 @@ use super::conflict::Conflict;
 use super::reach::{Named, Reach};
 use super::rights::with_rights;
 use super::step::{Act, Spot, Step};
-use super::{Error, meta, undo};
+use super::{Error, find, meta, undo};
 use crate::error::{At, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Entry, Stat, Time, leads_nowhere};
@@ -163,7 +163,7 @@ fn remove_folder(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Err
 fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     let Some(planned) = &step.from else { return Ok(()) };
     let stat = check_object(out, step, planned)?;
-    if planned.print.identity.loose && !undo::holds(Some(out), Some(planned))? {
+    if planned.print.identity.loose && !find::holds(Some(out), Some(planned))? {
         return Err(changed(step, "something else, put there meanwhile"));
     }
     if planned.state.is_folder() {

@@ -2,6 +2,7 @@
 
 use super::clean::clean_draft;
 use super::facts::{self, DONE};
+use super::find::{Found, Off, There};
 use super::item::Turn;
 use super::job::Verb;
 use super::journal::{Journal, names};
@@ -10,7 +11,6 @@ use super::report::Left;
 use super::settle::{When, settle};
 use super::step::{Act, Step};
 use super::take_back::{Remains, take_back};
-use super::undo::holds;
 use super::{Error, reserve};
 use crate::checkpoint::manifest::{self, Former};
 use crate::error::{At, IoError, recant};
@@ -264,16 +264,18 @@ fn not_done(reach: &mut Reach, journal: &Journal) -> Result<Option<AbsPath>, Err
 
 /// Whether a path does not hold what was to be put there, or still holds what was to go; or whether that is not at its home yet.
 fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
-    let target = open(reach.path(step.path), "open the folder of", step.path)?;
-    let moved = match step.act {
-        Act::Place | Act::Replace => holds(target.as_ref(), step.to.as_deref())?,
-        Act::Remove => !holds(target.as_ref(), step.from.as_deref())?,
-        Act::SetMeta => return is_not_set(target.as_ref(), step),
-        Act::Stay => true,
+    if step.act == Act::SetMeta {
+        let target = open(reach.path(step.path), "open the folder of", step.path)?;
+        return is_not_set(target.as_ref(), step);
+    }
+    let found = Found::look(reach, step.path, (step.from.as_deref(), step.to.as_deref()), &step.at)?;
+    let is_moved = match step.act {
+        Act::Place | Act::Replace => found.is_put(),
+        Act::Remove => found.there != There::From,
+        Act::SetMeta | Act::Stay => true,
     };
-    let (Some(_), Some(out_at)) = (step.at.put_away(), &step.at.out) else { return Ok(!moved) };
-    let out = open(reach.spot(out_at), "open the folder of", out_at)?;
-    Ok(!moved || holds(out.as_ref(), step.from.as_deref())?)
+    let is_away = step.at.put_away().is_none() || found.out.is_none_or(|out| out.what != Off::Ours);
+    Ok(!is_moved || !is_away)
 }
 
 /// Whether the metadata of what is there is not what was to be set. A folder's time changes with its names.
@@ -423,6 +425,7 @@ mod tests {
     use std::rc::Rc;
 
     use super::*;
+    use crate::engine::find::holds;
     use crate::tree::digest::Digest;
     use crate::tree::state::What;
 
