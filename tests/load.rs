@@ -211,6 +211,33 @@ fn a_deep_tree_costs_at_most_twice_the_calls_of_a_flat_one() {
     }
 }
 
+/// Of ten files ten are changed, two deleted and five made, in twenty directories: the calls of three times as many, less those of one part.
+#[test]
+fn a_path_costs_few_system_calls() {
+    if !can_run() || std::process::Command::new("strace").arg("-V").output().is_err() {
+        return skip("the calls of a path: recant run or strace is missing here");
+    }
+    let calls_of = |files: usize| {
+        let world = World::new();
+        let script =
+            format!("for d in $(seq 20); do mkdir d$d; for f in $(seq {files}); do echo old $d $f > d$d/f$f; done; done");
+        world.program("sh", ["-c", &script]).cwd(world.tree()).run().ok();
+        let script = format!(
+            "for d in d*; do for f in $(seq {files}); do echo new >> $d/f$f; [ $((f % 5)) = 0 ] && rm $d/f$f; [ $((f % 2)) = 0 ] && echo n > $d/n$f; done; done; true"
+        );
+        world.call(["run", "-q", "--", "sh", "-c", &script]).run().ok();
+        let changes = world.recant("show --json").ok().json()["session"]["changes"].as_u64().expect("a number");
+        ["commit", "rollback"].map(|verb| (verb, changes, calls(&world, verb)))
+    };
+    let (few, many) = (calls_of(10), calls_of(30));
+    for ((verb, fewer, some), (_, more, all)) in few.into_iter().zip(many) {
+        let tenths = (all - some) * 10 / (more - fewer);
+        println!("{verb}: {}.{} system calls a path, but those of leases", tenths / 10, tenths % 10);
+        let most = if verb == "commit" { 150 } else { 130 };
+        assert!(tenths <= most, "{verb}: {tenths} tenths of a call a path");
+    }
+}
+
 /// Each 256 MiB that are read take 2,048 calls.
 #[test]
 fn holes_are_hashed_without_being_read() {

@@ -15,12 +15,13 @@ use super::{Error, Progress, TAKES_LONG};
 use crate::checkpoint::manifest::Kept;
 use crate::error::{At, BY_ROOT, recant};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
-use crate::fs::lease::{Writers, writers};
+use crate::fs::lease::{Writers, lease, writers};
 use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::sides::Side;
 use crate::session::store::Session;
+use crate::tree::digest::Digest;
 use crate::tree::look::{self, Content, Seen};
 use crate::tree::state::{Difference, Likeness, Object, State, What, sort_word};
 
@@ -54,6 +55,8 @@ const FILLED: &str = "something was put into it since by a process that worked i
 
 const MEANWHILE_BY_CLOCK: &str = "a change made meanwhile, or before: the clock was set back, or is another machine's";
 
+/// Read within a moment, so that nobody waits for the lease: bytes.
+const SMALL: u64 = 1 << 20;
 const UNREADABLE: &str = "you may not read it, so that no checkpoint can be made of it";
 const UNTOLD: &str = "cannot read it to check for changes; run as root, or chmod u+r it and use --force";
 
@@ -453,7 +456,8 @@ impl<'r> Eye<'r> {
             }
             return Ok(());
         };
-        if writers(file).at("ask for a lease on", &mv.path)? == Writers::Some {
+        let lease = lease(file).at("ask for a lease on", &mv.path)?;
+        if matches!(lease, Err(Writers::Some)) {
             match self.conflict(Conflict::open(&mv.path)) {
                 Verdict::Keep => looked.note = Some(format!("{}: a process has it open for writing", mv.path)),
                 verdict => {
@@ -462,7 +466,11 @@ impl<'r> Eye<'r> {
                 }
             }
         }
-        if seen.state.digest().is_none() && mv.uncovered.is_none() {
+        if seen.state.digest().is_none() && mv.uncovered.is_none() && lease.is_ok() && seen.state.size() <= SMALL {
+            // As long as the lease is held nobody writes to it: what is read is one content.
+            seen.set_digest(Digest::of_file(file, seen.state.size()).at("read", &mv.path)?);
+        } else if seen.state.digest().is_none() && mv.uncovered.is_none() {
+            drop(lease);
             let (Content { digest, .. }, stat) = found.read(false).at("read", &mv.path)?;
             if look::identity(&stat) != seen.print.identity || stat.ctime != seen.print.ctime {
                 looked.verdict = Verdict::Conflict(Conflict::said(&mv.path, "a file that stands still", "one that changes"));

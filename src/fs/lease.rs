@@ -16,23 +16,38 @@ pub enum Writers {
     Unknown,
 }
 
-/// Asks for a read lease and gives it back at once: fcntl(2), "A read lease can be placed only on a file descriptor that
-/// is opened read-only", refused with EAGAIN while anybody has the file open for writing. `file` must be open for reading only.
-pub fn writers(file: &File) -> io::Result<Writers> {
-    let fd = file.as_raw_fd();
-    // SAFETY: fcntl(2) with F_SETLEASE takes an int and touches no memory of ours; `fd` is open while `file` is borrowed.
-    let taken = unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_RDLCK) };
-    if taken == 0 {
-        // SAFETY: as above. The lease ends here, before anybody can be made to wait for it.
-        unsafe { libc::fcntl(fd, libc::F_SETLEASE, libc::F_UNLCK) };
-        return Ok(Writers::None);
+/// A read lease: nobody can open the file for writing, or cut it, until this is dropped. They wait for that, 45 seconds at most
+/// (/proc/sys/fs/lease-break-time), so that it is to be held for a moment only.
+#[derive(Debug)]
+pub struct Lease<'f> {
+    file: &'f File,
+}
+
+impl Drop for Lease<'_> {
+    fn drop(&mut self) {
+        // SAFETY: fcntl(2) with F_SETLEASE takes an int and touches no memory of ours; the descriptor is open while the file is borrowed.
+        unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+    }
+}
+
+/// Asks for a read lease: fcntl(2), "A read lease can be placed only on a file descriptor that is opened read-only", refused with
+/// EAGAIN while anybody has the file open for writing. `file` must be open for reading only. Gives the lease, or what else it told.
+pub fn lease(file: &File) -> io::Result<Result<Lease<'_>, Writers>> {
+    // SAFETY: as above.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK) } == 0 {
+        return Ok(Ok(Lease { file }));
     }
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
-        Some(libc::EAGAIN) => Ok(Writers::Some),
-        Some(libc::EACCES | libc::EINVAL | libc::EOPNOTSUPP | libc::ENOSYS) => Ok(Writers::Unknown),
+        Some(libc::EAGAIN) => Ok(Err(Writers::Some)),
+        Some(libc::EACCES | libc::EINVAL | libc::EOPNOTSUPP | libc::ENOSYS) => Ok(Err(Writers::Unknown)),
         _ => Err(error),
     }
+}
+
+/// Whether somebody has it open for writing: a lease that is given back at once.
+pub fn writers(file: &File) -> io::Result<Writers> {
+    Ok(lease(file)?.err().unwrap_or(Writers::None))
 }
 
 /// Ignores signals whose default action would end the process in the midst of an operation: SIGIO, of a lease that is broken in the moment
