@@ -585,8 +585,8 @@ struct Standing {
     unsynced: bool,
     /// A journal of it is there.
     interrupted: bool,
-    /// An interrupted operation could not be taken back everywhere.
-    left: bool,
+    /// At so many paths an interrupted operation could not be taken back.
+    left: usize,
 }
 
 impl Standing {
@@ -597,7 +597,7 @@ impl Standing {
             ended: false,
             unsynced: header.unsynced,
             interrupted,
-            left: !header.left.is_empty(),
+            left: header.left.len(),
         };
         if header.uncollected && header.discarded.is_none() {
             let session = store.session(&header.id)?;
@@ -614,8 +614,9 @@ impl Standing {
     /// The status for people: with its conditions.
     fn text(self) -> String {
         let mut text = self.word.replace('_', " ");
+        let left = format!("{} left", self.left);
         let conditions =
-            [(self.ended, "ended"), (self.unsynced, "unsynced"), (self.interrupted, "interrupted"), (self.left, "some left")];
+            [(self.ended, "ended"), (self.unsynced, "unsynced"), (self.interrupted, "interrupted"), (self.left > 0, &*left)];
         for (on, word) in conditions {
             if on {
                 text.push_str(", ");
