@@ -744,6 +744,58 @@ fn what_somebody_changes_on_overlayfs_before_a_recovery_stays() {
     }
 }
 
+/// The moment in which a name is absent: what somebody puts there then stays, and neither of the two others is lost.
+#[cfg(feature = "crash-points")]
+#[test]
+fn what_somebody_puts_where_a_name_is_absent_for_a_moment_costs_nobody_anything() {
+    for verb in ["commit", "rollback", "redo"] {
+        let Some(layered) = Layered::new(false) else { return };
+        let world = &layered.world;
+        let scene = || {
+            layered.reset();
+            let id = world.begin();
+            world.stage_write(&id, "edited", "new").stage_write(&id, "made", "n");
+            let first: &[&str] = match verb {
+                "commit" => &[],
+                "rollback" => &["commit"],
+                _ => &["commit", "rollback"],
+            };
+            first.iter().for_each(|first| drop(world.recant(&format!("{first} {id}")).ok()));
+            id
+        };
+        let log = layered.mount.point.join("steps");
+        let id = scene();
+        world.call([verb, &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+        let steps = std::fs::read_to_string(&log).expect("the steps");
+        let is_put =
+            |line: &&str| line.contains("renameat2") && line.contains("/tree/.recant-") && line.ends_with("/tree/edited");
+        let n = 1 + steps.lines().position(|line| is_put(&line)).expect("it is put");
+        for steps in [format!("run:{n}:printf theirs > {}", world.path("edited").display()), format!("kill:{n}")] {
+            let id = scene();
+            let said = world.call([verb, &id]).env("RECANT_STEPS", &steps).run();
+            let mut what = format!("{verb}, {steps}: {said}");
+            if steps.starts_with("kill") {
+                assert!(said.status == 137 && !world.exists("edited"), "{what}");
+                world.write("edited", "theirs");
+                what += &world.recant("recover").with(4).to_string();
+            } else {
+                assert_eq!(said.status, 4, "{what}");
+            }
+            assert_eq!(world.read("edited"), "theirs", "{what}");
+            assert_eq!(world.exists("made"), verb == "rollback", "the rest is undone: {what}");
+            for content in ["old", "new", "theirs"] {
+                let store = layered._store.as_ref().expect("a store of its own").path();
+                let find = format!("grep -rlx {content} {} {}", world.tree().display(), store.display());
+                assert_eq!(world.program("sh", ["-c", &find]).run().status, 0, "{content} is lost: {what}");
+            }
+            assert_eq!(world.leftovers(), Vec::<String>::new(), "{what}");
+            let again = world.recant(&format!("{verb} {id} --force"));
+            assert_eq!(again.status, 0, "{what}\n{again}");
+            assert_eq!(world.read("edited"), if verb == "rollback" { "old" } else { "new" }, "{what}\n{again}");
+        }
+    }
+}
+
 /// Of another machine's file system nothing tells which object is which. (sshfs sets no time of a link; it keeps whole seconds.)
 #[test]
 fn a_tree_on_another_machine_s_file_system_goes_there_and_back() {

@@ -690,7 +690,7 @@ fn what_is_made_in_a_new_folder_that_an_undo_takes_back_stays_and_is_named() {
                 Some(folder) => {
                     seen.push(n);
                     let named = said.stderr().contains(&format!("{folder}: a process that worked in the folder"));
-                    assert!(said.status == 7 && named, "two: {two}, {folder}: {said}");
+                    assert!(said.status == 4 && named, "two: {two}, {folder}: {said}");
                     // It is nobody's obstacle.
                     scene.world.recant("recover").ok();
                     scene.world.recant(&format!("session write {} f", scene.id)).ok();

@@ -592,13 +592,8 @@ struct Standing {
 impl Standing {
     fn of(store: &Store, header: &Header, cut_off: &[Id]) -> Result<Self, Problem> {
         let interrupted = cut_off.contains(&header.id);
-        let mut standing = Self {
-            word: header.status().word(),
-            ended: false,
-            unsynced: header.unsynced,
-            interrupted,
-            left: header.left.len(),
-        };
+        let mut standing =
+            Self { word: header.status().word(), ended: false, unsynced: header.unsynced, interrupted, left: header.left.len() };
         if header.uncollected && header.discarded.is_none() {
             let session = store.session(&header.id)?;
             if !session.is_held()? {

@@ -244,21 +244,22 @@ fn drop_record(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
     if its { Ok(confirm::drop_record(fs, store, id)?) } else { Ok(()) }
 }
 
-/// What is nowhere any more: on a file system that was given up; gone with the folder in which it was beside its target; or taken back by an
-/// undo that was cut off after that, and changed since. Gives why. It is as good as undone, and leaves `stays`.
+/// What is nowhere any more: on a file system that was given up; gone with the folder in which it was beside its target; taken back by an undo
+/// that was cut off after that, and changed since; or away where something else has come, before it was put. Gives why. It is as good as undone,
+/// and leaves `stays`.
 pub(super) fn gone(
     reach: &mut Reach,
     journal: &Journal,
     stays: &mut Vec<(Turn, Left)>,
-) -> Result<BTreeMap<usize, &'static str>, Error> {
+) -> Result<BTreeMap<usize, String>, Error> {
     let lost = |(_, item): &(usize, &Item)| reach.roots.is_lost(&item.path);
     let lost = journal.items.iter().enumerate().filter(lost).map(|(i, _)| i);
-    let mut gone: BTreeMap<usize, &str> = lost.map(|i| (i, "it was given up with its file system")).collect();
+    let mut gone: BTreeMap<usize, String> = lost.map(|i| (i, "it was given up with its file system".to_owned())).collect();
     let mut stay = Vec::new();
     for (turn, left) in std::mem::take(stays) {
         match turn {
             Turn::Take(i) | Turn::Move(i) if is_gone(reach, journal, &journal.items[i as usize])? => {
-                gone.insert(i as usize, "somebody removed it, at its path or on its way");
+                gone.insert(i as usize, left.why);
             }
             _ => stay.push((turn, left)),
         }
@@ -271,6 +272,10 @@ pub(super) fn gone(
 fn is_gone(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Error> {
     let places = journal.frame().places(item);
     let found = look_for(reach, item, &places)?;
+    // It was not put yet, or is back: the store has both.
+    if places.copied && found.ready.as_ref().is_some_and(|ready| ready.what == Off::Ours) {
+        return Ok(true);
+    }
     // A folder that was removed where it was lies nowhere but at home, too.
     let is_moved_home = item.made_again() || places.put_away().is_some();
     let is_home = is_moved_home && found.home.as_ref().is_some_and(|home| home.what != Off::Nothing);
@@ -285,20 +290,17 @@ fn is_held(reach: &mut Reach, item: &Item, places: &Places) -> Result<bool, Erro
 
 /// Of what is gone the copy that was made for the session is kept under `displaced/`, durably, as nothing else has it. Gives what that is, and
 /// what lay on a file system that was given up.
-pub(super) fn give_up(
-    fs: &Fs,
-    reach: &mut Reach,
-    journal: &Journal,
-    gone: &BTreeMap<usize, &'static str>,
-) -> Result<Vec<Left>, Error> {
+pub(super) fn give_up(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &BTreeMap<usize, String>) -> Result<Vec<Left>, Error> {
     let mut given_up = Vec::new();
     let mut kept = Vec::new();
     for (i, why) in gone {
         let item = &journal.items[*i];
         let kept_at = Spot::Session([&*displaced_below(journal), b"/", item.n.to_string().as_bytes()].concat());
-        let mut why = (*why).to_owned();
+        let mut why = why.clone();
         if keep_copy(fs, reach, journal, item, &kept_at)? {
-            why.push_str(&format!("; a copy of what was there before is kept: {kept_at}"));
+            let is_said = why.ends_with("is kept") || why.ends_with("has a copy");
+            let and = if is_said { "" } else { "; a copy of what was there before is kept" };
+            why.push_str(&format!("{and}: {kept_at}"));
             kept.push(item);
         } else if !reach.roots.is_lost(&item.path) {
             continue;

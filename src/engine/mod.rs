@@ -215,7 +215,7 @@ impl Failure for Error {
             Error::Conflicts(_) => Kind::Conflict,
             Error::Interrupted { kind, .. } => *kind,
             Error::Damaged(_) | Error::Journal { .. } | Error::Undecided { .. } => Kind::Damaged,
-            Error::Undone { strays, .. } if !strays.is_empty() => Kind::Stuck,
+            Error::Undone { strays, .. } if !strays.is_empty() => Kind::LeftOut,
             Error::Undone { why, .. } => why.kind(),
             Error::LeftBehind { .. } => Kind::LeftOut,
             Error::Stuck { .. } | Error::Unmounted { .. } | Error::Held { .. } => Kind::Stuck,
