@@ -796,6 +796,54 @@ fn what_somebody_puts_where_a_name_is_absent_for_a_moment_costs_nobody_anything(
     }
 }
 
+/// A link and an unlink stand for a rename there: killed in between, both names are there. And what is put and edited then is somebody's.
+#[cfg(feature = "crash-points")]
+#[test]
+fn on_a_portable_road_a_kill_at_any_step_leaves_no_stray_name_and_an_edit_is_somebody_s() {
+    let Some(mount) = Mount::sshfs() else { return };
+    let store = tempfile::tempdir().expect("a folder");
+    let mut world = World::on(&mount.point);
+    world.set("RECANT_STORE", store.path().join("store")).write("edited", "old").write("gone", "away");
+    let scene = |world: &World| {
+        let id = world.begin();
+        world.stage_write(&id, "edited", "new").stage_write(&id, "made", "n");
+        world.recant(&format!("session delete {id} gone")).ok();
+        id
+    };
+    let id = scene(&world);
+    let log = store.path().join("steps");
+    world.call(["commit", &id]).env("RECANT_STEPS", format!("log:{}", log.display())).run().ok();
+    world.recant(&format!("rollback {id}")).ok();
+    let steps = std::fs::read_to_string(&log).expect("the steps");
+    let seal =
+        1 + steps.lines().position(|step| step.contains("renameat ") && step.contains("session.json.new")).expect("a seal");
+    let journal =
+        1 + steps.lines().position(|step| step.contains("renameat ") && step.contains("/journals/")).expect("a journal");
+    let is_before = |world: &World, what: &str| {
+        let read = ["edited", "gone"].map(|name| world.read(name));
+        assert!(read == ["old", "away"] && !world.exists("made") && world.leftovers().is_empty(), "{what}: {read:?}");
+    };
+    for n in journal..=seal {
+        let id = scene(&world);
+        let said = world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{n}")).run();
+        let recovered = world.recant("recover").ok();
+        let what = format!("killed before step {n}: {said}{recovered}");
+        if world.status(&id) == "committed" {
+            world.recant(&format!("rollback {id}")).ok();
+        }
+        is_before(&world, &what);
+    }
+    let id = scene(&world);
+    world.call(["commit", &id]).env("RECANT_STEPS", format!("kill:{seal}")).run();
+    assert_eq!(world.read("made"), "n");
+    world.program("sh", ["-c", "printf theirs >> made"]).cwd(world.tree()).run().ok();
+    let said = world.recant("recover").with(4);
+    assert!(said.stdout().contains("/tree/made (somebody changed what was put there)"), "{said}");
+    assert_eq!((&*world.read("made"), &*world.read("edited")), ("ntheirs", "old"), "{said}");
+    world.recant(&format!("rollback {id} --force")).ok();
+    is_before(&world, "the rest");
+}
+
 /// Of another machine's file system nothing tells which object is which. (sshfs sets no time of a link; it keeps whole seconds.)
 #[test]
 fn a_tree_on_another_machine_s_file_system_goes_there_and_back() {

@@ -33,7 +33,11 @@ use crate::session::store::{Session, Store};
 pub fn how_to_go_on(is_in: bool, id: &str, path: &AbsPath) -> String {
     let (verb, what) =
         if is_in { ("rollback", "puts back what was there before") } else { ("redo", "puts the change there again") };
-    format!("{recant} {verb} {id} {} --force {what}, and keeps what it finds", shell_word(path.as_bytes()), recant = recant())
+    // No force moves somebody's directory out of the way everywhere, nor what he has put into one.
+    let is_folder = path.as_path().symlink_metadata().is_ok_and(|found| found.is_dir());
+    let first = if is_folder { "once what is there is moved away, " } else { "" };
+    let path = shell_word(path.as_bytes());
+    format!("{first}{recant} {verb} {id} {path} --force {what}, and keeps what it finds", recant = recant())
 }
 
 /// The journal of what stays of an operation that was undone; none where nothing does. `seals`: a generation is to be sealed all the same.
@@ -275,6 +279,11 @@ fn is_gone(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Er
     // It was not put yet, or is back: the store has both.
     if places.copied && found.ready.as_ref().is_some_and(|ready| ready.what == Off::Ours) {
         return Ok(true);
+    }
+    // Told by its content, what was put and changed looks like something else.
+    let is_loose = item.to.as_ref().is_some_and(|to| to.print.identity.loose);
+    if is_loose && found.there == There::Other && found.ready.as_ref().is_some_and(|ready| ready.what == Off::Nothing) {
+        return Ok(false);
     }
     // A folder that was removed where it was lies nowhere but at home, too.
     let is_moved_home = item.made_again() || places.put_away().is_some();

@@ -129,9 +129,17 @@ fn undo_place(fs: &Fs, fresh: bool, step: &Step<'_>, found: &Found<'_>) -> Resul
     }
     // What Prepare made is removed once it is taken back: an undo that was cut off after that finds it nowhere.
     let gone = (!fresh).then(|| "what was put there is gone".to_owned());
+    let is_loose = step.to.as_ref().is_some_and(|to| to.print.identity.loose);
     match (ready.what, &found.there) {
+        // F13 once more, where two names of one file do not have one number.
+        (Off::Ours, There::To) if is_loose && step.to.as_ref().is_some_and(|to| !to.state.is_folder()) => {
+            let Some(target) = &found.target else { return Ok(None) };
+            return Ok(fs.unlink(target.at()).at("take back", step.path).map(|()| None)?);
+        }
         // Not put, or back.
         (Off::Ours, _) => return Ok(None),
+        // Told by its content, what was put and changed looks like something else.
+        (Off::Nothing, There::Other) if is_loose => return Ok(Some("somebody changed what was put there".into())),
         // In a copy of the store it is another object. It was not put, or there would be none.
         (Off::Other, _) if !fresh && !found.is_put() => return Ok(None),
         (_, There::To) => {}
