@@ -1,8 +1,9 @@
-//! What every room's errors have in common: a [`Kind`], which decides the exit status, and [`At`], which gives an I/O
-//! error the path and the act that it belongs to. A leaf: it knows no room's errors.
+//! The one error of the crate: what was being done, to which path, why not, what is true now, what to do, and the [`Kind`], which decides
+//! the exit status. A leaf: it knows no room. Rooms have functions that make the errors they need, in their own words; who calls them
+//! branches on the [`Kind`] or on the system call's own error ([`Error::io`]), never on a text.
 
 use std::borrow::Cow;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io;
 use std::sync::OnceLock;
 
@@ -29,6 +30,126 @@ pub enum Kind {
     NotExecutable,
     /// `run`: there is no such command.
     NotFound,
+}
+
+/// Why something was not done, or not all of it.
+pub struct Error(Box<Facts>);
+
+struct Facts {
+    kind: Kind,
+    message: String,
+    path: Option<String>,
+    state: Option<String>,
+    remedy: Option<String>,
+    source: Option<io::Error>,
+}
+
+impl Error {
+    /// Nothing was changed. The message says what was to be done, and what stood against it.
+    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
+        let state = Some("nothing was changed".into());
+        let message = message.into();
+        Self(Box::new(Facts { kind, message, path: None, state, remedy: None, source: None }))
+    }
+
+    /// Nothing was changed: "PATH: WHY".
+    pub fn at(kind: Kind, path: impl Display, why: impl Display) -> Self {
+        let path = path.to_string();
+        let mut error = Self::new(kind, format!("{path}: {why}"));
+        error.0.path = Some(path);
+        error
+    }
+
+    /// With the path that it is about, as it stands in the message.
+    pub fn with_path(mut self, path: impl Display) -> Self {
+        self.0.path = Some(path.to_string());
+        self
+    }
+
+    /// With what to do, as a command where there is one.
+    pub fn with_remedy(self, remedy: impl Into<String>) -> Self {
+        self.with_remedy_if(Some(remedy.into()))
+    }
+
+    /// The same where there is something to do, else without.
+    pub fn with_remedy_if(mut self, remedy: Option<String>) -> Self {
+        self.0.remedy = remedy;
+        self
+    }
+
+    /// With the system call's error that its message ends in.
+    pub fn with_source(mut self, source: io::Error) -> Self {
+        self.0.source = Some(source);
+        self
+    }
+
+    /// Decides the exit status.
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    /// The path that it is about, as it stands in the message.
+    pub fn path(&self) -> Option<&str> {
+        self.0.path.as_deref()
+    }
+
+    /// What is true now.
+    pub fn state(&self) -> Option<&str> {
+        self.0.state.as_deref()
+    }
+
+    /// What to do, as a command where there is one.
+    pub fn remedy(&self) -> Option<&str> {
+        self.0.remedy.as_deref()
+    }
+
+    /// What the kernel said, where a system call failed.
+    pub fn io(&self) -> Option<&io::Error> {
+        self.0.source.as_ref()
+    }
+}
+
+impl Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.0.kind, self.0.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.io().map(|error| error as _)
+    }
+}
+
+impl From<IoError> for Error {
+    fn from(error: IoError) -> Self {
+        let message = error.to_string();
+        Self::new(Kind::Refused, message).with_path(error.path).with_source(error.source)
+    }
+}
+
+impl Failure for Error {
+    fn kind(&self) -> Kind {
+        self.kind()
+    }
+
+    fn state(&self) -> Option<String> {
+        self.state().map(Into::into)
+    }
+
+    fn remedy(&self) -> Option<String> {
+        self.remedy().map(Into::into)
+    }
+
+    fn path(&self) -> Option<String> {
+        self.path().map(Into::into)
+    }
 }
 
 /// What a room's error tells beside its message: its kind, and the two further lines of a report.

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use super::glob::{MINOR, glob};
 use super::keys::check_keys;
 use super::units::{age, silence, size};
-use super::wrong;
-use super::{AgentCommit, CACHES, Color, Config, Error, OUTPUT_PATHS, OnLimit, Remote, Set};
+use super::wrong::{self, refused};
+use super::{AgentCommit, CACHES, Color, Config, OUTPUT_PATHS, OnLimit, Remote, Set};
+use crate::error::Error;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -115,11 +116,11 @@ impl Config {
     /// Reads the text of the file `path`.
     pub(super) fn from_text(text: &str, path: &Path, home: Option<&Path>) -> Result<Self, Error> {
         let shown = path.display().to_string();
-        let form = |error: toml::de::Error| Error::Form { path: shown.clone(), why: wrong::explain(text, &error) };
+        let form = |error: toml::de::Error| refused(&shown, wrong::explain(text, &error));
         let table: toml::Table = text.parse().map_err(form)?;
         check_keys(&table, "", &shown)?;
         let file: File = toml::from_str(text).map_err(form)?;
-        let value = |key: &'static str, why: String| Error::Value { path: shown.clone(), key, why };
+        let value = |key: &'static str, why: String| refused(&shown, format_args!("{key}: {why}"));
         let bytes = |key, amount: Option<Amount>| match amount {
             Some(Amount::Text(text)) => size(&text).map(Some).map_err(|why| value(key, why)),
             Some(Amount::Bytes(bytes)) => Ok(Some(bytes)),

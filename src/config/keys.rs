@@ -1,6 +1,7 @@
 //! The keys of the settings, and the one that was meant where another stands.
 
-use super::Error;
+use super::wrong::unknown_key;
+use crate::error::Error;
 
 /// Every key that the file may have. NAME is any word.
 const KEYS: [&str; 29] = [
@@ -52,7 +53,7 @@ pub fn check_keys(table: &toml::Table, above: &str, path: &str) -> Result<(), Er
             _ if is_table => {}
             _ => {
                 let near = KEYS.into_iter().min_by_key(|known| unlikeness(known, &key)).unwrap_or_default();
-                return Err(Error::UnknownKey { path: path.into(), key, near });
+                return Err(unknown_key(path, &key, near));
             }
         }
     }

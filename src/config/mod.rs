@@ -13,73 +13,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::error::{At, Failure, IoError, Kind, recant};
+use crate::error::{At, Error};
 
 pub use glob::path_glob;
 pub use keys::edits;
 pub use units::{age, age_word, bytes, grouped, size, size_word};
-
-/// What is wrong with the settings.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The file cannot be read.
-    #[error(transparent)]
-    Io(#[from] IoError),
-    /// The file is no TOML, or a value is of the wrong type.
-    #[error("{path}: {why}")]
-    Form {
-        /// The file.
-        path: String,
-        /// What is wrong, with the line.
-        why: String,
-    },
-    /// A key that recant does not know.
-    #[error("{path}: unknown key {key:?}; the nearest known one is {near:?}")]
-    UnknownKey {
-        /// The file.
-        path: String,
-        /// The key, tables included: `store.warn_size`.
-        key: String,
-        /// The known key that is most like it.
-        near: &'static str,
-    },
-    /// A value that cannot be meant.
-    #[error("{path}: {key}: {why}")]
-    Value {
-        /// The file.
-        path: String,
-        /// The key.
-        key: &'static str,
-        /// What is wrong.
-        why: String,
-    },
-}
-
-impl Failure for Error {
-    fn kind(&self) -> Kind {
-        Kind::Refused
-    }
-
-    fn state(&self) -> Option<String> {
-        Some("nothing was changed".into())
-    }
-
-    fn remedy(&self) -> Option<String> {
-        match self {
-            Error::UnknownKey { .. } => {
-                Some(format!("{recant} config shows the known keys once the file is mended", recant = recant()))
-            }
-            _ => None,
-        }
-    }
-
-    fn path(&self) -> Option<String> {
-        match self {
-            Error::Io(error) => Some(error.path.clone()),
-            Error::Form { path, .. } | Error::UnknownKey { path, .. } | Error::Value { path, .. } => Some(path.clone()),
-        }
-    }
-}
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,8 +1,22 @@
 //! What is wrong with the settings' text, in words for people.
 
+use std::fmt::Display;
 use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
+
+use crate::error::{Error, Kind, command};
+
+/// The file is no TOML, or a value in it is of the wrong type or cannot be meant.
+pub fn refused(path: &str, why: impl Display) -> Error {
+    Error::at(Kind::Refused, path, why)
+}
+
+/// A key that recant does not know, and the known one that is most like it.
+pub fn unknown_key(path: &str, key: &str, near: &str) -> Error {
+    let error = refused(path, format_args!("unknown key {key:?}; the nearest known one is {near:?}"));
+    error.with_remedy(command("config shows the known keys once the file is mended"))
+}
 
 /// What is wanted, by serde's and toml's words for it.
 const WANTED: [(&str, &str); 9] = [
