@@ -16,6 +16,7 @@ use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::error::recant;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, FolderTime};
+use crate::session::error::not_now;
 use crate::session::run::Run;
 use crate::session::sides::Side;
 use crate::session::store::Session;
@@ -58,10 +59,10 @@ fn refuse_unsynced(session: &Session, accept_unsynced: bool) -> Result<(), Error
     if !session.header.unsynced || accept_unsynced {
         return Ok(());
     }
-    let id = session.id().to_string();
-    let remedy = Some(format!("look with {recant} diff {id}; --accept-unsynced commits it all the same", recant = recant()));
-    let why = "its run was cut off by a restart of the machine: files may be empty".into();
-    Err(Error::Session(crate::session::Error::NotNow { id, why, remedy }))
+    let id = session.id();
+    let remedy = format!("look with {recant} diff {id}; --accept-unsynced commits it all the same", recant = recant());
+    let why = "its run was cut off by a restart of the machine: files may be empty";
+    Err(not_now(id, why).with_remedy(remedy).into())
 }
 
 fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) -> bool) -> Result<Job, Error> {

@@ -1,6 +1,6 @@
 //! The one error of the crate: what was being done, to which path, why not, what is true now, what to do, and the [`Kind`], which decides
 //! the exit status. A leaf: it knows no room. Rooms have functions that make the errors they need, in their own words; who calls them
-//! branches on the [`Kind`] or on the system call's own error ([`Error::io`]), never on a text.
+//! branches on the [`Kind`], on a [`Reason`] or on the system call's own error ([`Error::io`]), never on a text.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display};
@@ -38,10 +38,34 @@ pub struct Error(Box<Facts>);
 struct Facts {
     kind: Kind,
     message: String,
+    /// Where in the message the bare reason begins.
+    why: usize,
+    reason: Option<Reason>,
     path: Option<String>,
     state: Option<String>,
     remedy: Option<String>,
     source: Option<io::Error>,
+}
+
+/// What a caller may have to tell apart beside the kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// No session of that id or name.
+    Unknown {
+        /// Whether there are some whose ids are like it.
+        near: bool,
+    },
+    /// What can be no session's id or name.
+    BadKey,
+    /// The name is that of another session.
+    Taken {
+        /// Its id.
+        by: String,
+    },
+    /// The name is the last part of a session's id.
+    IsId,
+    /// A session's header cannot be believed.
+    Garbled,
 }
 
 impl Error {
@@ -49,20 +73,34 @@ impl Error {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         let state = Some("nothing was changed".into());
         let message = message.into();
-        Self(Box::new(Facts { kind, message, path: None, state, remedy: None, source: None }))
+        Self(Box::new(Facts { kind, message, why: 0, reason: None, path: None, state, remedy: None, source: None }))
     }
 
     /// Nothing was changed: "PATH: WHY".
     pub fn at(kind: Kind, path: impl Display, why: impl Display) -> Self {
         let path = path.to_string();
         let mut error = Self::new(kind, format!("{path}: {why}"));
+        error.0.why = path.len() + 2;
         error.0.path = Some(path);
+        error
+    }
+
+    /// A stored file cannot be believed: "PATH: WHAT is damaged: WHY".
+    pub fn damaged(path: impl Display, what: &str, why: impl Display) -> Self {
+        let mut error = Self::at(Kind::Damaged, path, format_args!("{what} is damaged: {why}"));
+        error.0.why += what.len() + " is damaged: ".len();
         error
     }
 
     /// With the path that it is about, as it stands in the message.
     pub fn with_path(mut self, path: impl Display) -> Self {
         self.0.path = Some(path.to_string());
+        self
+    }
+
+    /// With what is true now, where that is more than that nothing was changed.
+    pub fn with_state(mut self, state: impl Into<String>) -> Self {
+        self.0.state = Some(state.into());
         self
     }
 
@@ -77,15 +115,42 @@ impl Error {
         self
     }
 
+    /// With what a caller may branch on.
+    pub fn with_reason(mut self, reason: Reason) -> Self {
+        self.0.reason = Some(reason);
+        self
+    }
+
     /// With the system call's error that its message ends in.
     pub fn with_source(mut self, source: io::Error) -> Self {
         self.0.source = Some(source);
         self
     }
 
+    /// Of another kind.
+    pub fn with_kind(mut self, kind: Kind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+
     /// Decides the exit status.
     pub fn kind(&self) -> Kind {
         self.0.kind
+    }
+
+    /// What a caller may branch on beside the kind.
+    pub fn reason(&self) -> Option<&Reason> {
+        self.0.reason.as_ref()
+    }
+
+    /// Whether a session was asked for that is not there.
+    pub fn is_unknown(&self) -> bool {
+        matches!(self.0.reason, Some(Reason::Unknown { .. }))
+    }
+
+    /// The message without the path, and without what is damaged.
+    pub fn why(&self) -> &str {
+        &self.0.message[self.0.why..]
     }
 
     /// The path that it is about, as it stands in the message.

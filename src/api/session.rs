@@ -258,7 +258,7 @@ impl Store {
         let (headers, broken) = self.store.headers()?;
         let damaged = |broken: store::Broken| {
             let path = format!("{}/sessions/{}", self.store.path, broken.name);
-            Err(crate::session::Error::Damaged { path, why: broken.why }.into())
+            Err(crate::session::error::damaged(path, broken.why).into())
         };
         Ok(headers.iter().map(Session::of).map(Ok).chain(broken.into_iter().map(damaged)).collect())
     }
@@ -298,7 +298,7 @@ impl Store {
                         written = to.write_all(&[line, b"\n"].concat());
                     }
                 });
-                written.at("write", "the patch").map_err(crate::session::Error::from)?;
+                written.at("write", "the patch").map_err(crate::error::Error::from)?;
             }
             Ok(())
         })
@@ -313,7 +313,7 @@ impl Store {
         }
         let found = look(&session);
         if self.store.is_at_work(&session) {
-            return Err(crate::session::Error::Busy { what: format!("session {id}") }.into());
+            return Err(crate::session::error::busy(format!("session {id}")).into());
         }
         if found.is_err() {
             // Half done, it is no damage.

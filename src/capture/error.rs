@@ -107,7 +107,7 @@ pub enum Error {
     Nul,
     /// The session cannot be read or written.
     #[error(transparent)]
-    Session(#[from] crate::session::Error),
+    Session(#[from] crate::error::Error),
     /// The command ran; what it changed lies in the session and could not be read into changes.
     #[error("the run of session {id} cannot be collected: {why}")]
     Uncollected {
@@ -153,7 +153,7 @@ impl Failure for Error {
 
     fn state(&self) -> Option<String> {
         match self {
-            Error::Session(error) => error.state(),
+            Error::Session(error) => Failure::state(error),
             Error::Uncollected { lost: true, .. } => {
                 Some("what the command changed lay in memory and is lost; the tree is as it was".into())
             }

@@ -291,8 +291,8 @@ fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Err
 fn keep_carried(fs: &Fs, session: &mut Locked, record: &Run) -> Result<u64, Error> {
     let at = session.dir.at(b"changes.jsonl");
     if at.stat().at("look at", at)?.is_none() {
-        let why = "it is missing; what the run held lies in held/objects".into();
-        return Err(crate::session::Error::Damaged { path: at.to_string(), why }.into());
+        let why = "it is missing; what the run held lies in held/objects";
+        return Err(crate::session::error::damaged(at, why).into());
     }
     let changes = session.changes_as_written()?;
     keep(fs, session, record, &changes, false)

@@ -21,7 +21,7 @@ pub enum Error {
     Io(#[from] IoError),
     /// The session cannot be read.
     #[error(transparent)]
-    Session(#[from] crate::session::Error),
+    Session(#[from] crate::error::Error),
     /// The manifest cannot be believed.
     #[error("{path}: the checkpoint's manifest is damaged: {why}")]
     Manifest {
@@ -56,7 +56,7 @@ impl Failure for Error {
 
     fn remedy(&self) -> Option<String> {
         match self {
-            Error::Session(error) => error.remedy(),
+            Error::Session(error) => Failure::remedy(error),
             Error::Manifest { .. } => Some("docs/store-format.md says where the originals lie, to put them back by hand".into()),
             Error::Io(_) => None,
         }
@@ -65,7 +65,7 @@ impl Failure for Error {
     fn path(&self) -> Option<String> {
         match self {
             Error::Io(error) => Some(error.path.clone()),
-            Error::Session(error) => error.path(),
+            Error::Session(error) => Failure::path(error),
             Error::Manifest { path, .. } => Some(path.clone()),
         }
     }

@@ -7,7 +7,7 @@ use super::problem::Problem;
 use super::watcher::{self, Watcher};
 use super::{Call, text};
 use crate::engine::job::Verb;
-use crate::error::{Failure, Kind, recant};
+use crate::error::{Kind, recant};
 use crate::fs::dir::Time;
 use crate::session::confirm::{self, Record, Word};
 use crate::session::header::{Header, Status};

@@ -3,15 +3,16 @@
 use super::problem::Problem;
 use super::{Call, text};
 use crate::capture::hold::collect_ended as collect_into;
+use crate::error::Kind;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Store};
 
 /// Collects the run of a session whose recant was killed, if nothing holds it any more, and says so.
 pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem> {
     let mut locked = store.lock_session(&call.fs, id).map_err(|error| match error {
-        crate::session::Error::Busy { .. } => {
-            let why = "a run of it is under way; what it changes is known when it has ended".into();
-            crate::session::Error::NotNow { id: id.to_string(), why, remedy: None }
+        error if error.kind() == Kind::Busy => {
+            let why = "a run of it is under way; what it changes is known when it has ended";
+            crate::session::error::not_now(id, why)
         }
         error => error,
     })?;
@@ -55,8 +56,8 @@ pub fn newest(call: &Call, store: &Store) -> Result<Id, Problem> {
         }
         let mut locked = match store.lock_session(&call.fs, &header.id) {
             // It is for the verb to say what it cannot do now, and not to take an older session for it.
-            Err(crate::session::Error::Busy { .. }) if header.counts.changes > 0 => return Ok(header.id),
-            Err(crate::session::Error::Busy { .. }) => {
+            Err(error) if error.kind() == Kind::Busy && header.counts.changes > 0 => return Ok(header.id),
+            Err(error) if error.kind() == Kind::Busy => {
                 call.out.note(format_args!("a run of session {} is under way: it is not meant by 'last' yet", header.id));
                 without.push(header.id);
                 continue;

@@ -10,9 +10,8 @@ use super::scope::Scope;
 use super::which::Want;
 use super::{Call, Ended, text};
 use crate::checkpoint::manifest;
-use crate::error::{Kind, command};
+use crate::error::{Error, Kind, command};
 use crate::fs::interrupt::{self, Asked};
-use crate::session::Error;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
@@ -229,7 +228,10 @@ fn say(call: &Call, done: &Done, is_whole: bool) {
 
 /// Whether what was given up is given up, all of it or not.
 pub fn is_done(given_up: &Result<(), Error>) -> bool {
-    matches!(given_up, Ok(()) | Err(Error::NotEmptied { .. }))
+    match given_up {
+        Ok(()) => true,
+        Err(error) => error.kind() == Kind::LeftOut,
+    }
 }
 
 /// One line of the log, about a session that is as `header` has it.

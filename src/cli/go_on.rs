@@ -5,8 +5,7 @@ use super::collect;
 use super::problem::Problem;
 use super::scope::Scope;
 use super::which::Want;
-use crate::error::{Kind, command};
-use crate::session::Error;
+use crate::error::{Error, Kind, Reason, command};
 use crate::session::header::{Header, Origin, Status};
 use crate::session::id::{self, Id};
 use crate::session::store::{Locked, Store};
@@ -50,8 +49,8 @@ fn new(call: &Call, store: &Store, name: Option<&str>, command: &str) -> Result<
 
 /// A name that is taken by a session in which a command can go on was meant for that, or not known to be taken.
 fn or_go_on(store: &Store, name: Option<&str>, error: Error) -> Problem {
-    let by = match &error {
-        Error::NameTaken { by, .. } => Id::parse(by).and_then(|id| store.session(&id).ok()),
+    let by = match error.reason() {
+        Some(Reason::Taken { by }) => Id::parse(by).and_then(|id| store.session(&id).ok()),
         _ => None,
     };
     let problem = Problem::from(error);
@@ -74,7 +73,7 @@ fn named(call: &Call, store: &Store, key: &str, command: &str) -> Result<Begun, 
             Ok(begun)
         }
         // Another run with the same words took it since this one looked.
-        Err(error @ Error::NameTaken { .. }) => match find(call, store, key)? {
+        Err(error) if matches!(error.reason(), Some(Reason::Taken { .. })) => match find(call, store, key)? {
             Some(found) => take_up(call, store, &found),
             None => Err(error.into()),
         },
@@ -102,7 +101,7 @@ fn find(call: &Call, store: &Store, key: &str) -> Result<Option<Id>, Problem> {
     }
     match store.find(key, |header| Want::GoOn.fits(store, header)) {
         Ok(id) => Ok(Some(id)),
-        Err(Error::Unknown { .. } | Error::BadKey { .. }) => match id::check_name(key) {
+        Err(error) if error.is_unknown() || error.reason() == Some(&Reason::BadKey) => match id::check_name(key) {
             Ok(()) => Ok(None),
             Err(why) => Err(no_name(key, why)),
         },
@@ -119,7 +118,9 @@ fn no_name(key: &str, why: &str) -> Problem {
 /// Locks a session that is there, for a command that goes on in it.
 fn take_up(call: &Call, store: &Store, id: &Id) -> Result<Begun, Problem> {
     let mut session = store.lock_session(&call.fs, id).map_err(|error| match error {
-        Error::Busy { .. } if store.session(id).is_ok_and(|session| session.header.uncollected) => is_running(id),
+        error if error.kind() == Kind::Busy && store.session(id).is_ok_and(|session| session.header.uncollected) => {
+            is_running(id)
+        }
         error => error.into(),
     })?;
     crate::engine::ready::refuse_interrupted(store, id)?;

@@ -419,7 +419,7 @@ impl Call {
         match self.store()? {
             Some(store) => Ok(store),
             None if key == "last" => Err(Problem::refused("there is no session yet").remedy("recant run -- COMMAND begins one")),
-            None => Err(crate::session::Error::Unknown { key: key.into(), near: Vec::new() }.into()),
+            None => Err(crate::session::error::unknown(key, &[]).into()),
         }
     }
 
@@ -484,7 +484,7 @@ impl Call {
         self.say_unswept(store.sweep_removed(&self.fs));
     }
 
-    fn say_unswept(&self, errors: impl IntoIterator<Item = crate::session::Error>) {
+    fn say_unswept(&self, errors: impl IntoIterator<Item = crate::error::Error>) {
         for error in errors {
             self.out.warn(format_args!("{error}; nothing needs it, and the next verb that changes something tries again"));
         }

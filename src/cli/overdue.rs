@@ -66,7 +66,7 @@ pub fn say_all_unreadable(call: &Call) -> Result<(), Problem> {
 fn say_unreadable(call: &Call, store: &Store, id: &Id, why: &str) -> Result<(), Problem> {
     match store.lock_session(&call.fs, id) {
         Ok(session) if session.header.counts.inside == 0 => return settle(call, store, &session.header),
-        Err(crate::session::Error::Unknown { .. }) => return Ok(confirm::drop_record(&call.fs, store, id)?),
+        Err(error) if error.is_unknown() => return Ok(confirm::drop_record(&call.fs, store, id)?),
         _ => call.out.warn(unreadable(id, why)),
     }
     Ok(())
@@ -77,11 +77,11 @@ fn say_unreadable(call: &Call, store: &Store, id: &Id, why: &str) -> Result<(), 
 pub fn take_back_one(call: &Call, store: &Store, id: &Id, known: Option<&Record>) -> Result<Taken, Problem> {
     let mut session = match store.lock_session(&call.fs, id) {
         Ok(session) => session,
-        Err(crate::session::Error::Unknown { .. }) => {
+        Err(error) if error.is_unknown() => {
             confirm::drop_record(&call.fs, store, id)?;
             return Ok(Taken::Back);
         }
-        Err(crate::session::Error::Busy { .. }) => return Ok(Taken::Busy),
+        Err(error) if error.kind() == Kind::Busy => return Ok(Taken::Busy),
         Err(error) => return Err(error.into()),
     };
     // An operation that was cut off: its recovery decides whether it was committed at all.

@@ -9,9 +9,8 @@ use super::problem::Problem;
 use super::snapshot::{retain, said, say_damaged};
 use super::{Call, text};
 use crate::capture::hold::start_of;
-use crate::error::command;
+use crate::error::{Reason, command};
 use crate::fs::path::AbsPath;
-use crate::session::Error as NotBegun;
 use crate::session::id::Id;
 use crate::session::running::Held;
 use crate::session::store::{Locked, Store};
@@ -139,7 +138,7 @@ fn regain(call: &Call, store: &Store, watched: &[Watched], held: &Held) -> Resul
 fn begin(call: &Call, store: &Store, run: &Ran<'_>) -> Result<Locked, Problem> {
     let begin = |name| store.begin_of_run(&call.fs, &run.held.id, name, start_of(run.argv));
     match begin(run.name) {
-        Err(error @ (NotBegun::NameTaken { .. } | NotBegun::NameIsId { .. })) => {
+        Err(error) if matches!(error.reason(), Some(Reason::Taken { .. } | Reason::IsId)) => {
             call.out.warn(format_args!("the session gets no name: {error}"));
             Ok(begin(None)?)
         }

@@ -5,8 +5,7 @@ use super::problem::Problem;
 use super::scope::{Scope, begun_in};
 use super::{Call, collect};
 use crate::engine::job::Verb;
-use crate::error::command;
-use crate::session::Error;
+use crate::error::{Error, Kind, Reason, command};
 use crate::session::confirm;
 use crate::session::header::{Checkpoint, Header, Origin};
 use crate::session::id::Id;
@@ -217,8 +216,8 @@ fn collected(call: &Call, store: &Store, header: &Header, want: Want) -> Result<
     }
     let mut locked = match store.lock_session(&call.fs, &header.id) {
         // A further run goes on in a session that is meant: what cannot be done with it now is for the verb to say.
-        Err(Error::Busy { .. }) if header.counts.changes > 0 => return Ok(Some(header.clone())),
-        Err(Error::Busy { .. }) => {
+        Err(error) if error.kind() == Kind::Busy && header.counts.changes > 0 => return Ok(Some(header.clone())),
+        Err(error) if error.kind() == Kind::Busy => {
             call.out.note(format_args!("a run of session {} is under way: it is not meant by 'last' yet", header.id));
             return Ok(None);
         }
@@ -278,7 +277,7 @@ fn newest_elsewhere(store: &Store, want: Want, header: &Header) -> String {
 
 /// Where no name is near, what is pending in this project.
 fn or_pending_here(call: &Call, store: &Store, error: Error) -> Problem {
-    let is_far_off = matches!(&error, Error::Unknown { near, .. } if near.is_empty());
+    let is_far_off = error.reason() == Some(&Reason::Unknown { near: false });
     let problem = Problem::from(error);
     let pending = if is_far_off { pending_here(call, store) } else { Vec::new() };
     if pending.is_empty() {

@@ -254,10 +254,12 @@ impl<'s> Sources<'s> {
 
 /// Opens what lies in the session; another size than the recorded one is damage.
 fn open(at: Entry<'_>, expected: &Object) -> Result<Content, Error> {
-    let damaged = |why: &str| crate::session::Error::Damaged { path: at.to_string(), why: why.into() };
+    let damaged = |why: &str| crate::session::error::damaged(at, why);
     let file = match at.open_file() {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(damaged("it is missing").into()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(damaged("it is missing").into());
+        }
         Err(error) => return Err(error).at("open", at).map_err(Error::from),
     };
     let size = stat_of(&file).at("look at", at)?.size;

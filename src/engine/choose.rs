@@ -10,6 +10,7 @@ use crate::error::{At, recant};
 use crate::fs::dir::{Dev, Inode, Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, FolderTime};
+use crate::session::error::not_now;
 use crate::session::header::{Checkpoint, Status};
 use crate::session::lines::Reading;
 use crate::session::sides::Side;
@@ -34,7 +35,7 @@ pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
         _ if pruned => ("its checkpoint was pruned: the originals are gone, and what is committed stays", None),
         _ => return Ok(()),
     };
-    Err(Error::Session(crate::session::Error::NotNow { id: id.to_string(), why: why.into(), remedy }))
+    Err(not_now(id, why).with_remedy_if(remedy).into())
 }
 
 /// Which of a session's changes are asked for, by index in path order.
@@ -184,7 +185,7 @@ impl Names<'_> {
     fn held(&self, i: usize) -> Result<Option<Inode>, Error> {
         let Some(place) = (self.rules.lies)(i) else { return Ok(None) };
         let (dir, name) = match self.session.split(&place) {
-            Err(crate::session::Error::Io(error)) if leads_nowhere(&error.source) => return Ok(None),
+            Err(error) if error.io().is_some_and(leads_nowhere) => return Ok(None),
             split => split?,
         };
         let stat = dir.at(name).stat().at("look at", dir.at(name))?;

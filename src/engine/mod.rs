@@ -72,7 +72,7 @@ pub enum Error {
     Io(#[from] IoError),
     /// The session cannot be read or written.
     #[error(transparent)]
-    Session(#[from] crate::session::Error),
+    Session(#[from] crate::error::Error),
     /// The checkpoint cannot be read or written.
     #[error(transparent)]
     Checkpoint(#[from] crate::checkpoint::Error),
@@ -224,7 +224,7 @@ impl Failure for Error {
 
     fn state(&self) -> Option<String> {
         Some(match self {
-            Error::Session(error) => return error.state(),
+            Error::Session(error) => return Failure::state(error),
             Error::Stuck { state, .. } => state.clone(),
             Error::Interrupted { state, .. } => (*state).into(),
             Error::Unmounted { store, .. } => format!("its journal stays in {store}; nothing more is touched"),
@@ -241,7 +241,7 @@ impl Failure for Error {
 
     fn remedy(&self) -> Option<String> {
         match self {
-            Error::Session(error) => error.remedy(),
+            Error::Session(error) => Failure::remedy(error),
             Error::Checkpoint(error) => error.remedy(),
             Error::Undone { why, .. } => why.remedy(),
             Error::Io(error) if error.errno() == Some(libc::EXDEV) => {
@@ -273,7 +273,7 @@ impl Failure for Error {
     fn path(&self) -> Option<String> {
         match self {
             Error::Io(error) => Some(error.path.clone()),
-            Error::Session(error) => error.path(),
+            Error::Session(error) => Failure::path(error),
             Error::Checkpoint(error) => error.path(),
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
             Error::Refused(rows) | Error::NoRoom(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),

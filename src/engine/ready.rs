@@ -5,10 +5,9 @@ use super::finish::how_to_go_on;
 use super::job::Verb;
 use super::recover::{self, Outcome, Recovered};
 use super::report::Left;
-use crate::error::{Failure, Kind, recant};
+use crate::error::{Failure, Kind, Reason, recant};
 use crate::fs::Fs;
 use crate::fs::lock::Lock;
-use crate::session;
 use crate::session::id::Id;
 use crate::session::store::{Locked, Store};
 
@@ -18,7 +17,7 @@ pub struct Settled {
     /// What became of each interrupted operation, by the ids of their sessions.
     pub recovered: Vec<Recovered>,
     /// What nobody needs, and could not be removed: the next recovery tries again.
-    pub unswept: Vec<session::Error>,
+    pub unswept: Vec<crate::error::Error>,
 }
 
 /// Recovers all that was interrupted, and takes the names of what was half made. What stands against that is no reason to say nothing of the
@@ -63,7 +62,7 @@ pub fn lock<E: From<Error>>(
     // The session's lock before the store's (docs/ARCHITECTURE.md, Locks): of two recants on one session the second ends at once.
     let mut locked = match store.lock_session(fs, id) {
         // A journal may tell what the header was: that comes before the advice to drop the session.
-        Err(error @ session::Error::Garbled { .. }) => {
+        Err(error) if error.reason() == Some(&Reason::Garbled) => {
             refuse_interrupted(store, id)?;
             return Err(Error::from(error).into());
         }

@@ -13,7 +13,7 @@ use super::step::{Act, Step};
 use super::take_back::{Remains, take_back};
 use super::{Error, reserve};
 use crate::checkpoint::manifest::{self, Former};
-use crate::error::{At, IoError, recant};
+use crate::error::{At, IoError, Reason, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::interrupt::{self, Asked};
@@ -135,7 +135,7 @@ enum Sealed {
 fn sealed(store: &Store, journal: &Journal) -> Result<Sealed, Error> {
     let session = match store.session(&journal.head.session) {
         Ok(session) => session,
-        Err(crate::session::Error::Garbled { why, .. }) => return Ok(Sealed::Untold(why)),
+        Err(error) if error.reason() == Some(&Reason::Garbled) => return Ok(Sealed::Untold(error.why().to_owned())),
         Err(error) => return Err(error.into()),
     };
     let (before, now) = (journal.head.generation, session.header.generation);
@@ -178,7 +178,7 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
     let Some(mut journal) = Journal::read(store, id)? else {
         let session = match store.session(id) {
             Ok(session) => Some(session),
-            Err(crate::session::Error::Unknown { .. }) => None,
+            Err(error) if error.is_unknown() => None,
             Err(error) => return Err(error.into()),
         };
         recovered.strays = clean_draft(fs, store, session.as_ref(), id)?;

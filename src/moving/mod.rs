@@ -31,7 +31,7 @@ pub enum Error {
     Io(#[from] IoError),
     /// The session cannot be read or written.
     #[error(transparent)]
-    Session(#[from] crate::session::Error),
+    Session(#[from] crate::error::Error),
     /// The checkpoint cannot be read or written.
     #[error(transparent)]
     Checkpoint(#[from] crate::checkpoint::Error),
@@ -94,7 +94,7 @@ impl Failure for Error {
 
     fn remedy(&self) -> Option<String> {
         match self {
-            Error::Session(error) => error.remedy(),
+            Error::Session(error) => Failure::remedy(error),
             Error::Checkpoint(error) => error.remedy(),
             Error::Stream(_) => {
                 Some(format!("export the session once more: {recant} session export ID > FILE", recant = recant()))
@@ -112,7 +112,7 @@ impl Failure for Error {
     fn path(&self) -> Option<String> {
         match self {
             Error::Io(error) => Some(error.path.clone()),
-            Error::Session(error) => error.path(),
+            Error::Session(error) => Failure::path(error),
             Error::Checkpoint(error) => error.path(),
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
             Error::Path { path, .. } | Error::Damaged { path, .. } => Some(path.clone()),

@@ -1,11 +1,11 @@
 //! A session that comes from elsewhere: its folder is filled under another name, and gets its own once it is whole and durable.
 
-use super::Error;
+use super::error::{busy, not_now};
 use super::header::Header;
 use super::id::Id;
 use super::opened::{Locked, SESSION_FOLDERS, Session, header_bytes, split};
 use super::store::Store;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::lock::Lock;
@@ -37,9 +37,9 @@ impl Store {
 
     /// Makes the folder of a session that is to come. What an earlier one of that id left when it was cut off goes.
     ///
-    /// Errors: [`Error::Busy`] where another recant is bringing it in.
+    /// Errors: another recant is bringing it in.
     pub fn expect(&self, fs: &Fs, id: &Id) -> Result<Arriving, Error> {
-        let busy = || Error::Busy { what: format!("session {id}, which is being imported,") };
+        let busy = || busy(format!("session {id}, which is being imported,"));
         // Held by whoever makes or sweeps such folders: until it is locked it would be nobody's.
         let _numbering = self.numbering(fs)?;
         let name = temp(id);
@@ -95,8 +95,8 @@ impl Store {
         let temp = self.sessions().at(&temp);
         match fs.place(temp, self.sessions().at(header.id.as_str().as_bytes())) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                let remedy = Some("try again: it tells whether it is the same".into());
-                Err(Error::NotNow { id: header.id.to_string(), why: "it came by another way meanwhile".into(), remedy })
+                let error = not_now(&header.id, "it came by another way meanwhile");
+                Err(error.with_remedy("try again: it tells whether it is the same"))
             }
             placed => {
                 placed.at("name the session", temp)?;

@@ -1,11 +1,10 @@
 //! Sessions that a verb makes for itself: nobody sees one before something of it is sealed, and what a killed verb left of it goes
 //! with the next one that begins a session, or recovers.
 
-use super::Error;
 use super::header::Header;
 use super::id::Id;
 use super::store::Store;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::lock::Lock;
 
@@ -36,7 +35,7 @@ impl Store {
     /// Whether it is gone.
     fn sweep_one_begun(&self, fs: &Fs, id: &Id) -> Result<bool, Error> {
         let dir = match self.session_dir(id) {
-            Err(Error::Unknown { .. }) => return Ok(true),
+            Err(error) if error.is_unknown() => return Ok(true),
             dir => dir?,
         };
         // Whoever makes it holds its lock until it is sealed or removed.
@@ -50,7 +49,7 @@ impl Store {
         let has_journal = is_among(&self.journal_names()?, id);
         fs.between_readings(dir.at(b"session.json")).at("look at", dir.at(b"session.json"))?;
         match self.session(id) {
-            Err(Error::Unknown { .. }) => Ok(true),
+            Err(error) if error.is_unknown() => Ok(true),
             Ok(session) if has_journal || !session.header.is_unsealed() => Ok(false),
             session => session.and_then(|_| self.remove_name(fs, id)).map(|()| true),
         }

@@ -5,12 +5,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
+use super::error::damaged;
 use super::header::Header;
 use super::id::Id;
 use super::run::boot_id;
 use super::store::{Store, read_small};
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
 use crate::tree::json;
@@ -148,7 +148,7 @@ pub fn read(store: &Store, id: &Id) -> Result<Option<Record>, Error> {
     let Some(dir) = folder(store)? else { return Ok(None) };
     let at = dir.at(id.as_str().as_bytes());
     let Some(bytes) = read_small(at, 16 << 20)? else { return Ok(None) };
-    let damaged = |why: String| Error::Damaged { path: at.to_string(), why };
+    let damaged = |why: String| damaged(at, why);
     let record: Record = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     if record.session == *id { Ok(Some(record)) } else { Err(damaged(format!("it is that of session {}", record.session))) }
 }

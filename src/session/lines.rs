@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 
-use super::Error;
 use super::change::{self, Above, Change, Changes, FolderTime, Line};
+use super::error::damaged;
 use super::store::{Locked, Session, open_own};
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
@@ -65,7 +65,7 @@ impl Session {
         let mut net = Net::default();
         for (line, number) in BufReader::with_capacity(64 << 10, file).split(b'\n').zip(1_u64..) {
             let line = serde_json::from_slice(&line.at("read", at)?);
-            let why = |error| Error::Damaged { path: at.to_string(), why: format!("line {number}: {error}") };
+            let why = |error| damaged(at, format!("line {number}: {error}"));
             net.take(line.map_err(why)?);
         }
         Ok(net.finish())
@@ -229,7 +229,7 @@ impl Locked {
             text.clear();
             let got = reader.read_until(b'\n', &mut text).at("read", at)?;
             if text.last() != Some(&b'\n') {
-                return Err(Error::Damaged { path: at.to_string(), why: "it has fewer lines than the session counts".into() });
+                return Err(damaged(at, "it has fewer lines than the session counts"));
             }
             end += got as u64;
             match serde_json::from_slice(&text) {
@@ -261,7 +261,7 @@ pub struct Reading {
 impl Reading {
     /// The next change.
     ///
-    /// Errors: [`Error::Damaged`] where fewer whole lines are there than the header counts, where a line cannot be read,
+    /// Errors: fewer whole lines are there than the header counts, where a line cannot be read,
     /// is not in its place, or contradicts another one.
     pub fn next(&mut self) -> Result<Option<Change>, Error> {
         let change = match &mut self.lines {
@@ -298,7 +298,7 @@ impl Reading {
     }
 
     fn damaged(&self, why: String) -> Error {
-        Error::Damaged { path: self.shown.clone(), why }
+        damaged(&self.shown, why)
     }
 }
 
@@ -367,7 +367,7 @@ impl Lines {
     }
 
     fn damaged(&self, why: String) -> Error {
-        Error::Damaged { path: self.shown.clone(), why }
+        damaged(&self.shown, why)
     }
 }
 

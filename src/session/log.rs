@@ -4,10 +4,9 @@ use std::io::{BufRead, BufReader};
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
 use super::id::Id;
 use super::store::{Session, Store};
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;

@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::Error;
 use super::change::{Change, object_name};
+use super::error::{damaged, garbled, not_lasting, not_now};
 use super::header::{Header, KNOWN, Origin};
 use super::id::Id;
 use super::lines::Written;
 use super::run::Run;
 use super::sides::{self, Side};
-use crate::error::{At, IoError, command, reason};
+use crate::error::{At, Error, IoError, Kind, command, reason};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, leads_nowhere};
 use crate::fs::lock::Lock;
@@ -57,7 +57,7 @@ pub(super) const RUN_FOLDERS: usize = 3;
 /// Opens a folder that belongs to every session, below `session`, its own; or one of the store, below that.
 ///
 /// # Errors
-/// [`Error::Damaged`] where it is missing, a link or no folder.
+/// It is missing, a link or no folder.
 pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
     session.open_below(at).map_err(|error| {
         let path = format!("{}/{}", session.path().display(), Shown(at));
@@ -66,9 +66,9 @@ pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
                 let why = format!(
                     "the folder is missing; if a copy of the store left it out because it was empty: mkdir -p -m 700 {path}"
                 );
-                Error::Damaged { path, why }
+                damaged(path, why)
             }
-            true => Error::Damaged { path, why: format!("the folder cannot be opened: {}", reason(&error)) },
+            true => damaged(path, format!("the folder cannot be opened: {}", reason(&error))),
             false => IoError { path, act: "open the folder", source: error }.into(),
         }
     })
@@ -78,7 +78,7 @@ impl Session {
     /// That the folders in which an operation keeps and finds objects are there.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where one is missing, a link or no folder.
+    /// One is missing, a link or no folder.
     pub fn check_folders(&self) -> Result<(), Error> {
         SESSION_FOLDERS[RUN_FOLDERS..].iter().try_for_each(|path| part(&self.dir, path).map(drop))
     }
@@ -86,14 +86,11 @@ impl Session {
     /// That this recant knows all that has to be heeded in changing it.
     ///
     /// # Errors
-    /// [`Error::NotNow`] where a later recant has put something there that this one does not know: it is shown, and not changed.
+    /// A later recant has put something there that this one does not know: it is shown, and not changed.
     pub fn check_known(&self) -> Result<(), Error> {
         let Some(needed) = self.header.reader.filter(|needed| *needed > KNOWN) else { return Ok(()) };
-        Err(Error::NotNow {
-            id: self.id().to_string(),
-            why: format!("a newer recant has changed it (it needs format {needed}, this recant knows {KNOWN})"),
-            remedy: Some(format!("take that recant; this one shows it: {}", command(format_args!("show {}", self.id())))),
-        })
+        Err(not_now(self.id(), format!("a newer recant has changed it (it needs format {needed}, this recant knows {KNOWN})"))
+            .with_remedy(format!("take that recant; this one shows it: {}", command(format_args!("show {}", self.id())))))
     }
 
     /// The session's id.
@@ -109,9 +106,9 @@ impl Session {
 
     /// Where each of the `count` changes is.
     ///
-    /// Errors: [`Error::Damaged`] where the header tells of another number of changes, or counts them otherwise.
+    /// Errors: the header tells of another number of changes, or counts them otherwise.
     pub fn sides(&self, count: usize) -> Result<Vec<Side>, Error> {
-        let damaged = |why: &str| Error::Damaged { path: self.dir.at(b"session.json").to_string(), why: why.into() };
+        let damaged = |why: &str| damaged(self.dir.at(b"session.json"), why);
         let sides =
             sides::from_text(&self.header.sides, count).ok_or_else(|| damaged("its sides are not those of its changes"))?;
         let number = |which: fn(Side) -> bool| sides.iter().filter(|side| which(**side)).count() as u64;
@@ -131,10 +128,7 @@ impl Session {
         // No line is as short as a byte: a garbled count takes no more memory than the file has bytes.
         match usize::try_from(count) {
             Ok(number) if count <= size && u32::try_from(count).is_ok() => self.sides(number),
-            _ => Err(Error::Damaged {
-                path: at.to_string(),
-                why: format!("it cannot hold the {count} changes that the session counts"),
-            }),
+            _ => Err(damaged(at, format!("it cannot hold the {count} changes that the session counts"))),
         }
     }
 
@@ -147,7 +141,7 @@ impl Session {
             return Ok(None);
         }
         let run = serde_json::from_slice(&bytes);
-        run.map(Some).map_err(|error| Error::Damaged { path: at.to_string(), why: error.to_string() })
+        run.map(Some).map_err(|error| damaged(at, error))
     }
 
     /// Whether a run of another boot was never collected: what it wrote may not have reached the disk.
@@ -201,8 +195,10 @@ impl Locked {
         let before = read_small(self.dir.at(b"session.json"), HEADER_MAX)?;
         match self.save_after(fs, header, files, folders) {
             // One that cannot be read now may be the new one.
-            Err(Error::Io(why)) if !read_small(self.dir.at(b"session.json"), HEADER_MAX).is_ok_and(|now| now == before) => {
-                Err(Error::NotLasting { id: self.id().to_string(), why })
+            Err(why)
+                if why.io().is_some() && !read_small(self.dir.at(b"session.json"), HEADER_MAX).is_ok_and(|now| now == before) =>
+            {
+                Err(not_lasting(self.id(), why))
             }
             saved => saved,
         }
@@ -291,20 +287,20 @@ const HEADER_MAX: u64 = 4 << 20;
 
 /// The header of the session whose folder is `dir`; `is_journaled` tells whether an operation of it was begun.
 ///
-/// Errors: [`Error::Garbled`] for one that is missing or makes no sense.
+/// Errors: one that is missing or makes no sense.
 pub(super) fn read_header(dir: &Dir, id: &Id, is_journaled: impl FnOnce() -> Result<bool, Error>) -> Result<Header, Error> {
     let at = dir.at(b"session.json");
-    let garbled = |why: String| Error::Garbled { path: at.to_string(), why, id: id.to_string() };
+    let garbled = |why: &str| garbled(at, why, id);
     let bytes = match read_small(at, HEADER_MAX) {
         Ok(bytes) => bytes,
-        Err(Error::Damaged { why, .. }) => return Err(garbled(why)),
+        Err(error) if error.kind() == Kind::Damaged => return Err(garbled(error.why())),
         Err(error) => return Err(error),
     };
     // Of what has a journal all was durable: a header made up here would be of the generation of one that never was sealed.
     if !bytes.as_deref().is_some_and(is_json) && is_uncollected(dir)? && !is_journaled()? {
         return cut_off_header(dir, id);
     }
-    parse_header(&bytes.ok_or_else(|| garbled("it is missing".into()))?, id).map_err(garbled)
+    parse_header(&bytes.ok_or_else(|| garbled("it is missing"))?, id).map_err(|why| garbled(&why))
 }
 
 /// Files of recant's own are written whole, and but for those of a run under way are durable before they get their names.
@@ -347,7 +343,7 @@ pub fn read_small(at: Entry<'_>, limit: u64) -> Result<Option<Vec<u8>>, Error> {
     use std::io::Read;
     let Some((file, size)) = open_own(at)? else { return Ok(None) };
     if size > limit {
-        return Err(Error::Damaged { path: at.to_string(), why: "it is far too large".into() });
+        return Err(damaged(at, "it is far too large"));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(size + 1).unwrap_or(0));
     file.take(limit).read_to_end(&mut bytes).at("read", at)?;
@@ -356,7 +352,7 @@ pub fn read_small(at: Entry<'_>, limit: u64) -> Result<Option<Vec<u8>>, Error> {
 
 /// Opens one of recant's own files for reading, and gives its bytes; `None` where it is missing. What is no file is damage.
 pub fn open_own(at: Entry<'_>) -> Result<Option<(File, u64)>, Error> {
-    let no_file = || Error::Damaged { path: at.to_string(), why: "it is not a file".into() };
+    let no_file = || damaged(at, "it is not a file");
     // A link is refused by the open, a FIFO does not make it wait.
     let file = match at.open_file() {
         Ok(file) => file,

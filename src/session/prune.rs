@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::io;
 use std::rc::Rc;
 
-use super::Error;
+use super::error::{not_emptied, not_now};
 use super::header::{Checkpoint, Header, Status};
 use super::id::Id;
 use super::store::{Locked, Store, read_small};
-use crate::error::{At, IoError, recant};
+use crate::error::{At, Error, IoError, command, recant};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Time};
 use crate::fs::path::Shown;
@@ -71,7 +71,7 @@ pub fn used(store: &Store, id: &Id) -> Result<u64, Error> {
     let mut bytes = 0;
     for _ in 0..COUNTS {
         let dir = match store.session_dir(id) {
-            Err(Error::Unknown { .. }) => return Ok(0),
+            Err(error) if error.is_unknown() => return Ok(0),
             dir => Rc::new(dir?),
         };
         match count(&dir, &mut bytes) {
@@ -113,10 +113,8 @@ pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     header.discarded = Some(crate::fs::now());
     header.sizes = Default::default();
     let id = session.id().clone();
-    let not_all = |why| Error::NotEmptied {
-        given_up: format!("session {id} is discarded"),
-        why,
-        remedy: format!("{recant} session prune {id} removes the rest", recant = recant()),
+    let not_all = |why: Error| {
+        not_emptied(format!("session {id} is discarded"), why, command(format_args!("session prune {id} removes the rest")))
     };
     give_up(fs, session, header, &[b"held/objects", b"held/upper", b"held/work"], not_all)
 }
@@ -128,18 +126,18 @@ fn give_up(
     session: &mut Locked,
     header: Header,
     held: &[&[u8]],
-    not_all: impl Fn(IoError) -> Error + Copy,
+    not_all: impl Fn(Error) -> Error + Copy,
 ) -> Result<(), Error> {
     // What an interrupted operation has left is dealt with by nothing any more.
     let header = Header { left: Vec::new(), ..header };
     let written = |session: &Locked| read_small(session.dir.at(b"session.json"), u64::MAX);
     let before = written(session)?;
     session.save(fs, header).map_err(|error| match (error, written(session)) {
-        (Error::Io(why), Ok(now)) if now != before => not_all(why),
+        (why, Ok(now)) if why.io().is_some() && now != before => not_all(why),
         (error, _) => error,
     })?;
     for folder in held.iter().chain(&[&b"checkpoint/blobs"[..], b"checkpoint/objects", b"displaced"]) {
-        empty(fs, &session.dir, folder).map_err(not_all)?;
+        empty(fs, &session.dir, folder).map_err(|why| not_all(why.into()))?;
     }
     Ok(())
 }
@@ -161,7 +159,7 @@ pub fn refuse_discard(header: &Header) -> Result<(), Error> {
                 (format!("it is {}: its changes are on the tree", status.word()), Some(remedy))
             }
         };
-        return Err(Error::NotNow { id: header.id.to_string(), why, remedy });
+        return Err(not_now(&header.id, why).with_remedy_if(remedy));
     }
     Ok(())
 }
@@ -175,13 +173,15 @@ pub fn drop_checkpoint(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     }
     (header.sizes.checkpoint, header.sizes.displaced) = (0, 0);
     let id = session.id().clone();
-    let not_all = |why| Error::NotEmptied {
-        given_up: format!("the checkpoint of session {id} is given up"),
-        why,
-        remedy: format!("{recant} checkpoint prune {id} removes the rest", recant = recant()),
+    let not_all = |why: Error| {
+        not_emptied(
+            format!("the checkpoint of session {id} is given up"),
+            why,
+            command(format_args!("checkpoint prune {id} removes the rest")),
+        )
     };
     give_up(fs, session, header, &[], not_all)?;
-    drop_reserve(fs, &session.dir).map_err(not_all)
+    drop_reserve(fs, &session.dir).map_err(|why| not_all(why.into()))
 }
 
 fn empty(fs: &Fs, dir: &Dir, below: &[u8]) -> Result<(), IoError> {

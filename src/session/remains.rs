@@ -1,11 +1,11 @@
 //! What is left of a session whose header cannot be read: it can be looked at, and removed by its whole id, nothing else.
 
-use super::Error;
 use super::change::Changes;
+use super::error::{busy, not_now};
 use super::header::{Header, Origin};
 use super::id::Id;
 use super::store::{Session, Store};
-use crate::error::{At, IoError};
+use crate::error::{At, Error, IoError, Reason};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Time};
 use crate::fs::lock::Lock;
@@ -23,26 +23,25 @@ impl Store {
     /// The session of that id, where it is there and its header cannot be read.
     pub fn remains(&self, id: &Id) -> Result<Option<Remains>, Error> {
         let dir = match self.session_dir(id) {
-            Err(Error::Unknown { .. }) => return Ok(None),
+            Err(error) if error.is_unknown() => return Ok(None),
             dir => dir?,
         };
         match self.header_in(&dir, id) {
             Ok(_) => Ok(None),
-            Err(Error::Garbled { .. }) => Ok(Some(Remains { id: id.clone(), dir })),
+            Err(error) if error.reason() == Some(&Reason::Garbled) => Ok(Some(Remains { id: id.clone(), dir })),
             Err(error) => Err(error),
         }
     }
 
     /// Removes it for good. Under the store's lock.
     ///
-    /// Errors: [`Error::Busy`] where another recant holds it, [`Error::NotNow`] where it can be read by now, or is gone.
+    /// Errors: another recant holds it; it can be read by now, or is gone.
     pub fn remove_remains(&self, fs: &Fs, remains: Remains) -> Result<(), Error> {
         let Remains { id, dir } = remains;
         let lock = Lock::try_take(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
-        let _lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
+        let _lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
         if self.remains(&id)?.is_none() {
-            let remedy = Some("try again".into());
-            return Err(Error::NotNow { id: id.to_string(), why: "it is no longer there as a damaged one".into(), remedy });
+            return Err(not_now(id, "it is no longer there as a damaged one").with_remedy("try again"));
         }
         self.remove(fs, &id, true)
     }

@@ -18,11 +18,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
+use super::error::{bad_key, busy, damaged};
 use super::id::{self, Id};
 use super::run::Arg;
 use super::store::{HALF_MADE, RUNNING, Store, read_small};
-use crate::error::At;
+use crate::error::{At, Error, Kind};
 use crate::fs::dir::{Dir, Time};
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
@@ -120,7 +120,7 @@ impl Folder {
     /// Of a snapshot that was just taken.
     ///
     /// # Errors
-    /// [`Error::Io`] where it cannot be told what is mounted.
+    /// It cannot be told what is mounted.
     pub fn new(folder: &AbsPath, before: u64, taken: Time, elsewhere: &HashSet<AbsPath>) -> Result<Self, Error> {
         let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
         let mount = mounts::containing(&mounts, folder).map_or(folder, |mount| &mount.point).clone();
@@ -130,7 +130,7 @@ impl Folder {
     /// Whether its file system is mounted: without it all that is in it would count as removed.
     ///
     /// # Errors
-    /// [`Error::Io`] where it cannot be told what is mounted.
+    /// It cannot be told what is mounted.
     pub fn is_mounted(&self) -> Result<bool, Error> {
         let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
         Ok(mounts.iter().any(|mount| mount.point == self.mount))
@@ -140,11 +140,11 @@ impl Folder {
 /// Begins a run. Held from before anybody sees it.
 ///
 /// # Errors
-/// Those of a name that cannot be had; [`Error::Io`].
+/// Those of a name that cannot be had; a failed system call.
 pub fn begin(fs: &Fs, store: &Store, wanted: Wanted<'_>) -> Result<Held, Error> {
     let Wanted { name, argv, folders, made } = wanted;
     if let Some(name) = name {
-        id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
+        id::check_name(name).map_err(|why| bad_key(name, why))?;
     }
     let _numbering = store.numbering(fs)?;
     let headers = store.sweep_begun(fs)?;
@@ -159,7 +159,7 @@ pub fn begin(fs: &Fs, store: &Store, wanted: Wanted<'_>) -> Result<Held, Error> 
     fs.mkdir(temp, 0o700).at("make the folder", temp)?;
     let dir = temp.open_dir().at("open the folder", temp)?;
     let lock = Lock::try_take(fs, dir.at(LOCK)).at("lock", dir.at(LOCK))?;
-    let lock = lock.ok_or_else(|| Error::Busy { what: format!("the run of session {id}") })?;
+    let lock = lock.ok_or_else(|| busy(format!("the run of session {id}")))?;
     let (name, cwd) = (name.map(Into::into), store.begins_in.clone());
     let record = Record { schema: 1, session: id.clone(), name, argv, cwd, folders, made };
     // D1, D2: content before name.
@@ -196,7 +196,7 @@ fn dir_of(store: &Store, id: &Id) -> Result<Option<Dir>, Error> {
 /// whose session another recant is making.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// A system call failed.
 pub fn is_cut_off(store: &Store, id: &Id) -> Result<bool, Error> {
     let Some(dir) = dir_of(store, id)? else { return Ok(false) };
     let at = dir.at(LOCK);
@@ -206,7 +206,7 @@ pub fn is_cut_off(store: &Store, id: &Id) -> Result<bool, Error> {
 /// The runs that were cut off, the oldest first.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// A system call failed.
 pub fn cut_off(store: &Store) -> Result<Vec<Id>, Error> {
     let mut ids = store.running()?;
     let mut failed = Ok(());
@@ -217,7 +217,7 @@ pub fn cut_off(store: &Store) -> Result<Vec<Id>, Error> {
 /// Takes over a run that was cut off, once its init has ended what it has started, and others have let it go; `slow` is called where that lasts.
 ///
 /// # Errors
-/// [`Error::Busy`] where it lasts longer than 10 s; [`Error::Io`].
+/// It lasts longer than 10 s; a system call failed.
 pub fn take(fs: &Fs, store: &Store, id: &Id, slow: impl FnOnce()) -> Result<Standing, Error> {
     let Some(dir) = dir_of(store, id)? else { return Ok(Standing::Over) };
     if !is_cut_off(store, id)? {
@@ -226,7 +226,7 @@ pub fn take(fs: &Fs, store: &Store, id: &Id, slow: impl FnOnce()) -> Result<Stan
     let at = dir.at(LOCK);
     // The file alone, as an init has it: who comes meanwhile waits, and does not take an older session for what was done last.
     let lock = Lock::wait(PATIENCE, slow, || Lock::try_take_file(fs, at)).at("lock", at)?;
-    let lock = lock.ok_or_else(|| Error::Busy { what: format!("what was begun in the run of session {id}") })?;
+    let lock = lock.ok_or_else(|| busy(format!("what was begun in the run of session {id}")))?;
     // Whoever had it before may have come to its end.
     match dir_of(store, id)? {
         Some(now) if now.stat().at("look at", at)?.inode() == dir.stat().at("look at", at)?.inode() => {
@@ -239,7 +239,7 @@ pub fn take(fs: &Fs, store: &Store, id: &Id, slow: impl FnOnce()) -> Result<Stan
 /// What is known of a run, whoever holds it. `None` where it has ended.
 ///
 /// # Errors
-/// [`Error::Damaged`] where the record cannot be believed; [`Error::Io`].
+/// The record cannot be believed; a system call failed.
 pub fn read(store: &Store, id: &Id) -> Result<Option<Record>, Error> {
     let Some(dir) = dir_of(store, id)? else { return Ok(None) };
     match read_in(&dir, id) {
@@ -251,7 +251,7 @@ pub fn read(store: &Store, id: &Id) -> Result<Option<Record>, Error> {
 
 fn read_in(dir: &Dir, id: &Id) -> Result<Record, Error> {
     let at = dir.at(RECORD);
-    let damaged = |why: String| Error::Damaged { path: at.to_string(), why };
+    let damaged = |why: String| damaged(at, why);
     let bytes = read_small(at, MOST)?.ok_or_else(|| damaged("it is missing".into()))?;
     let record: Record = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
     if record.schema != 1 {
@@ -263,12 +263,12 @@ fn read_in(dir: &Dir, id: &Id) -> Result<Record, Error> {
 /// The snapshots of a directory that runs need which are under way or were cut off. A record that cannot be read needs none that anybody knows.
 ///
 /// # Errors
-/// [`Error::Io`].
+/// A system call failed.
 pub fn needed(store: &Store, folder: &AbsPath) -> Result<Vec<u64>, Error> {
     let mut numbers = Vec::new();
     for id in store.running()? {
         let record = match read(store, &id) {
-            Err(Error::Damaged { .. }) => continue,
+            Err(error) if error.kind() == Kind::Damaged => continue,
             record => record?,
         };
         let of_it = record.iter().flat_map(|record| &record.folders).filter(|of| of.folder == *folder);
@@ -281,7 +281,7 @@ impl Held {
     /// What the session is made from.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where that cannot be believed.
+    /// It cannot be believed.
     pub fn record(&self) -> Result<Record, Error> {
         read_in(&self.dir, &self.id)
     }
@@ -292,7 +292,7 @@ impl Held {
     /// Those of a session that cannot be read.
     pub fn is_sealed(&self, store: &Store) -> Result<bool, Error> {
         match store.session(&self.id) {
-            Err(Error::Unknown { .. }) => Ok(false),
+            Err(error) if error.is_unknown() => Ok(false),
             session => Ok(!session?.header.is_unsealed()),
         }
     }
@@ -300,7 +300,7 @@ impl Held {
     /// Gives this user its rights to the record back, as [`Store::regain`] does for the rest of the store.
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// A system call failed.
     pub fn regain(&self, fs: &Fs) -> Result<bool, Error> {
         Ok(fs.regain(&self.dir, usize::MAX).at("set the modes of", self.dir.path().display())?)
     }
@@ -309,7 +309,7 @@ impl Held {
     /// [`Store::sweep_removed`].
     ///
     /// # Errors
-    /// [`Error::Io`].
+    /// A system call failed.
     pub fn end(self, fs: &Fs, store: &Store) -> Result<(), Error> {
         let all = store.dir.open_below(RUNNING).at("open", store.dir.at(RUNNING))?;
         store.remove_folder(fs, all.at(self.id.as_str().as_bytes()))

@@ -8,12 +8,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::rc::Rc;
 
-use super::Error;
 use super::change::{Before, Change, Changes, Line, Marks, object_name};
+use super::error::{not_now, not_staged};
 use super::header::{Origin, Status};
 use super::inherit;
 use super::store::{Locked, Store, part};
-use crate::error::{At, recant};
+use crate::error::{At, Error, Kind, command};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::interrupt;
@@ -56,10 +56,7 @@ const NO_SUID: u32 = 0o1777;
 impl<'a> Desk<'a> {
     /// Opens the desk. Only sessions staged by hand, of which nothing was ever committed, can be added to.
     pub fn open(fs: &'a Fs, store: &'a Store, session: &'a mut Locked, make_parents: bool) -> Result<Self, Error> {
-        let not_now = |why: &str| {
-            let remedy = Some(format!("{recant} session new begins another", recant = recant()));
-            Error::NotNow { id: session.id().to_string(), why: why.into(), remedy }
-        };
+        let not_now = |why: &str| not_now(session.id(), why).with_remedy(command("session new begins another"));
         if session.header.origin != Origin::Staged {
             return Err(not_now("it came from a run; changes are staged by hand only in sessions that 'session new' began"));
         }
@@ -174,7 +171,7 @@ impl<'a> Desk<'a> {
     /// missing is staged now with `-p`.
     fn resolve(&mut self, act: &'static str, path: &Path, cwd: &Path) -> Result<AbsPath, Error> {
         let shown = Shown(path.as_os_str().as_bytes()).to_string();
-        let bad = |why: &str| Error::NotStaged { act, path: shown.clone(), why: why.into(), remedy: None };
+        let bad = |why: &str| not_staged(act, &shown, why);
         if path.as_os_str().is_empty() {
             return Err(bad("the path is empty"));
         }
@@ -441,7 +438,7 @@ impl<'a> Desk<'a> {
         let together = Changes { list, folder_times: Vec::new() };
         together.contradiction().map_or(Ok(()), |(path, _)| {
             let why = "what is on the tree has changed since other changes of this session were staged, and does not fit them";
-            Err(refuse("stage", path, why, Some(format!("begin another session with {recant} session new", recant = recant()))))
+            Err(refuse("stage", path, why, Some(format!("begin another session with {}", command("session new")))))
         })
     }
 
@@ -461,10 +458,10 @@ impl<'a> Desk<'a> {
     /// a staging that was cut off left. Gives what stands against that: it stays until the next staging.
     ///
     /// # Errors
-    /// With [`Error::NotLasting`] it is staged, with others nothing is.
+    /// With one of `Kind::LeftOut` it is staged, with others nothing is.
     pub fn finish(mut self) -> Result<Vec<Error>, Error> {
         let staged = self.write_lines();
-        if !matches!(staged, Ok(_) | Err(Error::NotLasting { .. })) {
+        if staged.as_ref().is_err_and(|error| error.kind() != Kind::LeftOut) {
             self.remove_made();
         }
         let gone = staged?;
@@ -534,7 +531,7 @@ fn rewritten(mut meta: Meta) -> Meta {
 }
 
 fn refuse(act: &'static str, path: &AbsPath, why: &str, remedy: Option<String>) -> Error {
-    Error::NotStaged { act, path: path.to_string(), why: why.into(), remedy }
+    not_staged(act, path, why).with_remedy_if(remedy)
 }
 
 /// Opens a folder by a path without links, which may be longer than PATH_MAX: such a one is opened a piece at a time.

@@ -3,14 +3,16 @@
 use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Duration;
 
-use super::Error;
 pub use super::arrive::Arriving;
+use super::error::{
+    ambiguous, bad_key, busy, damaged, name_is_id, name_taken, no_store, not_emptied, not_now, not_safe, other_format, unknown,
+};
 use super::header::{Header, Origin, Status};
 use super::id::{self, Id};
 pub use super::opened::{Locked, Session, header_bytes, open_own, part, read_small};
 use super::opened::{RUN_FOLDERS, SESSION_FOLDERS, mkdir_if_missing, parse_header, read_header, split, write_header};
 use crate::config::edits;
-use crate::error::{At, recant, shell_word};
+use crate::error::{At, Error, Kind, command, shell_word};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::lock::Lock;
@@ -88,7 +90,7 @@ impl Store {
             // What is not there before the format may have come with it, from a recant that made the store in this moment.
             format = read_small(dir.at(b"format"), 4096);
             if matches!(format, Ok(None)) {
-                return Err(Error::NoStore { path: path.to_string() });
+                return Err(no_store(path));
             }
         }
         check_owner(&dir, path)?;
@@ -97,7 +99,7 @@ impl Store {
             Some(text) if text == FORMAT.as_bytes() => {}
             Some(text) => {
                 let found = String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned();
-                return Err(Error::Format { path: path.to_string(), found });
+                return Err(other_format(path, &found));
             }
         }
         let sub = |name: &[u8]| -> Result<Dir, Error> {
@@ -118,7 +120,7 @@ impl Store {
         check_owner(&dir, path)?;
         let at = dir.at(b"lock");
         let lock = Lock::wait(PATIENCE, || (), || Lock::try_take(fs, at)).at("lock", at)?;
-        let _lock = lock.ok_or_else(|| Error::Busy { what: format!("the store {path}") })?;
+        let _lock = lock.ok_or_else(|| busy(format!("the store {path}")))?;
         // Another recant may have made it while this one waited.
         if let Some(store) = Self::open(path)? {
             return Ok(store);
@@ -128,7 +130,7 @@ impl Store {
         }
         // `format` comes last: a store that has it is whole.
         fs.replace(dir.at(b"format"), FORMAT.as_bytes()).at("write", dir.at(b"format"))?;
-        Self::open(path)?.ok_or_else(|| Error::Damaged { path: path.to_string(), why: "it vanished while it was made".into() })
+        Self::open(path)?.ok_or_else(|| damaged(path, "it vanished while it was made"))
     }
 
     /// Whether `path` is the store or lies in it.
@@ -191,7 +193,7 @@ impl Store {
         for name in names.iter().filter(|name| !name.starts_with(b".")) {
             let header = match std::str::from_utf8(name).ok().and_then(Id::parse) {
                 Some(id) => self.header_of(&id, &mut buffer),
-                None => Err(Error::Damaged { path: String::new(), why: "its name is no session's id".into() }),
+                None => Err(damaged("", "its name is no session's id")),
             };
             let why = match header {
                 Ok(header) => {
@@ -199,8 +201,8 @@ impl Store {
                     continue;
                 }
                 // Pruned since the names were read.
-                Err(Error::Unknown { .. }) => continue,
-                Err(Error::Damaged { why, .. } | Error::Garbled { why, .. }) => why,
+                Err(error) if error.is_unknown() => continue,
+                Err(error) if error.kind() == Kind::Damaged => error.why().to_owned(),
                 Err(error) => error.to_string(),
             };
             broken.push(Broken { name: String::from_utf8_lossy(name).into_owned(), why });
@@ -231,11 +233,9 @@ impl Store {
                 Ok(dir)
             }
             Err(error) if matches!(error.raw_os_error(), Some(libc::ELOOP | libc::ENOTDIR)) => {
-                Err(Error::Damaged { path: at.to_string(), why: "it is not a folder".into() })
+                Err(damaged(at, "it is not a folder"))
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(Error::Unknown { key: id.to_string(), near: Vec::new() })
-            }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(unknown(id, &[])),
             Err(error) => Err(error).at("open the session", at).map_err(Error::from),
         }
     }
@@ -244,10 +244,8 @@ impl Store {
     pub fn newest(&self, but: &[Id]) -> Result<Header, Error> {
         let of_use = |h: &Header| (h.counts.changes > 0 || h.uncollected) && h.discarded.is_none() && !but.contains(&h.id);
         let (headers, _) = self.headers()?;
-        headers.into_iter().rev().find(of_use).ok_or_else(|| Error::NotNow {
-            id: "last".into(),
-            why: "there is no session that has a change".into(),
-            remedy: Some(format!("{recant} list --all shows all sessions", recant = recant())),
+        headers.into_iter().rev().find(of_use).ok_or_else(|| {
+            not_now("last", "there is no session that has a change").with_remedy(command("list --all shows all sessions"))
         })
     }
 
@@ -270,7 +268,7 @@ impl Store {
     /// Errors: it names nothing, or is the start of several ids; sessions cannot be listed.
     pub fn look_up(&self, key: &str) -> Result<Named, Error> {
         if key.is_empty() || key.contains(['/', '\0']) || key.starts_with('.') {
-            return Err(Error::BadKey { key: key.into(), why: "it is empty, starts with '.' or holds '/'" });
+            return Err(bad_key(key, "it is empty, starts with '.' or holds '/'"));
         }
         if let Some(id) = Id::parse(key)
             && self.sessions.at(key.as_bytes()).stat().at("look at", &self.path)?.is_some()
@@ -282,7 +280,7 @@ impl Store {
         let only = |ids: Vec<Id>| match &ids[..] {
             [] => Ok(None),
             [id] => Ok(Some(id.clone())),
-            _ => Err(Error::Ambiguous { key: key.into(), fits: ids.iter().map(ToString::to_string).collect() }),
+            _ => Err(ambiguous(key, &ids.iter().map(ToString::to_string).collect::<Vec<_>>())),
         };
         if let Some(id) = only(ids().filter(|id| id.tail() == key).collect())? {
             return Ok(Named::Id(id));
@@ -293,7 +291,7 @@ impl Store {
         }
         only(ids().filter(|id| id.as_str().starts_with(key)).collect())?
             .map(Named::Id)
-            .ok_or_else(|| Error::Unknown { key: key.into(), near: nearest(key, &headers) })
+            .ok_or_else(|| unknown(key, &nearest(key, &headers)))
     }
 
     /// Opens a session for reading.
@@ -328,7 +326,7 @@ impl Store {
     pub fn lock_session(&self, fs: &Fs, id: &Id) -> Result<Locked, Error> {
         let dir = self.session_dir(id)?;
         let lock = Lock::take_unless_held(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
-        let lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
+        let lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
         // Read under the lock: what was read before it may be old.
         let header = self.header_in(&dir, id)?;
         let session = Session { dir, header };
@@ -340,7 +338,7 @@ impl Store {
     pub fn lock(&self, fs: &Fs, slow: impl FnOnce()) -> Result<Lock, Error> {
         let at = self.dir.at(b"lock");
         let lock = Lock::wait(PATIENCE, slow, || Lock::try_take(fs, at)).at("lock", at)?;
-        lock.ok_or_else(|| Error::Busy { what: format!("the store {}", self.path) })
+        lock.ok_or_else(|| busy(format!("the store {}", self.path)))
     }
 
     /// Begins a session: its folder is made under another name and appears whole. `command` is the start of that of a run.
@@ -362,7 +360,7 @@ impl Store {
     fn begin_as(&self, fs: &Fs, wanted: Wanted<'_>) -> Result<Locked, Error> {
         let Wanted { origin, id: given, begun, name, command } = wanted;
         if let Some(name) = name {
-            id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
+            id::check_name(name).map_err(|why| bad_key(name, why))?;
         }
         let _numbering = self.numbering(fs)?;
         let headers = self.sweep_begun(fs)?;
@@ -384,7 +382,7 @@ impl Store {
             fs.mkdir(temp, 0o700).at("make the folder", temp)?;
             let dir = temp.open_dir().at("open the folder", temp)?;
             let lock = Lock::try_take(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
-            let lock = lock.ok_or_else(|| Error::Busy { what: format!("session {id}") })?;
+            let lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
             let durable = origin == Origin::Staged;
             // Most runs that change nothing are over in no time, and their session is gone again.
             let needed = if durable { &SESSION_FOLDERS[..] } else { &SESSION_FOLDERS[..RUN_FOLDERS] };
@@ -413,7 +411,7 @@ impl Store {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                     fs.remove_all(temp).at("remove", temp)?;
                     match given {
-                        Some(id) => return Err(Error::Busy { what: format!("session {id}") }),
+                        Some(id) => return Err(busy(format!("session {id}"))),
                         None => continue,
                     }
                 }
@@ -455,7 +453,7 @@ impl Store {
     pub(super) fn numbering(&self, fs: &Fs) -> Result<Lock, Error> {
         let at = self.dir.at(b"numbering");
         let lock = Lock::wait(PATIENCE, || (), || Lock::try_take_file(fs, at)).at("lock", at)?;
-        lock.ok_or_else(|| Error::Busy { what: format!("the list of sessions of {}", self.path) })
+        lock.ok_or_else(|| busy(format!("the list of sessions of {}", self.path)))
     }
 
     /// Whether a session that was begun in `dir` may get `name`, among the others, whose `headers` these are. What is committed, rolled back or
@@ -473,19 +471,19 @@ impl Store {
         let is_here = |h: &Header| here.as_ref().zip(h.cwd.as_ref()).is_none_or(|(here, dir)| project(dir) == *here);
         let holds = |h: &&Header| matches!(h.status(), Status::Pending | Status::Partial | Status::Running) && is_here(h);
         if let Some(h) = headers.into_iter().find(|h| h.name.as_deref() == Some(name) && holds(h)) {
-            return Err(Error::NameTaken { name: name.into(), by: h.id.to_string() });
+            return Err(name_taken(name, &h.id));
         }
         let ids = self.sessions.names().at("list the sessions", self.sessions.path().display())?;
         let mut ids = ids.iter().filter_map(|id| Id::parse(std::str::from_utf8(id).ok()?));
         let of = ids.find(|id| id.tail() == name);
-        of.map_or(Ok(()), |id| Err(Error::NameIsId { name: name.into(), id: id.to_string() }))
+        of.map_or(Ok(()), |id| Err(name_is_id(name, id)))
     }
 
     /// Gives a session another name, or none.
     pub fn rename(&self, fs: &Fs, locked: &mut Locked, name: Option<&str>) -> Result<(), Error> {
         let _numbering;
         if let Some(name) = name {
-            id::check_name(name).map_err(|why| Error::BadKey { key: name.into(), why })?;
+            id::check_name(name).map_err(|why| bad_key(name, why))?;
             _numbering = self.numbering(fs)?;
             let headers = self.sweep_begun(fs)?;
             self.name_is_free(headers.iter().filter(|h| h.id != locked.header.id), name, locked.header.cwd.as_ref())?;
@@ -516,11 +514,7 @@ impl Store {
             return Ok(());
         }
         let gone = self.sessions.at(&gone);
-        let not_all = |why| Error::NotEmptied {
-            given_up: format!("session {id} is removed"),
-            why,
-            remedy: format!("{recant} session prune clears the rest away", recant = recant()),
-        };
+        let not_all = |why| not_emptied(format!("session {id} is removed"), why, command("session prune clears the rest away"));
         // D2, I12 (folder: not caught here, as above): a session whose name came back would be half there.
         fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display()).map_err(not_all)?;
         match fs.remove_all(gone) {
@@ -619,11 +613,11 @@ fn check_owner(dir: &Dir, store: &AbsPath) -> Result<(), Error> {
     let me = rustix::process::geteuid().as_raw();
     if stat.uid != me {
         let why = format!("it belongs to user {}, and you are user {me}", stat.uid);
-        return Err(Error::Unsafe { path, why, remedy: way_to(store, stat.uid, me) });
+        return Err(not_safe(path, why, way_to(store, stat.uid, me)));
     }
     if stat.mode & 0o022 != 0 {
         let why = format!("others may write to it (mode {:04o})", stat.mode);
-        return Err(Error::Unsafe { why, remedy: format!("chmod go-w {path}"), path });
+        return Err(not_safe(&path, why, format!("chmod go-w {path}")));
     }
     Ok(())
 }
@@ -647,7 +641,7 @@ fn make_folders(fs: &Fs, path: &AbsPath) -> Result<Dir, Error> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(error).at("open the folder", path).map_err(Error::from),
     }
-    let Some(parent) = path.parent() else { return Err(Error::Damaged { path: "/".into(), why: "it is missing".into() }) };
+    let Some(parent) = path.parent() else { return Err(damaged("/", "it is missing")) };
     let parent = make_folders(fs, &parent)?;
     let at = parent.at(path.name());
     mkdir_if_missing(fs, at)?;

@@ -1,10 +1,9 @@
 //! What a user was told and is not told again: that a session is pending, by an empty file `told` in its directory; what is so in a project, by a line
 //! in the store's own `told`.
 
-use super::Error;
 use super::opened::{Session, read_small};
 use super::store::Store;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::tree::digest::Digest;

@@ -63,7 +63,7 @@ pub enum Error {
     Io(#[from] IoError),
     /// The store or a session of it cannot be read or written.
     #[error(transparent)]
-    Session(#[from] crate::session::Error),
+    Session(#[from] crate::error::Error),
     /// No snapshot of that number or label.
     #[error("{folder}: no snapshot {key:?}; there are {}", .there.join(", "))]
     Unknown {
@@ -199,7 +199,7 @@ impl Failure for Error {
 
     fn state(&self) -> Option<String> {
         match self {
-            Error::Session(error) => error.state(),
+            Error::Session(error) => Failure::state(error),
             Error::Busy { .. } => Some("nothing was changed; try again when it has ended".into()),
             Error::TooBroad { .. } | Error::TooMany { .. } => Some("no snapshot was taken".into()),
             Error::Unswept { left, .. } => {
@@ -211,7 +211,7 @@ impl Failure for Error {
 
     fn remedy(&self) -> Option<String> {
         match self {
-            Error::Session(error) => error.remedy(),
+            Error::Session(error) => Failure::remedy(error),
             Error::Unknown { folder, .. } => Some(format!("{recant} snapshot list {folder} shows them", recant = recant())),
             Error::None { folder } => Some(format!(
                 "{recant} snapshot create {folder} takes the first one; --dir names another folder",
@@ -238,7 +238,7 @@ impl Failure for Error {
     fn path(&self) -> Option<String> {
         match self {
             Error::Io(error) => Some(error.path.clone()),
-            Error::Session(error) => error.path(),
+            Error::Session(error) => Failure::path(error),
             Error::Unswept { error, .. } => error.path(),
             Error::Unknown { folder, .. } | Error::None { folder } | Error::Busy { folder } => Some(folder.clone()),
             Error::Damaged { path, .. }

@@ -196,8 +196,8 @@ fn parsed(line: &[u8]) -> Option<Closed> {
     (is_upper && parts.all(good)).then_some(Closed { below: at, mode })
 }
 
-fn damaged(at: Entry<'_>) -> session::Error {
-    session::Error::Damaged { path: at.to_string(), why: "it does not say which modes the command left".into() }
+fn damaged(at: Entry<'_>) -> crate::error::Error {
+    session::error::damaged(at, "it does not say which modes the command left")
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ fn local(call: &Call, key: &str, verb: job::Verb) -> Result<Option<Here>, Proble
     let id = match found {
         Ok(id) => id,
         // The machines know it, or say that they do not.
-        Err(crate::session::Error::Unknown { .. } | crate::session::Error::NotNow { .. }) => return Ok(None),
+        Err(error) if error.is_unknown() => return Ok(None),
         Err(error) => return Err(error.into()),
     };
     // What a run left that was cut off is of it, too; one that is under way is refused.
