@@ -50,9 +50,9 @@ struct Facts {
 /// What a caller may have to tell apart beside the kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
-    /// No session of that id or name.
+    /// No session of that id or name, no snapshot of that number or label.
     Unknown {
-        /// Whether there are some whose ids are like it.
+        /// Whether the message names some that it may be.
         near: bool,
     },
     /// What can be no session's id or name.
@@ -66,6 +66,8 @@ pub enum Reason {
     IsId,
     /// A session's header cannot be believed.
     Garbled,
+    /// More files and folders than the limit of a snapshot.
+    TooMany,
 }
 
 impl Error {

@@ -101,7 +101,7 @@ impl Store {
         summaries.retain(|summary| broken.iter().all(|broken| broken.n != summary.head.n));
         let damaged = broken.into_iter().map(|broken| {
             let path = format!("snapshot {} of {folder}", broken.n);
-            Err(snapshot::Error::Damaged { path, why: broken.why }.into())
+            Err(snapshot::error::damaged(path, broken.why).into())
         });
         Ok(summaries.into_iter().map(|summary| Ok(Snapshot::of(summary))).chain(damaged).collect())
     }
@@ -113,7 +113,7 @@ impl Store {
     /// [`Kind::Refused`](super::Kind): there is no such snapshot; a link or nothing is where the folder was; no right, no room. `Conflict`:
     /// somebody wrote there meanwhile. `Damaged`: content of the snapshot is not what was put there. Nothing was changed then.
     pub fn restore(&self, folder: &Path, number: u64) -> Result<Report, Error> {
-        let series = self.series(folder)?.ok_or_else(|| snapshot::Error::None { folder: folder.display().to_string() })?;
+        let series = self.series(folder)?.ok_or_else(|| snapshot::error::none(folder.display()))?;
         let folder = series.folder.clone();
         restore::refuse_elsewhere(&folder)?;
         self.recover_first()?;

@@ -7,8 +7,7 @@ use std::fs::File;
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Time};
 use crate::fs::path::AbsPath;
@@ -173,6 +172,12 @@ impl Manifest {
     }
 }
 
+/// The manifest cannot be believed.
+fn damaged(path: &str, why: &str) -> Error {
+    let remedy = "docs/store-format.md says where the originals lie, to put them back by hand";
+    Error::damaged(path, "the checkpoint's manifest", why).with_remedy(remedy)
+}
+
 /// The originals of a manifest, one by one in path order.
 pub struct Reading {
     shown: String,
@@ -184,7 +189,7 @@ pub struct Reading {
 impl Reading {
     /// Of a session that no operation is under way in.
     ///
-    /// Errors: [`Error::Manifest`] where it is not whole, or there is none though it has to have lines: changes are in, and their originals
+    /// Errors: it is not whole, or there is none though it has to have lines: changes are in, and their originals
     /// are kept.
     pub fn of(session: &Session) -> Result<Self, Error> {
         let (header, at) = (&session.header, session.dir.at(b"checkpoint"));
@@ -195,14 +200,14 @@ impl Reading {
             Some(_) => Self::open(&session.dir)?,
         };
         if is_owed && !reading.is_there() {
-            return Err(Error::Manifest { path: reading.shown, why: "it is missing".into() });
+            return Err(damaged(&reading.shown, "it is missing"));
         }
         Ok(reading)
     }
 
     /// Of the session whose folder is `dir`, whatever its header says; of an empty one where there is no manifest.
     ///
-    /// Errors: [`Error::Manifest`] where it is not whole.
+    /// Errors: it is not whole.
     pub fn open(dir: &Dir) -> Result<Self, Error> {
         let folder = part(dir, b"checkpoint")?;
         Self::open_in(&folder)
@@ -215,7 +220,7 @@ impl Reading {
 
     fn open_in(folder: &Dir) -> Result<Self, Error> {
         let at = folder.at(NAME);
-        let sealed = open_own(at)?.map(|(file, _)| Sealed::<Digest>::open(file, at)).transpose()?;
+        let sealed = open_own(at)?.map(|(file, _)| Sealed::<Digest>::open(file, at, damaged)).transpose()?;
         Ok(Self { records: sealed.map(Sealed::records).transpose()?, ..Self::none(at.to_string()) })
     }
 
@@ -225,7 +230,7 @@ impl Reading {
 
     /// The next original.
     ///
-    /// Errors: [`Error::Manifest`] for a line that cannot be read, or that does not stand in its place.
+    /// Errors: a line that cannot be read, or that does not stand in its place.
     pub fn next(&mut self) -> Result<Option<Original>, Error> {
         let Some(line) = self.records.as_mut().map(Records::line).transpose()?.flatten() else { return Ok(None) };
         let original = match line.parse()? {
@@ -239,10 +244,10 @@ impl Reading {
         if file != matches!(original.kept, Kept::Blob { .. })
             && !matches!(original.kept, Kept::Metadata | Kept::Uncovered { .. } | Kept::Displaced { .. })
         {
-            return Err(line.damaged("a blob is kept of files, and of nothing else").into());
+            return Err(line.damaged("a blob is kept of files, and of nothing else"));
         }
         if self.last.as_ref().is_some_and(|last| *last >= original.path) {
-            return Err(line.damaged("its path stands there twice, or not in path order").into());
+            return Err(line.damaged("its path stands there twice, or not in path order"));
         }
         self.last = Some(original.path.clone());
         Ok(Some(original))
@@ -258,10 +263,10 @@ impl Reading {
                 continue;
             }
             let LineRead::FolderTime(time) = line.parse()? else {
-                return Err(line.damaged("an original behind the folders").into());
+                return Err(line.damaged("an original behind the folders"));
             };
             if times.insert(time.path.clone(), time).is_some() {
-                return Err(line.damaged("its path stands there twice").into());
+                return Err(line.damaged("its path stands there twice"));
             }
         }
         Ok(times)

@@ -1,8 +1,7 @@
 //! Whether the originals of a checkpoint are whole.
 
-use super::Error;
 use super::manifest::{Kept, Manifest, Original};
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
 use crate::session::header::Checkpoint;
 use crate::session::store::Session;

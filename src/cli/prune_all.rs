@@ -296,7 +296,7 @@ fn counted(numbers: [(u64, &str); 3]) -> String {
 impl OfDir {
     /// Prunes what was shown and is still to go; why content stays all the same, if it does.
     fn carry_out(self, call: &Call) -> Result<(Self, Option<String>), Skipped> {
-        let skipped = |error: crate::snapshot::Error| Skipped { what: self.folder.to_string(), why: error.to_string() };
+        let skipped = |error: crate::error::Error| Skipped { what: self.folder.to_string(), why: error.to_string() };
         let lock = self.series.lock(&call.fs).map_err(skipped)?;
         let not_told = |problem: Problem| Skipped { what: self.folder.to_string(), why: problem.message };
         let mut gone = snapshot::chosen(call, &self.series, &limits(call)).map_err(not_told)?;

@@ -13,20 +13,20 @@ use super::problem::Problem;
 use super::shown::cut;
 use super::text::{self, Flexible, Side};
 use super::{Call, Ended, asked, cwd};
+use crate::error::Error;
 use crate::error::{Kind, command, recant};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::id::check_name;
 use crate::session::running;
 use crate::session::store::Store;
-use crate::snapshot::compare;
 use crate::snapshot::create::{Asked, How, Made, create as take};
+use crate::snapshot::error::heal;
 use crate::snapshot::manifest::{Counts, Entry, Merged};
-use crate::snapshot::place;
 use crate::snapshot::prune::{self, Conditions, Which};
 use crate::snapshot::rules::{Rules, Source, Vcs, meant};
 use crate::snapshot::series::{Broken, Locked, Series, Summary};
-use crate::snapshot::{Error, heal};
+use crate::snapshot::{compare, error, place};
 use crate::tree::time;
 
 /// A path that was not read or not touched, and why.
@@ -555,7 +555,7 @@ pub fn home() -> Option<AbsPath> {
 /// The series of a folder that has to have one.
 pub fn series<'c>(call: &'c Call, dir: Option<&Path>) -> Result<(&'c Store, Series), Problem> {
     let (folder, series) = found(call, dir)?;
-    let none = || Error::None { folder: folder.to_string() };
+    let none = || error::none(&folder);
     Ok((call.store()?.ok_or_else(none)?, series.ok_or_else(none)?))
 }
 
@@ -568,7 +568,7 @@ pub fn series_of<'c>(call: &'c Call, dir: Option<&Path>, key: &str, paths: &[Pat
         && !holds(&found(call, None)?.1, key, paths)?
     {
         call.out.note(format_args!("{} has snapshots of its own: {key} is one of those", call.out.shown(&own.folder)));
-        return Ok((call.store()?.ok_or_else(|| Error::None { folder: own.folder.to_string() })?, own));
+        return Ok((call.store()?.ok_or_else(|| error::none(&own.folder))?, own));
     }
     series(call, dir)
 }
@@ -618,7 +618,7 @@ fn as_named(path: &Path) -> Result<Vec<AbsPath>, Problem> {
 pub fn of_key(series: &Series, key: &str, so: &str) -> Result<u64, Problem> {
     let is_path = || key.contains('/') || Path::new(key).symlink_metadata().is_ok();
     series.find(key).map_err(|error| match error {
-        Error::Unknown { .. } if is_path() => {
+        error if error.is_unknown() && is_path() => {
             Problem::from(error).remedy(format!("a number, a label or 'last' comes first; for the path: {so}"))
         }
         error => error.into(),

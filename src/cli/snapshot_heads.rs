@@ -9,13 +9,14 @@ use serde::Serialize;
 use super::Call;
 use super::problem::Problem;
 use crate::error::At as _;
+use crate::error::Error;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::snapshot::compare::Compared;
 use crate::snapshot::content::{Content, Kept};
 use crate::snapshot::manifest::Entry;
 use crate::snapshot::series::Series;
-use crate::snapshot::{Error, whole};
+use crate::snapshot::whole;
 use crate::tree::state::State;
 
 /// A HEAD that is at another commit afterwards.

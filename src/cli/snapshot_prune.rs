@@ -8,7 +8,7 @@ use super::{Call, Ended, asked, snapshot, text};
 use crate::error::{Kind, recant};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
-use crate::snapshot::Error;
+use crate::snapshot::error;
 use crate::snapshot::prune::{self, Conditions, Pruned, Which};
 use crate::snapshot::series::Series;
 
@@ -63,7 +63,7 @@ fn drop_all(call: &Call, args: &SnapshotPrune) -> Result<Ended, Problem> {
         return Err(problem.remedy(format!("{recant} snapshot prune DIR --all", recant = recant())));
     }
     let (folder, series) = snapshot::found_by(call, args.of.named(), Series::unread)?;
-    let none = || Error::None { folder: folder.to_string() };
+    let none = || error::none(&folder);
     let (store, series) = (call.store()?.ok_or_else(none)?, series.ok_or_else(none)?);
     let done = Pruned { gone: series.numbers()?, freed: prune::used(&series.dir)?, kept: None };
     if args.dry_run {

@@ -18,11 +18,9 @@ use crate::session::log;
 use crate::session::prune::drop_checkpoint;
 use crate::session::store::{Locked, Store};
 use crate::snapshot::compare::{self, Compared, Digests, Terms};
-use crate::snapshot::heal;
-use crate::snapshot::manifest;
-use crate::snapshot::restore;
+use crate::snapshot::error::heal;
 use crate::snapshot::series::Series;
-use crate::snapshot::whole;
+use crate::snapshot::{manifest, restore, whole};
 
 /// `{"schema":2,"folder":…,"n":…,"dry_run":…,"session":…,"backup":…,"paths":[{"path":…,"done":…}],"skipped":[…]}`.
 #[derive(Serialize)]

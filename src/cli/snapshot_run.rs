@@ -16,14 +16,13 @@ use crate::capture::confine::Confinement;
 use crate::capture::error::Error as NotRun;
 use crate::capture::ground::Ground;
 use crate::capture::run::{Event, run_on};
-use crate::error::{Kind, command, recant};
+use crate::error::{Error, Kind, Reason, command, recant};
 use crate::fs::interrupt::{self, Noting};
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
 use crate::session::run::{Arg, Ending};
 use crate::session::running::{self, Folder, Held, Wanted};
 use crate::session::store::Store;
-use crate::snapshot::Error;
 use crate::snapshot::create::Made;
 use crate::snapshot::manifest;
 use crate::snapshot::place;
@@ -273,7 +272,7 @@ fn say_ignored(call: &Call, watched: &[Watched]) -> Result<(), Problem> {
 
 /// A run has no options for what it takes of a folder.
 fn with_limit(error: Error, limit: Option<u64>) -> Problem {
-    let is_limit = matches!(error, Error::TooMany { .. });
+    let is_limit = error.reason() == Some(&Reason::TooMany);
     let problem = Problem::from(error);
     match limit.filter(|_| is_limit) {
         None => problem,

@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::sources::{Content, Sources};
-use crate::checkpoint::Error;
 use crate::error::At;
+use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
 use crate::session::sides::Side;

@@ -5,9 +5,9 @@
 use std::fs::File;
 use std::rc::Rc;
 
-use crate::checkpoint::Error;
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
 use crate::error::At;
+use crate::error::Error;
 use crate::fs::dir::{Dir, Entry, Sort, stat_of};
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::roots::Roots;
@@ -258,13 +258,13 @@ fn open(at: Entry<'_>, expected: &Object) -> Result<Content, Error> {
     let file = match at.open_file() {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(damaged("it is missing").into());
+            return Err(damaged("it is missing"));
         }
         Err(error) => return Err(error).at("open", at).map_err(Error::from),
     };
     let size = stat_of(&file).at("look at", at)?.size;
     match expected.as_ref().map(|state| &state.what) {
-        Some(What::File { size: recorded, .. }) if *recorded != size => Err(damaged("it has another size than recorded").into()),
+        Some(What::File { size: recorded, .. }) if *recorded != size => Err(damaged("it has another size than recorded")),
         _ => Ok(Content::File(file)),
     }
 }

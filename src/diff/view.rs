@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use super::sources::{Content, OnTree, Sources};
-use crate::checkpoint::Error;
 use crate::config;
+use crate::error::Error;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::sides::Side;

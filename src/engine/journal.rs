@@ -14,7 +14,7 @@ use super::item::{Frame, Item, Opened, Turn, turns};
 use super::job::Verb;
 use super::report::Left;
 use super::step::{Act, FolderTime, RootRecord, Spot, Step};
-use crate::error::At;
+use crate::error::{self, At, Failure, Kind};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::path::AbsPath;
@@ -176,27 +176,27 @@ impl Journal {
 
     /// Reads a session's journal; `None` where there is none.
     ///
-    /// Errors: [`Error::Journal`] where its end line is missing or its digest wrong: it was renamed only after its sync.
+    /// Errors: its end line is missing or its digest wrong: it was renamed only after its sync.
     pub fn read(store: &Store, id: &Id) -> Result<Option<Self>, Error> {
         let names = names(id);
         match Self::read_at(store.journals().at(&names.journal), id)? {
             Some(journal) => Ok(Some(journal)),
             // One that is not whole was not synced: nothing had been applied.
             None => match Self::read_at(store.journals().at(&names.new), id) {
-                Err(Error::Journal { .. }) => Ok(None),
+                Err(error) if error.kind() == Kind::Damaged => Ok(None),
                 read => read,
             },
         }
     }
 
     fn read_at(at: Entry<'_>, id: &Id) -> Result<Option<Self>, Error> {
-        let damaged = |why: &str| Error::Journal { path: at.to_string(), why: why.into() };
+        let damaged = |why: &str| Error::from(damaged(&at.to_string(), why));
         match at.stat().at("look at", at)? {
             None => return Ok(None),
             Some(stat) if stat.sort != crate::fs::dir::Sort::File => return Err(damaged("it is not a file")),
             Some(_) => {}
         }
-        let mut records = Sealed::<Digest>::open(at.open_file().at("open", at)?, at)?.records()?;
+        let mut records = Sealed::<Digest>::open(at.open_file().at("open", at)?, at, self::damaged)?.records()?;
         let head: Head = records.record()?.ok_or_else(|| damaged("it is empty"))?;
         let mut items = Vec::new();
         while let Some(Line::Item(item)) = records.record::<Line<Item>>()? {
@@ -281,13 +281,11 @@ impl Written {
     }
 }
 
-impl From<sealed::Error> for Error {
-    fn from(error: sealed::Error) -> Self {
-        match error {
-            sealed::Error::Io(error) => Error::Io(error),
-            sealed::Error::Damaged { path, why } => Error::Journal { path, why },
-        }
-    }
+/// The journal cannot be believed.
+fn damaged(path: &str, why: &str) -> error::Error {
+    error::Error::damaged(path, "the journal", why)
+        .with_state("nothing was touched; other sessions go on")
+        .with_remedy("docs/store-format.md says where the originals lie, to put them back by hand")
 }
 
 /// What Prepare makes for one item.

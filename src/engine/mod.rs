@@ -70,12 +70,9 @@ pub enum Error {
     /// A system call failed before the first effect.
     #[error(transparent)]
     Io(#[from] IoError),
-    /// The session cannot be read or written.
+    /// The session, its checkpoint or its journal cannot be read or written.
     #[error(transparent)]
     Session(#[from] crate::error::Error),
-    /// The checkpoint cannot be read or written.
-    #[error(transparent)]
-    Checkpoint(#[from] crate::checkpoint::Error),
     /// The tree does not hold what is expected.
     #[error("{}", conflict::summary(.0))]
     Conflicts(Vec<Conflict>),
@@ -181,14 +178,6 @@ pub enum Error {
         /// The session.
         by: String,
     },
-    /// A journal that cannot be believed.
-    #[error("{path}: the journal is damaged: {why}")]
-    Journal {
-        /// The journal.
-        path: String,
-        /// What is wrong with it.
-        why: String,
-    },
 }
 
 fn lines(rows: &[(String, String)]) -> String {
@@ -211,10 +200,9 @@ impl Failure for Error {
             Error::Io(_) | Error::Refused(_) | Error::NoRoom(_) | Error::NotDecided { .. } => Kind::Refused,
             Error::Stopped(_) => Kind::Refused,
             Error::Session(error) => error.kind(),
-            Error::Checkpoint(error) => error.kind(),
             Error::Conflicts(_) => Kind::Conflict,
             Error::Interrupted { kind, .. } => *kind,
-            Error::Damaged(_) | Error::Journal { .. } | Error::Undecided { .. } => Kind::Damaged,
+            Error::Damaged(_) | Error::Undecided { .. } => Kind::Damaged,
             Error::Undone { strays, .. } if !strays.is_empty() => Kind::LeftOut,
             Error::Undone { why, .. } => why.kind(),
             Error::LeftBehind { .. } => Kind::LeftOut,
@@ -234,7 +222,7 @@ impl Failure for Error {
             Error::Undone { strays, .. } if !strays.is_empty() => strayed(strays),
             Error::Undone { why, .. } if matches!(**why, Error::Stopped(_)) => "nothing was changed".into(),
             Error::Undone { .. } => "what had been done was undone: the tree is as it was".into(),
-            Error::Journal { .. } | Error::Undecided { .. } => "nothing was touched; other sessions go on".into(),
+            Error::Undecided { .. } => "nothing was touched; other sessions go on".into(),
             _ => "nothing was changed".into(),
         })
     }
@@ -242,7 +230,6 @@ impl Failure for Error {
     fn remedy(&self) -> Option<String> {
         match self {
             Error::Session(error) => Failure::remedy(error),
-            Error::Checkpoint(error) => error.remedy(),
             Error::Undone { why, .. } => why.remedy(),
             Error::Io(error) if error.errno() == Some(libc::EXDEV) => {
                 Some("with RECANT_STORE on another file system than the path it goes by copies".into())
@@ -265,7 +252,6 @@ impl Failure for Error {
             Error::Interrupted { remedy, .. } => remedy.clone(),
             Error::Damaged(_) => Some("name the other paths alone, and they go without it".into()),
             Error::Held { by, .. } => Some(format!("{recant} recover {by}", recant = recant())),
-            Error::Journal { .. } => Some("docs/store-format.md says where the originals lie, to put them back by hand".into()),
             _ => None,
         }
     }
@@ -274,15 +260,11 @@ impl Failure for Error {
         match self {
             Error::Io(error) => Some(error.path.clone()),
             Error::Session(error) => Failure::path(error),
-            Error::Checkpoint(error) => error.path(),
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
             Error::Refused(rows) | Error::NoRoom(rows) | Error::Damaged(rows) => rows.first().map(|(path, _)| path.clone()),
             Error::Undone { why, .. } => why.path(),
             Error::LeftBehind { left, .. } => left.first().map(|left| left.path.to_string()),
-            Error::Stuck { path, .. }
-            | Error::Unmounted { path, .. }
-            | Error::Journal { path, .. }
-            | Error::Held { path, .. } => Some(path.clone()),
+            Error::Stuck { path, .. } | Error::Unmounted { path, .. } | Error::Held { path, .. } => Some(path.clone()),
             Error::Undecided { path, .. } | Error::NotDecided { path, .. } => Some(path.clone()),
             Error::Stopped(_) | Error::Interrupted { .. } => None,
         }

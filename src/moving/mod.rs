@@ -29,12 +29,9 @@ pub enum Error {
     /// A system call failed.
     #[error(transparent)]
     Io(#[from] IoError),
-    /// The session cannot be read or written.
+    /// The session or its checkpoint cannot be read or written.
     #[error(transparent)]
     Session(#[from] crate::error::Error),
-    /// The checkpoint cannot be read or written.
-    #[error(transparent)]
-    Checkpoint(#[from] crate::checkpoint::Error),
     /// The tree does not hold what the session found there, so that its `before` cannot be told any more.
     #[error("{}", conflict::summary(.0))]
     Conflicts(Vec<Conflict>),
@@ -79,7 +76,6 @@ impl Failure for Error {
     fn kind(&self) -> Kind {
         match self {
             Error::Session(error) => error.kind(),
-            Error::Checkpoint(error) => error.kind(),
             Error::Conflicts(_) => Kind::Conflict,
             Error::Damaged { .. } => Kind::Damaged,
             Error::Io(_) | Error::Stream(_) | Error::Version(_) | Error::Path { .. } | Error::Here(_) | Error::NotNow { .. } => {
@@ -95,7 +91,6 @@ impl Failure for Error {
     fn remedy(&self) -> Option<String> {
         match self {
             Error::Session(error) => Failure::remedy(error),
-            Error::Checkpoint(error) => error.remedy(),
             Error::Stream(_) => {
                 Some(format!("export the session once more: {recant} session export ID > FILE", recant = recant()))
             }
@@ -113,7 +108,6 @@ impl Failure for Error {
         match self {
             Error::Io(error) => Some(error.path.clone()),
             Error::Session(error) => Failure::path(error),
-            Error::Checkpoint(error) => error.path(),
             Error::Conflicts(conflicts) => conflicts.first().map(|conflict| conflict.path.to_string()),
             Error::Path { path, .. } | Error::Damaged { path, .. } => Some(path.clone()),
             _ => None,

@@ -1,9 +1,9 @@
 //! What the snapshot before has, read along with the walk of the tree.
 
-use super::Error;
 use super::index::{Index, Known};
 use super::manifest::{self, Entry, Merged, PathLine, Reading};
 use super::series::{Series, Summary};
+use crate::error::Error;
 
 /// A stream with its next item in view.
 pub(super) struct Peeked<'a, T> {

@@ -4,7 +4,6 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 
-use super::Error;
 use super::compare::{Compared, Difference};
 use super::content::{Content, Kept as Snapshots};
 use super::manifest::Entry;
@@ -13,6 +12,7 @@ use super::whole;
 use crate::checkpoint::made;
 use crate::checkpoint::manifest::{self, Kept, Original, Writing, name_written};
 use crate::error::At as _;
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
@@ -41,7 +41,7 @@ pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Err
     let objects = part(&session.dir, b"checkpoint/objects")?;
     let mut names = HashSet::new();
     let mut changes = Changes::default();
-    let mut manifest = Writing::begin(fs, &folder).map_err(of_checkpoint)?;
+    let mut manifest = Writing::begin(fs, &folder)?;
     let mut times = Vec::new();
     let mut bytes = 0;
     let mut n = 0;
@@ -61,7 +61,7 @@ pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Err
             let kept = keeping.keep(difference, &change)?;
             bytes += if matches!(kept, Kept::Blob { .. }) { change.before.object.as_ref().map_or(0, State::size) } else { 0 };
             let original = Original { n, path: change.path.clone(), state: change.before.object.clone(), kept, put: None };
-            manifest.original(&original).map_err(of_checkpoint)?;
+            manifest.original(&original)?;
             changes.list.push(change);
         }
         for time in &compared.times {
@@ -70,25 +70,17 @@ pub fn fill(fs: &Fs, steps: &[Step<'_>], session: &mut Locked) -> Result<(), Err
             changes.folder_times.push(FolderTime { path, before: time.then, after: time.now });
         }
     }
-    let file = manifest.end(times.iter()).map_err(of_checkpoint)?;
+    let file = manifest.end(times.iter())?;
     // D1: all originals and the manifest, before the header counts them.
     fs.sync_fs(&session.dir).at("sync the file system of", session.dir.path().display())?;
     drop(file);
-    name_written(fs, &folder).map_err(of_checkpoint)?;
+    name_written(fs, &folder)?;
     fs.sync_dir(&folder).at("sync", folder.path().display())?; // D2
     let lines = (changes.list.len() + changes.folder_times.len()) as u64;
     session.rewrite(fs, &changes, lines)?;
     let header = Header { lines, ..session.header.sealing(&vec![Side::In; changes.list.len()]) };
     let sizes = crate::session::header::Sizes { checkpoint: bytes, ..Default::default() };
-    Ok(session.save(fs, Header { sizes, ..header })?)
-}
-
-fn of_checkpoint(error: crate::checkpoint::Error) -> Error {
-    match error {
-        crate::checkpoint::Error::Io(error) => Error::Io(error),
-        crate::checkpoint::Error::Session(error) => Error::Session(error),
-        other => Error::Refused { path: "the checkpoint".into(), why: other.to_string(), remedy: None },
-    }
+    session.save(fs, Header { sizes, ..header })
 }
 
 fn change(series: &Series, difference: &Difference, n: u32) -> Result<Change, Error> {

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::Hash;
 
 use super::content::Kept;
+use super::error::of_ours;
 use super::index::{Index, Known};
 use super::manifest::{self, At, Entry, Merged, Unread};
 use super::names::{self, Names};
 use super::rules::{Rules, Source, Vcs, is_vcs, vcs_above};
 use super::series::Series;
 use super::walk::{Ahead, Met, Object, Why};
-use super::{Error, of_ours, whole};
-use crate::error::reason;
+use super::whole;
+use crate::error::{Error, reason};
 use crate::fs::dir::{Dev, Sort, Time};
 use crate::fs::path::AbsPath;
 use crate::tree::look::{self, Seen};

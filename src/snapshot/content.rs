@@ -14,11 +14,13 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
+use super::error::damaged;
 use super::manifest::{At, Entry};
 pub use super::sound::{BLOBS, PACKED, pack_name};
 use super::sound::{Fault, Sound};
-use super::{Error, whole};
+use super::whole;
 use crate::error::At as _;
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Stat, stat_of};
 use crate::fs::interrupt;
@@ -367,7 +369,7 @@ impl<'a> Kept<'a> {
                     Some(At::Pack { pack, .. }) => self.dir.at(&pack_name(pack)).to_string(),
                     _ => self.shown(&entry.path),
                 };
-                Err(Error::Damaged { path: pack, why: self.other_content(&entry.path) })
+                Err(damaged(pack, self.other_content(&entry.path)))
             }
             _ => Ok(content),
         }
@@ -375,7 +377,7 @@ impl<'a> Kept<'a> {
 
     /// The same for who compares it with its digest himself.
     pub fn uncompared(&mut self, entry: &Entry) -> Result<Content, Error> {
-        let damaged = |path: String, why: &str| Error::Damaged { path, why: why.into() };
+        let damaged = |path: String, why: &str| damaged(path, why);
         let (size, Some(digest)) = (entry.size(), entry.digest()) else {
             return Err(damaged(self.shown(&entry.path), "its digest is missing"));
         };
@@ -418,7 +420,7 @@ impl<'a> Kept<'a> {
         if entry.digest() == Some(digest) {
             return Ok(());
         }
-        Err(Error::Damaged { path: self.dir.at(BLOBS).to_string(), why: self.other_content(&entry.path) })
+        Err(damaged(self.dir.at(BLOBS), self.other_content(&entry.path)))
     }
 
     /// Whether content is there in its length; it is not read.
@@ -446,7 +448,7 @@ impl<'a> Kept<'a> {
 
     fn cut_off(&self, what: &str, path: &AbsPath) -> Error {
         let shown = self.dir.path().join(what).display().to_string();
-        Error::Damaged { path: shown, why: format!("the content of {} is cut off", self.shown(path)) }
+        damaged(shown, format!("the content of {} is cut off", self.shown(path)))
     }
 
     fn pack(&mut self, n: u64) -> Result<&File, Error> {
@@ -455,17 +457,14 @@ impl<'a> Kept<'a> {
             let at = self.dir.at(&name);
             let file = match at.open_file() {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Err(Error::Damaged { path: at.to_string(), why: "it is missing".into() });
+                    return Err(damaged(at, "it is missing"));
                 }
                 file => file.at("open", at)?,
             };
             let length = stat_of(&file).at("look at", at)?.size;
             self.pack = Some((n, file, length));
         }
-        self.pack
-            .as_ref()
-            .map(|(_, file, _)| file)
-            .ok_or_else(|| Error::Damaged { path: self.dir.path().display().to_string(), why: "a pack is missing".into() })
+        self.pack.as_ref().map(|(_, file, _)| file).ok_or_else(|| damaged(self.dir.path().display(), "a pack is missing"))
     }
 }
 

@@ -4,10 +4,10 @@ mod reading;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::Error;
 use super::before::{self, Peeked};
 use super::content::{Keeping, PACKED};
 use super::digesting::Digesting;
+use super::error::{refused, unswept};
 use super::index::{Index, Known, Making, has_content};
 use super::manifest::{self, At, Counts, Entry, Head, Merged, PathLine, Reading, Writing};
 use super::place;
@@ -17,6 +17,7 @@ use super::series::{Broken, Locked, Looking, Series, Summary};
 use super::sound::Fault;
 use super::walk::{Ahead, Met, Object, Told, Why};
 use crate::error::At as _;
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Sort, Stat, Time};
 use crate::fs::interrupt;
@@ -123,7 +124,7 @@ pub fn create(fs: &Fs, store: &AbsPath, series: &Series, _lock: &Locked, asked: 
     // On a full disk everything else needs the room. What stays for want of a readable manifest goes with the next prune.
     taken.map_err(|error| match prune::sweep(fs, series) {
         Ok(()) => error,
-        Err(left) => Error::Unswept { error: Box::new(error), left: left.to_string(), folder: series.folder.to_string() },
+        Err(left) => unswept(error, &left, &series.folder),
     })
 }
 
@@ -233,8 +234,7 @@ fn take(fs: &Fs, store: &AbsPath, series: &Series, n: u64, last: Option<&Summary
 }
 
 fn nothing_there(series: &Series) -> Error {
-    let remedy = Some("name a folder or file that is there".into());
-    Error::Refused { path: series.folder.to_string(), why: "there is nothing there".into(), remedy }
+    refused(&series.folder, "there is nothing there").with_remedy("name a folder or file that is there")
 }
 
 /// A snapshot on its way.

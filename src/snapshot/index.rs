@@ -1,9 +1,9 @@
 //! The index: what the newest snapshot saw of each object, so that what cannot have changed is not read again. A hint (N5):
 //! one that is missing, cut, of another snapshot or of another form counts for nothing.
 
-use super::Error;
 use super::manifest::At;
 use crate::error::At as _;
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir, Sort, Stat, Time};
 use crate::fs::path::AbsPath;

@@ -4,14 +4,14 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::fs::File;
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
+use super::error::damaged;
 use super::rules::Rules;
 use crate::error::At as _;
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry as Name, Time};
 use crate::fs::path::AbsPath;
@@ -242,7 +242,7 @@ impl Unread {
     pub fn read(&self) -> Result<Entry, Error> {
         match self.line.parse()? {
             LineRead::Entry(entry) => Ok(*entry),
-            _ => Err(self.line.damaged("it is out of place").into()),
+            _ => Err(self.line.damaged("it is out of place")),
         }
     }
 }
@@ -285,14 +285,10 @@ fn head(first: LineRead, at: Name<'_>) -> Result<Head, Error> {
     }
 }
 
-fn damaged(at: impl Display, why: impl Display) -> Error {
-    sealed::damaged(at, why).into()
-}
-
 fn open(at: Name<'_>) -> Result<Sealed<Tail>, Error> {
     match at.open_file() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(damaged(at, "it is missing")),
-        file => Ok(Sealed::open(file.at("open", at)?, at)?),
+        file => Ok(Sealed::open(file.at("open", at)?, at, |path, why| damaged(path, why))?),
     }
 }
 
@@ -329,11 +325,11 @@ impl Reading {
                     self.rules = Some(rules);
                     return Ok(None);
                 }
-                LineRead::Snapshot(_) => return Err(line.damaged("it is out of place").into()),
+                LineRead::Snapshot(_) => return Err(line.damaged("it is out of place")),
             },
         };
         if self.last.as_ref().is_some_and(|last| *last >= path) {
-            return Err(line.damaged("it is not in the order of paths").into());
+            return Err(line.damaged("it is not in the order of paths"));
         }
         self.last = Some(path.clone());
         Ok(Some((path.clone(), is_there.then_some(Unread { path, line }))))

@@ -1,9 +1,10 @@
 //! Which folder is meant where none is named, and which are too broad to be anybody's project.
 
-use super::Error;
+use super::error::{refused, too_broad, too_many};
 use super::rules::Source;
 use super::walk::{Met, Walk};
 use crate::error::At as _;
+use crate::error::Error;
 use crate::fs::dir::Dir;
 use crate::fs::mounts;
 use crate::fs::path::AbsPath;
@@ -47,9 +48,7 @@ pub fn project(cwd: &AbsPath, home: Option<&AbsPath>) -> AbsPath {
 
 /// Refuses what no snapshot is taken of: recant's own store, which is at `store`, and what lies in it; what is too broad; what is not there.
 pub fn check(folder: &AbsPath, store: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
-    let refused = |why: &str, remedy: Option<&str>| {
-        Err(Error::Refused { path: folder.to_string(), why: why.into(), remedy: remedy.map(Into::into) })
-    };
+    let refused = |why: &str, remedy: Option<&str>| Err(refused(folder, why).with_remedy_if(remedy.map(Into::into)));
     if folder.is_under(store) {
         return refused("it is recant's own store, or lies in it", None);
     }
@@ -63,7 +62,7 @@ pub fn check(folder: &AbsPath, store: &AbsPath, home: Option<&AbsPath>) -> Resul
 
 /// Refuses `/`, the home folder and what is above it, and what is above or in a file system of the kernel's.
 pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Error> {
-    let broad = |why: String| Err(Error::TooBroad { path: folder.to_string(), why });
+    let broad = |why: String| Err(too_broad(folder, why));
     if folder.depth() == 0 {
         return broad("the root folder is too broad for a snapshot".into());
     }
@@ -77,11 +76,10 @@ pub fn refuse_broad(folder: &AbsPath, home: Option<&AbsPath>) -> Result<(), Erro
     let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
     if let Some(mount) = mounts::containing(&mounts, folder).filter(|mount| KERNELS.contains(&&*mount.fs_type)) {
         let (kind, point) = (&mount.fs_type, &mount.point);
-        return Err(Error::Refused {
-            path: folder.to_string(),
-            why: format!("it lies in {kind}, mounted at {point}: what is there is the kernel's, and cannot be brought back"),
-            remedy: None,
-        });
+        return Err(refused(
+            folder,
+            format!("it lies in {kind}, mounted at {point}: what is there is the kernel's, and cannot be brought back"),
+        ));
     }
     match mounts.iter().find(|mount| KERNELS.contains(&&*mount.fs_type) && mount.point.is_under(folder)) {
         Some(mount) => {
@@ -118,5 +116,5 @@ pub fn count(folder: &AbsPath, store: &AbsPath, source: &Source) -> Result<(u64,
 /// Refuses a folder of more than `limit` objects.
 pub fn refuse_large(folder: &AbsPath, store: &AbsPath, source: &Source, limit: u64) -> Result<(), Error> {
     let (count, biggest) = count(folder, store, source)?;
-    if count > limit { Err(Error::TooMany { path: folder.to_string(), count, limit, biggest }) } else { Ok(()) }
+    if count > limit { Err(too_many(folder, count, limit, &biggest)) } else { Ok(()) }
 }

@@ -8,12 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
 
-use super::Error;
 use super::content::{BLOBS, HALF_MADE, pack_name};
+use super::error::{damaged, refused};
 use super::manifest::{self, At, Reading};
 use super::series::{Locked, Series, Summary};
-use crate::error::At as _;
-use crate::error::recant;
+use crate::error::{At as _, Error, Kind, command};
 use crate::fs::Fs;
 use crate::fs::copy::next_extent;
 use crate::fs::dir::{Dir, Entry, Time};
@@ -76,11 +75,8 @@ pub fn choose(series: &Series, which: &Which) -> Result<Vec<u64>, Error> {
                 series.find(&n.to_string())?;
             }
             if named.contains(newest) {
-                return Err(Error::Refused {
-                    path: series.folder.to_string(),
-                    why: format!("snapshot {newest} is the newest, which stays"),
-                    remedy: Some(format!("{recant} snapshot create takes another one; then it can go", recant = recant())),
-                });
+                return Err(refused(&series.folder, format!("snapshot {newest} is the newest, which stays"))
+                    .with_remedy(command("snapshot create takes another one; then it can go")));
             }
             return Ok(named.iter().copied().collect::<BTreeSet<_>>().into_iter().collect());
         }
@@ -218,7 +214,7 @@ impl Plan {
             Some(why) => (Vec::new(), Some(why)),
             None => match needed(series, &without) {
                 Ok(needed) => (dead(series, &needed)?, None),
-                Err(error @ Error::Damaged { .. }) => (Vec::new(), Some(error.to_string())),
+                Err(error) if error.kind() == Kind::Damaged => (Vec::new(), Some(error.to_string())),
                 Err(error) => return Err(error),
             },
         };
@@ -289,7 +285,7 @@ fn staying(series: &Series, gone: &BTreeSet<u64>) -> Result<(Vec<Summary>, Optio
     for n in series.numbers()?.into_iter().filter(|n| !gone.contains(n)) {
         match series.summary(n) {
             Ok(summary) => found.push(summary),
-            Err(error @ Error::Damaged { .. }) => doubt = Some(error.to_string()),
+            Err(error) if error.kind() == Kind::Damaged => doubt = Some(error.to_string()),
             Err(error) => return Err(error),
         }
     }
@@ -301,7 +297,7 @@ fn staying(series: &Series, gone: &BTreeSet<u64>) -> Result<(Vec<Summary>, Optio
 fn needed(series: &Series, without: &BTreeSet<u64>) -> Result<Needed, Error> {
     let (staying, doubt) = staying(series, without)?;
     if let Some(why) = doubt {
-        return Err(Error::Damaged { path: series.dir.path().display().to_string(), why });
+        return Err(damaged(series.dir.path().display(), why));
     }
     let mut files: BTreeMap<u64, u64> = BTreeMap::new();
     for summary in &staying {

@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{Builder, JoinHandle};
 
-use super::Error;
 use super::compare::{Compared, Difference};
 use super::content::{Content, Kept};
+use super::error::refused;
 use super::manifest::Entry;
 use super::series::Series;
 use super::whole;
@@ -17,6 +17,7 @@ use crate::checkpoint::made;
 use crate::engine;
 use crate::engine::job::{Job, Move, Moves, Rest};
 use crate::error::At as _;
+use crate::error::Error;
 use crate::fs::dir::Dir;
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::{Fs, write_all_out};
@@ -27,7 +28,7 @@ use crate::tree::state::State;
 
 /// What is reached by a link now is not the folder that the snapshots are of; and one that has no folder above it has no place.
 pub fn refuse_elsewhere(folder: &AbsPath) -> Result<(), Error> {
-    let refused = |why: String, remedy: String| Err(Error::Refused { path: folder.to_string(), why, remedy: Some(remedy) });
+    let refused = |why: String, remedy: String| Err(refused(folder, why).with_remedy(remedy));
     let above_of = |folder: &AbsPath| folder.parent().unwrap_or_else(|| folder.clone());
     let link = |link: &AbsPath| {
         let to = link.as_path().read_link().unwrap_or_default();
@@ -88,7 +89,7 @@ pub fn fill_to_ask(fs: &Fs, series: &Series, compared: &Compared, session: &mut 
     files.try_for_each(|wanted| kept.verify(&entry_of(wanted.difference)))?;
     let header = header_of(&changes, 0, session);
     session.rewrite_later(fs, &changes, header.lines)?;
-    Ok(session.save_later(fs, header)?)
+    session.save_later(fs, header)
 }
 
 /// The job of committing a session that was filled to ask: nothing of its content is held, so that it can be planned, and no more.

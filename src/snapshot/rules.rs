@@ -10,7 +10,8 @@ use std::rc::Rc;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde::{Deserialize, Serialize};
 
-use super::Error;
+use super::error::no_glob;
+use crate::error::Error;
 use crate::fs::path::AbsPath;
 
 /// The rules in force. With the texts of files that told some of them, so that a restore goes by these and not by today's.
@@ -300,7 +301,7 @@ fn class_length(text: &str) -> Option<usize> {
 }
 
 fn bad(glob: &str, error: &ignore::Error) -> Error {
-    Error::Glob { glob: glob.into(), why: error.to_string().lines().next().unwrap_or_default().to_owned() }
+    no_glob(glob, error.to_string().lines().next().unwrap_or_default())
 }
 
 impl Matcher {

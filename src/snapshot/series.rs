@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
+use super::error::{busy, damaged, none, refused, unknown};
 use super::manifest::{self, Head, Reading, Tail};
-use crate::error::At as _;
+use crate::error::{At as _, Error, Kind};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::lock::Lock;
@@ -71,10 +71,9 @@ impl Series {
         match folder_of(&series.dir)? {
             None => Ok(None),
             Some(found) if found == *folder => Ok(Some(series)),
-            Some(found) => Err(Error::Damaged {
-                path: series.dir.at(FOLDER).to_string(),
-                why: format!("it says that the snapshots are of {found}, not of {folder}"),
-            }),
+            Some(found) => {
+                Err(damaged(series.dir.at(FOLDER), format!("it says that the snapshots are of {found}, not of {folder}")))
+            }
         }
     }
 
@@ -91,7 +90,7 @@ impl Series {
     /// lock is let go.
     pub fn remove(&self, fs: &Fs, store: &Store, _lock: &Locked) -> Result<(), Error> {
         let all = store.dir.open_below(SNAPSHOTS).at("open", store.dir.at(SNAPSHOTS))?;
-        Ok(store.remove_folder(fs, all.at(key(&self.folder).as_bytes()))?)
+        store.remove_folder(fs, all.at(key(&self.folder).as_bytes()))
     }
 
     /// The series of `folder`, made where it is missing.
@@ -142,18 +141,14 @@ impl Series {
     pub fn lock(&self, fs: &Fs) -> Result<Locked, Error> {
         let at = self.dir.at(b"lock");
         let lock = Lock::wait(Duration::from_secs(10), || (), || Lock::try_take(fs, at)).at("lock", at)?;
-        let lock = lock.ok_or_else(|| Error::Busy { folder: self.folder.to_string() })?;
+        let lock = lock.ok_or_else(|| busy(&self.folder))?;
         // What was removed while this one waited is nobody's any more.
         let above = self.dir.above().at("open the folder above", self.dir.path().display())?;
         let named = above.at(key(&self.folder).as_bytes()).stat().at("look at", self.dir.path().display())?;
         let own = self.dir.stat().at("look at", self.dir.path().display())?;
         match named {
             Some(named) if named.inode() == own.inode() => Ok(Locked { _lock: lock }),
-            _ => Err(Error::Refused {
-                path: self.folder.to_string(),
-                why: "its snapshots were all dropped in this moment".into(),
-                remedy: Some("try again".into()),
-            }),
+            _ => Err(refused(&self.folder, "its snapshots were all dropped in this moment").with_remedy("try again")),
         }
     }
 
@@ -187,7 +182,7 @@ impl Series {
             match self.summary(n) {
                 Ok(summary) => found.push(summary),
                 // Pruned since the names were read.
-                Err(Error::Damaged { .. }) if !self.is_there(n)? => {}
+                Err(error) if error.kind() == Kind::Damaged && !self.is_there(n)? => {}
                 Err(error) => broken.push(Broken { n, why: error.to_string() }),
             }
         }
@@ -227,7 +222,7 @@ impl Series {
         let at = self.dir.at(&name);
         let (head, tail) = manifest::ends(at)?;
         if head.n != n || head.folder != self.folder {
-            return Err(Error::Damaged { path: at.to_string(), why: "it is that of another snapshot".into() });
+            return Err(damaged(at, "it is that of another snapshot"));
         }
         Ok(Summary { head, tail })
     }
@@ -242,7 +237,7 @@ impl Series {
     pub fn find(&self, key: &str) -> Result<u64, Error> {
         let numbers = self.numbers()?;
         if numbers.is_empty() {
-            return Err(Error::None { folder: self.folder.to_string() });
+            return Err(none(&self.folder));
         }
         if key == "last" {
             // One that cannot be read is whoever's: what is damaged is said rather than passed over.
@@ -267,8 +262,8 @@ impl Series {
             None => String::new(),
         };
         let there = summaries.iter().map(|s| format!("{}{}", s.head.n, label(&s.head)));
-        let there = there.chain(broken.iter().map(|broken| format!("{} (damaged)", broken.n))).collect();
-        Err(Error::Unknown { key: key.into(), folder: self.folder.to_string(), there })
+        let there: Vec<String> = there.chain(broken.iter().map(|broken| format!("{} (damaged)", broken.n))).collect();
+        Err(unknown(key, &self.folder, &there))
     }
 }
 
@@ -294,10 +289,9 @@ impl<'a> Looking<'a> {
         let look = || manifest::open_base(dir, base).err().map(|error| error.to_string());
         match self.bases.entry(base).or_insert_with(look) {
             None => Ok(summary),
-            Some(why) => Err(Error::Damaged {
-                path: dir.at(&name).to_string(),
-                why: format!("it tells the differences from snapshot {base}, which cannot be read: {why}"),
-            }),
+            Some(why) => {
+                Err(damaged(dir.at(&name), format!("it tells the differences from snapshot {base}, which cannot be read: {why}")))
+            }
         }
     }
 }
@@ -314,8 +308,8 @@ fn folder_of(dir: &Dir) -> Result<Option<AbsPath>, Error> {
     let Some(bytes) = read_small(at, 1 << 20)? else { return Ok(None) };
     match serde_json::from_slice::<Folder>(&bytes) {
         Ok(folder) if folder.schema == 1 => Ok(Some(folder.folder)),
-        Ok(folder) => Err(Error::Damaged { path: at.to_string(), why: format!("its schema is {}", folder.schema) }),
-        Err(error) => Err(Error::Damaged { path: at.to_string(), why: error.to_string() }),
+        Ok(folder) => Err(damaged(at, format!("its schema is {}", folder.schema))),
+        Err(error) => Err(damaged(at, error)),
     }
 }
 

@@ -5,9 +5,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::Error;
 use super::manifest::At;
-use crate::error::{At as _, reason};
+use crate::error::{At as _, Error, reason};
 use crate::fs::dir::{Dir, stat_of};
 use crate::tree::digest::Digest;
 

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::manifest::{At, Entry, Merged};
 use super::series::{Locked, Series};
 use super::sound::Sound;
-use super::{Error, index, whole};
+use super::{index, whole};
+use crate::error::{Error, Kind};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::tree::digest::Digest;
@@ -49,7 +50,7 @@ impl<'a> Verifying<'a> {
     pub fn at(&mut self, n: u64) -> Result<Option<Verdict>, Error> {
         let mut verdict = Verdict { n, files: 0, bytes: 0, faults: Vec::new() };
         match self.read(&mut verdict) {
-            Err(error @ (Error::Damaged { .. } | Error::Io(_))) => {
+            Err(error) if error.kind() == Kind::Damaged || error.io().is_some() => {
                 verdict.faults.push(Fault { path: self.series.folder.clone(), why: error.to_string() });
             }
             read => read?,

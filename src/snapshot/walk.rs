@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use super::error::{of_ours, refused, too_broad};
 use super::rules::{GITIGNORE, IgnoreFile, Matcher, RECANTIGNORE, Rules, Source, is_vcs};
 use super::whole;
-use super::{Error, of_ours};
-use crate::error::{At as _, reason};
+use crate::error::{At as _, Error, reason};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
 use crate::fs::path::AbsPath;
 
@@ -136,7 +136,7 @@ impl<'a> Walk<'a> {
             repositories: Vec::new(),
         };
         let Some(parent) = top.parent() else {
-            return Err(Error::TooBroad { path: top.to_string(), why: "the root folder is too broad".into() });
+            return Err(too_broad(top, "the root folder is too broad"));
         };
         let dir = match Dir::open(parent.as_path()) {
             Err(error) if leads_nowhere(&error) => return Ok(walk),
@@ -208,7 +208,7 @@ impl<'a> Walk<'a> {
         if first.stat.sort == Sort::Folder {
             if let Some(Met::Unlisted { why, .. }) = self.enter(&first, self.matcher.clone())? {
                 let why = format!("cannot list the folder: {why}");
-                return Err(Error::Refused { path: self.top.to_string(), why, remedy: None });
+                return Err(refused(&self.top, why));
             }
             if let Some(top) = &self.held_top {
                 first.stat = top.stat().at("look at", &self.top)?;
@@ -447,12 +447,12 @@ fn ignore_file(folder: &AbsPath, dir: &Dir, name: &str) -> Result<Option<IgnoreF
     at.open_file().and_then(|file| file.take(RULES_MAX + 1).read_to_end(&mut bytes)).at("read the rules in", at)?;
     if bytes.len() as u64 > RULES_MAX {
         let why = format!("it has more than {}, too much for rules of what is left out", crate::config::bytes(RULES_MAX));
-        return Err(Error::Refused { path: at.to_string(), why, remedy: None });
+        return Err(refused(at, why));
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
     Ok(Some(IgnoreFile { folder: folder.clone(), name: name.into(), text }))
 }
 
 fn unparsed(path: &AbsPath) -> Error {
-    Error::Refused { path: path.to_string(), why: "a name in it cannot be a path".into(), remedy: None }
+    refused(path, "a name in it cannot be a path")
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::digest::{Digest, Hasher};
 use super::json;
-use crate::error::{At, IoError};
+use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, stat_of};
 
@@ -28,26 +28,8 @@ const SEAL_MAX: u64 = 4096;
 /// So many bytes are written at once, and the line with which they became so many.
 const PIECE: usize = 256 << 10;
 
-/// Why a sealed file cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A system call failed.
-    #[error(transparent)]
-    Io(#[from] IoError),
-    /// It is not as it was written.
-    #[error("{path}: {why}")]
-    Damaged {
-        /// The file.
-        path: String,
-        /// What is wrong with it.
-        why: String,
-    },
-}
-
-/// [`Error::Damaged`], of the file shown as `path`.
-pub fn damaged(path: impl Display, why: impl Display) -> Error {
-    Error::Damaged { path: path.to_string(), why: why.to_string() }
-}
+/// Makes the error of a file that is not as it was written, of its path and of what is wrong, in the words of the room whose file it is.
+pub type Damaged = fn(&str, &str) -> Error;
 
 /// What stands in the last line.
 pub trait Seal: Serialize + DeserializeOwned {
@@ -122,6 +104,7 @@ impl<'a> Writing<'a> {
 pub struct Sealed<S> {
     file: File,
     shown: String,
+    damaged: Damaged,
     /// Bytes before the last line.
     end: u64,
     /// What stands in the last line.
@@ -131,42 +114,44 @@ pub struct Sealed<S> {
 impl<S: Seal> Sealed<S> {
     /// Reads the seal of `file`, of which nothing has been read yet; `shown` is its path in messages.
     ///
-    /// Errors: [`Error::Damaged`] where the last line is none.
-    pub fn open(file: File, shown: impl Display) -> Result<Self, Error> {
+    /// Errors: it is `damaged` where the last line is none.
+    pub fn open(file: File, shown: impl Display, damaged: Damaged) -> Result<Self, Error> {
         let shown = shown.to_string();
         let size = stat_of(&file).at("look at", &shown)?.size;
         let line = last_line(&file, size, SEAL_MAX).at("read", &shown)?;
         match serde_json::from_slice(&line) {
-            Ok(Last::End(seal)) if line.ends_with(b"\n") => Ok(Self { file, shown, end: size - line.len() as u64, seal }),
-            _ => Err(damaged(shown, "its end is missing")),
+            Ok(Last::End(seal)) if line.ends_with(b"\n") => {
+                Ok(Self { file, shown, damaged, end: size - line.len() as u64, seal })
+            }
+            _ => Err(damaged(&shown, "its end is missing")),
         }
     }
 
     /// All records, in the order in which they were written.
     ///
-    /// Errors: [`Error::Damaged`] where the digest is not that of what lies before the seal.
+    /// Errors: it is damaged where the digest is not that of what lies before the seal.
     pub fn records(self) -> Result<Records, Error> {
         if Digest::of_file(&self.file, self.end).at("read", &self.shown)? != self.seal.digest() {
-            return Err(damaged(self.shown, "its digest is not that of its content"));
+            return Err((self.damaged)(&self.shown, "its digest is not that of its content"));
         }
         (&self.file).rewind().at("read", &self.shown)?; // hashing may have moved it
-        Ok(Records::of(self.file.take(self.end), &self.shown))
+        Ok(Records::of(self.file.take(self.end), &self.shown, self.damaged))
     }
 
     /// The first record, which has `most` bytes at most, and the seal; what lies between is not looked at.
     ///
-    /// Errors: as [`Records::record`]; [`Error::Damaged`] also where there is none.
+    /// Errors: as [`Records::record`]; it is damaged where there is none, too.
     pub fn ends<T: DeserializeOwned>(self, most: u64) -> Result<(T, S), Error> {
-        let first = Records::of(self.file.take(self.end.min(most)), &self.shown).record()?;
-        Ok((first.ok_or_else(|| damaged(self.shown, "it is empty"))?, self.seal))
+        let first = Records::of(self.file.take(self.end.min(most)), &self.shown, self.damaged).record()?;
+        Ok((first.ok_or_else(|| (self.damaged)(&self.shown, "it is empty"))?, self.seal))
     }
 
     /// The last record; what lies before it is not looked at.
     ///
-    /// Errors: [`Error::Damaged`] where it cannot be read as a `T`.
+    /// Errors: it is damaged where it cannot be read as a `T`.
     pub fn last<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let line = last_line(&self.file, self.end, LINE_MAX).at("read", &self.shown)?;
-        serde_json::from_slice(&line).map_err(|error| damaged(&self.shown, format_args!("its last record: {error}")))
+        serde_json::from_slice(&line).map_err(|error| (self.damaged)(&self.shown, &format!("its last record: {error}")))
     }
 }
 
@@ -188,6 +173,7 @@ fn last_line(file: &File, end: u64, most: u64) -> io::Result<Vec<u8>> {
 pub struct Records {
     reader: BufReader<Take<File>>,
     shown: Rc<str>,
+    damaged: Damaged,
     number: u64,
     most: u64,
 }
@@ -197,20 +183,21 @@ pub struct Line {
     /// JSON, without a newline.
     pub text: Vec<u8>,
     shown: Rc<str>,
+    damaged: Damaged,
     number: u64,
 }
 
 impl Records {
-    fn of(file: Take<File>, shown: &str) -> Self {
-        Self { reader: BufReader::with_capacity(128 << 10, file), shown: shown.into(), number: 0, most: LINE_MAX }
+    fn of(file: Take<File>, shown: &str, damaged: Damaged) -> Self {
+        Self { reader: BufReader::with_capacity(128 << 10, file), shown: shown.into(), damaged, number: 0, most: LINE_MAX }
     }
 
     /// The line of the next record; `None` behind the last.
     ///
-    /// Errors: [`Error::Damaged`] where it has no end, or is longer than any is written (1 GiB).
+    /// Errors: it is damaged where it has no end, or is longer than any is written (1 GiB).
     pub fn line(&mut self) -> Result<Option<Line>, Error> {
         self.number += 1;
-        let mut line = Line { text: Vec::new(), shown: self.shown.clone(), number: self.number };
+        let mut line = Line { text: Vec::new(), shown: self.shown.clone(), damaged: self.damaged, number: self.number };
         self.reader.by_ref().take(self.most).read_until(b'\n', &mut line.text).at("read", &self.shown)?;
         let is_full = line.text.len() as u64 == self.most;
         match line.text.pop() {
@@ -232,20 +219,21 @@ impl Records {
 impl Line {
     /// The record.
     ///
-    /// Errors: [`Error::Damaged`] where it is no JSON of a `T`.
+    /// Errors: it is damaged where it is no JSON of a `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.text).map_err(|error| self.damaged(error))
     }
 
-    /// [`Error::Damaged`], of this line.
+    /// The error of damage at this line.
     pub fn damaged(&self, why: impl Display) -> Error {
-        damaged(&self.shown, format_args!("line {}: {why}", self.number))
+        (self.damaged)(&self.shown, &format!("line {}: {why}", self.number))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Kind;
     use std::path::Path;
 
     const RECORDS: [&str; 3] = ["one", "two \u{e4}\n", ""];
@@ -272,16 +260,24 @@ mod tests {
         file
     }
 
+    fn damaged(path: &str, why: &str) -> Error {
+        Error::at(Kind::Damaged, path, why)
+    }
+
+    fn open(bytes: &[u8]) -> Result<Sealed<Digest>, Error> {
+        Sealed::open(file(bytes), "f", damaged)
+    }
+
     fn read(bytes: &[u8]) -> Result<Vec<String>, Error> {
-        let mut records = Sealed::<Digest>::open(file(bytes), "f")?.records()?;
+        let mut records = open(bytes)?.records()?;
         std::iter::from_fn(|| records.record().transpose()).collect()
     }
 
     #[track_caller]
     fn why<T>(read: Result<T, Error>) -> String {
         match read {
-            Err(Error::Damaged { path, why }) => format!("{path}: {why}"),
-            Err(Error::Io(error)) => panic!("{error}"),
+            Err(error) if error.kind() == Kind::Damaged => error.to_string(),
+            Err(error) => panic!("{error}"),
             Ok(_) => panic!("it counts as whole"),
         }
     }
@@ -293,7 +289,7 @@ mod tests {
         for records in [&[][..], &RECORDS, &[&long, "y", &long], &many] {
             let bytes = sealed(records);
             assert!(read(&bytes).expect("it is whole") == records, "{} records", records.len());
-            let sealed = Sealed::<Digest>::open(file(&bytes), "f").expect("its seal");
+            let sealed = open(&bytes).expect("its seal");
             assert_eq!(sealed.last::<String>().ok().as_deref(), records.last().copied());
             let first = sealed.ends::<String>(u64::MAX).ok().map(|(first, _)| first);
             assert_eq!(first.as_deref(), records.first().copied());
@@ -346,11 +342,11 @@ mod tests {
     #[test]
     fn a_line_is_read_up_to_the_longest_that_is_written_and_no_further() {
         let bytes = sealed(&["12345678", "123456789"]);
-        let mut records = Sealed::<Digest>::open(file(&bytes), "f").and_then(Sealed::records).expect("it is whole");
+        let mut records = open(&bytes).and_then(Sealed::records).expect("it is whole");
         records.most = 11; // with quotes and newline
         assert_eq!(records.record::<String>().expect("as long as may be").as_deref(), Some("12345678"));
         assert_eq!(why(records.line()), "f: line 2: it is longer than any can be");
-        let sealed = Sealed::<Digest>::open(file(&bytes), "f").expect("its seal");
+        let sealed = open(&bytes).expect("its seal");
         assert_eq!(why(sealed.ends::<String>(5)), "f: line 1: its end is missing");
         let no_end = [&vec![b' '; 5000][..], b"\n"].concat();
         assert_eq!(why(read(&no_end)), "f: its end is missing");
@@ -358,8 +354,9 @@ mod tests {
 
     #[test]
     fn a_record_of_another_kind_is_named_by_its_line() {
-        let mut records =
-            Sealed::<Digest>::open(file(&sealed(&RECORDS)), Path::new("d/f").display()).and_then(Sealed::records).expect("whole");
+        let mut records = Sealed::<Digest>::open(file(&sealed(&RECORDS)), Path::new("d/f").display(), damaged)
+            .and_then(Sealed::records)
+            .expect("whole");
         assert_eq!(records.record::<String>().expect("a string").as_deref(), Some("one"));
         let why = why(records.record::<u32>());
         assert!(why.starts_with("d/f: line 2: invalid type: string"), "{why}");

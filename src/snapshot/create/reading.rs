@@ -8,16 +8,16 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::{Content, Seen, Taking, has_several_names};
-use crate::error::{At as _, reason};
+use crate::error::{At as _, Error, reason};
 use crate::fs::dir::{Sort, Stat, stat_of, xattrs_of};
 use crate::fs::lease::{Writers, writers};
 use crate::fs::path::AbsPath;
 use crate::snapshot::content::{PACKED, Still, is_same};
+use crate::snapshot::error::of_ours;
 use crate::snapshot::index::Known;
 use crate::snapshot::manifest::{At, Entry, Merged};
 use crate::snapshot::walk::Object;
 use crate::snapshot::whole;
-use crate::snapshot::{Error, of_ours};
 use crate::tree::digest::Digest;
 use crate::tree::look;
 use crate::tree::state::{Meta, State, What};

@@ -1,0 +1,89 @@
+//! The errors of this room, in its words. Nothing was changed, unless they say so.
+
+use std::fmt::Display;
+use std::io;
+
+use crate::config::grouped;
+use crate::error::{Error, Kind, Reason, command, reason, shell_word};
+use crate::fs::path::AbsPath;
+
+/// There are no snapshots of `folder`.
+pub fn none(folder: impl Display) -> Error {
+    let create = command(format_args!("snapshot create {folder} takes the first one; --dir names another folder"));
+    refused(folder, "there are no snapshots of it").with_remedy(create)
+}
+
+/// There is no snapshot of that number or label; `there` are those that there are.
+pub(super) fn unknown(key: &str, folder: &AbsPath, there: &[String]) -> Error {
+    refused(folder, format_args!("no snapshot {key:?}; there are {}", there.join(", ")))
+        .with_reason(Reason::Unknown { near: true })
+        .with_remedy(command(format_args!("snapshot list {folder} shows them")))
+}
+
+/// A file of a snapshot cannot be believed.
+pub fn damaged(path: impl Display, why: impl Display) -> Error {
+    Error::damaged(path, "the snapshot", why).with_remedy(heal())
+}
+
+/// What is to be done about damage: nobody knows by one file alone which snapshots need it.
+pub fn heal() -> String {
+    let [verify, create, prune] = ["verify", "create", "prune"].map(|verb| command(format_args!("snapshot {verb}")));
+    format!(
+        "{verify} names the snapshots that are hit; {create} takes one that needs nothing of what is damaged, then {prune} --number N \
+         drops them"
+    )
+}
+
+/// Far more than anybody means by a folder.
+pub(super) fn too_broad(path: &AbsPath, why: impl Display) -> Error {
+    let remedy = format!("name a folder further down: {}", command("snapshot create DIR"));
+    refused(path, why).with_state("no snapshot was taken").with_remedy(remedy)
+}
+
+/// It holds `count` objects; `biggest` are the subfolders with the most, and how many.
+pub(super) fn too_many(path: &AbsPath, count: u64, limit: u64, biggest: &[(String, u64)]) -> Error {
+    let shown: Vec<String> = biggest.iter().map(|(path, n)| format!("{path} ({})", grouped(*n))).collect();
+    let named = if shown.is_empty() { String::new() } else { format!("; the biggest in it: {}", shown.join(", ")) };
+    let (count, limit) = (grouped(count), grouped(limit));
+    refused(path, format_args!("it holds {count} files and folders, more than the limit of {limit}{named}"))
+        .with_reason(Reason::TooMany)
+        .with_state("no snapshot was taken")
+        .with_remedy("--all takes it all the same, --max-files N sets the limit, --exclude GLOB or --preset dev leave things out")
+}
+
+/// A glob that is none.
+pub(super) fn no_glob(glob: &str, why: &str) -> Error {
+    Error::new(Kind::Usage, format!("{glob:?} is no glob: {why}"))
+}
+
+/// It cannot be done as things are.
+pub(super) fn refused(path: impl Display, why: impl Display) -> Error {
+    Error::at(Kind::Refused, path, why)
+}
+
+/// A snapshot failed, and what was stored for it could not be taken away again: `left` stood against that.
+pub(super) fn unswept(failed: Error, left: &Error, folder: &AbsPath) -> Error {
+    let state = format!("no snapshot was taken; what was stored for it stays in the store: {left}");
+    let prune = command(format_args!("snapshot prune {} takes it away", shell_word(folder.as_bytes())));
+    let remedy = failed.remedy().map_or_else(|| prune.clone(), |remedy| format!("{remedy}; {prune}"));
+    failed.with_state(state).with_remedy(remedy)
+}
+
+/// Another recant holds the series.
+pub(super) fn busy(folder: &AbsPath) -> Error {
+    Error::new(Kind::Busy, format!("the snapshots of {folder} are held by another recant"))
+        .with_path(folder)
+        .with_state("nothing was changed; try again when it has ended")
+}
+
+/// What stood against looking at `path`, where that is no matter of the object but of this process or its machine: nothing is left out for it.
+pub(super) fn of_ours(path: &AbsPath, error: &io::Error) -> Option<Error> {
+    let remedy = match error.raw_os_error()? {
+        libc::EMFILE => "let it open more files: ulimit -n 1024",
+        libc::ENFILE => "all processes together have too many files open: try again when some have ended",
+        libc::EINTR => "a signal came in between: try again",
+        libc::ENOMEM => "there is too little memory: try again when there is more",
+        _ => return None,
+    };
+    Some(refused(path, format_args!("cannot look at it: {}", reason(error))).with_remedy(remedy))
+}
