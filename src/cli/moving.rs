@@ -13,7 +13,7 @@ use super::{Call, Ended, args, asked, text};
 use crate::engine::conflict;
 use crate::error::{Kind, recant};
 use crate::fs::path::{AbsPath, Shown};
-use crate::moving::{self, Arrived, Mapping, With};
+use crate::moving::{self, Arrived, Exported, Mapping, With};
 use crate::session::id::Id;
 use crate::session::store::Store;
 
@@ -53,13 +53,13 @@ pub fn export(call: &Call, args: &args::Export) -> Result<Ended, Problem> {
     let with = if args.checkpoint { With::Checkpoint } else { With::Changes };
     match moving::export(&session, with, &mut Pipe(&call.out)) {
         Err(_) if call.out.is_closed() => Ok(Ended::Done),
-        Err(moving::Error::Conflicts(mut conflicts)) => {
+        Ok(Exported::Conflicts(mut conflicts)) => {
             conflict::attribute(store, session.id(), &mut conflicts);
             let state = "nothing was exported: what the run found there cannot be told any more";
             Err(against("export", session.id(), &conflicts, state))
         }
         Err(error) => Err(error.into()),
-        Ok(()) => Ok(Ended::Done),
+        Ok(Exported::Whole) => Ok(Ended::Done),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Conflicts: what was expected at a path, and what is there.
 
 use crate::checkpoint::manifest::Manifest;
-use crate::error::recant;
+use crate::error::{Error, Kind, recant};
 use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -87,6 +87,15 @@ impl Conflict {
 /// All of them, a line each.
 pub fn summary(conflicts: &[Conflict]) -> String {
     conflicts.iter().map(|c| format!("{}: {}", c.path, c.why())).collect::<Vec<_>>().join("\n")
+}
+
+/// Nothing is done for them: an error of their kind, about the first.
+pub fn refused(conflicts: &[Conflict]) -> Error {
+    let error = Error::new(Kind::Conflict, summary(conflicts));
+    match conflicts.first() {
+        Some(first) => error.with_path(&first.path),
+        None => error,
+    }
 }
 
 /// Finds out which later session put what is there, and has to go first: its manifest names the object, or the deletion,

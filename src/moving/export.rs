@@ -5,16 +5,17 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 
-use super::Error;
+use super::error::damaged;
 use super::originals;
 use super::stream::{Head, History, Object, PIECE, Sending};
 use crate::engine::conflict::Conflict;
-use crate::error::{At, recant};
+use crate::error::{At, Error, recant};
 use crate::fs::copy::next_extent;
 use crate::fs::dir::{Dir, Sort, leads_nowhere, stat_of};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::change::{Change, Changes};
+use crate::session::error::not_now;
 use crate::session::header;
 use crate::session::header::Status;
 use crate::session::run::Run;
@@ -33,15 +34,30 @@ pub enum With {
     Checkpoint,
 }
 
+/// How an export ended.
+pub enum Exported {
+    /// All is written.
+    Whole,
+    /// Nothing is: the tree does not hold what the session found there, so that its `before` cannot be told any more. All of them.
+    Conflicts(Vec<Conflict>),
+}
+
 /// Writes `session` to `to`. Its lock keeps it as it is meanwhile.
 ///
-/// Errors: one of which something is on the tree; a captured `before` that the tree does not hold any more, as its digest is taken
-/// now ([`Error::Conflicts`], all of them, before anything is written); content that is not what was held.
-pub fn export(session: &Locked, with: With, to: &mut dyn Write) -> Result<(), Error> {
+/// Errors: one of which something is on the tree; content that is not what was held.
+pub fn export(session: &Locked, with: With, to: &mut dyn Write) -> Result<Exported, Error> {
     may_move(session, with)?;
     let mut changes = session.changes()?;
     let places = match with {
-        With::Changes => held(session, &mut changes)?,
+        With::Changes => {
+            let sides = session.sides(changes.list.len())?;
+            refuse_lost(session, &changes, &sides)?;
+            let conflicts = learn_befores(&mut changes)?;
+            if !conflicts.is_empty() {
+                return Ok(Exported::Conflicts(conflicts));
+            }
+            held(session, &changes, &sides)?
+        }
         With::Checkpoint => originals::learn(session, &mut changes)?,
     };
     let run = session.run()?;
@@ -59,16 +75,14 @@ pub fn export(session: &Locked, with: With, to: &mut dyn Write) -> Result<(), Er
             contents.send(change, place, state, &mut sending)?;
         }
     }
-    sending.end()
+    sending.end()?;
+    Ok(Exported::Whole)
 }
 
-/// Where the content lies that the session would put on the tree; each `before` has its digest then.
-fn held(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Vec<u8>>, Error> {
-    let sides = session.sides(changes.list.len())?;
+/// Where the content lies that the session would put on the tree.
+fn held(session: &Session, changes: &Changes, sides: &[Side]) -> Result<HashMap<u32, Vec<u8>>, Error> {
     let run = session.run()?;
-    refuse_lost(session, changes, &sides)?;
-    learn_befores(changes)?;
-    let files = changes.list.iter().zip(&sides).filter(|(change, _)| is_file(&change.after));
+    let files = changes.list.iter().zip(sides).filter(|(change, _)| is_file(&change.after));
     let place = |(change, side): (&Change, &Side)| Some((change.n, Session::held_at(change, *side, run.as_ref())?));
     Ok(files.filter_map(place).collect())
 }
@@ -98,7 +112,7 @@ fn may_move(session: &Session, with: With) -> Result<(), Error> {
             ("it is discarded: what it held is gone", format!("{recant} list --all shows all sessions", recant = recant()))
         }
     };
-    Err(Error::NotNow { id: id.to_string(), why: why.into(), remedy })
+    Err(not_now(id, why).with_remedy(remedy))
 }
 
 /// A change whose content is gone cannot be had anywhere else either.
@@ -107,7 +121,7 @@ fn refuse_lost(session: &Session, changes: &Changes, sides: &[Side]) -> Result<(
     let lost = both.find(|(change, side)| **side == Side::Lost && is_file(&change.after) && !change.in_place());
     lost.map_or(Ok(()), |(change, _)| {
         let why = format!("{}: what was committed here is lost: it had been changed when it was taken back", change.path);
-        Err(Error::NotNow { id: session.id().to_string(), why, remedy: "make the change again in another session".into() })
+        Err(not_now(session.id(), why).with_remedy("make the change again in another session"))
     })
 }
 
@@ -137,8 +151,8 @@ fn head(session: &Session, changes: &Changes, with: With, run: Option<&Run>) -> 
 }
 
 /// Takes the digest of each `before` that is known by its fingerprint alone, where the tree still holds it, and lets all fingerprints go:
-/// they mean nothing on another machine.
-fn learn_befores(changes: &mut Changes) -> Result<(), Error> {
+/// they mean nothing on another machine. Gives the others.
+fn learn_befores(changes: &mut Changes) -> Result<Vec<Conflict>, Error> {
     let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
     let mut conflicts = Vec::new();
     for change in &mut changes.list {
@@ -152,7 +166,7 @@ fn learn_befores(changes: &mut Changes) -> Result<(), Error> {
         }
         change.before.print = None;
     }
-    if conflicts.is_empty() { Ok(()) } else { Err(Error::Conflicts(conflicts)) }
+    Ok(conflicts)
 }
 
 /// What is at the path, with its digest, if that is what the run found there.
@@ -211,7 +225,7 @@ struct Contents<'s> {
 impl Contents<'_> {
     fn send(&mut self, change: &Change, place: &[u8], state: &State, sending: &mut Sending<'_>) -> Result<(), Error> {
         let What::File { size, digest, .. } = &state.what else { return Ok(()) };
-        let damaged = |why: &str| Error::Damaged { path: change.path.to_string(), why: why.into() };
+        let damaged = |why: &str| damaged(&change.path, why);
         let (parent, name) = place.split_at(place.iter().rposition(|b| *b == b'/').map_or(0, |at| at + 1));
         let dir = self.folder(parent)?;
         let at = dir.at(name);
@@ -262,7 +276,7 @@ impl Contents<'_> {
                     got => got.at("read", path)?,
                 };
                 if got == 0 {
-                    return Err(Error::Damaged { path: path.to_string(), why: "the held content became shorter".into() });
+                    return Err(damaged(path, "the held content became shorter"));
                 }
                 hasher.update(&self.buffer[..got]);
                 sending.data(at, &self.buffer[..got])?;

@@ -6,12 +6,12 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
-use super::Error;
+use super::error::{bad_path, broken, here};
 use super::mark;
 use super::originals::Keeping;
-use super::stream::{Head, History, Object, Receiving, Record, broken, parse};
+use super::stream::{Head, History, Object, Receiving, Record, parse};
 use crate::engine::conflict::Conflict;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, leads_nowhere};
 use crate::fs::interrupt;
@@ -53,7 +53,7 @@ impl Mapping {
     pub fn add(&mut self, from: AbsPath, to: AbsPath) -> Result<(), Error> {
         let to = resolved(&to)?;
         if self.0.iter().any(|rule| rule.from == from) {
-            return Err(Error::Path { path: from.to_string(), why: "it is mapped twice".into() });
+            return Err(bad_path(from, "it is mapped twice"));
         }
         self.0.push(Rule { from, to, used: Cell::new(false) });
         // The longest first: the first that fits is the one.
@@ -76,7 +76,7 @@ impl Mapping {
             return Ok(to.clone());
         }
         let top = if to.as_bytes() == b"/" { &b""[..] } else { to.as_bytes() };
-        let bad = |error: crate::fs::path::PathError| Error::Path { path: path.to_string(), why: error.to_string() };
+        let bad = |error: crate::fs::path::PathError| bad_path(path, error);
         AbsPath::parse([top, b"/", below].concat()).map_err(bad)
     }
 
@@ -98,12 +98,12 @@ impl Mapping {
 fn resolved(path: &AbsPath) -> Result<AbsPath, Error> {
     match path.as_path().canonicalize() {
         Ok(real) => {
-            let bad = |error: crate::fs::path::PathError| Error::Path { path: path.to_string(), why: error.to_string() };
+            let bad = |error: crate::fs::path::PathError| bad_path(path, error);
             AbsPath::parse(real.as_os_str().as_bytes()).map_err(bad)
         }
         Err(error) if leads_nowhere(&error) => match path.parent() {
             Some(parent) => {
-                let bad = |error: crate::fs::path::PathError| Error::Path { path: path.to_string(), why: error.to_string() };
+                let bad = |error: crate::fs::path::PathError| bad_path(path, error);
                 resolved(&parent)?.join(path.name()).map_err(bad)
             }
             None => Ok(path.clone()),
@@ -123,7 +123,7 @@ pub fn import(fs: &Fs, store: &Store, from: &mut dyn Read, mapping: &Mapping) ->
         return if header.imported == Some(mark) && header.status() != Status::Discarded {
             Ok(Arrived::Before(head.id))
         } else {
-            Err(Error::Here(head.id.to_string()))
+            Err(here(head.id))
         };
     }
     let arriving = store.expect(fs, &head.id)?;
@@ -142,7 +142,7 @@ pub fn import(fs: &Fs, store: &Store, from: &mut dyn Read, mapping: &Mapping) ->
 
 fn check_head(head: &Head) -> Result<(), Error> {
     if let Some(name) = &head.name {
-        id::check_name(name).map_err(|why| broken(&format!("the session's name cannot be one: {why}")))?;
+        id::check_name(name).map_err(|why| broken(format!("the session's name cannot be one: {why}")))?;
     }
     if u32::try_from(head.changes).is_err() {
         return Err(broken("it counts more changes than a session can have"));
@@ -306,11 +306,11 @@ impl<'a> Taking<'a> {
         }
         self.refuse_store(&change.path, change.before.object.as_ref(), change.after.as_ref())?;
         if matches!(change.before.object, Some(State { what: What::File { digest: None, .. }, .. })) {
-            return Err(broken(&format!("{}: nothing tells which content was there before", change.path)));
+            return Err(broken(format!("{}: nothing tells which content was there before", change.path)));
         }
         change.before.print = None;
         if self.keeping.is_some() && matches!(change.after, Some(State { what: What::File { digest: None, .. }, .. })) {
-            return Err(broken(&format!("{}: nothing tells which content is there now", change.path)));
+            return Err(broken(format!("{}: nothing tells which content is there now", change.path)));
         }
         if !is_file(&change) {
             // What is no file is made from its record, each for itself.
@@ -326,7 +326,7 @@ impl<'a> Taking<'a> {
     fn folder_time(&mut self, mut time: FolderTime) -> Result<(), Error> {
         time.path = self.mapping.map(&time.path)?;
         if self.store.holds(&time.path) {
-            return Err(Error::Path { path: time.path.to_string(), why: "it lies in recant's own store".into() });
+            return Err(bad_path(time.path, "it lies in recant's own store"));
         }
         self.folder_times.push(time);
         Ok(())
@@ -336,7 +336,7 @@ impl<'a> Taking<'a> {
     fn refuse_store(&self, path: &AbsPath, before: Option<&State>, after: Option<&State>) -> Result<(), Error> {
         let stays = before.is_some_and(State::is_folder) && after.is_some_and(State::is_folder);
         if self.store.holds(path) || self.store.path.is_under(path) && !stays {
-            return Err(Error::Path { path: path.to_string(), why: "it holds recant's own store, or lies in it".into() });
+            return Err(bad_path(path, "it holds recant's own store, or lies in it"));
         }
         Ok(())
     }
@@ -443,7 +443,7 @@ impl<'a> Taking<'a> {
         for change in self.list.iter().filter(|change| self.coming(change).is_some_and(is_file)) {
             match (self.held.get(&change.n), change.in_place()) {
                 (Some(_), false) | (None, true) => {}
-                (None, false) => return Err(broken(&format!("{}: its content is missing", change.path))),
+                (None, false) => return Err(broken(format!("{}: its content is missing", change.path))),
                 // Known by now to be what is there already: the inode stays, and nothing needs the content.
                 (Some(digest), true) => {
                     let name = self.name(change.n, *digest);
@@ -458,7 +458,7 @@ impl<'a> Taking<'a> {
         let mark = self.keeping.is_none().then(|| mark::of_came(&self.list, &self.came));
         let changes = Changes { list: self.list, folder_times: times.into_values().collect() };
         if let Some((path, why)) = changes.contradiction() {
-            return Err(broken(&format!("{path} {why}")));
+            return Err(broken(format!("{path} {why}")));
         }
         let many = self.held.len() >= MANY;
         Ok(Taken { changes, mark, bytes: self.bytes, unsynced: self.unsynced, many, keeping: self.keeping })

@@ -7,8 +7,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::Error;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
 use crate::session::run::Run;

@@ -4,14 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use super::Error;
+use super::error::{bad_path, damaged};
 use super::stream::Object;
 use crate::checkpoint::made;
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original, name_written};
-use crate::error::{At, recant};
+use crate::error::{At, Error, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::session::change::{Change, Changes, FolderTime};
+use crate::session::error::not_now;
 use crate::session::store::Session;
 use crate::tree::digest::Digest;
 use crate::tree::look;
@@ -24,14 +25,11 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
     let mut places = HashMap::new();
     for change in &mut changes.list {
         let Some(Original { state, kept, n, .. }) = manifest.originals.remove(&change.path) else {
-            let why = "the checkpoint's manifest has no line for it".into();
-            return Err(Error::Damaged { path: change.path.to_string(), why });
+            let why = "the checkpoint's manifest has no line for it";
+            return Err(damaged(&change.path, why));
         };
         if let Kept::Uncovered { why } = &kept {
-            return Err(Error::Path {
-                path: change.path.to_string(),
-                why: format!("its original is not in the checkpoint: {why}"),
-            });
+            return Err(bad_path(&change.path, format!("its original is not in the checkpoint: {why}")));
         }
         if let (Some(place), Some(What::File { .. })) = (kept.place(n), state.as_ref().map(|state| &state.what)) {
             places.insert(change.n, place);
@@ -44,24 +42,28 @@ pub fn learn(session: &Session, changes: &mut Changes) -> Result<HashMap<u32, Ve
             && is_filled(session, &place, folder)?
         {
             let id = session.id();
-            return Err(Error::NotNow {
-                id: id.to_string(),
-                why: format!("{}: the folder that is kept has something in it, which cannot go along", change.path),
-                remedy: format!("{recant} rollback {id} {} --force takes that back first", change.path, recant = recant()),
-            });
+            return Err(not_now(
+                id,
+                format!("{}: the folder that is kept has something in it, which cannot go along", change.path),
+            )
+            .with_remedy(format!(
+                "{recant} rollback {id} {} --force takes that back first",
+                change.path,
+                recant = recant()
+            )));
         }
         change.before.object = state;
         change.before.print = None;
     }
     if let Some((path, _)) = changes.contradiction() {
         let id = session.id();
-        return Err(Error::NotNow {
-            id: id.to_string(),
-            why: format!(
+        return Err(not_now(
+            id,
+            format!(
                 "{path}: what --force kept of it cannot be true together with the other originals, so that they cannot go along"
             ),
-            remedy: format!("{recant} rollback {id} {path} takes that back first", recant = recant()),
-        });
+        )
+        .with_remedy(format!("{recant} rollback {id} {path} takes that back first", recant = recant())));
     }
     let time = |time: manifest::FolderTime| FolderTime { path: time.path, before: time.old, after: time.committed };
     changes.folder_times = manifest.folder_times.into_values().map(time).collect();

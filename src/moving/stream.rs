@@ -7,8 +7,8 @@ use std::io::{Read, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
-use crate::error::At;
+use super::error::{broken, other_version};
+use crate::error::{At, Error};
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::header::Origin;
@@ -146,7 +146,7 @@ impl<'w> Sending<'w> {
     fn record(&mut self, kind: u8, parts: &[&[u8]]) -> Result<(), Error> {
         let length: usize = parts.iter().map(|part| part.len()).sum();
         let counted = u32::try_from(length).ok().filter(|_| length <= RECORD_MAX);
-        let counted = counted.ok_or_else(|| Error::Stream("a change has more metadata than a stream carries".into()))?;
+        let counted = counted.ok_or_else(|| broken("a change has more metadata than a stream carries"))?;
         self.bytes(&[kind])?;
         self.bytes(&counted.to_be_bytes())?;
         parts.iter().try_for_each(|part| self.bytes(part))
@@ -207,7 +207,7 @@ impl<'r> Receiving<'r> {
             }
         }
         if line != FIRST_LINE {
-            return Err(Error::Version(String::from_utf8_lossy(&line[WORD.len()..]).trim_end().to_owned()));
+            return Err(other_version(String::from_utf8_lossy(&line[WORD.len()..]).trim_end()));
         }
         Ok(())
     }
@@ -298,10 +298,5 @@ impl<'r> Receiving<'r> {
 
 /// A record's JSON.
 pub fn parse<T: for<'de> Deserialize<'de>>(body: &[u8]) -> Result<T, Error> {
-    serde_json::from_slice(body).map_err(|error| Error::Stream(error.to_string()))
-}
-
-/// What is wrong with a stream.
-pub fn broken(why: &str) -> Error {
-    Error::Stream(why.into())
+    serde_json::from_slice(body).map_err(broken)
 }

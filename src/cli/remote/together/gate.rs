@@ -16,6 +16,7 @@ use crate::cli::Call;
 use crate::cli::problem::Problem;
 use crate::cli::spool::Spool;
 use crate::cli::which::Want;
+use crate::engine::conflict;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::moving;
@@ -226,7 +227,10 @@ impl Export<'_> {
     fn make(&self) -> Result<Spool, Problem> {
         let id = self.session.map(Id::to_string).unwrap_or_default();
         let (_, session) = self.call.locked(&id, Want::Look)?;
-        Spool::of(&self.call.fs, |to| Ok(moving::export(&session, moving::With::Changes, to)?))
+        Spool::of(&self.call.fs, |to| match moving::export(&session, moving::With::Changes, to)? {
+            moving::Exported::Whole => Ok(()),
+            moving::Exported::Conflicts(conflicts) => Err(conflict::refused(&conflicts).into()),
+        })
     }
 }
 
