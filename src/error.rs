@@ -68,6 +68,27 @@ pub enum Reason {
     Garbled,
     /// More files and folders than the limit of a snapshot.
     TooMany,
+    /// Another machine is not reached.
+    NoConnection,
+    /// The connection to it was cut.
+    Cut,
+    /// It does not answer, or not any more.
+    NoAnswer,
+    /// There is no recant of this protocol.
+    NoRecant,
+    /// There is none, and it cannot be put there.
+    NotInstalled,
+    /// sudo does not run it.
+    NoSudo,
+    /// What it was to read cannot be read here.
+    NoInput,
+    /// A signal came before it had answered.
+    Asked {
+        /// Its number.
+        signal: u8,
+    },
+    /// The near side speaks another protocol.
+    OtherProtocol,
 }
 
 impl Error {
@@ -103,6 +124,12 @@ impl Error {
     /// With what is true now, where that is more than that nothing was changed.
     pub fn with_state(mut self, state: impl Into<String>) -> Self {
         self.0.state = Some(state.into());
+        self
+    }
+
+    /// Without a word of what is true now.
+    pub fn without_state(mut self) -> Self {
+        self.0.state = None;
         self
     }
 

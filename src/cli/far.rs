@@ -12,7 +12,7 @@ use super::args::{self, Cli, SessionVerb, Verb};
 use super::problem::Problem;
 use super::shown::Names;
 use super::{Effects, Ended, effects};
-use crate::error::Kind;
+use crate::error::{Kind, Reason};
 use crate::remote::far::{self, Cut, Input};
 use crate::remote::frame::Up;
 use crate::remote::request::{self, Request};
@@ -44,10 +44,10 @@ pub fn far(args: &args::Far) -> Ended {
 fn by_sudo(status: u8) -> Ended {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     match status {
-        126 | 127 => refused(&remote::Error::LacksSudo { host }.into()),
+        126 | 127 => refused(&remote::error::lacks_sudo(&host).into()),
         // Somebody has ended it, and knows.
         129.. => Ended::Command(status),
-        _ => refused(&remote::Error::NoSudo { host }.into()),
+        _ => refused(&remote::error::no_sudo(&host).into()),
     }
 }
 
@@ -55,7 +55,7 @@ fn by_sudo(status: u8) -> Ended {
 fn on_terminal(word: &str) -> Ended {
     let request = match Request::from_word(word) {
         Ok(request) => request,
-        Err(remote::Error::Protocol { .. }) => return Ended::Command(MISSING),
+        Err(error) if error.reason() == Some(&Reason::OtherProtocol) => return Ended::Command(MISSING),
         Err(error) => return refused(&error.into()),
     };
     match command(&request, Carrier::Terminal) {

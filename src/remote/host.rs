@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::Error;
+use super::error::no_host;
 use crate::config::Remote;
+use crate::error::Error;
 
 /// One machine, as ssh is told of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +27,7 @@ impl Target {
     /// Reads `host`, `user@host`, `host:port`, `user@host:port`. `host` may be a name of `remotes`; what stands in the words goes before what stands there. An
     /// IPv6 address with a port stands in brackets.
     pub fn parse(words: &str, remotes: &BTreeMap<String, Remote>) -> Result<Self, Error> {
-        let wrong = |why: &'static str| Error::Host { words: words.into(), why };
+        let wrong = |why: &'static str| no_host(words, why);
         let (user, rest) = match words.rsplit_once('@') {
             Some((user, rest)) => (Some(plain(user, OF_USER).ok_or(wrong("the user's name is none"))?), rest),
             None => (None, words),
@@ -53,7 +54,7 @@ impl Target {
         port: Option<u16>,
         remotes: &BTreeMap<String, Remote>,
     ) -> Result<Self, Error> {
-        let wrong = |why: &'static str| Error::Host { words: name.into(), why };
+        let wrong = |why: &'static str| no_host(name, why);
         let known = remotes.get(host).or_else(|| remotes.get(name)).cloned().unwrap_or_default();
         let host = known.host.as_deref().unwrap_or(host);
         let host = plain(host, OF_HOST).ok_or(wrong("that is no host's name"))?;

@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use super::PROTOCOL;
+use super::error::{mute, not_installed};
 use super::link::Link;
 use super::opened::Opened;
 use super::signals::Wire;
-use super::{Error, PROTOCOL};
+use crate::error::{Error, Reason};
 
 /// The folder of versions, below the far side's home. In no cache: what is started here from elsewhere is for no confined command to write
 /// (`run --in` leaves ~/.cache writable). ~/.local/lib is for what belongs to one program and one processor: file-hierarchy(7).
@@ -69,11 +71,10 @@ impl Program {
 /// This process's own file, also where its name has another one now.
 const OWN: &str = "/proc/self/exe";
 
-/// Puts it there. Errors: [`Error::NotInstalled`] with what stands against it and what would do it, [`Error::Unreached`],
-/// [`Error::Asked`] where a signal came meanwhile.
+/// Puts it there. Errors: what stands against it, with what would do it; it is not reached; asked to end, where a signal came meanwhile.
 pub fn put(link: &Link<'_>) -> Result<(), Error> {
     let host = link.host();
-    let not = |why: String, remedy: String| Error::NotInstalled { host: host.clone(), why, remedy };
+    let not = |why: String, remedy: String| not_installed(&host, why, remedy);
     let program =
         Program::own().map_err(|error| not(format!("{OWN}: {}", crate::error::reason(&error)), by_hand(&host, None)))?;
     if !program.is_static {
@@ -96,7 +97,7 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
         let line = wire.line();
         if line.is_empty() {
             return Err(match wire.unanswered(&mut |_, _| Ok(())) {
-                Error::Missing { .. } => not(
+                error if error.reason() == Some(&Reason::NoRecant) => not(
                     "its login shell carries out no commands".into(),
                     "give that user a login shell, or use another: -H USER@HOST".into(),
                 ),
@@ -134,7 +135,7 @@ pub fn put(link: &Link<'_>) -> Result<(), Error> {
                     format!("it is there, and came no further with the copy for {} s: its disk may hang", silence.as_secs());
                 not(why, format!("remote.timeout (settings) is how long that may take; or {}", by_hand(&host, None)))
             }
-            (None, Some(silence)) => Error::Mute { host, silence },
+            (None, Some(silence)) => mute(&host, silence),
             (None, None) => not("the connection ended meanwhile".into(), by_hand(&host, None)),
         }),
     }

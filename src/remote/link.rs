@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use super::error::{lost, missing, no_input, no_ssh, stalled, too_long};
 use super::frame::{Down, LIMIT, Outcome, Up, WINDOW};
 use super::host::Target;
 use super::install::{PLACE, VERSION};
@@ -16,7 +17,8 @@ use super::opened::Opened;
 use super::request::Request;
 use super::signals::{Signals, Wire};
 use super::upwards::{Credit, Upwards, feed};
-use super::{Error, MISSING, PROTOCOL, far};
+use super::{MISSING, PROTOCOL, far};
+use crate::error::{Error, Reason};
 
 /// How this side's ssh is started.
 #[derive(Debug, Clone)]
@@ -84,7 +86,7 @@ impl Link<'_> {
     pub fn carry_out(&self, request: &Request, input: Option<Input>, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
         let mut input = input;
         match self.once(request, &mut input, sink) {
-            Err(Error::Missing { .. }) if self.install == Install::Allowed => {
+            Err(error) if error.reason() == Some(&Reason::NoRecant) && self.install == Install::Allowed => {
                 super::install::put(self)?;
                 self.once(request, &mut input, sink)
             }
@@ -105,14 +107,14 @@ impl Link<'_> {
         // A command may end so, too. The far side tells, on a connection where its words can be read.
         if status == MISSING && self.answers()? == Answers::Nothing {
             if self.install == Install::Never {
-                return Err(Error::Missing { host: self.host() });
+                return Err(missing(&self.host()));
             }
             super::install::put(self)?;
             status = once()?;
         }
         // ssh has said why.
         if status == 255 && self.answers().is_err() {
-            return Err(Error::Lost { host: self.host() });
+            return Err(lost(&self.host()));
         }
         Ok(Outcome { status, changes: None })
     }
@@ -124,7 +126,7 @@ impl Link<'_> {
         let mut nowhere = |_, _: &[u8]| Ok(());
         match wire.hello(&mut nowhere).map_err(|silent| wire.why(silent, &mut nowhere)) {
             Ok(()) => Ok(Answers::Recant),
-            Err(Error::Missing { .. }) => Ok(Answers::Nothing),
+            Err(error) if error.reason() == Some(&Reason::NoRecant) => Ok(Answers::Nothing),
             Err(error) => Err(error),
         }
     }
@@ -133,7 +135,9 @@ impl Link<'_> {
         let mut wire = self.open_relay()?;
         let json = request.json();
         if json.len() > LIMIT {
-            return Err(Error::TooLong { bytes: json.len(), most: LIMIT, over: "a connection" });
+            return Err(
+                too_long(json.len(), LIMIT, "a connection").with_remedy("name fewer paths at once, or a folder that they lie in")
+            );
         }
         let credit = Arc::new(Credit::new(WINDOW));
         let up = Upwards::to(wire.ssh_stdin.take(), credit.clone());
@@ -168,7 +172,7 @@ impl Link<'_> {
         drop((listed, up));
         wire.gather(sink);
         match (outcome, unread.lock().unwrap_or_else(PoisonError::into_inner).take()) {
-            (Err(Error::Lost { host }), Some(source)) => Err(Error::Input { host, source }),
+            (Err(error), Some(source)) if error.reason() == Some(&Reason::Cut) => Err(no_input(&self.host(), &source)),
             (outcome, _) => outcome,
         }
     }
@@ -191,10 +195,7 @@ impl Link<'_> {
                 Ok(Some(Down::Ended(outcome))) => return Ok(outcome),
                 Ok(None) | Err(_) => {
                     let host = self.host();
-                    return Err(wire
-                        .patience
-                        .ran_out()
-                        .map_or(Error::Lost { host: self.host() }, |silence| Error::Stalled { host, silence }));
+                    return Err(wire.patience.ran_out().map_or_else(|| lost(&host), |silence| stalled(&host, silence)));
                 }
             }
         }
@@ -237,7 +238,7 @@ impl Link<'_> {
     }
 
     fn no_ssh(&self, source: io::Error) -> Error {
-        Error::NoSsh { program: self.ssh.words.first().map(|word| word.display().to_string()).unwrap_or_default(), source }
+        no_ssh(self.ssh.words.first().map(|word| word.display().to_string()).unwrap_or_default(), &source)
     }
 
     /// What the host is called in messages.

@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
+use super::error::{asked, lacks_sudo, missing, mute, no_sudo, noise, unreached};
 use super::frame::LIMIT;
 use super::link::{Sink, Stream};
 use super::request::Line;
 use super::silence::{Patience, Patient};
-use super::{Error, PROTOCOL, far};
+use super::{PROTOCOL, far};
+use crate::error::Error;
 
 /// What came in the place of a hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,11 +102,11 @@ impl Opened {
 
     pub(super) fn why(&mut self, silent: Silent, sink: &mut Sink<'_>) -> Error {
         match silent {
-            Silent::Missing => Error::Missing { host: self.host.clone() },
+            Silent::Missing => missing(&self.host),
             Silent::Ended => self.unanswered(sink),
             Silent::Noisy => {
                 self.patience.give_up();
-                Error::Noise { host: self.host.clone() }
+                noise(&self.host)
             }
         }
     }
@@ -121,29 +123,29 @@ impl Opened {
         let status = self.end();
         self.gather(sink);
         if let Some(silence) = self.patience.ran_out() {
-            return Error::Mute { host: self.host.clone(), silence };
+            return mute(&self.host, silence);
         }
         if let Some(asked) = self.asked() {
             return asked;
         }
-        let host = self.host.clone();
+        let host = &self.host;
         // As a shell has it: what it was to become is not there, or cannot be run.
         const NO_PROGRAM: [u8; 2] = [126, 127];
         match status {
             // What sudo(8) ends with where it asks for a password, or lets nobody do it. It has said which.
-            1 if self.by_sudo => Error::NoSudo { host },
-            _ if self.by_sudo && NO_PROGRAM.contains(&status) => Error::LacksSudo { host },
+            1 if self.by_sudo => no_sudo(host),
+            _ if self.by_sudo && NO_PROGRAM.contains(&status) => lacks_sudo(host),
             // Anything else is the far side's own: what answered was no recant of this protocol.
-            255 => Error::Unreached { host, status },
-            signal if signal > 128 && signal < 160 => Error::Unreached { host, status },
-            _ => Error::Missing { host },
+            255 => unreached(host, status),
+            signal if signal > 128 && signal < 160 => unreached(host, status),
+            _ => missing(host),
         }
     }
 
     /// That a signal has asked this side to end, where one has.
     pub(super) fn asked(&self) -> Option<Error> {
         let signal = self.asked.as_ref().map_or(0, |asked| asked.load(Ordering::SeqCst));
-        (signal != 0).then(|| Error::Asked { host: self.host.clone(), signal })
+        (signal != 0).then(|| asked(&self.host, signal))
     }
 
     /// ssh ends by itself once its input has, and the far side with it; one that is not to be waited for is told to, and then made to: it may

@@ -7,7 +7,9 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
-use super::{Error, PROTOCOL};
+use super::PROTOCOL;
+use super::error::{garbled, other_protocol, too_long};
+use crate::error::Error;
 
 /// Bytes that a request may take on a command line: Linux takes 128 KiB a word, and the shell's text is in the same word.
 pub const ON_COMMAND_LINE: usize = 96 << 10;
@@ -86,7 +88,8 @@ impl Request {
     pub fn word(&self) -> Result<String, Error> {
         let word = URL_SAFE_NO_PAD.encode(self.json());
         if word.len() > ON_COMMAND_LINE {
-            return Err(Error::TooLong { bytes: word.len(), most: ON_COMMAND_LINE, over: "a terminal" });
+            return Err(too_long(word.len(), ON_COMMAND_LINE, "a terminal")
+                .with_remedy("give it from a pipe: recant … < /dev/null, or put the words into a script there"));
         }
         Ok(word)
     }
@@ -97,18 +100,18 @@ impl Request {
         struct Spoken {
             protocol: u32,
         }
-        let garbled = |error: serde_json::Error| Error::Garbled { why: error.to_string() };
+        let garbled = |error: serde_json::Error| garbled(error);
         // Before the rest, which may have another shape in another protocol.
         let Spoken { protocol } = serde_json::from_slice(json).map_err(garbled)?;
         if protocol != PROTOCOL {
-            return Err(Error::Protocol { theirs: protocol });
+            return Err(other_protocol(protocol));
         }
         serde_json::from_slice(json).map_err(garbled)
     }
 
     /// Reads the word of a near side.
     pub fn from_word(word: &str) -> Result<Self, Error> {
-        let json = URL_SAFE_NO_PAD.decode(word).map_err(|error| Error::Garbled { why: error.to_string() })?;
+        let json = URL_SAFE_NO_PAD.decode(word).map_err(garbled)?;
         Self::parse(&json)
     }
 
@@ -188,10 +191,12 @@ mod tests {
 
     #[test]
     fn another_protocol_is_told_before_anything_else_is_read() {
-        assert!(matches!(Request::parse(br#"{"protocol":9,"argv":{}}"#), Err(Error::Protocol { theirs: 9 })));
+        let said = |json: &[u8]| Request::parse(json).unwrap_err().to_string();
+        assert_eq!(said(br#"{"protocol":9,"argv":{}}"#), other_protocol(9).to_string());
+        let is_garbled = |json: &[u8]| said(json).starts_with("the request is garbled: ");
         let garbled = format!(r#"{{"protocol":{PROTOCOL},"argv":{{}}}}"#);
-        assert!(matches!(Request::parse(garbled.as_bytes()), Err(Error::Garbled { .. })));
-        assert!(matches!(Request::parse(b"\xff"), Err(Error::Garbled { .. })));
+        assert!(is_garbled(garbled.as_bytes()));
+        assert!(is_garbled(b"\xff"));
     }
 
     #[test]
@@ -204,7 +209,8 @@ mod tests {
 
     #[test]
     fn a_request_that_is_too_long_for_a_command_line_is_refused() {
-        assert!(matches!(request(&[&[b'x'; ON_COMMAND_LINE]]).word(), Err(Error::TooLong { .. })));
+        let error = request(&[&[b'x'; ON_COMMAND_LINE]]).word().unwrap_err().to_string();
+        assert!(error.ends_with("over a terminal 98304 are the most"), "{error}");
     }
 
     #[test]

@@ -22,11 +22,11 @@ use crate::cli::problem::Problem;
 use crate::cli::spool::{Kept, Spool, piece};
 use crate::cli::text::{self, Side};
 use crate::cli::{Call, Effects, Ended, effects};
-use crate::error::At;
+use crate::error::{At, Error, Reason};
 use crate::fs::Fs;
 use crate::fs::interrupt::is_status;
 use crate::fs::path::Shown;
-use crate::remote::Error;
+use crate::remote::error::{asked, no_input};
 use crate::remote::frame::Outcome;
 use crate::remote::host::Target;
 use crate::remote::link::{Input, SshSays, Stream};
@@ -164,9 +164,9 @@ fn one<'f>(fs: &'f Fs, ways: &Ways, target: &Target, request: &Request, input: O
     let (mut output, mut errors) = (Kept::new(fs), Kept::new(fs));
     let signal = ways.signals.came().load(Ordering::SeqCst);
     let host = || target.name.clone();
-    let unread = |source| Error::Input { host: host(), source };
+    let unread = |source| no_input(&host(), &source);
     let ended = if signal != 0 {
-        Err(Error::Asked { host: host(), signal })
+        Err(asked(&host(), signal))
     } else {
         input.map(Spool::open).transpose().map_err(unread).and_then(|input| {
             let input = input.map(|input| Box::new(input) as Input);
@@ -186,8 +186,10 @@ impl Answer<'_> {
         match &self.ended {
             Ok(Outcome { status: 0, .. }) if self.lost().is_some() => LEFT_OUT,
             Ok(outcome) => outcome.status,
-            Err(Error::Asked { signal, .. }) => 128_u8.saturating_add(*signal),
-            Err(_) => 1,
+            Err(error) => match error.reason() {
+                Some(Reason::Asked { signal }) => 128_u8.saturating_add(*signal),
+                _ => 1,
+            },
         }
     }
 
@@ -203,13 +205,15 @@ impl Answer<'_> {
     /// How it went, in a word or two: README has the table of exit statuses. Of a run it is the command's own.
     fn result(&self, is_command: bool) -> String {
         match &self.ended {
-            Err(Error::Unreached { .. } | Error::NoSsh { .. }) => "no connection".into(),
-            Err(Error::Lost { .. }) => "connection cut".into(),
-            Err(Error::Mute { .. } | Error::Noise { .. } | Error::Stalled { .. }) => "no answer".into(),
-            Err(Error::Missing { .. } | Error::NotInstalled { .. }) => "no recant".into(),
-            Err(Error::Asked { .. }) => "asked to end".into(),
-            Err(Error::NoSudo { .. } | Error::LacksSudo { .. }) => "no sudo".into(),
-            Err(_) => "refused".into(),
+            Err(error) => match error.reason() {
+                Some(Reason::NoConnection) => "no connection".into(),
+                Some(Reason::Cut) => "connection cut".into(),
+                Some(Reason::NoAnswer) => "no answer".into(),
+                Some(Reason::NoRecant | Reason::NotInstalled) => "no recant".into(),
+                Some(Reason::Asked { .. }) => "asked to end".into(),
+                Some(Reason::NoSudo) => "no sudo".into(),
+                _ => "refused".into(),
+            },
             Ok(_) => match self.status() {
                 0 => "done".into(),
                 status if is_command => format!("status {status}"),

@@ -3,7 +3,7 @@
 use super::ways::Ways;
 use crate::cli::problem::Problem;
 use crate::cli::{Call, Ended};
-use crate::remote::Error;
+use crate::error::{Error, Reason};
 use crate::remote::frame::Outcome;
 use crate::remote::host::Target;
 use crate::remote::link::{Input, SshSays, Stream};
@@ -38,11 +38,13 @@ impl Far<'_> {
     pub fn ended(&self, ended: Result<Outcome, Error>) -> Result<Ended, Problem> {
         match ended {
             Ok(outcome) => Ok(Ended::Command(outcome.status)),
-            Err(error @ Error::Asked { signal, .. }) => {
-                self.call.out.problem(&error.into());
-                Ok(Ended::Command(128_u8.saturating_add(signal)))
-            }
-            Err(error) => Err(error.into()),
+            Err(error) => match error.reason() {
+                Some(&Reason::Asked { signal }) => {
+                    self.call.out.problem(&error.into());
+                    Ok(Ended::Command(128_u8.saturating_add(signal)))
+                }
+                _ => Err(error.into()),
+            },
         }
     }
 }

@@ -5,9 +5,10 @@ use std::ffi::OsString;
 use serde_json::Value;
 
 use crate::cli::spool::Kept;
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::interrupt::is_status;
-use crate::remote::Error;
+use crate::remote::error::asked;
 use crate::remote::frame::Outcome;
 use crate::remote::link::{Input, Link, Stream};
 use crate::remote::request::{Request, Word};
@@ -77,7 +78,7 @@ impl Finished {
 
     /// One that was not begun, as a signal had asked for an end.
     pub fn asked(host: &str, signal: u8) -> Self {
-        let status = Err(Error::Asked { host: host.to_owned(), signal });
+        let status = Err(asked(host, signal));
         Self { status, report: Value::Null, last_words: String::new() }
     }
 
