@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use recant::internals::{
-    AbsPath, Changes, Collected, Command, Confinement, Dir, Error, Event, Exit, Facts, Failure, Fs, Ground, Kind, Linger,
-    Network, Pass, Place, Plan, Request, Route, Time, collect, finish, inside, run, run_on, working_folder,
+    AbsPath, Changes, Collected, Command, Confinement, Dir, Error, Event, Exit, Facts, Fs, Ground, Kind, Linger, Network, Pass,
+    Place, Plan, Request, Route, Time, collect, finish, inside, run, run_on, working_folder,
 };
 
 fn main() -> ExitCode {

@@ -87,6 +87,8 @@ pub enum Reason {
         /// Its number.
         signal: u8,
     },
+    /// A command ran, and what it changed is not made changes.
+    Uncollected,
     /// The near side speaks another protocol.
     OtherProtocol,
 }

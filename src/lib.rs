@@ -49,7 +49,6 @@ pub mod internals {
     pub use crate::capture::collect::{Collected, collect, finish};
     pub use crate::capture::command::{Command, Exit, Linger, Network};
     pub use crate::capture::confine::Confinement;
-    pub use crate::capture::error::Error;
     pub use crate::capture::ground::Ground;
     pub use crate::capture::inside::inside;
     pub use crate::capture::layout::{Pass, Request, Route};
@@ -58,7 +57,7 @@ pub mod internals {
     pub use crate::checkpoint::manifest::{Manifest, Original};
     pub use crate::engine::journal::{Draft, Journal};
     pub use crate::engine::step::Spot;
-    pub use crate::error::{Failure, Kind};
+    pub use crate::error::{Error, Failure, Kind};
     pub use crate::fs::dir::{Dir, Time};
     pub use crate::fs::path::AbsPath;
     pub use crate::fs::{Fs, exact_now, now};

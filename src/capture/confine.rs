@@ -13,13 +13,13 @@ use landlock::{
 };
 
 use super::command::Network;
-use super::error::Error;
+use super::error::{not_started, nul, set_up};
 use super::ids::Ids;
 use super::layout::Route;
 use super::rights::drop_lead_out;
 use super::space::part_shm;
 use super::{filter, sys};
-use crate::error::{At, IoError};
+use crate::error::{At, Error, IoError};
 use crate::fs::path::AbsPath;
 
 /// The nodes of /dev that any program may write to; disks are not among them.
@@ -65,7 +65,7 @@ impl Confinement {
     pub fn make(dirs: &[PathBuf], passes: &[PathBuf], network: Network) -> Result<Self, Error> {
         let version = sys::landlock_version().map_err(|source| {
             let remedy = "it needs Linux 5.13 or newer, built with Landlock and started with it (lsm=landlock,…)";
-            Error::SetUp { path: "Landlock".into(), act: "ask for its version".into(), source, remedy: Some(remedy.into()) }
+            set_up("Landlock", "ask for its version", source, Some(remedy.into()))
         })?;
         let mut writable = Vec::new();
         for path in dirs.iter().chain(passes) {
@@ -86,8 +86,7 @@ impl Confinement {
             Network::None => {
                 let source = std::io::Error::from_raw_os_error(libc::ENOSYS);
                 let remedy = "it needs Linux 6.7 or newer, or root; or leave --no-network away";
-                let (path, act) = ("Landlock".into(), "deny the network".into());
-                return Err(Error::SetUp { path, act, source, remedy: Some(remedy.into()) });
+                return Err(set_up("Landlock", "deny the network", source, Some(remedy.into())));
             }
         };
         Ok(Self { writable, shm, ids: Ids::own(Route::here()), version, network })
@@ -187,6 +186,8 @@ fn rights(is_folder: bool) -> BitFlags<AccessFs> {
 }
 
 fn real(path: &Path) -> Result<AbsPath, Error> {
-    let real = std::fs::canonicalize(path).at("find what may be written to", path.display())?;
-    AbsPath::parse(real.as_os_str().as_encoded_bytes()).map_err(|_| Error::Nul)
+    let real = std::fs::canonicalize(path)
+        .at("find what may be written to", path.display())
+        .map_err(|error| not_started(error.into()))?;
+    AbsPath::parse(real.as_os_str().as_encoded_bytes()).map_err(|_| nul())
 }

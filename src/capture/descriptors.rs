@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use rustix::fs::{IFlags, Mode, OFlags};
 
-use super::error::Error;
+use super::error::folder_as_descriptor;
 use super::sys;
-use crate::error::At;
+use crate::error::{At, Error, IoError};
 use crate::fs::dir::{Sort, Stat, Time, stat_of, xattrs_of};
 
 /// What is to be done about the inherited descriptors.
@@ -74,7 +74,7 @@ pub(super) fn inherited() -> Result<Inherited, Error> {
         let reads = flags & libc::O_ACCMODE == libc::O_RDONLY;
         match fd {
             _ if own => {}
-            0..=2 if stat.sort == Sort::Folder => return Err(Error::FolderAsDescriptor { fd }),
+            0..=2 if stat.sort == Sort::Folder => return Err(folder_as_descriptor(fd)),
             0..=2 if flags & libc::O_PATH != 0 => found.close.push(fd),
             0..=2 if is_named && reads => found.streams.push(Stream { fd, again: Some(Again::of(fd, stat)?) }),
             0..=2 if stat.sort == Sort::Block && reads => found.streams.push(Stream { fd, again: None }),
@@ -98,7 +98,7 @@ pub(super) fn inherited() -> Result<Inherited, Error> {
 }
 
 /// Closes the folders that this process has open: the init holds recant's, on the real mounts.
-pub(super) fn close_folders() -> Result<(), Error> {
+pub(super) fn close_folders() -> Result<(), IoError> {
     let mut folders = Vec::new();
     each(|fd, flags, _, stat| {
         if fd > 2 && (stat.sort == Sort::Folder || flags & libc::O_PATH != 0) {
@@ -216,12 +216,12 @@ fn leads_out(flags: i32, stat: &Stat) -> bool {
 }
 
 /// Calls `look` with each open descriptor: its number, its flags, whether it is close-on-exec, what it is.
-fn each(mut look: impl FnMut(i32, i32, bool, &Stat) -> Result<(), Error>) -> Result<(), Error> {
+fn each<E: From<IoError>>(mut look: impl FnMut(i32, i32, bool, &Stat) -> Result<(), E>) -> Result<(), E> {
     let folder = "/proc/self/fd";
     let numbers = std::fs::read_dir(folder).at("list", folder)?;
     let numbers =
         numbers.map(|entry| Ok(entry.at("list", folder)?.file_name().to_str().and_then(|name| name.parse::<i32>().ok())));
-    let numbers: Vec<Option<i32>> = numbers.collect::<Result<_, Error>>()?;
+    let numbers: Vec<Option<i32>> = numbers.collect::<Result<_, IoError>>()?;
     for fd in numbers.into_iter().flatten() {
         if let (Some((flags, own)), Some(Ok(stat))) = (sys::descriptor_flags(fd), sys::inherited(fd)) {
             look(fd, flags, own, &stat)?;

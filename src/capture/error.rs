@@ -1,207 +1,136 @@
-//! Why a command was not run, or what it left can't be read.
+//! Why a command was not run, or what it left can't be read, in this room's words.
 
+use std::fmt::Display;
 use std::io;
 
 use super::command::Exit;
-use crate::error::{Failure, IoError, Kind, reason, recant};
+use crate::error::{Error, Kind, Reason, command, reason};
 use crate::fs::path::AbsPath;
 
-/// What can go wrong in this room.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A call to set up the namespace failed; the command was not started.
-    #[error("cannot set up the capture: {path}: cannot {act}: {}", reason(source))]
-    SetUp {
-        /// What it was done to.
-        path: String,
-        /// What was to be done, an infinitive.
-        act: String,
-        /// What the kernel said.
-        source: io::Error,
-        /// What to do about it.
-        remedy: Option<String>,
-    },
-    /// What the kernel mounted is not what was planned.
-    #[error("cannot set up the capture: {path}: {what}")]
-    NotAsPlanned {
-        /// Where.
-        path: String,
-        /// What is off.
-        what: String,
-    },
-    /// The working folder has no path any more, or it is not to be reached in the run.
-    #[error("cannot run here: {path}: {what}")]
-    WorkingFolder {
-        /// The working folder.
-        path: String,
-        /// What is wrong with it.
-        what: &'static str,
-    },
-    /// The store lies where the run has a folder of its own.
-    #[error("cannot run with the store {path}: {place} is private in a run, and its files go when the machine stops")]
-    StoreInPrivate {
-        /// The store.
-        path: AbsPath,
-        /// What is private.
-        place: &'static str,
-    },
-    /// What is mounted there has no name any more, so that the mount can't be moved into an overlay.
-    #[error("cannot capture what lies around the mount {path}: what is mounted there was deleted")]
-    DeletedMount {
-        /// The mount point.
-        path: AbsPath,
-        /// A deleted folder is empty; a file's content goes with the mount.
-        is_folder: bool,
-    },
-    /// The session holds a change that the command could not see.
-    #[error("cannot go on in the session: {path}: it holds a change there that the command could not see: {why}")]
-    NotShown {
-        /// Of what.
-        path: AbsPath,
-        /// What stands against it.
-        why: String,
-        /// What is mounted over it since then.
-        over: Option<AbsPath>,
-    },
-    /// The working folder has an owner or group that a user namespace can't map.
-    #[error("cannot capture {path}: it belongs to {belongs}, whose files an ordinary user's capture cannot change")]
-    Unmapped {
-        /// The working folder.
-        path: AbsPath,
-        /// "user 12" or "group 34".
-        belongs: String,
-        /// What to do about it.
-        remedy: String,
-    },
-    /// sudo, su or doas, run by an ordinary user: they gain nothing inside.
-    #[error("cannot run {program} in a capture of an ordinary user: it can gain no rights there")]
-    GainsRights {
-        /// The program's name.
-        program: String,
-    },
-    /// One of the descriptors 0 to 2 is a folder: a way around the capture.
-    #[error("descriptor {fd} is a folder: the command could write through it, past the capture")]
-    FolderAsDescriptor {
-        /// 0, 1 or 2.
-        fd: i32,
-    },
-    /// fork(2) needs one thread.
-    #[error("cannot set up the capture: recant has more than one thread")]
-    Threads,
-    /// There is no such program.
-    #[error("{program}: command not found")]
-    NotFound {
-        /// As it was given.
-        program: String,
-    },
-    /// The program is there and can't be executed.
-    #[error("{program}: cannot be executed: {}", reason(source))]
-    NotExecutable {
-        /// As it was given.
-        program: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// An argument or variable holds a NUL byte.
-    #[error("an argument holds a NUL byte")]
-    Nul,
-    /// The session cannot be read or written.
-    #[error(transparent)]
-    Session(#[from] crate::error::Error),
-    /// The command ran; what it changed lies in the session and could not be read into changes.
-    #[error("the run of session {id} cannot be collected: {why}")]
-    Uncollected {
-        /// The session.
-        id: String,
-        /// How the command ended, where that is known.
-        exit: Option<Exit>,
-        /// What it changed lay in memory.
-        lost: bool,
-        /// What stood against it.
-        #[source]
-        why: Box<Error>,
-    },
-    /// Anything else, with its path.
-    #[error(transparent)]
-    Io(#[from] IoError),
+const NOT_STARTED: &str = "the command was not started; nothing was changed";
+
+fn no_capture(message: String) -> Error {
+    Error::new(Kind::NoCapture, message).with_state(NOT_STARTED)
 }
 
-impl Failure for Error {
-    fn kind(&self) -> Kind {
-        match self {
-            Error::SetUp { .. }
-            | Error::NotAsPlanned { .. }
-            | Error::WorkingFolder { .. }
-            | Error::StoreInPrivate { .. }
-            | Error::DeletedMount { .. }
-            | Error::NotShown { .. }
-            | Error::Unmapped { .. }
-            | Error::GainsRights { .. }
-            | Error::FolderAsDescriptor { .. }
-            | Error::Threads
-            | Error::Io(_) => Kind::NoCapture,
-            Error::NotFound { .. } => Kind::NotFound,
-            Error::NotExecutable { .. } | Error::Nul => Kind::NotExecutable,
-            Error::Session(error) => error.kind(),
-            // Which is not the command's: a session that can't be read is damaged, say.
-            Error::Uncollected { why, .. } => match why.kind() {
-                Kind::NoCapture => Kind::Refused,
-                kind => kind,
-            },
-        }
-    }
+/// A system call that failed before the command was started is a set-up that failed; others are what they are.
+pub(super) fn not_started(error: Error) -> Error {
+    let is_call = error.kind() == Kind::Refused && error.io().is_some();
+    if is_call { error.with_kind(Kind::NoCapture).with_state(NOT_STARTED) } else { error }
+}
 
-    fn state(&self) -> Option<String> {
-        match self {
-            Error::Session(error) => Failure::state(error),
-            Error::Uncollected { lost: true, .. } => {
-                Some("what the command changed lay in memory and is lost; the tree is as it was".into())
-            }
-            Error::Uncollected { exit: Some(Exit::Code(code)), .. } => {
-                Some(format!("the command exited with {code}; what it changed is kept in the session, the tree is as it was"))
-            }
-            Error::Uncollected { .. } => Some("what the command changed is kept in the session, the tree is as it was".into()),
-            _ => Some("the command was not started; nothing was changed".into()),
-        }
-    }
+/// A call to set up the namespace failed: `act`, an infinitive, on `path`.
+pub(super) fn set_up(path: &str, act: &str, source: io::Error, remedy: Option<String>) -> Error {
+    no_capture(format!("cannot set up the capture: {path}: cannot {act}: {}", reason(&source)))
+        .with_path(path)
+        .with_remedy_if(remedy)
+        .with_source(source)
+}
 
-    fn remedy(&self) -> Option<String> {
-        match self {
-            Error::SetUp { remedy, .. } => remedy.clone(),
-            Error::WorkingFolder { .. } => Some("change to another directory first".into()),
-            Error::StoreInPrivate { .. } => Some("use another store: --store DIR, RECANT_STORE".into()),
-            Error::DeletedMount { path, is_folder: true } => {
-                Some(format!("take the mount away, nothing can be in it: umount {path}"))
-            }
-            Error::DeletedMount { path, is_folder: false } => {
-                Some(format!("copy {path} elsewhere first, its content goes with the mount; then umount {path}"))
-            }
-            Error::NotShown { over: Some(point), .. } => Some(format!("umount {point}, or commit the session first")),
-            Error::NotShown { over: None, .. } => Some("take the cause away, or commit the session first".into()),
-            Error::Unmapped { remedy, .. } => Some(remedy.clone()),
-            Error::GainsRights { .. } => Some("put it the other way round: sudo recant run -- …".into()),
-            Error::Uncollected { lost: true, .. } => Some("put the store on another file system: --store DIR".into()),
-            Error::Uncollected { id, .. } => {
-                Some(format!("{recant} diff {id} tries again, once the cause is gone", recant = recant()))
-            }
-            Error::FolderAsDescriptor { fd } => Some(format!("redirect descriptor {fd} to a file, a pipe or a terminal")),
-            _ => None,
-        }
-    }
+/// What the kernel mounted is not what was planned.
+pub(super) fn not_as_planned(path: &str, what: &str) -> Error {
+    no_capture(format!("cannot set up the capture: {path}: {what}")).with_path(path)
+}
 
-    fn path(&self) -> Option<String> {
-        match self {
-            Error::SetUp { path, .. } | Error::NotAsPlanned { path, .. } | Error::WorkingFolder { path, .. } => {
-                Some(path.clone())
-            }
-            Error::Unmapped { path, .. }
-            | Error::NotShown { path, .. }
-            | Error::DeletedMount { path, .. }
-            | Error::StoreInPrivate { path, .. } => Some(path.to_string()),
-            Error::Uncollected { why, .. } => why.path(),
-            Error::Io(error) => Some(error.path.clone()),
-            _ => None,
+/// The working folder has no path any more, or it is not to be reached in the run.
+pub(super) fn working_folder(path: impl Display, what: &str) -> Error {
+    no_capture(format!("cannot run here: {path}: {what}")).with_path(path).with_remedy("change to another directory first")
+}
+
+/// The store lies where the run has a folder of its own.
+pub(super) fn store_in_private(path: &AbsPath, place: &str) -> Error {
+    no_capture(format!("cannot run with the store {path}: {place} is private in a run, and its files go when the machine stops"))
+        .with_path(path)
+        .with_remedy("use another store: --store DIR, RECANT_STORE")
+}
+
+/// What is mounted there has no name any more, so that the mount can't be moved into an overlay. A deleted folder is empty; a file's content
+/// goes with the mount.
+pub(super) fn deleted_mount(path: &AbsPath, is_folder: bool) -> Error {
+    let remedy = if is_folder {
+        format!("take the mount away, nothing can be in it: umount {path}")
+    } else {
+        format!("copy {path} elsewhere first, its content goes with the mount; then umount {path}")
+    };
+    no_capture(format!("cannot capture what lies around the mount {path}: what is mounted there was deleted"))
+        .with_path(path)
+        .with_remedy(remedy)
+}
+
+/// The session holds a change that the command could not see; `over` is what is mounted over it since then.
+pub(super) fn not_shown(path: &AbsPath, why: &str, over: Option<&AbsPath>) -> Error {
+    let remedy = match over {
+        Some(point) => format!("umount {point}, or commit the session first"),
+        None => "take the cause away, or commit the session first".into(),
+    };
+    no_capture(format!("cannot go on in the session: {path}: it holds a change there that the command could not see: {why}"))
+        .with_path(path)
+        .with_remedy(remedy)
+}
+
+/// The working folder has an owner or group that a user namespace can't map: "user 12" or "group 34".
+pub(super) fn unmapped(path: &AbsPath, belongs: &str, remedy: String) -> Error {
+    no_capture(format!("cannot capture {path}: it belongs to {belongs}, whose files an ordinary user's capture cannot change"))
+        .with_path(path)
+        .with_remedy(remedy)
+}
+
+/// sudo, su or doas, run by an ordinary user: they gain nothing inside.
+pub(super) fn gains_rights(program: impl Display) -> Error {
+    no_capture(format!("cannot run {program} in a capture of an ordinary user: it can gain no rights there"))
+        .with_remedy("put it the other way round: sudo recant run -- …")
+}
+
+/// One of the descriptors 0 to 2 is a folder: a way around the capture.
+pub(super) fn folder_as_descriptor(fd: i32) -> Error {
+    no_capture(format!("descriptor {fd} is a folder: the command could write through it, past the capture"))
+        .with_remedy(format!("redirect descriptor {fd} to a file, a pipe or a terminal"))
+}
+
+/// fork(2) needs one thread.
+pub(super) fn not_alone() -> Error {
+    no_capture("cannot set up the capture: recant has more than one thread".into())
+}
+
+/// There is no such program.
+pub(super) fn not_found(program: &str) -> Error {
+    Error::new(Kind::NotFound, format!("{program}: command not found")).with_state(NOT_STARTED)
+}
+
+/// The program is there and can't be executed.
+pub(super) fn not_executable(program: &str, source: &io::Error) -> Error {
+    let message = format!("{program}: cannot be executed: {}", reason(source));
+    Error::new(Kind::NotExecutable, message).with_state(NOT_STARTED)
+}
+
+/// An argument or variable holds a NUL byte.
+pub(super) fn nul() -> Error {
+    Error::new(Kind::NotExecutable, "an argument holds a NUL byte").with_state(NOT_STARTED)
+}
+
+/// The command ran; what it changed lies in the session and could not be read into changes. `exit` is how it ended, where that is known;
+/// with `lost` what it changed lay in memory.
+pub(super) fn uncollected(id: impl Display, exit: Option<Exit>, lost: bool, why: &Error) -> Error {
+    let state = match exit {
+        _ if lost => "what the command changed lay in memory and is lost; the tree is as it was".into(),
+        Some(Exit::Code(code)) => {
+            format!("the command exited with {code}; what it changed is kept in the session, the tree is as it was")
         }
+        _ => "what the command changed is kept in the session, the tree is as it was".into(),
+    };
+    let remedy = match lost {
+        true => "put the store on another file system: --store DIR".into(),
+        false => command(format_args!("diff {id} tries again, once the cause is gone")),
+    };
+    // Which is not the command's: a session that can't be read is damaged, say.
+    let kind = if why.kind() == Kind::NoCapture { Kind::Refused } else { why.kind() };
+    let error = Error::new(kind, format!("the run of session {id} cannot be collected: {why}"))
+        .with_reason(Reason::Uncollected)
+        .with_state(state)
+        .with_remedy(remedy);
+    match why.path() {
+        Some(path) => error.with_path(path),
+        None => error,
     }
 }
 

@@ -2,9 +2,8 @@
 //! its own, alone, and is bound from an overlay of that: so nothing of the store's own file system can be written through it, not even by
 //! who may open files by their handles (open_by_handle_at(2)), or resize file systems.
 
-use super::error::Error;
 use super::layout::{Route, folder, is_overlay_xattr};
-use crate::error::{At, IoError};
+use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Stat, Time, stat_of};
 use crate::fs::path::AbsPath;

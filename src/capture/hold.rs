@@ -16,13 +16,13 @@ use super::collect::facts::Facts;
 use super::collect::modes::{self, Closed};
 use super::collect::{clear_left_alone, clear_scratch, clear_work, collect, finish};
 use super::command::{Command, Exit};
-use super::error::Error;
+use super::error::{not_started, uncollected};
 use super::layout::Route;
 use super::memory::{self, Memory};
 use super::plan::{Laid, Plan};
 use super::refused;
 use super::run::{Event, Leaving, run};
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::dir::Dir;
 use crate::fs::interrupt::{self, Asked};
 use crate::fs::mounts;
@@ -61,6 +61,18 @@ pub struct Held {
 /// that the command was not started; a session that was just begun is for the caller to remove then, and one that it would have gone on in is
 /// as it was.
 pub fn hold(
+    fs: &Fs,
+    store: &Store,
+    session: &mut Locked,
+    plan: Plan,
+    command: &Command,
+    cwd: &AbsPath,
+    hear: &mut dyn FnMut(Event),
+) -> Result<Held, Error> {
+    held(fs, store, session, plan, command, cwd, hear).map_err(not_started)
+}
+
+fn held(
     fs: &Fs,
     store: &Store,
     session: &mut Locked,
@@ -127,7 +139,8 @@ pub fn hold(
             let changes = sorts.values().sum();
             Ok(Held { exit: ended.exit, changes, news, sorts, coverage, warnings, refused, dropped, too_much: ended.too_much })
         }
-        Err(why) => Err(uncollected(session, Some(ended.exit), why, laid.memory.is_some())),
+        // From here on the command has run: whatever fails, the session stays, and is collected by the next verb that names it.
+        Err(why) => Err(uncollected(session.id(), Some(ended.exit), laid.memory.is_some(), &why)),
     }
 }
 
@@ -162,7 +175,7 @@ fn go_back(fs: &Fs, session: &mut Locked, held: &Dir, back: &Run, before: Header
         // A header that makes it pending must not be there while its content is closed (U2, D7).
         fs.sync_fs(&session.dir).at("sync", session.dir.path().display())?;
     }
-    Ok(session.keep_run(fs, back, before)?)
+    session.keep_run(fs, back, before)
 }
 
 /// Notes that a command runs in the session. What it holds already is durable: so are the files that are replaced for this then (D1).
@@ -170,11 +183,11 @@ fn begin(fs: &Fs, session: &mut Locked, record: &Run, command: String) -> Result
     let mut header = session.header.clone();
     (header.uncollected, header.command) = (true, Some(command));
     if session.header.lines > 0 {
-        return Ok(session.keep_run(fs, record, header)?);
+        return session.keep_run(fs, record, header);
     }
     let is_noted = session.header.uncollected && session.header.command == header.command;
     session.note_run(fs, record)?;
-    if is_noted { Ok(()) } else { Ok(session.save_later(fs, header)?) }
+    if is_noted { Ok(()) } else { session.save_later(fs, header) }
 }
 
 /// A tmpfs for the uppers, where the store's file system can hold none and there can be one: else the set-up says what is wrong.
@@ -227,11 +240,6 @@ fn collect_ran(
     Ok(Ran { news, sorts, dropped: collected.dropped, warnings: collected.warnings })
 }
 
-/// From here on the command has run: whatever fails, the session stays, and is collected by the next verb that names it.
-fn uncollected(session: &Locked, exit: Option<Exit>, why: Error, lost: bool) -> Error {
-    Error::Uncollected { id: session.id().to_string(), exit, lost, why: Box::new(why) }
-}
-
 fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Changes) -> Facts<'a> {
     Facts {
         held,
@@ -253,7 +261,7 @@ fn facts<'a>(held: &'a Dir, record: &'a Run, store: &'a Store, known: &'a Change
 /// run of another boot may have lost content: the session is marked. Gives the number of changes.
 pub fn collect_ended(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
     let collected = collect_left(fs, store, session);
-    collected.map_err(|why| uncollected(session, None, why, false))
+    collected.map_err(|why| uncollected(session.id(), None, false, &why))
 }
 
 fn collect_left(fs: &Fs, store: &Store, session: &mut Locked) -> Result<u64, Error> {
@@ -292,7 +300,7 @@ fn keep_carried(fs: &Fs, session: &mut Locked, record: &Run) -> Result<u64, Erro
     let at = session.dir.at(b"changes.jsonl");
     if at.stat().at("look at", at)?.is_none() {
         let why = "it is missing; what the run held lies in held/objects";
-        return Err(crate::session::error::damaged(at, why).into());
+        return Err(crate::session::error::damaged(at, why));
     }
     let changes = session.changes_as_written()?;
     keep(fs, session, record, &changes, false)

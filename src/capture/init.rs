@@ -9,7 +9,6 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::command::Network;
 use super::descriptors::{self, Inherited};
-use super::error::Error;
 use super::feed::{Pipes, Reopened};
 use super::ground::Ground;
 use super::orphans::{self, TakingIn};
@@ -193,12 +192,7 @@ impl Tended<'_> {
 /// They are closed, and what is left (locks) can't be looked into: PR_SET_DUMPABLE(2const), proc_pid_fd(5). The command
 /// becomes dumpable again by its exec(2).
 fn close_off() -> Result<(), Word> {
-    descriptors::close_folders().map_err(|error| match error {
-        Error::Io(error) => failed(error),
-        other => {
-            Word::Failed(Failed { path: "/proc/self/fd".into(), act: "close folders".into(), errno: 0, text: other.to_string() })
-        }
-    })?;
+    descriptors::close_folders().map_err(failed)?;
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
         .at("close off", "the init")
         .map_err(failed)

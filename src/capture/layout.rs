@@ -3,9 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::error::Error;
 use super::pieces::{LaidSplit, Split};
-use crate::error::{At, IoError};
+use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;

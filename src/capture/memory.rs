@@ -8,11 +8,10 @@ use std::path::Path;
 
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 
-use super::error::Error;
 use super::inside::MARK;
 use super::layout::folder;
 use super::sys;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort};
 use crate::session::change::{Changes, object_name};

@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::Access;
 
 use super::covers::Cover;
-use super::error::Error;
+use super::error::{deleted_mount, store_in_private};
 use super::ids::Ids;
 use super::layout::{Need, Request, Route, Target};
-use crate::error::{At, recant};
+use crate::error::{At, Error, recant};
 use crate::fs::dir::{Dir, Sort, Stat};
 use crate::fs::mounts::{self, Mount};
 use crate::fs::path::AbsPath;
@@ -126,7 +126,7 @@ impl Places {
         making.warn_of_uncovered();
         making.take_all(wanted);
         if let Some((path, sort)) = making.deleted.take() {
-            return Err(Error::DeletedMount { path, is_folder: sort == Sort::Folder });
+            return Err(deleted_mount(&path, sort == Sort::Folder));
         }
         let passes = std::mem::take(&mut making.places.passes);
         making.say_rest(&passes);
@@ -144,7 +144,7 @@ impl Places {
 /// What is private in a run shows nothing of the store that could be hidden, and root's run needs it for its mounts.
 fn refuse_private(store: &AbsPath) -> Result<(), Error> {
     match OWN.iter().find(|place| is_below(store, place)) {
-        Some(place) => Err(Error::StoreInPrivate { path: store.clone(), place }),
+        Some(place) => Err(store_in_private(store, place)),
         None => Ok(()),
     }
 }

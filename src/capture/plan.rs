@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use super::covers::Cover;
-use super::error::Error;
+use super::error::{gains_rights, not_shown, not_started, unmapped};
 use super::file;
 use super::ids::{Ids, remedy};
 use super::layout::{Layer, Need, Request, Route, Target, folder};
@@ -14,7 +14,7 @@ use super::memory::Memory;
 use super::places::{Notice, Places, may_write, stat};
 use super::split;
 use super::upper::dress;
-use crate::error::{At, reason};
+use crate::error::{At, Error, reason};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Stat, Time};
 use crate::fs::mounts;
@@ -64,7 +64,7 @@ pub fn working_folder() -> Result<AbsPath, Error> {
     let wrong = |path: String, error: Option<io::Error>| {
         let closed = error.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied);
         let (gone, closed_to_you) = ("the working directory has no path any more", "you may not enter the working directory");
-        Error::WorkingFolder { path, what: if closed { closed_to_you } else { gone } }
+        super::error::working_folder(path, if closed { closed_to_you } else { gone })
     };
     let path = std::env::current_dir().map_err(|error| wrong(".".into(), Some(error)))?;
     let shown = path.display().to_string();
@@ -83,7 +83,7 @@ impl Plan {
         let route = Route::here();
         refuse_gainer(route, &request.program)?;
         let ids = Ids::own(route);
-        let places = Places::choose(request, route, &ids)?;
+        let places = Places::choose(request, route, &ids).map_err(not_started)?;
         let plan = Self {
             route,
             targets: places.targets,
@@ -100,7 +100,7 @@ impl Plan {
             warnings: places.warnings,
             notices: places.notices,
         };
-        plan.check_cwd()?;
+        plan.check_cwd().map_err(not_started)?;
         Ok(plan)
     }
 
@@ -139,12 +139,12 @@ impl Plan {
             if place.file.is_some() && !self.targets.iter().any(is_copied) {
                 let row = self.coverage.iter().find(|row| row.path == place.path);
                 let why = row.and_then(|row| row.why.clone()).unwrap_or_else(|| "there is no file any more".into());
-                return Err(Error::NotShown { path: path.clone(), why, over: None });
+                return Err(not_shown(path, &why, None));
             }
             let over = mounts::containing(&mounts, path).map(|mount| &mount.point);
             if let Some(over) = over.filter(|over| **over != place.path && over.is_under(&place.path)) {
-                let why = "something was mounted over it since".into();
-                return Err(Error::NotShown { path: path.clone(), why, over: Some(over.clone()) });
+                let why = "something was mounted over it since";
+                return Err(not_shown(path, why, Some(over)));
             }
         }
         Ok(())
@@ -226,7 +226,7 @@ impl Plan {
         let own = dir.stat().at("look at the working folder", &self.cwd)?;
         if self.hidden.iter().any(|hidden| self.cwd.is_under(hidden)) {
             let path = self.cwd.to_string();
-            return Err(Error::WorkingFolder { path, what: "it lies in a folder that is hidden in the run (recant's store?)" });
+            return Err(super::error::working_folder(path, "it lies in a folder that is hidden in the run (recant's store?)"));
         }
         if self.passes.iter().any(|pass| self.cwd.is_under(pass)) {
             // It is the real one.
@@ -241,7 +241,7 @@ impl Plan {
             if let (Route::User, Some(stat)) = (self.route, stat(&folder).filter(|stat| !is_own(stat))) {
                 let is_mine = stat.uid == self.ids.uid;
                 let belongs = if is_mine { format!("group {}", stat.gid) } else { format!("user {}", stat.uid) };
-                return Err(Error::Unmapped { path: folder, belongs, remedy: remedy(is_mine.then_some(stat.gid)) });
+                return Err(unmapped(&folder, &belongs, remedy(is_mine.then_some(stat.gid))));
             }
         }
         let is_top = held.path == self.cwd;
@@ -251,10 +251,10 @@ impl Plan {
         match self.route {
             Route::User if foreign_group => {
                 let (path, belongs) = (self.cwd.clone(), format!("group {}", own.gid));
-                Err(Error::Unmapped { path, belongs, remedy: remedy(Some(own.gid)) })
+                Err(unmapped(&path, &belongs, remedy(Some(own.gid))))
             }
             Route::User if foreign_user && may_write(&self.cwd) => {
-                Err(Error::Unmapped { path: self.cwd.clone(), belongs: format!("user {}", own.uid), remedy: remedy(None) })
+                Err(unmapped(&self.cwd, &format!("user {}", own.uid), remedy(None)))
             }
             Route::User | Route::Root => Ok(()),
         }
@@ -307,7 +307,7 @@ impl Laid {
 fn refuse_gainer(route: Route, program: &OsString) -> Result<(), Error> {
     let name = Path::new(program).file_name().unwrap_or_default().as_encoded_bytes();
     if route == Route::User && GAINERS.contains(&name) {
-        return Err(Error::GainsRights { program: Shown(name).to_string() });
+        return Err(gains_rights(Shown(name)));
     }
     Ok(())
 }

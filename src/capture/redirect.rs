@@ -13,9 +13,8 @@
 use std::rc::Rc;
 
 use super::collect::facts::{Facts, full_path, tops};
-use super::error::Error;
 use super::layout::is_whiteout;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;

@@ -17,7 +17,7 @@ use rustix::time::Timespec;
 use super::ahead::{self, Ahead};
 use super::command::{Command, Exit, Linger, Network};
 use super::descriptors;
-use super::error::{Error, remedy};
+use super::error::{not_alone, not_as_planned, not_executable, not_found, not_started, nul, remedy, set_up};
 use super::feed::{Feeds, Pipes};
 use super::ground::Ground;
 use super::ids::{self, Ids};
@@ -29,7 +29,7 @@ use super::plan::Laid;
 use super::sys::{self, New, Signals};
 use super::terminal::Terminal;
 use super::words::{Failed, Word, Words};
-use crate::error::{At, reason};
+use crate::error::{At, Error, reason};
 use crate::fs;
 use crate::fs::path::{AbsPath, Shown};
 
@@ -99,12 +99,15 @@ pub fn run(laid: &Laid, command: &Command, hear: &mut dyn FnMut(Event)) -> Resul
 }
 
 /// Runs the command and comes back when nothing of it is left but its init, which is ending (H3). Forks, so the process must have one thread.
-/// On an error the command was not started, with one exception: it could not be executed ([`Error::NotFound`],
-/// [`Error::NotExecutable`]).
+/// On an error the command was not started, with one exception: it could not be executed.
 pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
+    run_there(ground, command, hear).map_err(not_started)
+}
+
+fn run_there(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)) -> Result<Ended, Error> {
     let threads = std::fs::read_dir("/proc/self/task").at("count the threads", "/proc/self/task")?.count();
     if threads != 1 {
-        return Err(Error::Threads);
+        return Err(not_alone());
     }
     let argv = command.argv.iter().cloned().map(to_c).collect::<Result<Vec<_>, _>>()?;
     let env = environment(&command.env)?;
@@ -154,7 +157,7 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
             Some(ended) => (ended, true),
             // Parts of /proc are covered (a container), so a user gets no new one: without own PIDs, then. Or no namespace can be had
             // for a confined command's /dev/shm.
-            None => (run.attempt(&orders(false))?.ok_or(Error::Threads)?, false),
+            None => (run.attempt(&orders(false))?.ok_or_else(not_alone)?, false),
         };
         let own_pids = apart && ground.laid().is_some();
         while sys::next_signal(signals.as_fd()).is_some() {}
@@ -174,7 +177,7 @@ pub fn run_on(ground: Ground<'_>, command: &Command, hear: &mut dyn FnMut(Event)
 }
 
 fn to_c(word: OsString) -> Result<CString, Error> {
-    CString::new(word.into_vec()).map_err(|_| Error::Nul)
+    CString::new(word.into_vec()).map_err(|_| nul())
 }
 
 /// What a command has where recant has it not. `git status` and `git diff` rewrite the index to remember what they have seen, unless this
@@ -222,7 +225,7 @@ impl Running<'_> {
         let forked = forked.map_err(|source| {
             let act = if user { "make a user namespace" } else { "make a mount namespace" };
             let remedy = remedy(act, source.raw_os_error(), user);
-            Error::SetUp { path: "clone".into(), act: act.into(), source, remedy }
+            set_up("clone", act, source, remedy)
         })?;
         let Some(init) = forked else {
             drop(ours);
@@ -427,10 +430,10 @@ fn said(failed: Failed) -> String {
 
 fn set_up_error(failed: Failed, user: bool) -> Error {
     if failed.act.is_empty() {
-        return Error::NotAsPlanned { path: failed.path, what: failed.text };
+        return not_as_planned(&failed.path, &failed.text);
     }
     let remedy = remedy(&failed.act, (failed.errno != 0).then_some(failed.errno), user);
-    Error::SetUp { path: failed.path.clone(), act: failed.act.clone(), source: io::Error::from(failed), remedy }
+    set_up(&failed.path.clone(), &failed.act.clone(), io::Error::from(failed), remedy)
 }
 
 fn exec_error(argv: &[OsString], errno: i32) -> Error {
@@ -439,9 +442,9 @@ fn exec_error(argv: &[OsString], errno: i32) -> Error {
     // execvp(3) says EACCES as well where a folder of PATH can't be searched and no other one has the name.
     let hides = errno == libc::EACCES && !name.as_encoded_bytes().contains(&b'/') && !is_in_path(&name);
     match errno {
-        libc::ENOENT | libc::ENOTDIR => Error::NotFound { program },
-        _ if hides => Error::NotFound { program },
-        _ => Error::NotExecutable { program, source: io::Error::from_raw_os_error(errno) },
+        libc::ENOENT | libc::ENOTDIR => not_found(&program),
+        _ if hides => not_found(&program),
+        _ => not_executable(&program, &io::Error::from_raw_os_error(errno)),
     }
 }
 

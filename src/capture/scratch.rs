@@ -3,8 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::error::Error;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, leads_nowhere};
 use crate::fs::path::AbsPath;

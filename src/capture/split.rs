@@ -23,13 +23,12 @@ use std::collections::HashMap;
 use rustix::io::Errno;
 
 use super::collect::facts::full_path;
-use super::error::Error;
 use super::file::{self, Original};
 use super::ids::Ids;
 use super::layout::{Route, is_whiteout};
 use super::pieces::{As, LAID, LaidSplit, Piece, Split, laid_at, parted};
 use super::upper::dress;
-use crate::error::{At, IoError, reason};
+use crate::error::{At, Error, IoError, reason};
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;

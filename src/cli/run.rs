@@ -14,13 +14,12 @@ use super::out::Out;
 use super::problem::Problem;
 use super::{Call, Ended, apply, hints, place, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
-use crate::capture::error::Error;
 use crate::capture::hold::{Held, hold, start_of};
 use crate::capture::inside::inside;
 use crate::capture::layout::{Pass, Request, Route};
 use crate::capture::plan::{Plan, working_folder};
 use crate::capture::run::Event;
-use crate::error::{At, Kind, command};
+use crate::error::{At, Kind, Reason, command};
 use crate::fs::dir::Time;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
@@ -245,7 +244,7 @@ fn start(
         )),
     };
     hold(&call.fs, store, session, plan, &command, &cwd, &mut hear).map_err(|error| {
-        let ran = matches!(error, Error::Uncollected { .. });
+        let ran = error.reason() == Some(&Reason::Uncollected);
         NotHeld { problem: Box::new(error.into()), ran }
     })
 }
@@ -356,7 +355,8 @@ pub fn attempt_nothing(call: &Call) -> Result<Tried, Problem> {
             };
             match hold(&call.fs, &store, &mut session, plan, &command, &tried.cwd, &mut hear) {
                 // It came as far as the command.
-                Ok(_) | Err(Error::NotFound { .. } | Error::NotExecutable { .. }) => {}
+                Ok(_) => {}
+                Err(error) if matches!(error.kind(), Kind::NotFound | Kind::NotExecutable) => {}
                 Err(error) => tried.problem = Some(error.into()),
             }
         }

@@ -13,7 +13,6 @@ use super::snapshot_collect::{Collected, Ran, Watched, collect, end, is_gone, ta
 use super::{Call, Ended, text};
 use crate::capture::command::{Command, Exit, Linger, Network};
 use crate::capture::confine::Confinement;
-use crate::capture::error::Error as NotRun;
 use crate::capture::ground::Ground;
 use crate::capture::run::{Event, run_on};
 use crate::error::{Error, Kind, Reason, command, recant};
@@ -72,9 +71,9 @@ fn run_beside(call: &Call, args: &Run, folders: Vec<AbsPath>, caches: &Caches) -
         Ok(ended) => ended.exit,
         Err(error) => {
             end(call, &store, held);
-            return match error {
-                NotRun::NotFound { .. } | NotRun::NotExecutable { .. } => Err(error.into()),
-                error => Ok(not_started(&call.out, call.with_remedy(error.into()))),
+            return match error.kind() {
+                Kind::NotFound | Kind::NotExecutable => Err(error.into()),
+                _ => Ok(not_started(&call.out, call.with_remedy(error.into()))),
             };
         }
     };
@@ -120,7 +119,8 @@ pub fn attempt_nothing() -> Result<Option<Problem>, Problem> {
     let command = Command { argv, env: Vec::new(), linger: Linger::Wait, network, max_size: None };
     match run_on(Ground::Confined(&confinement), &command, &mut |_| ()) {
         // It came as far as the command.
-        Ok(_) | Err(NotRun::NotFound { .. } | NotRun::NotExecutable { .. }) => Ok(None),
+        Ok(_) => Ok(None),
+        Err(error) if matches!(error.kind(), Kind::NotFound | Kind::NotExecutable) => Ok(None),
         Err(error) => Ok(Some(error.into())),
     }
 }

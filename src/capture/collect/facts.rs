@@ -3,9 +3,8 @@
 use std::io;
 use std::rc::Rc;
 
-use crate::capture::error::Error;
 use crate::capture::layout::Route;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Span;
 use crate::fs::dir::{Dir, Time};
 use crate::fs::path::AbsPath;

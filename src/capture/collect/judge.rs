@@ -9,9 +9,8 @@ use super::facts::{full_path, is_absent};
 use super::foreign::{Gone, marks_of};
 use super::same::same_content;
 use super::{Found, Linked};
-use crate::capture::error::Error;
 use crate::capture::layout::Route;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, FolderTime, Marks};
@@ -133,8 +132,8 @@ impl Found<'_> {
         }
         match self.judge(at, path, (new, old), real, hiding) {
             // It has gone since it was looked at: it is looked at once more. Nothing was noted: all that is read of it is read before.
-            Err(Error::Io(error))
-                if is_absent(&error.source) && old.is_some_and(|(dir, stat)| has_gone(dir.at(at.name), &stat)) =>
+            Err(error)
+                if error.io().is_some_and(is_absent) && old.is_some_and(|(dir, stat)| has_gone(dir.at(at.name), &stat)) =>
             {
                 self.name(at, path, new, real, hiding)
             }
@@ -341,7 +340,7 @@ impl Found<'_> {
             }
             match self.delete_one(&full, found.dir.at(found.name()), &found.stat, hider) {
                 // It has gone since: by somebody else, who left nothing for the command to remove.
-                Err(Error::Io(error)) if is_absent(&error.source) => continue,
+                Err(error) if error.io().is_some_and(is_absent) => continue,
                 done => done?,
             }
             if found.closed {

@@ -1,9 +1,8 @@
 //! Uppers that were made before the command was there, for the directories of a split one (`capture::split`, P3).
 
 use super::Found;
-use crate::capture::error::Error;
 use crate::capture::pieces::{LAID, laid_time, parted};
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;

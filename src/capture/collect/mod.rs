@@ -25,11 +25,10 @@ mod walk;
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
-use super::error::Error;
 use super::redirect;
 use super::run::Leaving;
 use super::scratch;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir};
 use crate::fs::path::AbsPath;

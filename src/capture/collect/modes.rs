@@ -13,8 +13,7 @@ use std::io::ErrorKind;
 
 use serde::{Deserialize, Serialize};
 
-use crate::capture::error::Error;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat};
 use crate::fs::path::{self, Shown};
@@ -183,7 +182,7 @@ fn noted(at: Entry<'_>) -> Result<Vec<Closed>, Error> {
     // What follows the last newline was cut off before anything was opened up for it.
     let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1);
     let lines = bytes[..whole].split(|b| *b == b'\n').filter(|line| !line.is_empty());
-    lines.map(|line| parsed(line).ok_or_else(|| damaged(at).into())).collect()
+    lines.map(|line| parsed(line).ok_or_else(|| damaged(at))).collect()
 }
 
 /// U3: an upper, which has a number, or a name in one.
@@ -196,7 +195,7 @@ fn parsed(line: &[u8]) -> Option<Closed> {
     (is_upper && parts.all(good)).then_some(Closed { below: at, mode })
 }
 
-fn damaged(at: Entry<'_>) -> crate::error::Error {
+fn damaged(at: Entry<'_>) -> Error {
     session::error::damaged(at, "it does not say which modes the command left")
 }
 

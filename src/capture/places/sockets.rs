@@ -8,9 +8,8 @@ use rustix::fs::Access;
 
 use super::{Making, Notice, PSEUDO, is_own, real, stat_at};
 use crate::capture::covers::{Cover, Lid, Part};
-use crate::capture::error::Error;
 use crate::capture::layout::Route;
-use crate::error::{At, recant};
+use crate::error::{At, Error, recant};
 use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
 use crate::fs::mounts;
 use crate::fs::path::AbsPath;
