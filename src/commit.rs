@@ -8,12 +8,11 @@ use std::collections::BTreeMap;
 use crate::checkpoint::limits::{Large, Limits, OnLimit, Tally};
 use crate::checkpoint::manifest;
 use crate::config;
-use crate::engine::Error;
 use crate::engine::aside::{Aside, Denied};
 use crate::engine::choose::{Choice, Chosen, Rules, choose, may_begin};
 use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
-use crate::error::recant;
+use crate::error::{Error, recant};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, FolderTime};
 use crate::session::error::not_now;
@@ -62,7 +61,7 @@ fn refuse_unsynced(session: &Session, accept_unsynced: bool) -> Result<(), Error
     let id = session.id();
     let remedy = format!("look with {recant} diff {id}; --accept-unsynced commits it all the same", recant = recant());
     let why = "its run was cut off by a restart of the machine: files may be empty";
-    Err(not_now(id, why).with_remedy(remedy).into())
+    Err(not_now(id, why).with_remedy(remedy))
 }
 
 fn job(session: &Session, request: &Request<'_>, verb: Verb, starts: fn(Side) -> bool) -> Result<Job, Error> {
@@ -152,7 +151,7 @@ impl Moves for Inward {
     fn rest(self: Box<Self>) -> Result<Rest, Error> {
         let Inward { changes, refused, timed, originals, mut rest, .. } = *self;
         if !refused.is_empty() {
-            return Err(Error::Refused(refused));
+            return Err(crate::engine::error::refused(refused));
         }
         rest.times = wanted_times(changes.folder_times(), originals.folder_times()?, &timed);
         Ok(rest)
@@ -231,7 +230,9 @@ fn apply_limits(
     }
     let large = tally.over();
     if limits.on_limit == OnLimit::Refuse && !large.is_empty() {
-        return Err(Error::Refused(large.iter().map(|large| (large.path.to_string(), over(large, limits))).collect()));
+        return Err(crate::engine::error::refused(
+            large.iter().map(|large| (large.path.to_string(), over(large, limits))).collect(),
+        ));
     }
     let say = |l: &Large| {
         let what = "deleted and NOT kept: a rollback will not bring them back";

@@ -2,6 +2,7 @@
 //! the exit status. A leaf: it knows no room. Rooms have functions that make the errors they need, in their own words; who calls them
 //! branches on the [`Kind`], on a [`Reason`] or on the system call's own error ([`Error::io`]), never on a text.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 use std::io;
@@ -45,6 +46,8 @@ struct Facts {
     state: Option<String>,
     remedy: Option<String>,
     source: Option<io::Error>,
+    rows: (&'static str, Vec<(String, String)>),
+    detail: Option<Box<dyn Any + Send + Sync>>,
 }
 
 /// What a caller may have to tell apart beside the kind.
@@ -87,6 +90,17 @@ pub enum Reason {
         /// Its number.
         signal: u8,
     },
+    /// What was ready was not let go on.
+    Stopped,
+    /// All that was done is undone.
+    Undone,
+    /// Undone, but for some paths.
+    LeftBehind {
+        /// Why it was undone.
+        why: String,
+    },
+    /// What was decided of an interrupted operation cannot be done.
+    NotDecided,
     /// A command ran, and what it changed is not made changes.
     Uncollected,
     /// The near side speaks another protocol.
@@ -98,7 +112,18 @@ impl Error {
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         let state = Some("nothing was changed".into());
         let message = message.into();
-        Self(Box::new(Facts { kind, message, why: 0, reason: None, path: None, state, remedy: None, source: None }))
+        Self(Box::new(Facts {
+            kind,
+            message,
+            why: 0,
+            reason: None,
+            path: None,
+            state,
+            remedy: None,
+            source: None,
+            rows: ("", Vec::new()),
+            detail: None,
+        }))
     }
 
     /// Nothing was changed: "PATH: WHY".
@@ -115,6 +140,26 @@ impl Error {
         let mut error = Self::at(Kind::Damaged, path, format_args!("{what} is damaged: {why}"));
         error.0.why += what.len() + " is damaged: ".len();
         error
+    }
+
+    /// Nothing was changed: paths and reasons, a line each. `what` they are is for their count: "3 conflicts".
+    pub fn of_rows(kind: Kind, what: &'static str, rows: Vec<(String, String)>) -> Self {
+        let lines: Vec<String> = rows.iter().map(|(path, why)| format!("{path}: {why}")).collect();
+        let mut error = Self::new(kind, lines.join("\n"));
+        error.0.path = rows.first().map(|(path, _)| path.clone());
+        error.with_rows(what, rows)
+    }
+
+    /// With paths and reasons; `what` they are is for their count.
+    pub fn with_rows(mut self, what: &'static str, rows: Vec<(String, String)>) -> Self {
+        self.0.rows = (what, rows);
+        self
+    }
+
+    /// With what a room wants to find in it again: [`Error::detail`].
+    pub fn with_detail(mut self, detail: impl Any + Send + Sync) -> Self {
+        self.0.detail = Some(Box::new(detail));
+        self
     }
 
     /// With the path that it is about, as it stands in the message.
@@ -197,6 +242,27 @@ impl Error {
     /// What to do, as a command where there is one.
     pub fn remedy(&self) -> Option<&str> {
         self.0.remedy.as_deref()
+    }
+
+    /// The paths that stand against it, each with its reason, and what they are.
+    pub fn rows(&self) -> (&'static str, &[(String, String)]) {
+        (self.0.rows.0, &self.0.rows.1)
+    }
+
+    /// What a room has put in, of its own type.
+    pub fn detail<T: Any>(&self) -> Option<&T> {
+        self.0.detail.as_ref()?.downcast_ref()
+    }
+
+    /// The same, taken out; else the error.
+    pub fn into_detail<T: Any>(mut self) -> Result<T, Self> {
+        match self.0.detail.take().map(Box::<dyn Any + Send + Sync>::downcast) {
+            Some(Ok(detail)) => Ok(*detail),
+            other => {
+                self.0.detail = other.and_then(Result::err);
+                Err(self)
+            }
+        }
     }
 
     /// What the kernel said, where a system call failed.

@@ -1,11 +1,12 @@
 //! Rollback: the same the other way, `after` to `before`.
 
 use crate::checkpoint::manifest::{self, Kept, Manifest, Original};
-use crate::engine::Error;
 use crate::engine::aside::Aside;
 use crate::engine::choose::{Choice, Chosen, Rules, choose, may_begin};
+use crate::engine::error::damaged;
 use crate::engine::held::Held;
 use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
+use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
 use crate::session::sides::Side;
@@ -71,7 +72,7 @@ impl Moves for Outward {
         while let Some((change, index, _)) = self.changes.next()? {
             let Some(original) = self.original_of(&change)? else {
                 let why = "the checkpoint's manifest has no line for it".to_owned();
-                return Err(Error::Damaged(vec![(change.path.to_string(), why)]));
+                return Err(damaged(vec![(change.path.to_string(), why)]));
             };
             if let Some(why) = self.aside.why(&change) {
                 self.rest.left.push((change.path, why));

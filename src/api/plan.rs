@@ -122,9 +122,9 @@ impl Store {
         drop(changes);
         self.refuse_awaited(&session, verb)?;
         let done = self.carry_out(&mut session, verb, &paths, OnConflict::Stop, Effect::Print);
-        let (would, conflicts) = match done {
+        let (would, conflicts) = match done.map_err(engine::conflict::foreseen) {
             Ok(report) => (Some(Report::of(Some(id.clone()), report)), Vec::new()),
-            Err(engine::Error::Conflicts(conflicts)) => {
+            Err(Ok(conflicts)) => {
                 let conflict = |conflict: &engine::conflict::Conflict| Conflict {
                     path: path_of(&conflict.path),
                     why: conflict.why(),
@@ -132,7 +132,7 @@ impl Store {
                 };
                 (None, conflicts.iter().map(conflict).collect())
             }
-            Err(error) => return Err(error.into()),
+            Err(Err(error)) => return Err(error.into()),
         };
         Ok(Plan { store: self, session, verb, paths, would, conflicts })
     }
@@ -156,7 +156,7 @@ impl Store {
         paths: &[AbsPath],
         on_conflict: OnConflict,
         effect: Effect<'_>,
-    ) -> Result<report::Report, engine::Error> {
+    ) -> Result<report::Report, crate::error::Error> {
         let ask = |session: &Locked, paths: &[AbsPath], aside: &Aside| ask(session, verb, paths, on_conflict, aside);
         let minor = if on_conflict == OnConflict::Keep { Minor::Forced } else { Minor::Stops };
         let asked = Asked { verb: verb.of_engine(), paths, minor, ask: &ask };
@@ -164,7 +164,13 @@ impl Store {
     }
 }
 
-fn ask(session: &Locked, verb: Verb, paths: &[AbsPath], on_conflict: OnConflict, aside: &Aside) -> Result<Job, engine::Error> {
+fn ask(
+    session: &Locked,
+    verb: Verb,
+    paths: &[AbsPath],
+    on_conflict: OnConflict,
+    aside: &Aside,
+) -> Result<Job, crate::error::Error> {
     let request = Request {
         paths,
         on_conflict,

@@ -6,9 +6,9 @@ use std::time::SystemTime;
 use super::plan::{Report, Verb};
 use super::session::moment;
 use super::{Error, Store, absolute, path_of};
+use crate::engine::Effect;
 use crate::engine::job::OnConflict;
-use crate::engine::{self, Effect};
-use crate::error::{Failure, Kind};
+use crate::error::Kind;
 use crate::fs::path::AbsPath;
 use crate::fs::resolve;
 use crate::session::change::Changes;
@@ -139,7 +139,7 @@ impl Store {
                 return Err(error.into());
             }
         };
-        let lock = self.store.lock(&self.fs, || ()).map_err(engine::Error::from);
+        let lock = self.store.lock(&self.fs, || ());
         let done = lock.and_then(|_lock| self.carry_out(&mut session, Verb::Commit, &[], OnConflict::Stop, Effect::Apply));
         drop(writing_out);
         let asked = log::Restore { folder: folder.clone(), snapshot: n, only: Vec::new() };

@@ -15,15 +15,14 @@ use super::{Call, Ended, collect, meant, place, recover, text};
 use crate::checkpoint::limits::{self, Large, Limits};
 use crate::commit::{self, Request};
 use crate::config;
-use crate::engine;
 use crate::engine::Effect;
 use crate::engine::aside::{Aside, Denied};
-use crate::engine::conflict::Conflict;
+use crate::engine::conflict::{self, Conflict};
 use crate::engine::job::{OnConflict, Verb};
 use crate::engine::leave::{self, Ask, Asked, Minor};
 use crate::engine::ready;
 use crate::engine::report::{Done, Report, Row};
-use crate::error::{Failure, Kind, command, shell_word};
+use crate::error::{Error, Failure, Kind, Reason, command, shell_word};
 use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
@@ -242,13 +241,13 @@ fn limits(call: &Call, on_limit: config::OnLimit) -> Limits {
 }
 
 /// Whether a path is one that `commit.deny` names, or lies under one.
-fn denied(globs: &[String]) -> Result<Denied, engine::Error> {
+fn denied(globs: &[String]) -> Result<Denied, Error> {
     named_by("commit.deny", globs)
 }
 
 /// Whether a path is one that the globs of a setting name, or lies under one.
-fn named_by(key: &str, globs: &[String]) -> Result<Denied, engine::Error> {
-    let broken = |error: globset::Error| engine::Error::Refused(vec![(key.into(), error.to_string())]);
+fn named_by(key: &str, globs: &[String]) -> Result<Denied, Error> {
+    let broken = |error: globset::Error| crate::engine::error::refused_at(key, error);
     let mut set = GlobSetBuilder::new();
     for glob in globs {
         set.add(config::path_glob(glob).map_err(broken)?);
@@ -259,7 +258,7 @@ fn named_by(key: &str, globs: &[String]) -> Result<Denied, engine::Error> {
 
 /// Whether a conflict at a path is of no weight: in a place of `commit.minor`, but not where the command was meant to work. What was
 /// staged by hand was named path by path: none of it is.
-fn minor(call: &Call, session: &Locked) -> Result<Option<Denied>, engine::Error> {
+fn minor(call: &Call, session: &Locked) -> Result<Option<Denied>, Error> {
     let Some(run) = session.run()? else { return Ok(None) };
     let named = named_by("commit.minor", &call.config.minor.value)?;
     let project = project_of(&run.cwd, dirs::home_dir().as_deref());
@@ -416,40 +415,26 @@ fn to_look_at<'c>(call: &'c Call, key: &str, want: Want) -> Result<(&'c Store, L
 }
 
 /// An error with all the paths that stand against it, a line each.
-fn refused(subject: Subject<'_>, session: &Session, error: engine::Error) -> Problem {
+fn refused(subject: Subject<'_>, session: &Session, error: Error) -> Problem {
     let id = session.id();
     let mut missing = String::new();
     let mut problem = Problem::from_failure(&error);
-    let cause = match &error {
-        engine::Error::Undone { why, .. } => why,
-        error => error,
-    };
-    let (rows, what): (Vec<Against>, &str) = match cause {
-        engine::Error::Conflicts(conflicts) => {
-            let forcible = conflicts.iter().all(|c| c.forcible);
-            let gone = gone(session, conflicts);
-            if let Some(gone) = &gone {
-                missing = format!("; {gone} is gone, moved or deleted");
-            }
-            let again = |gone: AbsPath| {
-                format!("move it back; or mkdir -p {}, then --force does what can be done", shell_word(gone.as_bytes()))
-            };
-            let known = problem.remedy.take();
-            problem.remedy = gone.map(again).or(known).or_else(|| Some(subject.remedy(forcible)));
-            (conflicts.iter().map(|c| Against { path: c.path.to_string(), why: c.why() }).collect(), "conflicts")
+    let (what, rows) = error.rows();
+    let rows = against(rows);
+    if let Some(conflicts) = conflict::of(&error) {
+        let forcible = conflicts.iter().all(|c| c.forcible);
+        let gone = gone(session, conflicts);
+        if let Some(gone) = &gone {
+            missing = format!("; {gone} is gone, moved or deleted");
         }
-        engine::Error::Refused(rows) => (against(rows), "paths that stand against it"),
-        engine::Error::NoRoom(rows) => {
-            problem.barrier = Some(Barrier::Full);
-            (against(rows), "file systems that have no room for it")
-        }
-        engine::Error::Damaged(rows) => (against(rows), "paths whose content is damaged in the store"),
-        _ => (Vec::new(), ""),
-    };
+        let again = |gone: AbsPath| {
+            format!("move it back; or mkdir -p {}, then --force does what can be done", shell_word(gone.as_bytes()))
+        };
+        let known = problem.remedy.take();
+        problem.remedy = gone.map(again).or(known).or_else(|| Some(subject.remedy(forcible)));
+    }
     let done = subject.infinitive();
-    if let engine::Error::LeftBehind { why, left, strays, .. } = &error {
-        let rows: Vec<Against> =
-            left.iter().chain(strays).map(|left| Against { path: left.path.to_string(), why: left.why.clone() }).collect();
+    if let Some(Reason::LeftBehind { why }) = error.reason() {
         let count = text::count(rows.len() as u64, "path");
         problem.message = format!("cannot {done}: {why}; undone but for {count}");
         problem.paths = rows.into();

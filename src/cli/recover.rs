@@ -11,7 +11,7 @@ use crate::engine::finish::how_to_go_on;
 use crate::engine::job::Verb;
 use crate::engine::ready::{self, way_on};
 use crate::engine::recover::{self, Choice, Finding, Outcome, Recovered};
-use crate::error::{Failure, Kind};
+use crate::error::Kind;
 use crate::session::header::Header;
 use crate::session::id::Id;
 use crate::session::store::Store;
@@ -131,7 +131,7 @@ fn row(one: &Recovered) -> Row<'_> {
             "left"
         }
         Outcome::Failed(error) => {
-            (row.why, row.remedy) = (Some(error.to_string()), error.remedy());
+            (row.why, row.remedy) = (Some(error.to_string()), error.remedy().map(Into::into));
             "failed"
         }
     };

@@ -1,5 +1,7 @@
 //! The phases that change the tree: apply, seal, settle. A failure before the seal takes back all that was done.
 
+use super::Progress;
+use super::error::stuck;
 use super::item::Turn;
 use super::job::Verb;
 use super::journal::Journal;
@@ -11,8 +13,7 @@ use super::report::Report;
 use super::seal::{make_seal_last, rename_header, write_facts};
 use super::settle::{When, settle};
 use super::take_back::after_failure;
-use super::{Error, Progress};
-use crate::error::At;
+use crate::error::{At, Error, Kind};
 use crate::fs::Fs;
 use crate::fs::dir::Time;
 use crate::fs::interrupt;
@@ -72,7 +73,7 @@ fn do_steps(
         go_on.map_err(|why| Stopped { why: why.into(), begun: done })?;
         let ctime = perform(fs, reach, &journal.step(*turn), left).map_err(|why| {
             // What came upon something else has put it back, or has not begun.
-            let begun = if matches!(why, Error::Conflicts(_)) { done } else { done + 1 };
+            let begun = if why.kind() == Kind::Conflict { done } else { done + 1 };
             Stopped { why, begun }
         })?;
         if let Turn::Move(i) | Turn::Finish(i) = *turn {
@@ -116,11 +117,11 @@ impl Sealed {
         match settle(fs, store, session, &mut reach, &journal, When::Now) {
             Ok(notes) => told.notes.extend(notes),
             Err(error) => {
-                return Err(Error::Stuck {
-                    path: store.journals().at(session.id().as_str().as_bytes()).to_string(),
-                    why: format!("cannot tidy up: {error}"),
-                    state: format!("the {} is done and durable; the next recant ends the tidying", journal.head.verb.word()),
-                });
+                return Err(stuck(
+                    store.journals().at(session.id().as_str().as_bytes()),
+                    format!("cannot tidy up: {error}"),
+                    format!("the {} is done and durable; the next recant ends the tidying", journal.head.verb.word()),
+                ));
             }
         }
         Ok(told.report(journal))
@@ -129,11 +130,11 @@ impl Sealed {
 
 /// An error behind the commit point is no reason to undo: only that it lasts is in doubt.
 fn unsealed(session: &Locked, journal: &Journal, why: &Error) -> Error {
-    Error::Stuck {
-        path: session.dir.at(b"session.json").to_string(),
-        why: format!("cannot seal: {why}"),
-        state: format!("the {} is on the tree, not known to be durable; its journal stays", journal.head.verb.word()),
-    }
+    stuck(
+        session.dir.at(b"session.json"),
+        format!("cannot seal: {why}"),
+        format!("the {} is on the tree, not known to be durable; its journal stays", journal.head.verb.word()),
+    )
 }
 
 impl Verb {

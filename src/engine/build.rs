@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use rustix::fs::{Access, AtFlags, accessat};
 
-use super::Error;
 use super::draft::Draft;
+use super::error::refused_at;
 use super::facts;
 use super::held::Held;
 use super::item::{Frame, Item, Opened};
@@ -20,7 +20,7 @@ use super::step::{Act, FolderTime, RootRecord};
 use crate::checkpoint::limits::{Large, Limits, Tally};
 use crate::checkpoint::manifest::{Kept, Reading};
 use crate::config;
-use crate::error::{At, BY_ROOT};
+use crate::error::{At, BY_ROOT, Error};
 use crate::fs::dir::{Inode, Sort, Stat, leads_nowhere};
 use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
@@ -130,7 +130,7 @@ impl Draft<'_> {
         let refused: Vec<_> =
             all.iter().filter(|(_, folder)| loses(folder)).map(|(path, _)| (path.to_string(), why.clone())).collect();
         if !refused.is_empty() {
-            return Err(Error::Refused(refused));
+            return Err(super::error::refused(refused));
         }
         for item in items.iter_mut().filter(|item| item.act != Act::Stay) {
             item.opened = all.contains_key(&item.path);
@@ -143,14 +143,14 @@ impl Draft<'_> {
         let copies = item.beside.is_some();
         if copies && item.whole {
             let why = "the folder that is there cannot be moved into the store, which lies elsewhere or on a file system that does not do so; move it away";
-            return Err(Error::Refused(vec![(item.path.to_string(), why.into())]));
+            return Err(refused_at(&item.path, why));
         }
         let mounts = self.reach.roots.mounts().iter().filter(|_| item.whole);
         if let Some(inside) = mounts.map(|mount| &mount.point).find(|point| **point != item.path && point.is_under(&item.path)) {
             let why = format!(
                 "it would be moved into the store with what is mounted in it, at {inside}; umount that, or move the folder away"
             );
-            return Err(Error::Refused(vec![(item.path.to_string(), why)]));
+            return Err(refused_at(&item.path, why));
         }
         names.keep(item)?;
         if copies {
@@ -257,7 +257,7 @@ impl Draft<'_> {
                 format!("nothing can be made ready in {closed}, {why_not} (chmod u+w {closed} helps)")
             }
         };
-        Err(Error::Refused(vec![(path.to_string(), why)]))
+        Err(refused_at(path, why))
     }
 
     /// The mtimes of folders that stay: those in which names change, and those that the job names.
@@ -512,7 +512,7 @@ impl Names {
                 Kept::Blob { digest, numbered, unlinked: false }
             }
             What::File { digest: None, .. } => {
-                return Err(Error::Refused(vec![(item.path.to_string(), "its content was not read".into())]));
+                return Err(refused_at(&item.path, "its content was not read"));
             }
             _ => Kept::Object,
         };

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::iter::Peekable;
 
-use super::Error;
+use super::error::refused;
 use super::item::number;
 use super::job::Verb;
-use crate::error::{At, recant};
+use crate::error::{At, Error, recant};
 use crate::fs::dir::{Dev, Inode, Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, FolderTime};
@@ -35,7 +35,7 @@ pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
         _ if pruned => ("its checkpoint was pruned: the originals are gone, and what is committed stays", None),
         _ => return Ok(()),
     };
-    Err(not_now(id, why).with_remedy_if(remedy).into())
+    Err(not_now(id, why).with_remedy_if(remedy))
 }
 
 /// Which of a session's changes are asked for, by index in path order.
@@ -113,7 +113,7 @@ pub fn choose(session: &Session, changes: &Changes, paths: &[AbsPath], rules: &R
         chosen.extend(under.filter(|i| (rules.may)(*i)));
     }
     if !unknown.is_empty() {
-        return Err(Error::Refused(unknown));
+        return Err(refused(unknown));
     }
     let mut names = Names { session, changes, rules, by_inode: None };
     let mut notes = Vec::new();

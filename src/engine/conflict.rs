@@ -1,7 +1,7 @@
 //! Conflicts: what was expected at a path, and what is there.
 
 use crate::checkpoint::manifest::Manifest;
-use crate::error::{Error, Kind, recant};
+use crate::error::{Error, Kind, Reason, recant};
 use crate::fs::dir::leads_nowhere;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
@@ -84,18 +84,20 @@ impl Conflict {
     }
 }
 
-/// All of them, a line each.
-pub fn summary(conflicts: &[Conflict]) -> String {
-    conflicts.iter().map(|c| format!("{}: {}", c.path, c.why())).collect::<Vec<_>>().join("\n")
+/// Nothing is done for them.
+pub fn refused(conflicts: Vec<Conflict>) -> Error {
+    let rows = conflicts.iter().map(|conflict| (conflict.path.to_string(), conflict.why())).collect();
+    Error::of_rows(Kind::Conflict, "conflicts", rows).with_remedy_if(remedy(&conflicts)).with_detail(conflicts)
 }
 
-/// Nothing is done for them: an error of their kind, about the first.
-pub fn refused(conflicts: &[Conflict]) -> Error {
-    let error = Error::new(Kind::Conflict, summary(conflicts));
-    match conflicts.first() {
-        Some(first) => error.with_path(&first.path),
-        None => error,
-    }
+/// The conflicts that an error tells of.
+pub fn of(error: &Error) -> Option<&[Conflict]> {
+    error.detail::<Vec<Conflict>>().map(Vec::as_slice)
+}
+
+/// The same where they were seen before anything was done; else the error.
+pub fn foreseen(error: Error) -> Result<Vec<Conflict>, Error> {
+    if error.reason() == Some(&Reason::Undone) { Err(error) } else { error.into_detail() }
 }
 
 /// Finds out which later session put what is there, and has to go first: its manifest names the object, or the deletion,

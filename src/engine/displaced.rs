@@ -1,9 +1,8 @@
 //! Where what `--force` overwrites is kept, and what else nothing but a person may remove: `displaced/<generation>/`.
 
-use super::Error;
 use super::journal::{Journal, displaced};
 use super::reach::Reach;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 
 /// Below the session's folder.

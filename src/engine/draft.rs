@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::Error;
-use super::conflict::Conflict;
+use super::conflict::{self, Conflict};
+use super::error::{damaged, refused, refused_at};
 use super::item::Item;
 use super::job::{OnConflict, Verb};
 use super::look::{Looked, Verdict};
@@ -11,7 +11,7 @@ use super::reach::Reach;
 use super::road::Roads;
 use super::step::Act;
 use crate::config;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::dir::{Inode, Sort};
 use crate::fs::path::AbsPath;
 use crate::session::sides::Side;
@@ -103,7 +103,7 @@ impl<'s> Draft<'s> {
                 names => names.at("list the folder", path)?,
             };
             for name in names {
-                let child = path.join(&name).map_err(|error| Error::Refused(vec![(path.to_string(), error.to_string())]))?;
+                let child = path.join(&name).map_err(|error| refused_at(path, error))?;
                 let found = self.items.binary_search_by(|item| item.path.cmp(&child));
                 match found {
                     Ok(at) if self.items[at].moves() && self.items[at].to.is_none() && !stays.contains(&at) => {}
@@ -250,13 +250,13 @@ impl<'s> Draft<'s> {
 
     pub fn fail_if_any(&mut self) -> Result<(), Error> {
         if !self.damaged.is_empty() {
-            return Err(Error::Damaged(std::mem::take(&mut self.damaged)));
+            return Err(damaged(std::mem::take(&mut self.damaged)));
         }
         if !self.refused.is_empty() {
-            return Err(Error::Refused(std::mem::take(&mut self.refused)));
+            return Err(refused(std::mem::take(&mut self.refused)));
         }
         if !self.conflicts.is_empty() {
-            return Err(Error::Conflicts(each_once(std::mem::take(&mut self.conflicts))));
+            return Err(conflict::refused(each_once(std::mem::take(&mut self.conflicts))));
         }
         Ok(())
     }

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 
-use super::Error;
 use super::item::Item;
 use super::journal::Journal;
 use super::reach::{Reach, open, split};
 use super::step::{Act, Spot};
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, leads_nowhere};
 use crate::fs::path::AbsPath;

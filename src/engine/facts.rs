@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::rc::Rc;
 
-use super::Error;
 use super::item::Item;
 use super::job::Verb;
 use super::journal::Journal;
@@ -12,7 +11,7 @@ use super::reach::Reach;
 use super::report::Left;
 use super::step::Act;
 use crate::checkpoint::manifest::{FolderTime, Kept, Original, Reading, Writing, name_written};
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Time};
 use crate::fs::path::{AbsPath, Shown};
@@ -28,7 +27,7 @@ use crate::tree::walk::Walk;
 
 /// The folder of a session's checkpoint.
 pub(super) fn folder(session: &Session) -> Result<Dir, Error> {
-    Ok(part(&session.dir, b"checkpoint")?)
+    part(&session.dir, b"checkpoint")
 }
 
 /// The old manifest and the journal make the new one: lines of what is in, none of what went back. `put` has the ctime that what
@@ -79,7 +78,7 @@ pub(super) fn write_manifest(
         };
         times.insert(time.path.clone(), noted);
     }
-    Ok(new.end(times.values())?)
+    new.end(times.values())
 }
 
 /// What an earlier part of the session has noted of folders, where one of them is an original now.
@@ -155,14 +154,14 @@ const REPORTED: &str = "reported";
 
 /// The line of the log, durably.
 pub(super) fn note(fs: &Fs, store: &Store, journal: &Journal, result: &str) -> Result<(), Error> {
-    Ok(log::append(fs, store, &entry(journal, result))?)
+    log::append(fs, store, &entry(journal, result))
 }
 
 /// What the log says of what is sealed: that it is done, or what of it had to stay, and why.
 pub(super) fn note_sealed(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
     let Some(rest) = &journal.head.rest else { return note(fs, store, journal, DONE) };
     let notes = rest.iter().map(Left::to_string).collect();
-    Ok(log::append(fs, store, &log::Entry { notes, ..entry(journal, LEFT) })?)
+    log::append(fs, store, &log::Entry { notes, ..entry(journal, LEFT) })
 }
 
 /// The same where the log does not say so already.
@@ -173,7 +172,7 @@ pub(super) fn note_sealed_once(fs: &Fs, store: &Store, journal: &Journal) -> Res
 
 /// The line of the log that tells what else came of an operation that was sealed, as what was put aside.
 pub(super) fn note_report(fs: &Fs, store: &Store, journal: &Journal, notes: Vec<String>) -> Result<(), Error> {
-    Ok(log::append(fs, store, &log::Entry { notes, ..entry(journal, REPORTED) })?)
+    log::append(fs, store, &log::Entry { notes, ..entry(journal, REPORTED) })
 }
 
 fn entry(journal: &Journal, result: &str) -> log::Entry {
@@ -234,7 +233,7 @@ pub(super) fn learn_again(fs: &Fs, session: &Session, journal: &Journal) -> Resu
         if known.at(index, &change).is_some_and(|item| {
             digest_for(&change.before.object, item.from.as_ref()).or(digest_for(&change.after, item.to.as_ref())).is_some()
         }) {
-            return Ok(write_digests(fs, session, &journal.items)?.put(fs, &session.dir)?);
+            return write_digests(fs, session, &journal.items)?.put(fs, &session.dir);
         }
         index += 1;
     }
@@ -285,5 +284,5 @@ pub(super) fn write_forced_befores(fs: &Fs, session: &Session, journal: &Journal
         }
         Ok::<(), Error>(())
     })?;
-    Ok(written.put(fs, &session.dir)?)
+    written.put(fs, &session.dir)
 }

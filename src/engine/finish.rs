@@ -15,13 +15,13 @@ use super::journal::{Head, Journal};
 use super::perform::{perform, put_away};
 use super::reach::Reach;
 use super::report::{Left, without_repeats};
+use super::reserve;
 use super::rights::with_rights;
 use super::seal::{make_seal_last, rename_header, write_facts};
 use super::settle::{When, settle, stat_of};
 use super::step::{Act, FolderTime, Places, Spot, Step};
-use super::{Error, reserve};
 use crate::checkpoint::manifest::{Kept, Original, Writing, name_written};
-use crate::error::{At, recant, shell_word};
+use crate::error::{At, Error, Kind, recant, shell_word};
 use crate::fs::Fs;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::confirm;
@@ -207,8 +207,8 @@ fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<
         };
         if is_due {
             match perform(fs, reach, &step, &mut Vec::new()) {
-                Ok(_) | Err(Error::Conflicts(_)) => {}
-                Err(error) => return Err(error),
+                Err(error) if error.kind() != Kind::Conflict => return Err(error),
+                _ => {}
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
 use super::held::Held;
 use crate::checkpoint::limits::Limits;
+use crate::error::Error;
 use crate::fs::dir::Time;
 use crate::fs::path::AbsPath;
 use crate::session::sides::Side;

@@ -9,12 +9,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
 use super::item::{Frame, Item, Opened, Turn, turns};
 use super::job::Verb;
 use super::report::Left;
 use super::step::{Act, FolderTime, RootRecord, Spot, Step};
-use crate::error::{self, At, Failure, Kind};
+use crate::error::{At, Error, Kind};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry};
 use crate::fs::path::AbsPath;
@@ -190,7 +189,7 @@ impl Journal {
     }
 
     fn read_at(at: Entry<'_>, id: &Id) -> Result<Option<Self>, Error> {
-        let damaged = |why: &str| Error::from(damaged(&at.to_string(), why));
+        let damaged = |why: &str| damaged(&at.to_string(), why);
         match at.stat().at("look at", at)? {
             None => return Ok(None),
             Some(stat) if stat.sort != crate::fs::dir::Sort::File => return Err(damaged("it is not a file")),
@@ -282,8 +281,8 @@ impl Written {
 }
 
 /// The journal cannot be believed.
-fn damaged(path: &str, why: &str) -> error::Error {
-    error::Error::damaged(path, "the journal", why)
+fn damaged(path: &str, why: &str) -> Error {
+    Error::damaged(path, "the journal", why)
         .with_state("nothing was touched; other sessions go on")
         .with_remedy("docs/store-format.md says where the originals lie, to put them back by hand")
 }

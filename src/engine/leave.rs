@@ -5,7 +5,8 @@ use super::aside::{Aside, Denied};
 use super::conflict::{self, Conflict};
 use super::job::{Job, Verb};
 use super::report::Report;
-use super::{Effect, Error, Progress, carry_out};
+use super::{Effect, Progress, carry_out};
+use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::session::sides::Side;
@@ -51,18 +52,20 @@ pub fn carry_out_but(
 ) -> Result<Report, Error> {
     let mut aside = Aside::default();
     loop {
-        match carry_out(fs, store, session, &|session| (asked.ask)(session, asked.paths, &aside), effect, progress) {
-            Err(Error::Conflicts(conflicts))
-                if match asked.minor {
-                    Minor::Stops => false,
-                    Minor::LeftOut(minor) => set_aside(session, minor, &mut aside, &conflicts)?,
-                    Minor::Forced => leave_absent(session, asked, &mut aside, &conflicts)?,
-                } => {}
-            Err(Error::Conflicts(mut conflicts)) => {
-                conflict::attribute(store, session.id(), &mut conflicts);
-                return Err(Error::Conflicts(conflicts));
-            }
-            done => return done,
+        let done = carry_out(fs, store, session, &|session| (asked.ask)(session, asked.paths, &aside), effect, progress);
+        let mut conflicts = match done.map_err(conflict::foreseen) {
+            Ok(report) => return Ok(report),
+            Err(Err(error)) => return Err(error),
+            Err(Ok(conflicts)) => conflicts,
+        };
+        let goes_on = match asked.minor {
+            Minor::Stops => false,
+            Minor::LeftOut(minor) => set_aside(session, minor, &mut aside, &conflicts)?,
+            Minor::Forced => leave_absent(session, asked, &mut aside, &conflicts)?,
+        };
+        if !goes_on {
+            conflict::attribute(store, session.id(), &mut conflicts);
+            return Err(conflict::refused(conflicts));
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use std::io;
 
-use super::Error;
 use super::item::Turn;
 use super::journal::Journal;
 use super::reach::{Reach, open};
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Entry, Sort, Time};
 use crate::tree::look::{self, Seen};

@@ -1,11 +1,12 @@
 //! One step, checked by what comes out of it: the race between look and act is closed by the act.
 
-use super::conflict::Conflict;
+use super::conflict::{self, Conflict};
+use super::error::refused_at;
 use super::reach::{Named, Reach};
 use super::rights::with_rights;
 use super::step::{Act, Spot, Step};
-use super::{Error, find, meta, undo};
-use crate::error::{At, IoError};
+use super::{find, meta, undo};
+use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Entry, Stat, Time, leads_nowhere};
 use crate::fs::path::AbsPath;
@@ -34,7 +35,7 @@ pub(super) fn perform(
     let target = match reach.path(step.path) {
         Err(error) if leads_nowhere(&error) => {
             let conflict = Conflict::said(step.path, "its folder", "none, or a link on the way to it");
-            return Err(Error::Conflicts(vec![conflict]));
+            return Err(conflict::refused(vec![conflict]));
         }
         other => other.at("open the folder of", step.path)?,
     };
@@ -66,7 +67,7 @@ pub(super) fn perform(
                     // It was put for a moment, and met a writer: it stays there for the undo to name, and goes for no held content.
                     Some(how) => {
                         swap().at("put", step.path)?;
-                        Error::Refused(vec![(step.path.to_string(), how)])
+                        refused_at(step.path, how)
                     }
                 });
             }
@@ -124,14 +125,14 @@ fn into_free(fs: &Fs, spot: Option<&Spot>, named: &Named<'_>, moved: impl Fn() -
 }
 
 fn named<'p>(reach: &mut Reach, spot: Option<&'p Spot>, step: &Step<'_>) -> Result<Named<'p>, Error> {
-    let spot = spot.ok_or_else(|| Error::Refused(vec![(step.path.to_string(), "the step names no place for it".into())]))?;
+    let spot = spot.ok_or_else(|| refused_at(step.path, "the step names no place for it"))?;
     Ok(reach.spot(spot).at("open the folder of", spot)?)
 }
 
 fn taken(step: &Step<'_>, error: std::io::Error) -> Error {
     match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            Error::Conflicts(vec![Conflict::said(step.path, "nothing", "something that appeared meanwhile")])
+            conflict::refused(vec![Conflict::said(step.path, "nothing", "something that appeared meanwhile")])
         }
         _ => IoError { path: step.path.to_string(), act: "put in place", source: error }.into(),
     }
@@ -140,7 +141,7 @@ fn taken(step: &Step<'_>, error: std::io::Error) -> Error {
 fn vanished(step: &Step<'_>, error: std::io::Error) -> Error {
     match error.kind() {
         std::io::ErrorKind::NotFound => {
-            Error::Conflicts(vec![Conflict::said(step.path, "what was there in planning", "nothing")])
+            conflict::refused(vec![Conflict::said(step.path, "what was there in planning", "nothing")])
         }
         _ => IoError { path: step.path.to_string(), act: "move", source: error }.into(),
     }
@@ -203,18 +204,18 @@ fn check_object(out: &Named<'_>, step: &Step<'_>, planned: &Seen) -> Result<Stat
 }
 
 fn changed(step: &Step<'_>, what: &str) -> Error {
-    Error::Conflicts(vec![Conflict::said(step.path, "what was there in planning", what)])
+    conflict::refused(vec![Conflict::said(step.path, "what was there in planning", what)])
 }
 
 fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(()) };
     let expected = |found: Option<&Seen>, difference| {
         let found = found.map(|seen| seen.state.clone());
-        Error::Conflicts(vec![Conflict::of(step.path, &Some(from.state.clone()), &found, difference)])
+        conflict::refused(vec![Conflict::of(step.path, &Some(from.state.clone()), &found, difference)])
     };
     let Some(found) = look::look(target.at()).at("look at", step.path)? else { return Err(expected(None, Difference::Presence)) };
     if !from.print.identity.is(found.print.identity) {
-        return Err(Error::Conflicts(vec![Conflict::said(step.path, "what was there in planning", "something else")]));
+        return Err(conflict::refused(vec![Conflict::said(step.path, "what was there in planning", "something else")]));
     }
     // What it is to have already, the step of another of its names has set.
     if let Some(difference) = from.state.meta_difference(&found.state)

@@ -1,6 +1,7 @@
 //! Plan: looking at everything and changing nothing. All conflicts, refusals and damage are found here, not the first
 //! alone; what comes out is the journal to be.
 
+use super::Progress;
 use super::conflict::Conflict;
 use super::draft::Draft;
 use super::job::{Job, Rest};
@@ -8,9 +9,9 @@ use super::journal::Journal;
 use super::look::look_at_all;
 use super::reach::Reach;
 use super::report::{Report, Row};
-use super::{Error, Progress};
 use crate::checkpoint::limits::Large;
 use crate::checkpoint::manifest::Kept;
+use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::store::Session;
 
@@ -24,8 +25,8 @@ pub struct Plan {
 impl Plan {
     /// Looks at every path of the job, in two threads where there are many.
     ///
-    /// Errors: every conflict ([`Error::Conflicts`]), everything that could not be done ([`Error::Refused`]), all content that
-    /// is not what it was ([`Error::Damaged`]); in the reverse order of these where there are several kinds.
+    /// Errors: every conflict, everything that could not be done, all content that
+    /// is not what it was; in the reverse order of these where there are several kinds.
     pub fn look(session: &Session, job: Job, progress: &dyn Progress) -> Result<Self, Error> {
         let limits = job.limits;
         let (mut draft, rest) = drafted(session, job, progress)?;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::durable::MANY;
+use super::error::{refused_at, stopped};
 use super::item::{Frame, Item};
 use super::journal::{Draft, Journal, Written, displaced};
 use super::perform::UNTIMED;
@@ -11,8 +12,8 @@ use super::plan::{Plan, Told};
 use super::reach::{Named, Reach};
 use super::step::{Places, Spot};
 use super::take_back::take_back_prepared;
-use super::{Error, Gate, facts, meta, reserve};
-use crate::error::At;
+use super::{Gate, facts, meta, reserve};
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Inode, Sort, Stat};
 use crate::fs::interrupt;
@@ -321,7 +322,7 @@ impl<'a> Hands<'a> {
             let (digest, _) = look::digest(at).at("read", at)?;
             if state.digest().is_some_and(|known| known != digest) {
                 let why = format!("its content changed while it was copied (recant {})", self.frame.session);
-                return Err(Error::Refused(vec![(from.at().to_string(), why)]));
+                return Err(refused_at(from.at(), why));
             }
             if dress {
                 let now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;
@@ -339,7 +340,7 @@ impl<'a> Hands<'a> {
 }
 
 fn gone(at: Entry<'_>) -> Error {
-    Error::Refused(vec![(at.to_string(), "it vanished while it was made ready".into())])
+    refused_at(at, "it vanished while it was made ready")
 }
 
 impl Prepared {
@@ -348,7 +349,7 @@ impl Prepared {
         let Prepared { plan, touched, draft } = &mut self;
         // D1 to D3, once more before Intend: who says "ready" has met a full disk before.
         let synced = touched.sync(fs, &mut plan.reach, || Ok(()));
-        match synced.and_then(|()| gate.pass(plan.paths().count()).map_err(Error::Stopped)) {
+        match synced.and_then(|()| gate.pass(plan.paths().count()).map_err(stopped)) {
             Ok(()) => Ok(self),
             Err(why) => Err(take_back_prepared(fs, store, session, &mut plan.reach, draft, why)),
         }

@@ -1,11 +1,11 @@
 //! What comes before a verb changes anything: what crashes left is undone or settled, and the session that it works on is locked.
 
-use super::Error;
+use super::error::interrupted;
 use super::finish::how_to_go_on;
 use super::job::Verb;
 use super::recover::{self, Outcome, Recovered};
 use super::report::Left;
-use crate::error::{Failure, Kind, Reason, recant};
+use crate::error::{Error, Kind, Reason, recant};
 use crate::fs::Fs;
 use crate::fs::lock::Lock;
 use crate::session::id::Id;
@@ -64,9 +64,9 @@ pub fn lock<E: From<Error>>(
         // A journal may tell what the header was: that comes before the advice to drop the session.
         Err(error) if error.reason() == Some(&Reason::Garbled) => {
             refuse_interrupted(store, id)?;
-            return Err(Error::from(error).into());
+            return Err(error.into());
         }
-        locked => locked.map_err(Error::from)?,
+        locked => locked?,
     };
     if locked.header.uncollected {
         collect(&mut locked)?;
@@ -76,7 +76,7 @@ pub fn lock<E: From<Error>>(
         refuse_interrupted(store, id)?;
         refuse_left(&recovered, id)?;
         // Recovery may have written it anew.
-        locked.set_header(store.session(id).map_err(Error::from)?.header);
+        locked.set_header(store.session(id)?.header);
     }
     if locked.header.uncollected {
         collect(&mut locked)?;
@@ -89,10 +89,10 @@ pub fn refuse_interrupted(store: &Store, id: &Id) -> Result<(), Error> {
     let (kind, why, remedy) = match recover::finding(store, id) {
         Ok(None) => return Ok(()),
         Ok(Some(_)) => (Kind::Stuck, "an interrupted operation of it is not recovered".to_owned(), None),
-        Err(error) => (error.kind(), error.to_string(), error.remedy()),
+        Err(error) => (error.kind(), error.to_string(), error.remedy().map(str::to_owned)),
     };
     let remedy = remedy.or_else(|| Some(format!("{recant} recover {id} tries again", recant = recant())));
-    Err(Error::Interrupted { id: id.to_string(), kind, why, state: "nothing was changed", remedy })
+    Err(interrupted(id, kind, why).with_remedy_if(remedy))
 }
 
 /// A verb that was meant for a session of which something is left goes no further: it may not be what is wanted any more.
@@ -100,13 +100,9 @@ pub fn refuse_left(recovered: &[Recovered], id: &Id) -> Result<(), Error> {
     let Some(one) = recovered.iter().find(|one| one.id == *id) else { return Ok(()) };
     let Outcome::Left(left) = &one.outcome else { return Ok(()) };
     let verb = one.verb.map_or("operation", Verb::word);
-    Err(Error::Interrupted {
-        id: id.to_string(),
-        kind: Kind::LeftOut,
-        why: format!("the interrupted {verb} could not be undone at {} of its paths", left.len()),
-        state: "nothing else was changed; called again, the verb goes on",
-        remedy: way_on(one, left),
-    })
+    Err(interrupted(id, Kind::LeftOut, format!("the interrupted {verb} could not be undone at {} of its paths", left.len()))
+        .with_state("nothing else was changed; called again, the verb goes on")
+        .with_remedy_if(way_on(one, left)))
 }
 
 /// The command that goes on with what a recovery has left.

@@ -1,6 +1,7 @@
 //! Recovery: what a journal says of an operation that was cut off is undone or settled, by the journal alone.
 
 use super::clean::clean_draft;
+use super::error::{not_decided, stuck, undecided, unmounted};
 use super::facts::{self, DONE};
 use super::find::{Found, Off, There};
 use super::item::Turn;
@@ -8,12 +9,12 @@ use super::job::Verb;
 use super::journal::{Journal, names};
 use super::reach::{Named, Reach, open};
 use super::report::Left;
+use super::reserve;
 use super::settle::{When, settle};
 use super::step::{Act, Step};
 use super::take_back::{Remains, take_back};
-use super::{Error, reserve};
 use crate::checkpoint::manifest::{self, Former};
-use crate::error::{At, IoError, Reason, recant};
+use crate::error::{At, Error, IoError, Reason, recant};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::interrupt::{self, Asked};
@@ -136,7 +137,7 @@ fn sealed(store: &Store, journal: &Journal) -> Result<Sealed, Error> {
     let session = match store.session(&journal.head.session) {
         Ok(session) => session,
         Err(error) if error.reason() == Some(&Reason::Garbled) => return Ok(Sealed::Untold(error.why().to_owned())),
-        Err(error) => return Err(error.into()),
+        Err(error) => return Err(error),
     };
     let (before, now) = (journal.head.generation, session.header.generation);
     Ok(if now == before {
@@ -151,7 +152,7 @@ fn sealed(store: &Store, journal: &Journal) -> Result<Sealed, Error> {
 fn untold(store: &Store, journal: &Journal, why: String) -> Error {
     let id = journal.head.session.to_string();
     let path = store.sessions().path().join(&id).join("session.json").display().to_string();
-    Error::Undecided { path, verb: journal.head.verb.word(), why, id }
+    undecided(path, journal.head.verb.word(), why, id)
 }
 
 /// Recovers one session's journal, as `choice` has it where recovery alone cannot tell.
@@ -179,7 +180,7 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
         let session = match store.session(id) {
             Ok(session) => Some(session),
             Err(error) if error.is_unknown() => None,
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         recovered.strays = clean_draft(fs, store, session.as_ref(), id)?;
         return Ok(Outcome::Cleaned);
@@ -191,11 +192,11 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
     let told = tell(fs, store, &journal, choice)?;
     if let Sealed::No(session) | Sealed::Yes(session) = &told {
         // An undo would take what lay in one that is missing for somebody's doing.
-        session.check_folders().map_err(|error| stuck(store, id, error.into()))?;
+        session.check_folders().map_err(|error| stays(store, id, error))?;
     }
     match told {
-        Sealed::No(session) => undo(fs, store, &session, &journal, (notes, strays)).map_err(|error| stuck(store, id, error)),
-        Sealed::Yes(session) => go_on(fs, store, &session, &journal, choice, notes).map_err(|error| stuck(store, id, error)),
+        Sealed::No(session) => undo(fs, store, &session, &journal, (notes, strays)).map_err(|error| stays(store, id, error)),
+        Sealed::Yes(session) => go_on(fs, store, &session, &journal, choice, notes).map_err(|error| stays(store, id, error)),
         Sealed::Untold(why) => Err(untold(store, &journal, why)),
     }
 }
@@ -212,19 +213,19 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
     match choice {
         // What is left of an undo was not sealed.
         _ if journal.head.rest.is_some() => Ok(Sealed::No(store.put_header(fs, was)?)),
-        Choice::Undo if settling_begun(fs, &dir, journal)? => Err(Error::NotDecided {
-            path: dir.path().display().to_string(),
-            why: "it was done, and tidied up in part: it cannot be taken back here".into(),
-            remedy: format!("{recant} recover {} --finish", journal.head.session, recant = recant()),
-        }),
+        Choice::Undo if settling_begun(fs, &dir, journal)? => Err(not_decided(
+            dir.path().display(),
+            "it was done, and tidied up in part: it cannot be taken back here",
+            format!("{recant} recover {} --finish", journal.head.session, recant = recant()),
+        )),
         Choice::Undo => Ok(Sealed::No(store.put_header(fs, was)?)),
         Choice::Finish => {
             if !settling_begun(fs, &dir, journal)?
                 && let Some(path) = not_done(&mut Reach::new(&dir)?, journal)?
             {
-                let why = "it was not done here: not all can be kept".into();
+                let why = "it was not done here: not all can be kept";
                 let remedy = format!("{recant} recover {} --undo", journal.head.session, recant = recant());
-                return Err(Error::NotDecided { path: path.to_string(), why, remedy });
+                return Err(not_decided(path, why, remedy));
             }
             Ok(Sealed::Yes(store.put_header(fs, &journal.head.header)?))
         }
@@ -336,7 +337,7 @@ fn go_on(
             "the interrupted operation was done and sealed",
             format!("{recant} recover {id}, then the verb that goes back", recant = recant()),
         );
-        return Err(Error::NotDecided { path: session.dir.path().display().to_string(), why: why.into(), remedy });
+        return Err(not_decided(session.dir.path().display(), why, remedy));
     }
     // The rename of the header may not have been synced: written anew it lasts (I19).
     seal_again(fs, session)?;
@@ -358,12 +359,12 @@ fn seal_again(fs: &Fs, session: &Session) -> Result<(), Error> {
     Ok(fs.replace(at, &crate::session::store::header_bytes(&session.header)).at("write", at)?)
 }
 
-fn stuck(store: &Store, id: &Id, error: Error) -> Error {
-    if matches!(error, Error::NotDecided { .. }) {
+fn stays(store: &Store, id: &Id, error: Error) -> Error {
+    if error.reason() == Some(&Reason::NotDecided) {
         return error;
     }
     let path = store.journals().at(id.as_str().as_bytes()).to_string();
-    Error::Stuck { path, why: error.to_string(), state: "the journal stays; nothing more is touched".into() }
+    stuck(path, error, "the journal stays; nothing more is touched")
 }
 
 /// While the root folder of a mount is the recorded object, it is the file system that the journal speaks of; if it is
@@ -384,14 +385,12 @@ fn lost_roots(store: &Store, journal: &Journal, choice: Option<Choice>) -> Resul
         };
         if choice != Some(Choice::GiveUp) {
             let (fs_type, verb, id) = (&record.fs_type, journal.head.verb.word(), &journal.head.session);
-            return Err(Error::Unmounted {
-                path: record.point.to_string(),
-                why: format!(
-                    "the file system ({fs_type}) that an interrupted {verb} of session {id} worked on is not there: {why}"
-                ),
-                store: store.path.to_string(),
-                id: id.to_string(),
-            });
+            return Err(unmounted(
+                &record.point,
+                format!("the file system ({fs_type}) that an interrupted {verb} of session {id} worked on is not there: {why}"),
+                &store.path,
+                id,
+            ));
         }
         lost.push(record.point.clone());
     }

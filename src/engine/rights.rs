@@ -6,15 +6,15 @@ use std::io;
 use rustix::fs::{Access, AtFlags};
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::Error;
 use super::draft::Draft;
+use super::error::{no_room, refused_at};
 use super::item::{Frame, Item};
 use super::meta::ACL;
 use super::reach::{Named, parent_of};
 use super::step::Act;
 use crate::checkpoint::manifest::Kept;
 use crate::config;
-use crate::error::{At, BY_ROOT};
+use crate::error::{At, BY_ROOT, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
 use crate::fs::path::AbsPath;
@@ -51,7 +51,7 @@ impl Draft<'_> {
             }
         }
         refused.extend(self.bound_names(items, &folders)?);
-        if refused.is_empty() { Ok(folders) } else { Err(Error::Refused(refused)) }
+        if refused.is_empty() { Ok(folders) } else { Err(super::error::refused(refused)) }
     }
 
     /// Why names in a folder cannot be changed; the user's own folders can be opened up for the work.
@@ -122,7 +122,7 @@ impl Draft<'_> {
         });
         let Some(whose) = foreign.filter(|_| !self.me.is_root()) else { return Ok(()) };
         let why = format!("{whose}, and user {} cannot give a file to it; {BY_ROOT}", self.me.as_raw());
-        Err(Error::Refused(vec![(item.path.to_string(), why)]))
+        Err(refused_at(&item.path, why))
     }
 
     /// Content that is copied has to fit.
@@ -151,7 +151,7 @@ impl Draft<'_> {
         if in_store > 0 {
             check(&self.session.dir, self.session.dir.path().display().to_string(), in_store)?;
         }
-        if short.is_empty() { Ok(()) } else { Err(Error::NoRoom(short)) }
+        if short.is_empty() { Ok(()) } else { Err(no_room(short)) }
     }
 }
 

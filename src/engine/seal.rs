@@ -3,11 +3,11 @@
 use std::fs::File;
 
 use super::durable::{NEW_HEADER, sync_touched};
+use super::facts;
 use super::journal::Journal;
 use super::reach::Reach;
-use super::{Error, facts};
 use crate::checkpoint::manifest::{Former, name_written};
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Time;
 use crate::session::store::{Session, Store, header_bytes};

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use super::Error;
 use super::clean::{STRAY, is_another};
 use super::displaced::{displaced_below, make_folder};
 use super::durable::{MANY, sync_folder, sync_names};
@@ -15,7 +14,7 @@ use super::rights::with_rights;
 use super::step::{Act, Spot};
 use super::undo::is_open_for_writing;
 use crate::checkpoint::manifest::{Former, Reading, name_written};
-use crate::error::{At, recant};
+use crate::error::{At, Error, recant};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
 use crate::fs::path::{AbsPath, Shown};

@@ -1,13 +1,14 @@
 //! Taking an operation back, after a failure or a crash: it is undone; what has to stay, as somebody has changed it, is finished.
 
 use super::clean::{add_kept, clean};
+use super::error::stuck;
 use super::finish::{self, finish};
 use super::journal::{Draft, Journal, made_for};
 use super::reach::Reach;
 use super::report::{Left, without_repeats};
 use super::undo::undo;
-use super::{Error, facts, item};
-use crate::error::{Failure, Kind};
+use super::{facts, item};
+use crate::error::{Error, Kind, Reason};
 use crate::fs::Fs;
 use crate::session::store::{Session, Store};
 
@@ -34,19 +35,47 @@ pub(super) fn after_failure(
     why: Error,
 ) -> Error {
     match take_back_begun(fs, store, session, &mut reach, journal, begun) {
-        Ok(Remains { left, strays, .. }) if left.is_empty() => Error::Undone { why: Box::new(why), strays },
-        Ok(Remains { left, strays, .. }) => {
-            let id = session.id().to_string();
-            Error::LeftBehind { id, verb: journal.head.verb, why: Box::new(why), left, strays }
-        }
-        Err(error) => stuck(store, journal, &format!("{why}; and the undo failed: {error}")),
+        Ok(Remains { left, strays, .. }) if left.is_empty() => undone(why, &strays),
+        Ok(Remains { left, strays, .. }) => left_behind(session, journal, &why, &left, &strays),
+        Err(error) => half_done(store, journal, &format!("{why}; and the undo failed: {error}")),
     }
 }
 
-fn stuck(store: &Store, journal: &Journal, why: &str) -> Error {
+/// All that was done is undone. `strays` were made ready and stay, or may lie in a folder that is not where it was.
+fn undone(why: Error, strays: &[Left]) -> Error {
+    let undone = if !strays.is_empty() {
+        why.with_kind(Kind::LeftOut).with_state(format!("undone, but for this:\n{}", shown(strays)))
+    } else if why.reason() == Some(&Reason::Stopped) {
+        why
+    } else {
+        why.with_state("what had been done was undone: the tree is as it was")
+    };
+    undone.with_reason(Reason::Undone)
+}
+
+/// Undone but for paths that somebody has changed meanwhile: there it is done, and sealed. `strays` are names of recant's own that stay.
+fn left_behind(session: &Session, journal: &Journal, why: &Error, left: &[Left], strays: &[Left]) -> Error {
+    let verb = journal.head.verb;
+    let first = left.first().map(|left| &left.path);
+    let message = format!("{why}; undone but for:\n{}\n{}", shown(left), shown(strays));
+    let rows = left.iter().chain(strays).map(|left| (left.path.to_string(), left.why.clone())).collect();
+    let state = format!("there the {} is done, and what was there before is kept; all else is as it was", verb.word());
+    Error::new(Kind::LeftOut, message)
+        .with_path(first.map(ToString::to_string).unwrap_or_default())
+        .with_rows("paths", rows)
+        .with_reason(Reason::LeftBehind { why: why.to_string() })
+        .with_state(state)
+        .with_remedy_if(first.map(|path| finish::how_to_go_on(verb.inward(), session.id().as_str(), path)))
+}
+
+fn shown(left: &[Left]) -> String {
+    left.iter().map(Left::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn half_done(store: &Store, journal: &Journal, why: &str) -> Error {
     let path = store.journals().at(journal.head.session.as_str().as_bytes()).to_string();
-    let state = "it is done in part; the journal stays, and nothing more is touched".into();
-    Error::Stuck { path, why: why.into(), state }
+    let state = "it is done in part; the journal stays, and nothing more is touched";
+    stuck(path, why, state)
 }
 
 /// Takes away what Prepare made, before there was a journal.
@@ -61,13 +90,13 @@ pub(super) fn take_back_prepared(
     let cleaned = clean(fs, session, reach, None, (&draft.made, &draft.times))
         .and_then(|strays| Journal::remove(fs, store, session.id()).map(|()| strays));
     match cleaned {
-        Ok(strays) => Error::Undone { why: Box::new(why), strays },
+        Ok(strays) => undone(why, &strays),
         Err(error) if error.kind() == Kind::Stuck => error,
-        Err(error) => Error::Stuck {
-            path: session.dir.path().display().to_string(),
-            why: format!("{why}; and what was made ready could not be removed: {error}"),
-            state: "the tree is as it was but for temporary names beside the targets".into(),
-        },
+        Err(error) => stuck(
+            session.dir.path().display(),
+            format!("{why}; and what was made ready could not be removed: {error}"),
+            "the tree is as it was but for temporary names beside the targets",
+        ),
     }
 }
 

@@ -2,11 +2,10 @@
 
 use std::rc::Rc;
 
-use super::Error;
 use super::journal::Journal;
 use super::reach::{Reach, open};
 use super::step::FolderTime;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, leads_nowhere};
 use crate::fs::roots::Roots;

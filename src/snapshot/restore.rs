@@ -14,7 +14,6 @@ use super::manifest::Entry;
 use super::series::Series;
 use super::whole;
 use crate::checkpoint::made;
-use crate::engine;
 use crate::engine::job::{Job, Move, Moves, Rest};
 use crate::error::At as _;
 use crate::error::Error;
@@ -96,11 +95,11 @@ pub fn fill_to_ask(fs: &Fs, series: &Series, compared: &Compared, session: &mut 
 pub fn unheld(job: Job) -> Job {
     struct Unheld(Box<dyn Moves>);
     impl Moves for Unheld {
-        fn next(&mut self) -> Result<Option<Move>, engine::Error> {
+        fn next(&mut self) -> Result<Option<Move>, Error> {
             Ok(self.0.next()?.map(|wanted| Move { to_at: None, ..wanted }))
         }
 
-        fn rest(self: Box<Self>) -> Result<Rest, engine::Error> {
+        fn rest(self: Box<Self>) -> Result<Rest, Error> {
             self.0.rest()
         }
     }

@@ -4,9 +4,8 @@ use std::fs::File;
 use std::io;
 
 use super::Looked;
-use crate::engine::Error;
 use crate::engine::job::Move;
-use crate::error::At;
+use crate::error::{At, Error};
 use crate::fs::dir::{Entry, Sort, Stat, stat_of};
 use crate::tree::digest::Digest;
 use crate::tree::look::{self, Content, Seen};

@@ -229,7 +229,7 @@ impl Export<'_> {
         let (_, session) = self.call.locked(&id, Want::Look)?;
         Spool::of(&self.call.fs, |to| match moving::export(&session, moving::With::Changes, to)? {
             moving::Exported::Whole => Ok(()),
-            moving::Exported::Conflicts(conflicts) => Err(conflict::refused(&conflicts).into()),
+            moving::Exported::Conflicts(conflicts) => Err(conflict::refused(conflicts).into()),
         })
     }
 }
