@@ -889,9 +889,14 @@ fn a_tree_on_another_machine_s_file_system_goes_there_and_back() {
             world.recant(&format!("rollback {id}")).ok();
         }
         world.recant("snapshot create").ok();
-        world.write("edited", "theirs").remove("gone").write("more", "theirs");
+        world.write("edited", "theirs").remove("gone").remove("full").write("more", "theirs");
         world.recant("snapshot restore 0 -y").ok();
         calm(before).assert_same(&calm(world.manifest()), &format!("{what}: restored"));
+        assert!(world.recant("recover").ok().stderr().contains("nothing was interrupted"), "{what}: it is done");
+        let id = world.begin();
+        world.recant(&format!("session symlink {id} nowhere link")).ok();
+        world.recant(&format!("commit {id}")).ok();
+        assert_eq!(std::fs::read_link(world.path("link")).expect("a link"), Path::new("nowhere"), "{what}");
     }
 }
 
