@@ -16,9 +16,9 @@ use crate::error::{Error, recant};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, FolderTime};
 use crate::session::error::not_now;
+use crate::session::opened::Session;
 use crate::session::run::Run;
 use crate::session::sides::Side;
-use crate::session::store::Session;
 use crate::tree::state::{Object, State, What};
 
 /// What a commit or redo is asked for.

@@ -63,7 +63,8 @@ pub mod internals {
     pub use crate::fs::{Fs, exact_now, now};
     pub use crate::session::change::{Change, Changes, FolderTime, Sort};
     pub use crate::session::id::Id;
+    pub use crate::session::opened::Session;
     pub use crate::session::run::Place;
-    pub use crate::session::store::{Session, Store};
+    pub use crate::session::store::Store;
     pub use crate::tree::digest::Digest;
 }

@@ -9,8 +9,8 @@ use crate::engine::job::{Job, Move, Moves, OnConflict, Rest, Verb, WantedTime};
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
+use crate::session::opened::Session;
 use crate::session::sides::Side;
-use crate::session::store::Session;
 use crate::tree::state::{Object, State, sort_word};
 
 /// The job of taking a session back: all of it, or `paths`, what lies under them, and the folders that they need.

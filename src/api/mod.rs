@@ -26,6 +26,7 @@ use crate::engine::recover::{Outcome, Recovered as Of};
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
 use crate::fs::resolve;
+use crate::session::opened;
 use crate::session::store;
 
 /// Where sessions and snapshots are kept: the same folder that the program `recant` uses by `--store`.
@@ -146,8 +147,8 @@ impl Store {
     }
 
     /// A session to change. What a run left in it whose recant was killed is collected.
-    fn locked(&self, id: &SessionId) -> Result<store::Locked, Error> {
-        let collect = |locked: &mut store::Locked| Ok(collect_ended(&self.fs, &self.store, locked).map(drop)?);
+    fn locked(&self, id: &SessionId) -> Result<opened::Locked, Error> {
+        let collect = |locked: &mut opened::Locked| Ok(collect_ended(&self.fs, &self.store, locked).map(drop)?);
         ready::lock(&self.fs, &self.store, id.inner(), collect, || self.recover_first())
     }
 }

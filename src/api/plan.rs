@@ -17,7 +17,7 @@ use crate::fs::path::AbsPath;
 use crate::rollback;
 use crate::session::confirm::{self, Word};
 use crate::session::header::Status;
-use crate::session::store::Locked;
+use crate::session::opened::Locked;
 
 /// What is to be done with a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

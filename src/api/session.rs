@@ -17,6 +17,7 @@ use crate::fs::dir::Time;
 use crate::session::change::Sort;
 use crate::session::header::{self, Header, Origin};
 use crate::session::id::Id;
+use crate::session::opened;
 use crate::session::stage::{self, Desk};
 use crate::session::store;
 
@@ -305,7 +306,7 @@ impl Store {
     }
 
     /// Reads a session; believed only where nobody was at work in it meanwhile.
-    fn read<T>(&self, id: &SessionId, look: impl FnOnce(&store::Session) -> Result<T, Error>) -> Result<T, Error> {
+    fn read<T>(&self, id: &SessionId, look: impl FnOnce(&opened::Session) -> Result<T, Error>) -> Result<T, Error> {
         let mut session = self.store.session(id.inner())?;
         if session.header.uncollected {
             drop(self.locked(id)?);

@@ -13,7 +13,7 @@ use crate::fs::path::AbsPath;
 use crate::fs::resolve;
 use crate::session::change::Changes;
 use crate::session::log;
-use crate::session::store::Locked;
+use crate::session::opened::Locked;
 use crate::snapshot::compare::{self, Digests, Terms};
 use crate::snapshot::create::{Asked, create};
 use crate::snapshot::rules::{Rules, Source, Vcs};

@@ -30,8 +30,9 @@ use crate::fs::path::AbsPath;
 use crate::fs::{Fs, Span};
 use crate::session::change::{Changes, Sort};
 use crate::session::header::{Counts, Header, Sizes};
+use crate::session::opened::{Locked, part};
 use crate::session::run::{Arg, Coverage, Ending, How, Run, boot_id};
-use crate::session::store::{Locked, Store, part};
+use crate::session::store::Store;
 use crate::tree::state::State;
 
 /// A run that is over and collected.

@@ -15,8 +15,8 @@ use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort};
 use crate::session::change::{Changes, object_name};
+use crate::session::opened::{Session, part};
 use crate::session::run::Run;
-use crate::session::store::{Session, part};
 
 /// File systems of which the kernel takes no upper, by their magic number (statfs(2)): overlayfs, NFS, FUSE, FAT, exFAT, 9p, CIFS, SMB.
 const NO_UPPER: &[u32] = &[0x794c_7630, 0x6969, 0x6573_5546, 0x4d44, 0x2011_bab0, 0x0102_1997, 0xff53_4d42, 0xfe53_4d42];

@@ -30,7 +30,8 @@ use super::pieces::{As, LAID, LaidSplit, Piece, Split, laid_at, parted};
 use super::upper::dress;
 use crate::error::{At, Error, IoError, reason};
 use crate::fs::Fs;
-use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat, Time};
+use crate::fs::device::Dev;
+use crate::fs::dir::{Dir, Entry, Sort, Stat, Time};
 use crate::fs::path::AbsPath;
 
 /// Makes the lower of a split directory and the uppers below its own. `lower` and `works` are empty. What has vanished is left out, and so is what

@@ -2,7 +2,8 @@
 
 use crate::error::{At, IoError};
 use crate::fs::Fs;
-use crate::fs::dir::{Dev, Entry, Sort};
+use crate::fs::device::Dev;
+use crate::fs::dir::{Entry, Sort};
 use crate::tree::state::{State, What};
 
 /// Gives a blob, or an object with several names, what the original had (docs/store-format.md). An owner that cannot be given now can be given by a rollback of root's.

@@ -12,7 +12,7 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Time};
 use crate::fs::path::AbsPath;
 use crate::session::header::Checkpoint;
-use crate::session::store::{Session, open_own, part};
+use crate::session::opened::{Session, open_own, part};
 use crate::tree::digest::Digest;
 use crate::tree::sealed::{self, Records, Sealed};
 use crate::tree::state::{Fingerprint, Object, What};

@@ -4,7 +4,7 @@ use super::manifest::{Kept, Manifest, Original};
 use crate::error::{At, Error};
 use crate::fs::path::AbsPath;
 use crate::session::header::Checkpoint;
-use crate::session::store::Session;
+use crate::session::opened::Session;
 use crate::tree::look;
 use crate::tree::state::{State, sort_word};
 

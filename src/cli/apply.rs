@@ -28,7 +28,8 @@ use crate::fs::path::AbsPath;
 use crate::session::change::Changes;
 use crate::session::header::Status;
 use crate::session::id::Id;
-use crate::session::store::{Locked, Session, Store};
+use crate::session::opened::{Locked, Session};
+use crate::session::store::Store;
 use crate::snapshot::restore;
 use crate::tree::project::project_of;
 

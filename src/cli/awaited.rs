@@ -13,7 +13,8 @@ use crate::session::confirm::{self, Record, Word};
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::store::{Locked, Store};
+use crate::session::opened::Locked;
+use crate::session::store::Store;
 use crate::tree::time;
 
 /// What a commit says of the word that it waits for.

@@ -3,7 +3,8 @@
 use super::Call;
 use super::problem::Problem;
 use crate::error::recant;
-use crate::session::store::{Locked, Store};
+use crate::session::opened::Locked;
+use crate::session::store::Store;
 
 /// Fills a session that was just begun. Where `fill` fails it goes again.
 pub fn filled<E: Into<Problem>>(

@@ -10,7 +10,7 @@ use super::{Call, Ended};
 use crate::diff::sources::{Content, Sources};
 use crate::error::At;
 use crate::fs::path::AbsPath;
-use crate::session::store::Session;
+use crate::session::opened::Session;
 use crate::tree::state::{State, What, sort_word};
 
 /// Prints the content before or after the session; of a symlink its target.

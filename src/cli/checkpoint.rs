@@ -24,7 +24,8 @@ use crate::session::change::{Change, Sort};
 use crate::session::header::{Checkpoint, Header};
 use crate::session::id::Id;
 use crate::session::lines::Reading as ReadingChanges;
-use crate::session::store::{Session, Store};
+use crate::session::opened::Session;
+use crate::session::store::Store;
 use crate::tree::state::{Object, State, sort_word};
 use crate::tree::time;
 

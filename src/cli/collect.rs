@@ -5,7 +5,8 @@ use super::{Call, text};
 use crate::capture::hold::collect_ended as collect_into;
 use crate::error::Kind;
 use crate::session::id::Id;
-use crate::session::store::{Locked, Store};
+use crate::session::opened::Locked;
+use crate::session::store::Store;
 
 /// Collects the run of a session whose recant was killed, if nothing holds it any more, and says so.
 pub fn collect_ended(call: &Call, store: &Store, id: &Id) -> Result<(), Problem> {

@@ -13,7 +13,8 @@ use crate::error::{Kind, recant};
 use crate::session::confirm::{self, Record, Word};
 use crate::session::id::Id;
 use crate::session::log;
-use crate::session::store::{Locked, Store};
+use crate::session::opened::Locked;
+use crate::session::store::Store;
 
 /// `{"schema":2,"session":…,"confirmed":true}`.
 #[derive(Serialize)]

@@ -15,8 +15,9 @@ use crate::fs::interrupt::{self, Asked};
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
+use crate::session::opened::Locked;
 use crate::session::prune;
-use crate::session::store::{Locked, Store};
+use crate::session::store::Store;
 
 /// `{"schema":2,"discarded":[…],"skipped":[…]}`.
 #[derive(Serialize, Default)]

@@ -8,7 +8,8 @@ use super::which::Want;
 use crate::error::{Error, Kind, Reason, command};
 use crate::session::header::{Header, Origin, Status};
 use crate::session::id::{self, Id};
-use crate::session::store::{Locked, Store};
+use crate::session::opened::Locked;
+use crate::session::store::Store;
 
 /// How the session is named.
 #[derive(Debug, Clone, Copy)]

@@ -12,9 +12,10 @@ use crate::error::{Error, command, recant};
 use crate::fs::path::AbsPath;
 use crate::session::header::{Origin, Status};
 use crate::session::id::Id;
+use crate::session::opened::Session;
 use crate::session::run::{Coverage, How};
 use crate::session::sides::Side;
-use crate::session::store::{Session, Store};
+use crate::session::store::Store;
 use crate::tree::project::project_of;
 
 /// So many of the newest sessions are looked at for a pending one: a run must not cost what a listing of thousands does.

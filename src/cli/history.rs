@@ -11,7 +11,7 @@ use super::Call;
 use super::made::Made;
 use crate::capture::layout::Pass;
 use crate::fs::path::AbsPath;
-use crate::session::store::Session;
+use crate::session::opened::Session;
 
 /// Why it is passed, in the table of places.
 pub const WHY: &str = "the shell's history";

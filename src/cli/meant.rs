@@ -10,7 +10,7 @@ use super::{Call, Ended};
 use crate::engine::job::Verb;
 use crate::error::{command, recant};
 use crate::moving;
-use crate::session::store::Session;
+use crate::session::opened::Session;
 
 impl What {
     /// What the session goes by here.

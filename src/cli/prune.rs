@@ -19,9 +19,10 @@ use crate::fs::path::AbsPath;
 use crate::session::header::{Header, Status};
 use crate::session::id::Id;
 use crate::session::log;
+use crate::session::opened::Locked;
 use crate::session::prune::{self, Which, is_awaited};
 use crate::session::remains::Remains;
-use crate::session::store::{Locked, Store};
+use crate::session::store::Store;
 
 /// `{"schema":2,"dry_run":…,"pruned":[…],"skipped":[…],"lost":[…],"bytes":n}`.
 #[derive(Serialize)]

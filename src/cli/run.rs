@@ -26,9 +26,10 @@ use crate::fs::path::AbsPath;
 use crate::session::change::{Changes, Sort};
 use crate::session::header::Origin;
 use crate::session::id::Id;
+use crate::session::opened::Session;
 use crate::session::prune;
 use crate::session::run::{Coverage, Ending, How};
-use crate::session::store::{Session, Store};
+use crate::session::store::Store;
 
 /// `{"schema":2,"session":…,"result":…,"ending":{…},"changes":n,"warnings":[…]}`, the last line of standard error.
 #[derive(Serialize)]

@@ -16,9 +16,9 @@ use crate::error::command;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::header::{Checkpoint, Header, Status};
+use crate::session::opened::Session;
 use crate::session::run::{Ending, How, Run};
 use crate::session::sides::Side;
-use crate::session::store::Session;
 use crate::tree::state::{Object, sort_word};
 
 /// A change as `show` and `diff` give it in JSON.

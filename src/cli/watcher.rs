@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::fs::path::AbsPath;
-use crate::remote::install::PLACE;
+use crate::remote::place::PLACE;
 use crate::session::id::Id;
 
 /// What serves.

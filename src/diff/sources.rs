@@ -13,9 +13,9 @@ use crate::fs::path::{AbsPath, Shown};
 use crate::fs::roots::Roots;
 use crate::session::change::Change;
 use crate::session::header::Checkpoint;
+use crate::session::opened::{Session, part};
 use crate::session::run::Run;
 use crate::session::sides::Side;
-use crate::session::store::{Session, part};
 use crate::tree::look;
 use crate::tree::state::{Likeness, Object, State, What, sort_word};
 

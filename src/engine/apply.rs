@@ -18,7 +18,8 @@ use crate::fs::Fs;
 use crate::fs::dir::Time;
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
-use crate::session::store::{Locked, Store};
+use crate::session::opened::Locked;
+use crate::session::store::Store;
 
 /// Every step is done; nothing is known to be durable yet.
 pub struct Applied {

@@ -7,14 +7,15 @@ use super::error::refused;
 use super::item::number;
 use super::job::Verb;
 use crate::error::{At, Error, recant};
-use crate::fs::dir::{Dev, Inode, Sort, leads_nowhere};
+use crate::fs::device::Dev;
+use crate::fs::dir::{Inode, Sort, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::session::change::{Change, Changes, FolderTime};
 use crate::session::error::not_now;
 use crate::session::header::{Checkpoint, Status};
 use crate::session::lines::Reading;
+use crate::session::opened::Session;
 use crate::session::sides::Side;
-use crate::session::store::Session;
 
 /// Whether a verb can begin on a session: what is discarded, under way, without its originals, or was never committed
 /// where that is needed, is refused with the remedy.

@@ -21,7 +21,8 @@ use crate::fs::dir::{Dir, Entry, Sort, Stat, leads_nowhere};
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
-use crate::session::store::{Session, Store, part};
+use crate::session::opened::{Session, part};
+use crate::session::store::Store;
 use crate::tree::look;
 
 /// What is said of a name of recant's own that was not found where it was made.

@@ -14,8 +14,8 @@ use crate::config;
 use crate::error::{At, Error};
 use crate::fs::dir::{Inode, Sort};
 use crate::fs::path::AbsPath;
+use crate::session::opened::Session;
 use crate::session::sides::Side;
-use crate::session::store::Session;
 
 /// A plan in the making.
 pub(super) struct Draft<'s> {

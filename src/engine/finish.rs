@@ -26,8 +26,9 @@ use crate::fs::Fs;
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::confirm;
 use crate::session::header::{self, Header};
+use crate::session::opened::Session;
 use crate::session::sides::Side;
-use crate::session::store::{Session, Store};
+use crate::session::store::Store;
 
 /// How what was left is dealt with, for messages: of one path, where `is_in` tells on which side its change is.
 pub fn how_to_go_on(is_in: bool, id: &str, path: &AbsPath) -> String {

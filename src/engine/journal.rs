@@ -117,7 +117,7 @@ impl Draft {
     /// Reads it. One that is not whole was not synced: nothing had been made.
     pub fn read(dir: &Dir, id: &Id) -> Result<Option<Self>, Error> {
         let name = names(id).draft;
-        let bytes = crate::session::store::read_small(dir.at(&name), 1 << 30)?;
+        let bytes = crate::session::opened::read_small(dir.at(&name), 1 << 30)?;
         let draft: Option<Self> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         // I14: what it lists is removed with all that is in it. Anything but a name that Prepare gives was not made by it.
         Ok(draft.map(|draft| Self { made: draft.made.into_iter().filter(|spot| spot.is_own(id)).collect(), ..draft }))

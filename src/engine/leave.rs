@@ -9,8 +9,9 @@ use super::{Effect, Progress, carry_out};
 use crate::error::Error;
 use crate::fs::Fs;
 use crate::fs::path::AbsPath;
+use crate::session::opened::Locked;
 use crate::session::sides::Side;
-use crate::session::store::{Locked, Store};
+use crate::session::store::Store;
 
 /// Which conflicts leave their path out, instead of stopping all.
 #[derive(Clone, Copy)]

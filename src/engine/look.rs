@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
 use std::thread::Builder;
 
-use self::found::{Found, is_as_wanted, learn_content, look_at_content};
+use self::found::{Found, is_as_wanted, look_at_content};
 use self::record::{as_recorded, learned, overlay_mark, staying, stays, unlooked};
 use super::conflict::Conflict;
 use super::item::Item;
@@ -19,8 +19,8 @@ use crate::fs::lease::{Writers, lease, writers};
 use crate::fs::mounts::Mount;
 use crate::fs::path::AbsPath;
 use crate::session::id::Id;
+use crate::session::opened::Session;
 use crate::session::sides::Side;
-use crate::session::store::Session;
 use crate::tree::digest::Digest;
 use crate::tree::look::{self, Content, Seen};
 use crate::tree::state::{Difference, Likeness, Object, State, What, sort_word};
@@ -575,4 +575,13 @@ fn done_since(at: Entry<'_>, now: &State, then: &State) -> std::io::Result<Optio
         }
         _ => Ok(None),
     }
+}
+
+/// Another content than was expected stays, by `--force`, under other metadata: what it is has to be known.
+fn learn_content(found: &Found<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
+    let seen = looked.item.from.as_mut();
+    if let Some(seen) = seen.filter(|seen| matches!(seen.state.what, What::File { digest: None, .. })) {
+        seen.set_digest(found.digest().at("read", &mv.path)?);
+    }
+    Ok(())
 }

@@ -13,7 +13,7 @@ use crate::checkpoint::limits::Large;
 use crate::checkpoint::manifest::Kept;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
-use crate::session::store::Session;
+use crate::session::opened::Session;
 
 /// All that will be done.
 pub struct Plan {

@@ -18,7 +18,8 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Entry, Inode, Sort, Stat};
 use crate::fs::interrupt;
 use crate::fs::path::AbsPath;
-use crate::session::store::{Locked, Store};
+use crate::session::opened::Locked;
+use crate::session::store::Store;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{State, What};
 
@@ -281,8 +282,8 @@ impl<'a> Hands<'a> {
         match &state.what {
             What::Folder => self.fs.mkdir(at, 0o700),
             What::Symlink { target } => self.fs.symlink(target, at),
-            What::Fifo => self.fs.mknod(at, Sort::Fifo, 0o600, crate::fs::dir::Dev(0, 0)),
-            What::Socket => self.fs.mknod(at, Sort::Socket, 0o600, crate::fs::dir::Dev(0, 0)),
+            What::Fifo => self.fs.mknod(at, Sort::Fifo, 0o600, crate::fs::device::Dev(0, 0)),
+            What::Socket => self.fs.mknod(at, Sort::Socket, 0o600, crate::fs::device::Dev(0, 0)),
             What::Char(dev) => self.fs.mknod(at, Sort::Char, 0o600, *dev),
             What::Block(dev) => self.fs.mknod(at, Sort::Block, 0o600, *dev),
             What::File { .. } => self.fs.create(at, 0o600).map(drop),

@@ -9,7 +9,8 @@ use crate::error::{Error, Kind, Reason, recant};
 use crate::fs::Fs;
 use crate::fs::lock::Lock;
 use crate::session::id::Id;
-use crate::session::store::{Locked, Store};
+use crate::session::opened::Locked;
+use crate::session::store::Store;
 
 /// What a recovery of all did.
 #[derive(Debug)]

@@ -21,7 +21,8 @@ use crate::fs::interrupt::{self, Asked};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 use crate::session::id::Id;
-use crate::session::store::{Session, Store, part};
+use crate::session::opened::{Session, part};
+use crate::session::store::Store;
 use crate::tree::look;
 
 /// What recovery did with one session's journal, or would do.
@@ -356,7 +357,7 @@ fn learn_again(fs: &Fs, session: &Session, journal: &Journal, notes: &mut Vec<St
 
 fn seal_again(fs: &Fs, session: &Session) -> Result<(), Error> {
     let at = session.dir.at(b"session.json");
-    Ok(fs.replace(at, &crate::session::store::header_bytes(&session.header)).at("write", at)?)
+    Ok(fs.replace(at, &crate::session::opened::header_bytes(&session.header)).at("write", at)?)
 }
 
 fn stays(store: &Store, id: &Id, error: Error) -> Error {

@@ -14,8 +14,8 @@ use crate::config;
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Entry;
+use crate::session::opened::Session;
 use crate::session::prune::RESERVE;
-use crate::session::store::Session;
 
 /// For a header, what is said in the log, folders that grow by a block, and blocks that are used in part.
 const SLACK: u64 = 96 << 10;

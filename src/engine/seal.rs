@@ -10,7 +10,8 @@ use crate::checkpoint::manifest::{Former, name_written};
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Time;
-use crate::session::store::{Session, Store, header_bytes};
+use crate::session::opened::{Session, header_bytes};
+use crate::session::store::Store;
 
 /// The manifest and the header that are to be true next, each written whole under another name, and durable with every change. `put` has
 /// the ctime that what was put had right then, for each item, where that is known.

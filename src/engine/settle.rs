@@ -19,7 +19,8 @@ use crate::fs::Fs;
 use crate::fs::dir::{Dir, Sort, Stat, leads_nowhere};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::header::Origin;
-use crate::session::store::{Session, Store, part};
+use crate::session::opened::{Session, part};
+use crate::session::store::Store;
 use crate::tree::look;
 use crate::tree::state::Identity;
 

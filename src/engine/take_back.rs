@@ -10,7 +10,8 @@ use super::undo::undo;
 use super::{facts, item};
 use crate::error::{Error, Kind, Reason};
 use crate::fs::Fs;
-use crate::session::store::{Session, Store};
+use crate::session::opened::Session;
+use crate::session::store::Store;
 
 /// What could not be taken back.
 #[derive(Debug, Default)]

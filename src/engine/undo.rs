@@ -16,7 +16,7 @@ use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Sort;
 use crate::fs::lease::{Writers, writers};
-use crate::session::store::Session;
+use crate::session::opened::Session;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, What};
 

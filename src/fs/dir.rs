@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Statx, StatxFlag
 use rustix::io::Errno;
 
 use super::beneath::{self, ACROSS, BENEATH};
+use super::device::Dev;
 use super::path::Shown;
 use super::xattr;
 
@@ -52,10 +53,6 @@ pub enum Sort {
     /// A block device.
     Block,
 }
-
-/// A device number: major, minor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Dev(pub u32, pub u32);
 
 /// What tells an object from all others that are there now: an inode number alone is given once on each file system, and may
 /// be given with the same time of birth on two (a copy of an image, a snapshot of btrfs).
@@ -329,7 +326,7 @@ impl<'a> Entry<'a> {
 
     /// The object's xattrs, links not followed, any kind of object: name and value.
     pub fn xattrs(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        xattr::of_entry(*self)
+        xattr::of_name(self.dir.as_fd(), self.name, || self.through_proc())
     }
 
     /// A path for calls that take no folder descriptor. The folder part is the descriptor itself, so that nothing can be

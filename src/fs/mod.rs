@@ -7,6 +7,7 @@
 mod beneath;
 mod clock;
 pub mod copy;
+pub mod device;
 pub mod dir;
 mod flush;
 pub mod interrupt;
@@ -32,7 +33,8 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, StatxFlags, Timespec, 
 use rustix::io::Errno;
 
 pub use clock::{Moment, Sign, Span, exact_now, now, since_boot};
-use dir::{Dev, Dir, Entry, Sort, Time};
+use device::Dev;
+use dir::{Dir, Entry, Sort, Time};
 pub use flush::write_all_out;
 use watch::On;
 #[cfg(feature = "crash-points")]

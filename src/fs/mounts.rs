@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::fs::{AtFlags, StatxFlags};
 
-use super::dir::Dev;
+use super::device::Dev;
 use super::path::AbsPath;
 
 /// One mount.

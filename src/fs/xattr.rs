@@ -3,12 +3,10 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::io::Errno;
-
-use super::dir::Entry;
 
 /// Name and value of each attribute, sorted.
 pub type Xattrs = Vec<(Vec<u8>, Vec<u8>)>;
@@ -52,21 +50,18 @@ pub(super) fn of_open(fd: BorrowedFd<'_>) -> io::Result<Xattrs> {
     collect(|buffer| rustix::fs::flistxattr(fd, buffer), |name, buffer| rustix::fs::fgetxattr(fd, name, buffer))
 }
 
-/// Those of a name, links not followed, any kind of object. Without the way through /proc that the older calls take, where the kernel has
+/// Those of a name in `dir`, links not followed, any kind of object; `through_proc` is its path by way of /proc. Without the way through /proc that the older calls take, where the kernel has
 /// the newer ones.
-pub(super) fn of_entry(at: Entry<'_>) -> io::Result<Xattrs> {
+pub(super) fn of_name(dir: BorrowedFd<'_>, name: &[u8], through_proc: impl FnOnce() -> Vec<u8>) -> io::Result<Xattrs> {
     if !REFUSED.load(Ordering::Relaxed) {
-        let name = CString::new(at.name)?;
-        let found = collect(
-            |buffer| list_at(at.dir.as_fd(), &name, buffer),
-            |xattr, buffer| get_at(at.dir.as_fd(), &name, xattr, buffer),
-        );
+        let name = CString::new(name)?;
+        let found = collect(|buffer| list_at(dir, &name, buffer), |xattr, buffer| get_at(dir, &name, xattr, buffer));
         match found.as_ref().map_err(io::Error::raw_os_error) {
             Err(Some(libc::ENOSYS | libc::EPERM)) => REFUSED.store(true, Ordering::Relaxed),
             _ => return found,
         }
     }
-    let path = at.through_proc();
+    let path = through_proc();
     collect(|buffer| rustix::fs::llistxattr(&*path, buffer), |name, buffer| rustix::fs::lgetxattr(&*path, name, buffer))
 }
 
@@ -146,6 +141,8 @@ fn collect(
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
     use crate::fs::Fs;
     use crate::fs::dir::Dir;
@@ -166,15 +163,15 @@ mod tests {
         }
         for name in ["none", "small", "large"] {
             REFUSED.store(false, Ordering::Relaxed);
-            let new = of_entry(dir.at(name.as_bytes())).expect("the newer calls, or the older");
+            let new = dir.at(name.as_bytes()).xattrs().expect("the newer calls, or the older");
             REFUSED.store(true, Ordering::Relaxed);
-            let old = of_entry(dir.at(name.as_bytes())).expect("the older calls");
+            let old = dir.at(name.as_bytes()).xattrs().expect("the older calls");
             assert_eq!(new, old, "{name}");
             let open = dir.at(name.as_bytes()).open_file().expect("the file");
             assert_eq!(new, of_open(open.as_fd()).expect("of the open file"), "{name}");
             REFUSED.store(false, Ordering::Relaxed);
         }
-        let missing = of_entry(dir.at(b"missing")).expect_err("nothing is there");
+        let missing = dir.at(b"missing").xattrs().expect_err("nothing is there");
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }
 }

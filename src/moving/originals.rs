@@ -13,7 +13,7 @@ use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::session::change::{Change, Changes, FolderTime};
 use crate::session::error::not_now;
-use crate::session::store::Session;
+use crate::session::opened::Session;
 use crate::tree::digest::Digest;
 use crate::tree::look;
 use crate::tree::state::{State, What};

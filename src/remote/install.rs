@@ -15,14 +15,9 @@ use super::PROTOCOL;
 use super::error::{mute, not_installed};
 use super::link::Link;
 use super::opened::Opened;
+use super::place::{PLACE, VERSION};
 use super::signals::Wire;
 use crate::error::{Error, Reason};
-
-/// The folder of versions, below the far side's home. In no cache: what is started here from elsewhere is for no confined command to write
-/// (`run --in` leaves ~/.cache writable). ~/.local/lib is for what belongs to one program and one processor: file-hierarchy(7).
-pub const PLACE: &str = ".local/lib/recant/bin";
-/// This one's.
-pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A program's file, as far as another machine cares.
 #[derive(Debug, Clone, PartialEq, Eq)]

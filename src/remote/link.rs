@@ -1,7 +1,7 @@
 //! The near side: one ssh, the request, and the streams of a verb that runs on the far side.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
+use std::io;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,15 +9,16 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::error::{lost, missing, no_input, no_ssh, stalled, too_long};
+use super::error::{lost, no_input, no_ssh, stalled, too_long};
 use super::frame::{Down, LIMIT, Outcome, Up, WINDOW};
 use super::host::Target;
-use super::install::{PLACE, VERSION};
 use super::opened::Opened;
+use super::place::{PLACE, VERSION};
 use super::request::Request;
 use super::signals::{Signals, Wire};
+use super::streams::{Input, Sink, Stream};
 use super::upwards::{Credit, Upwards, feed};
-use super::{MISSING, PROTOCOL, far};
+use super::{MISSING, PROTOCOL};
 use crate::error::{Error, Reason};
 
 /// How this side's ssh is started.
@@ -49,21 +50,6 @@ pub enum SshSays {
     Gathered,
 }
 
-/// A stream of the far side's verb.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    /// Standard output.
-    Output,
-    /// Standard error.
-    Errors,
-}
-
-/// Takes what the far side writes. Where a stream is read no more it gives an error, which the far side's verb then gets too.
-pub type Sink<'a> = dyn FnMut(Stream, &[u8]) -> io::Result<()> + 'a;
-
-/// Standard input of the far side's verb.
-pub type Input = Box<dyn Read + Send>;
-
 /// The way to one machine.
 pub struct Link<'a> {
     /// This side's ssh.
@@ -81,46 +67,8 @@ pub struct Link<'a> {
 }
 
 impl Link<'_> {
-    /// Has the far side's recant carry out `request`, with `input` as its standard input and `sink` for what it writes. Where there is no
-    /// recant of this protocol it is put there first. Nothing of `input` is read before the far side has answered.
-    pub fn carry_out(&self, request: &Request, input: Option<Input>, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
-        let mut input = input;
-        match self.once(request, &mut input, sink) {
-            Err(error) if error.reason() == Some(&Reason::NoRecant) && self.install == Install::Allowed => {
-                super::install::put(self)?;
-                self.once(request, &mut input, sink)
-            }
-            ended => ended,
-        }
-    }
-
-    /// Runs `request` on a terminal of the far side, which is this side's: the ends of all three streams are ssh's own.
-    pub fn on_terminal(&self, request: &Request) -> Result<Outcome, Error> {
-        let word = request.word()?;
-        let once = || -> Result<u8, Error> {
-            let mut command = self.command("-tt", &on_terminal(self.target.sudo, &word));
-            let mut child = command.spawn().map_err(|source| self.no_ssh(source))?;
-            let _listed = self.signals.map(|signals| signals.list(Wire::of_terminal(&child)));
-            child.wait().map(far::status).map_err(|source| self.no_ssh(source))
-        };
-        let mut status = once()?;
-        // A command may end so, too. The far side tells, on a connection where its words can be read.
-        if status == MISSING && self.answers()? == Answers::Nothing {
-            if self.install == Install::Never {
-                return Err(missing(&self.host()));
-            }
-            super::install::put(self)?;
-            status = once()?;
-        }
-        // ssh has said why.
-        if status == 255 && self.answers().is_err() {
-            return Err(lost(&self.host()));
-        }
-        Ok(Outcome { status, changes: None })
-    }
-
     /// Whether there is a recant of this protocol. sudo is not asked: it may allow on a terminal what it refuses here.
-    fn answers(&self) -> Result<Answers, Error> {
+    pub(super) fn answers(&self) -> Result<Answers, Error> {
         let mut wire = self.open(&relay(false))?;
         wire.ssh_stdin = None;
         let mut nowhere = |_, _: &[u8]| Ok(());
@@ -131,7 +79,7 @@ impl Link<'_> {
         }
     }
 
-    fn once(&self, request: &Request, input: &mut Option<Input>, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
+    pub(super) fn once(&self, request: &Request, input: &mut Option<Input>, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
         let mut wire = self.open_relay()?;
         let json = request.json();
         if json.len() > LIMIT {
@@ -222,7 +170,7 @@ impl Link<'_> {
     }
 
     /// R1: what a user gave stands in the places of ssh's own words, and `text` is constant but for a word of letters and digits.
-    fn command(&self, terminal: &str, text: &str) -> Command {
+    pub(super) fn command(&self, terminal: &str, text: &str) -> Command {
         let program = self.ssh.words.first().map_or(OsStr::new("ssh"), |word| word);
         let mut command = Command::new(program);
         command.args(self.ssh.words.iter().skip(1)).arg(terminal);
@@ -237,7 +185,7 @@ impl Link<'_> {
         command
     }
 
-    fn no_ssh(&self, source: io::Error) -> Error {
+    pub(super) fn no_ssh(&self, source: io::Error) -> Error {
         no_ssh(self.ssh.words.first().map(|word| word.display().to_string()).unwrap_or_default(), &source)
     }
 
@@ -249,7 +197,7 @@ impl Link<'_> {
 
 /// What a connection met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answers {
+pub(super) enum Answers {
     Recant,
     Nothing,
 }
@@ -271,7 +219,7 @@ fn relay(sudo: bool) -> String {
 
 /// Where sudo is to start recant the shell stays: by the exit status, which is all that comes from a terminal, what sudo refuses cannot be told
 /// from how a verb ended. recant tells the shell by a signal that it was started; where none came it says there what stood against it.
-fn on_terminal(sudo: bool, word: &str) -> String {
+pub(super) fn on_terminal(sudo: bool, word: &str) -> String {
     let text = if sudo {
         find(
             "b=; trap \"b=1\" USR1; trap : INT QUIT; sudo -n \"$r\" far --request \"$1\" --tells $$; s=$?; \

@@ -9,6 +9,7 @@
 //!   input counts only where it was sent.
 //! - **R3** ssh is the user's: no option of its settings is overridden, no password is read.
 
+mod carry;
 pub mod error;
 pub mod far;
 pub mod frame;
@@ -16,9 +17,11 @@ pub mod host;
 pub mod install;
 pub mod link;
 mod opened;
+pub mod place;
 pub mod request;
 pub mod signals;
 mod silence;
+pub mod streams;
 mod upwards;
 
 /// The version of what goes over the connection; docs/remote.md tells what each one is.

@@ -11,9 +11,9 @@ use rustix::process::{Pid, Signal};
 
 use super::error::{asked, lacks_sudo, missing, mute, no_sudo, noise, unreached};
 use super::frame::LIMIT;
-use super::link::{Sink, Stream};
 use super::request::Line;
 use super::silence::{Patience, Patient};
+use super::streams::{Sink, Stream};
 use super::{PROTOCOL, far};
 use crate::error::Error;
 

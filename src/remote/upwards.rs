@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::frame::Up;
-use super::link::Input;
+use super::streams::Input;
 
 /// What goes to the far side, in the order in which it is told, by a thread that may wait for ssh to take it.
 pub(super) struct Upwards {

@@ -7,7 +7,9 @@ use std::os::fd::AsFd;
 
 use super::change::{self, Above, Change, Changes, FolderTime, Line};
 use super::error::damaged;
-use super::store::{Locked, Session, open_own};
+use super::header::Header;
+use super::opened::{Locked, Session, header_bytes, open_own};
+use super::run::Run;
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Dir;
@@ -193,6 +195,29 @@ fn first_line(lines: u64, follow: u64) -> Vec<u8> {
 }
 
 impl Locked {
+    /// Replaces lines, `run.json` and header, once everything on the store's file system is durable that was written since the session was
+    /// opened: what they speak of, and they themselves before they get their names (D1, D3, D7). The header's own name is not waited for: without
+    /// it `run.json` tells that the run had ended, which is written nowhere before all is durable ([`Run::may_lack`]), and the uppers are read
+    /// once more. Those of a run in memory are gone by then: its header's name lasts.
+    pub fn save_after_all(&mut self, fs: &Fs, lines: Written, run: &Run, mut header: Header) -> Result<(), Error> {
+        header.changed = crate::fs::now();
+        let (run_at, at) = (self.dir.at(b"run.json"), self.dir.at(b"session.json"));
+        fs.write_beside(run_at, &json::text(run)).at("write", run_at)?;
+        fs.write_beside(at, &header_bytes(&header)).at("write", at)?;
+        fs.sync_fs(&self.dir).at("sync", self.dir.path().display())?; // D1, D2, D7: one call for all of them
+        lines.name(fs, &self.dir)?;
+        fs.name_beside(run_at).at("write", run_at)?;
+        // D2, D5: a header that counts lines must not be there without them.
+        fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?;
+        // The last name: a cut before it leaves a session that is still to be collected, whose files are all whole.
+        fs.name_beside(at).at("write", at)?;
+        if run.in_memory {
+            fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?; // D2
+        }
+        self.set_header(header);
+        Ok(())
+    }
+
     /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards, `held` the bytes of their content,
     /// `content` the files among it that are new, in the folder `objects`.
     pub fn append(

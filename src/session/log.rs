@@ -5,7 +5,8 @@ use std::io::{BufRead, BufReader};
 use serde::{Deserialize, Serialize};
 
 use super::id::Id;
-use super::store::{Session, Store};
+use super::opened::Session;
+use super::store::Store;
 use crate::error::{At, Error};
 use crate::fs::Fs;
 use crate::fs::dir::Time;

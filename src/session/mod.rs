@@ -7,7 +7,7 @@
 //! - **S3** Nothing read from the store is used as a path before it was parsed as an [`Id`](id::Id), a digest, a number or
 //!   an [`AbsPath`](crate::fs::path::AbsPath) (docs/ARCHITECTURE.md, I14).
 
-mod arrive;
+pub mod arrive;
 mod begun;
 pub mod change;
 pub mod confirm;
@@ -17,7 +17,7 @@ pub mod id;
 pub mod inherit;
 pub mod lines;
 pub mod log;
-mod opened;
+pub mod opened;
 pub mod prune;
 pub mod remains;
 pub mod run;

@@ -7,7 +7,6 @@ use super::change::{Change, object_name};
 use super::error::{damaged, garbled, not_lasting, not_now};
 use super::header::{Header, KNOWN, Origin};
 use super::id::Id;
-use super::lines::Written;
 use super::run::Run;
 use super::sides::{self, Side};
 use crate::error::{At, Error, IoError, Kind, command, reason};
@@ -224,29 +223,6 @@ impl Locked {
             let (parent, name) = split(&self.dir, path)?;
             mkdir_if_missing(fs, parent.at(name))?;
         }
-        Ok(())
-    }
-
-    /// Replaces lines, `run.json` and header, once everything on the store's file system is durable that was written since the session was
-    /// opened: what they speak of, and they themselves before they get their names (D1, D3, D7). The header's own name is not waited for: without
-    /// it `run.json` tells that the run had ended, which is written nowhere before all is durable ([`Run::may_lack`]), and the uppers are read
-    /// once more. Those of a run in memory are gone by then: its header's name lasts.
-    pub fn save_after_all(&mut self, fs: &Fs, lines: Written, run: &Run, mut header: Header) -> Result<(), Error> {
-        header.changed = crate::fs::now();
-        let (run_at, at) = (self.dir.at(b"run.json"), self.dir.at(b"session.json"));
-        fs.write_beside(run_at, &json::text(run)).at("write", run_at)?;
-        fs.write_beside(at, &header_bytes(&header)).at("write", at)?;
-        fs.sync_fs(&self.dir).at("sync", self.dir.path().display())?; // D1, D2, D7: one call for all of them
-        lines.name(fs, &self.dir)?;
-        fs.name_beside(run_at).at("write", run_at)?;
-        // D2, D5: a header that counts lines must not be there without them.
-        fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?;
-        // The last name: a cut before it leaves a session that is still to be collected, whose files are all whole.
-        fs.name_beside(at).at("write", at)?;
-        if run.in_memory {
-            fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?; // D2
-        }
-        self.session.header = header;
         Ok(())
     }
 

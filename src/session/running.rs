@@ -20,8 +20,9 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{bad_key, busy, damaged};
 use super::id::{self, Id};
+use super::opened::read_small;
 use super::run::Arg;
-use super::store::{HALF_MADE, RUNNING, Store, read_small};
+use super::store::{HALF_MADE, RUNNING, Store};
 use crate::error::{At, Error, Kind};
 use crate::fs::dir::{Dir, Time};
 use crate::fs::lock::Lock;

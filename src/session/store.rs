@@ -3,13 +3,12 @@
 use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Duration;
 
-pub use super::arrive::Arriving;
 use super::error::{
     ambiguous, bad_key, busy, damaged, name_is_id, name_taken, no_store, not_emptied, not_now, not_safe, other_format, unknown,
 };
 use super::header::{Header, Origin, Status};
 use super::id::{self, Id};
-pub use super::opened::{Locked, Session, header_bytes, open_own, part, read_small};
+use super::opened::{Locked, Session, header_bytes, part, read_small};
 use super::opened::{RUN_FOLDERS, SESSION_FOLDERS, mkdir_if_missing, parse_header, read_header, split, write_header};
 use crate::config::edits;
 use crate::error::{At, Error, Kind, command, shell_word};

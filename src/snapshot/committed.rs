@@ -18,8 +18,8 @@ use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Changes, FolderTime, Marks};
 use crate::session::header::Header;
+use crate::session::opened::{Locked, part};
 use crate::session::sides::Side;
-use crate::session::store::{Locked, part};
 use crate::tree::digest::Digest;
 use crate::tree::state::{State, What};
 

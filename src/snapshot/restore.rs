@@ -22,7 +22,7 @@ use crate::fs::path::{AbsPath, Shown};
 use crate::fs::{Fs, write_all_out};
 use crate::session::change::{Before, Change, Changes, FolderTime, Marks, object_name};
 use crate::session::header::Header;
-use crate::session::store::{Locked, part};
+use crate::session::opened::{Locked, part};
 use crate::tree::state::State;
 
 /// What is reached by a link now is not the folder that the snapshots are of; and one that has no folder above it has no place.

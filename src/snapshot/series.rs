@@ -12,7 +12,8 @@ use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::lock::Lock;
 use crate::fs::path::AbsPath;
-use crate::session::store::{Store, read_small};
+use crate::session::opened::read_small;
+use crate::session::store::Store;
 use crate::tree::digest::Digest;
 use crate::tree::json;
 

@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::digest::Digest;
 use super::time;
-use crate::fs::dir::{Dev, Sort, Stat, Time};
+use crate::fs::device::Dev;
+use crate::fs::dir::{Sort, Stat, Time};
 use crate::fs::path;
 
 /// What a path names: nothing, or an object in a state.

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{At, Error};
 use crate::fs::Fs;
-use crate::fs::dir::{Dev, Dir, Entry, Sort, Stat};
+use crate::fs::device::Dev;
+use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::path::{self, Shown};
 use crate::session;
 use crate::tree::json;

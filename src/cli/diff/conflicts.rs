@@ -22,8 +22,9 @@ use crate::error::At;
 use crate::fs::path::AbsPath;
 use crate::session::change::{Before, Change, Changes, Marks};
 use crate::session::id::Id;
+use crate::session::opened::Session;
 use crate::session::sides::Side;
-use crate::session::store::{Session, Store};
+use crate::session::store::Store;
 use crate::tree::state::{Object, State};
 
 /// `{"schema":2,"session":…,"conflicts":[…]}`.

@@ -26,8 +26,9 @@ use crate::error::{Kind, command, recant};
 use crate::fs::path::{AbsPath, Shown};
 use crate::session::change::{Change, Sort};
 use crate::session::header::Status;
+use crate::session::opened::Session;
 use crate::session::sides::Side;
-use crate::session::store::{Session, Store};
+use crate::session::store::Store;
 
 /// A change in JSON: what `show` has, and how the tree stands to it.
 #[derive(Serialize)]

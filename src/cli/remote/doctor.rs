@@ -13,8 +13,9 @@ use crate::cli::problem::Problem;
 use crate::remote::PROTOCOL;
 use crate::remote::host::Target;
 use crate::remote::install::Program;
-use crate::remote::link::{Ssh, SshSays, Stream};
+use crate::remote::link::{Ssh, SshSays};
 use crate::remote::request::Request;
+use crate::remote::streams::Stream;
 
 impl Far<'_> {
     /// This side, and then the far one's own.

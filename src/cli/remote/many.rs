@@ -29,8 +29,9 @@ use crate::fs::path::Shown;
 use crate::remote::error::{asked, no_input};
 use crate::remote::frame::Outcome;
 use crate::remote::host::Target;
-use crate::remote::link::{Input, SshSays, Stream};
+use crate::remote::link::SshSays;
 use crate::remote::request::Request;
+use crate::remote::streams::{Input, Stream};
 use crate::tree::json;
 
 /// What a machine said, and how it ended.

@@ -6,8 +6,9 @@ use crate::cli::{Call, Ended};
 use crate::error::{Error, Reason};
 use crate::remote::frame::Outcome;
 use crate::remote::host::Target;
-use crate::remote::link::{Input, SshSays, Stream};
+use crate::remote::link::SshSays;
 use crate::remote::request::Request;
+use crate::remote::streams::{Input, Stream};
 
 /// One machine, and this call.
 pub struct Far<'a> {

@@ -3,13 +3,12 @@
 use std::fs::File;
 use std::io;
 
-use super::Looked;
 use crate::engine::job::Move;
 use crate::error::{At, Error};
 use crate::fs::dir::{Entry, Sort, Stat, stat_of};
 use crate::tree::digest::Digest;
 use crate::tree::look::{self, Content, Seen};
-use crate::tree::state::{Likeness, State, What};
+use crate::tree::state::{Likeness, State};
 
 /// What is at a path now. A file that is to go is open, so that all that is asked of it is asked of one object.
 pub(super) struct Found<'a> {
@@ -81,13 +80,4 @@ pub(super) fn is_as_wanted(found: &Found<'_>, mv: &Move, seen: Option<&mut Seen>
         },
         _ => false,
     })
-}
-
-/// Another content than was expected stays, by `--force`, under other metadata: what it is has to be known.
-pub(super) fn learn_content(found: &Found<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
-    let seen = looked.item.from.as_mut();
-    if let Some(seen) = seen.filter(|seen| matches!(seen.state.what, What::File { digest: None, .. })) {
-        seen.set_digest(found.digest().at("read", &mv.path)?);
-    }
-    Ok(())
 }

@@ -20,8 +20,9 @@ use crate::engine::conflict;
 use crate::error::At;
 use crate::fs::Fs;
 use crate::moving;
-use crate::remote::link::{Input, Link, SshSays};
+use crate::remote::link::{Link, SshSays};
 use crate::remote::request::Request;
+use crate::remote::streams::Input;
 use crate::session::header::Status;
 use crate::session::id::Id;
 

@@ -10,8 +10,9 @@ use crate::fs::Fs;
 use crate::fs::interrupt::is_status;
 use crate::remote::error::asked;
 use crate::remote::frame::Outcome;
-use crate::remote::link::{Input, Link, Stream};
+use crate::remote::link::Link;
 use crate::remote::request::{Request, Word};
+use crate::remote::streams::{Input, Stream};
 
 /// How far a machine is, and what it said.
 #[derive(Default)]

@@ -1,0 +1,5 @@
+//! The number of a device, by which file systems are told apart.
+
+/// A device number: major, minor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Dev(pub u32, pub u32);

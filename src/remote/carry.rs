@@ -1,0 +1,51 @@
+//! A verb on the far side, where recant is put first if there is none.
+
+use super::error::{lost, missing};
+use super::frame::Outcome;
+use super::install;
+use super::link::{Answers, Install, Link, on_terminal};
+use super::request::Request;
+use super::signals::Wire;
+use super::streams::{Input, Sink};
+use super::{MISSING, far};
+use crate::error::{Error, Reason};
+
+impl Link<'_> {
+    /// Has the far side's recant carry out `request`, with `input` as its standard input and `sink` for what it writes. Where there is no
+    /// recant of this protocol it is put there first. Nothing of `input` is read before the far side has answered.
+    pub fn carry_out(&self, request: &Request, input: Option<Input>, sink: &mut Sink<'_>) -> Result<Outcome, Error> {
+        let mut input = input;
+        match self.once(request, &mut input, sink) {
+            Err(error) if error.reason() == Some(&Reason::NoRecant) && self.install == Install::Allowed => {
+                install::put(self)?;
+                self.once(request, &mut input, sink)
+            }
+            ended => ended,
+        }
+    }
+
+    /// Runs `request` on a terminal of the far side, which is this side's: the ends of all three streams are ssh's own.
+    pub fn on_terminal(&self, request: &Request) -> Result<Outcome, Error> {
+        let word = request.word()?;
+        let once = || -> Result<u8, Error> {
+            let mut command = self.command("-tt", &on_terminal(self.target.sudo, &word));
+            let mut child = command.spawn().map_err(|source| self.no_ssh(source))?;
+            let _listed = self.signals.map(|signals| signals.list(Wire::of_terminal(&child)));
+            child.wait().map(far::status).map_err(|source| self.no_ssh(source))
+        };
+        let mut status = once()?;
+        // A command may end so, too. The far side tells, on a connection where its words can be read.
+        if status == MISSING && self.answers()? == Answers::Nothing {
+            if self.install == Install::Never {
+                return Err(missing(&self.host()));
+            }
+            install::put(self)?;
+            status = once()?;
+        }
+        // ssh has said why.
+        if status == 255 && self.answers().is_err() {
+            return Err(lost(&self.host()));
+        }
+        Ok(Outcome { status, changes: None })
+    }
+}
