@@ -605,6 +605,10 @@ fn a_tree_in_a_lower_layer_of_overlayfs_goes_there_and_back() {
         let Some(layered) = Layered::new(store_inside) else { return };
         layered.start.assert_same(&layered.world.manifest(), "the same, in a layer");
         let start = layered.start.clone();
+        let tried = layered.stage();
+        let said = layered.world.recant(&format!("commit {tried} --dry-run")).ok();
+        assert!(said.stderr().contains("on this file system what changes is copied, and a name is absent"), "{said}");
+        layered.world.recant(&format!("discard {tried}")).ok();
         round_trip_of((layered.stage(), start), &layered.world, &format!("store inside: {store_inside}"), |manifest| manifest);
     }
 }

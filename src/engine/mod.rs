@@ -153,7 +153,10 @@ fn once(
     let plan = Plan::look(session, ask(session)?, progress)?;
     refuse_held(store, session, &plan)?;
     if matches!(effect, Effect::Print) || plan.is_nothing() {
-        return Ok(plan.report());
+        let road = plan.portable();
+        let mut report = plan.report();
+        report.notes.extend(road);
+        return Ok(report);
     }
     // From the first effect on a signal does not end it where it stands.
     let _noting = interrupt::note(Asked::Stops);

@@ -11,6 +11,7 @@ use super::reach::Reach;
 use super::report::{Report, Row};
 use crate::checkpoint::limits::Large;
 use crate::checkpoint::manifest::Kept;
+use crate::config;
 use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::opened::Session;
@@ -54,6 +55,17 @@ impl Plan {
     /// The paths that it touches, in path order.
     pub fn paths(&self) -> impl Iterator<Item = &AbsPath> {
         self.journal.items.iter().map(|item| &item.path)
+    }
+
+    /// What is to be said of paths on a portable road, where nothing is done yet.
+    pub(super) fn portable(&self) -> Option<String> {
+        let mut portable = self.journal.items.iter().filter(|item| item.portable);
+        let first = portable.next()?;
+        let more = match portable.count() {
+            0 => String::new(),
+            more => format!(" (and {} more)", config::grouped(more as u64)),
+        };
+        Some(format!("{}{more}: on this file system what changes is copied, and a name is absent for a moment", first.path))
     }
 
     /// What would be done.
