@@ -41,6 +41,17 @@ pub fn how_to_go_on(is_in: bool, id: &str, path: &AbsPath) -> String {
     format!("{first}{recant} {verb} {id} {path} --force {what}, and keeps what it finds", recant = recant())
 }
 
+/// What is left of `stays` where no object has to stay: the modes of folders that were opened for the work, and of new ones that are gone again.
+/// Nothing of the session is there, so that no verb goes on with it.
+pub(super) fn modes(journal: &Journal, stays: &[(Turn, Left)]) -> Vec<Left> {
+    let is_mode = |turn: &Turn| match *turn {
+        Turn::Open(_) | Turn::Close(_) => true,
+        Turn::Finish(i) => journal.items[i as usize].act != Act::SetMeta,
+        Turn::Take(_) | Turn::Move(_) => false,
+    };
+    without_repeats(stays.iter().filter(|(turn, _)| is_mode(turn)).map(|(_, left)| left.clone()))
+}
+
 /// The journal of what stays of an operation that was undone; none where nothing does. `seals`: a generation is to be sealed all the same.
 pub(super) fn rest(
     session: &Session,
@@ -73,11 +84,8 @@ pub(super) fn rest(
     items.iter().for_each(|item| sides[item.index as usize] = item.side);
     lost.keys().for_each(|i| sides[journal.items[*i].index as usize] = Side::Lost);
     told.extend(lost);
-    let mut named: Vec<Left> = told.into_iter().map(|(i, why)| Left { path: journal.items[i].path.clone(), why }).collect();
+    let named: Vec<Left> = told.into_iter().map(|(i, why)| Left { path: journal.items[i].path.clone(), why }).collect();
     let header = header_of(session, journal, &items, &sides, &named);
-    let items_left: BTreeSet<&AbsPath> = named.iter().map(|left| &left.path).collect();
-    let beside = left.iter().map(|(_, left)| left).filter(|left| !items_left.contains(&left.path)).cloned().collect::<Vec<_>>();
-    named.extend(without_repeats(beside.into_iter()));
     let times = times(journal, &items);
     Ok(Some(Journal::new(Head { rest: Some(named), opened: Vec::new(), times, header, ..journal.head.clone() }, items)))
 }
@@ -180,14 +188,14 @@ pub(super) fn finish(
     reach: &mut Reach,
     journal: &Journal,
 ) -> Result<Vec<String>, Error> {
-    put_what_is_not_put(fs, reach, journal)?;
+    let mut notes = put_what_is_not_put(fs, reach, journal)?;
     for item in &journal.items {
         bring_home(fs, reach, journal, item)?;
     }
     drop_record(fs, store, journal)?;
     write_facts(fs, session, reach, journal, None)?;
     rename_header(fs, session)?; // E4
-    let mut notes: Vec<String> = make_seal_last(fs, store, session, journal)?.into_iter().collect();
+    notes.extend(make_seal_last(fs, store, session, journal)?);
     let dir = session.dir.open_below(b"").at("open the folder", session.dir.path().display())?;
     let sealed = Session { dir, header: journal.head.header.clone() };
     notes.extend(settle(fs, store, &sealed, reach, journal, When::Recovering)?);
@@ -198,7 +206,9 @@ pub(super) fn finish(
 }
 
 /// Names that go with another one, and the metadata of new folders, which undo has taken back. What somebody has come before with stays his.
-fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
+/// Gives what is to be said: times that did not take.
+fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<Vec<String>, Error> {
+    let mut untimed = Vec::new();
     for turn in &journal.turns {
         let step = journal.step(*turn);
         let is_due = match *turn {
@@ -207,13 +217,13 @@ fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<
             Turn::Open(_) | Turn::Close(_) => false,
         };
         if is_due {
-            match perform(fs, reach, &step, &mut Vec::new()) {
+            match perform(fs, reach, &step, &mut untimed) {
                 Err(error) if error.kind() != Kind::Conflict => return Err(error),
                 _ => {}
             }
         }
     }
-    Ok(())
+    Ok(untimed.into_iter().map(|(path, why)| format!("{path}: {why}")).collect())
 }
 
 /// Whether what is to be put lies ready, and the path is as the step has it before.

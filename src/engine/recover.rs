@@ -345,7 +345,11 @@ fn go_on(
     learn_again(fs, session, journal, notes);
     let mut reach = Reach::of(&session.dir, journal)?;
     notes.extend(settle(fs, store, session, &mut reach, journal, When::Recovering)?);
-    Ok(journal.head.rest.clone().map_or(Outcome::Settled, Outcome::Left))
+    Ok(match &journal.head.rest {
+        None => Outcome::Settled,
+        Some(left) if left.is_empty() => Outcome::Undone,
+        Some(left) => Outcome::Left(left.clone()),
+    })
 }
 
 /// What comes after it needs no room, and none of these lines.

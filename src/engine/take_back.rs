@@ -5,7 +5,7 @@ use super::error::stuck;
 use super::finish::{self, finish};
 use super::journal::{Draft, Journal, made_for};
 use super::reach::Reach;
-use super::report::{Left, without_repeats};
+use super::report::Left;
 use super::undo::undo;
 use super::{facts, item};
 use crate::error::{Error, Kind, Reason};
@@ -137,20 +137,20 @@ fn take_back_begun(
     let mut strays = clean(fs, session, reach, Some(journal), (&made, &journal.head.times))?;
     add_kept(reach, session, &made, &mut strays)?;
     strays.extend(given_up);
+    let is_named = |mode: &Left| rest.as_ref().is_some_and(|rest| rest.items.iter().any(|item| item.path == mode.path));
+    strays.extend(finish::modes(journal, &stays).into_iter().filter(|mode| !is_named(mode)));
+    note_strays(fs, store, journal, &strays)?;
     let Some(rest) = rest else {
-        let left = without_repeats(stays.into_iter().map(|(_, left)| left));
-        note_strays(fs, store, journal, left.iter().chain(&strays))?;
         Journal::remove(fs, store, session.id())?;
-        return Ok(Remains { left, strays, notes: Vec::new() });
+        return Ok(Remains { left: Vec::new(), strays, notes: Vec::new() });
     };
-    note_strays(fs, store, journal, strays.iter())?;
     rest.write_new(fs, store)?.replace(fs, store, session.id())?;
     let notes = finish(fs, store, session, reach, &rest)?;
     Ok(Remains { left: rest.head.rest.unwrap_or_default(), strays, notes })
 }
 
 /// I8: after a kill behind the journal's end there is no report, and nobody else names what stays.
-fn note_strays<'a>(fs: &Fs, store: &Store, journal: &Journal, strays: impl Iterator<Item = &'a Left>) -> Result<(), Error> {
-    let notes: Vec<String> = strays.map(Left::to_string).collect();
+fn note_strays(fs: &Fs, store: &Store, journal: &Journal, strays: &[Left]) -> Result<(), Error> {
+    let notes: Vec<String> = strays.iter().map(Left::to_string).collect();
     if notes.is_empty() { Ok(()) } else { facts::note_report(fs, store, journal, notes) }
 }
