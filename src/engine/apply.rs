@@ -1,4 +1,4 @@
-//! The phases that change the tree: apply, seal, settle. A failure before the seal takes back all that was done.
+//! The phases that change the tree: apply, seal, settle. A failure before the seal undoes all that was done.
 
 use super::Progress;
 use super::error::stuck;
@@ -21,33 +21,33 @@ use crate::fs::path::AbsPath;
 use crate::session::opened::Locked;
 use crate::session::store::Store;
 
-/// Every step is done; nothing is known to be durable yet.
+/// The phase with every step done; nothing is known to be durable yet.
 pub struct Applied {
     done: Done,
 }
 
-/// The new generation is durable: nothing is undone any more.
+/// The phase with the new generation durable: nothing is undone any more.
 pub struct Sealed {
     done: Done,
 }
 
-/// What apply leaves to those behind it.
+/// The results of apply for the next phases.
 struct Done {
     journal: Journal,
     reach: Reach,
     told: Told,
-    /// The ctime that what was put had right then, for each item: a later one is somebody else's.
+    /// For each item the ctime right after it was put: a later one is somebody else's.
     put: Vec<Option<Time>>,
 }
 
-/// A failure on the way, and how many steps may have left something behind.
+/// A failure, with the number of steps that may have left something behind.
 struct Stopped {
     why: Error,
     begun: usize,
 }
 
 impl Intended {
-    /// Does the steps. On a failure, or where something else comes out than was planned, all that was done is undone.
+    /// Does the steps. Undoes all that was done after a failure, or if something else comes out than was planned.
     pub fn apply(self, fs: &Fs, store: &Store, session: &Locked, progress: &dyn Progress) -> Result<Applied, Error> {
         let Intended { journal, mut reach, mut told } = self;
         reach.reopen();
@@ -58,7 +58,7 @@ impl Intended {
     }
 }
 
-/// What was left of them is told in `left`: times that were set and are others.
+/// Does the steps. Adds to `left` the times that were set and did not take.
 fn do_steps(
     fs: &Fs,
     reach: &mut Reach,
@@ -73,7 +73,7 @@ fn do_steps(
         let go_on = interrupt::check().at("go on with", journal.step(*turn).path);
         go_on.map_err(|why| Stopped { why: why.into(), begun: done })?;
         let ctime = perform(fs, reach, &journal.step(*turn), left).map_err(|why| {
-            // What came upon something else has put it back, or has not begun.
+            // A step that met something else has put it back, or has not begun.
             let begun = if why.kind() == Kind::Conflict { done } else { done + 1 };
             Stopped { why, begun }
         })?;
@@ -112,7 +112,7 @@ impl Applied {
 }
 
 impl Sealed {
-    /// Settles and gives the report. Nothing is undone any more: an error leaves the journal for the next verb.
+    /// Settles and returns the report. Nothing is undone any more: an error leaves the journal for the next verb.
     pub fn settle(self, fs: &Fs, store: &Store, session: &mut Locked) -> Result<Report, Error> {
         let Done { journal, mut reach, mut told, .. } = self.done;
         match settle(fs, store, session, &mut reach, &journal, When::Now) {
@@ -129,7 +129,7 @@ impl Sealed {
     }
 }
 
-/// An error behind the commit point is no reason to undo: only that it lasts is in doubt.
+/// The error behind the commit point. Nothing is undone: it is only not known to be durable.
 fn unsealed(session: &Locked, journal: &Journal, why: &Error) -> Error {
     stuck(
         session.dir.at(b"session.json"),
@@ -139,7 +139,7 @@ fn unsealed(session: &Locked, journal: &Journal, why: &Error) -> Error {
 }
 
 impl Verb {
-    /// The word for what the log says when it is done.
+    /// The verb's past participle, for the log.
     pub fn past(self) -> &'static str {
         match self {
             Verb::Commit => "committed",

@@ -1,24 +1,24 @@
-//! What an operation leaves out, each path with the reason: for the report.
+//! The paths that an operation leaves out, each with the reason: for the report.
 
 use crate::fs::path::AbsPath;
 use crate::session::change::Change;
 use crate::tree::state::State;
 
-/// Whether a path may never be committed.
+/// True for a path that may never be committed.
 pub type Denied = std::rc::Rc<dyn Fn(&AbsPath) -> bool>;
 
-/// Paths that conflict where that is of no weight (`commit.minor`), or where nothing is there on which a forced verb could act. They are left out, with what lies under them, and with the
-/// deletion of a folder that something of somebody else's is in.
+/// Conflicting paths that do not matter (`commit.minor`), or where nothing is there for a forced verb to act on. They are left out, with
+/// what lies under them, and with the deletion of a directory that holds something of somebody else's.
 #[derive(Clone, Default)]
 pub struct Aside {
     /// The paths, and why.
     pub paths: Vec<(AbsPath, String)>,
-    /// Whether a path is of no weight.
+    /// True for a path that does not matter.
     pub minor: Option<Denied>,
 }
 
 impl Aside {
-    /// Why a change is left out, if it is. One name of several of a file never is: the others would go without it.
+    /// The reason why a change is left out, if it is. One of several names of a file never is: the others would go without it.
     pub fn why(&self, change: &Change) -> Option<String> {
         if change.marks.linked || change.marks.link_broken {
             return None;

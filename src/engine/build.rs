@@ -1,5 +1,5 @@
-//! What a plan still lacks once everything was looked at: where each object goes, which folders are opened up, whose times
-//! change, and the header to be sealed.
+//! Completes a plan once everything was looked at: where each object goes, which directories are opened, whose times change, and the
+//! header to be sealed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -33,7 +33,7 @@ use crate::tree::look::{self, Seen};
 use crate::tree::state::{State, What, sort_word};
 
 impl Draft<'_> {
-    /// The whole plan.
+    /// Makes the whole plan.
     pub fn build(mut self, limits: Option<&Limits>, rest: Rest) -> Result<Plan, Error> {
         let mut items = std::mem::take(&mut self.items);
         let generation = self.session.header.generation + 1;
@@ -87,7 +87,7 @@ impl Draft<'_> {
         Ok(Plan { journal: Journal::new(head, items), reach: self.reach, told })
     }
 
-    /// What is to be said of originals that were encrypted by their file system (fscrypt) and are not where they are kept.
+    /// The note on originals that their file system encrypts (fscrypt) and the store's does not.
     fn leaves_encrypted(&self, items: &[Item]) -> Result<Option<String>, Error> {
         let is_kept = |item: &&Item| item.moves() && item.planning.encrypted && matches!(item.kept, Kept::Blob { .. });
         let mut kept = items.iter().filter(is_kept);
@@ -106,7 +106,7 @@ impl Draft<'_> {
         )))
     }
 
-    /// Folders of the user's own that lack `u+rwx` and are worked in, or go. Root needs none opened.
+    /// The user's own directories that lack `u+rwx` and are worked in, or go. Root needs none opened.
     fn open_up(&mut self, folders: &BTreeMap<AbsPath, Stat>, items: &mut [Item]) -> Result<Vec<Opened>, Error> {
         if self.me.is_root() {
             return Ok(Vec::new());
@@ -138,7 +138,7 @@ impl Draft<'_> {
         Ok(all.into_iter().map(|(path, folder)| Opened { path, folder }).collect())
     }
 
-    /// Where what goes is kept, and where what comes is made ready.
+    /// Chooses where the object that goes is kept, and where the one that comes is made ready.
     fn find_places(&mut self, item: &mut Item, names: &mut Names) -> Result<(), Error> {
         let copies = item.beside.is_some();
         if copies && item.whole {
@@ -160,7 +160,7 @@ impl Draft<'_> {
         self.check_owner(item)
     }
 
-    /// An inode that cannot be moved into the store keeps its other names, and only a copy is kept.
+    /// Notes an inode that cannot be moved into the store: it keeps its other names, and only a copy is kept.
     fn note_broken_link(&mut self, item: &mut Item) {
         let (Some(inode), Some(from)) = (item.shared(), &item.from) else { return };
         if from.nlink > self.names_here.get(&inode).copied().unwrap_or(0) {
@@ -175,7 +175,7 @@ impl Draft<'_> {
         }
     }
 
-    /// By which road it goes: where copies lie ready, and whether it is told by what it holds.
+    /// Chooses the item's road: where copies lie ready, and whether content tells objects apart.
     fn choose_road(&mut self, item: &mut Item, folders: &BTreeMap<AbsPath, Stat>) -> Result<(), Error> {
         let road = self.roads.to(&item.path, self.mount(&item.path)?, folders);
         if road != Road::Native && item.moves() {
@@ -191,7 +191,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Folders on a portable road are told by their paths.
+    /// Marks directories on a portable road: their paths tell them apart.
     fn loosen(&mut self, opened: &mut [Opened], times: &mut [FolderTime]) -> Result<(), Error> {
         for Opened { path, folder } in opened {
             if self.is_portable(path)? {
@@ -213,9 +213,9 @@ impl Draft<'_> {
         Ok(self.reach.roots.mount_of(&parent).at("find the mount of", path)?)
     }
 
-    /// The nearest folder above the target that is there now and stays. One that cannot be opened is passed over: whatever the
-    /// reason, nothing could be made in it. So is one of the user's own that is opened up only once all is made ready: for another of theirs, or
-    /// one of somebody else's in which they may work, as /tmp, unless it lets in whom the closed one keeps out.
+    /// The nearest directory above the target that exists and stays. Skips one that cannot be opened, as nothing could be made in it, and
+    /// one of the user's own that is opened only after Prepare. Takes another of the user's then, or one of somebody else's in which they
+    /// may work, such as /tmp, unless it lets in those whom the closed one keeps out.
     fn beside(&mut self, path: &AbsPath) -> Result<AbsPath, Error> {
         let (mut folder, mut closed, mut hides) = (self.not_missing(path.parent()), None, false);
         let mut why_not = "nor above it: you may not write there".to_owned();
@@ -230,7 +230,7 @@ impl Draft<'_> {
                 let stat = dir.stat().at("look at", &above)?;
                 let is_there = self.reach.roots.mount_of(&above).at("find the mount of", path)?.id == self.mount(path)?.id;
                 let is_own = stat.uid == self.me.as_raw() && is_there;
-                // Asked as the kernel will be: a capability or an ACL may allow what the mode does not tell.
+                // Asked as the kernel asks: a capability or an ACL may allow more than the mode shows.
                 let is_open = || accessat(&*dir, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok();
                 if closed.is_some() && !is_own {
                     if !is_there || !is_open() {
@@ -260,7 +260,7 @@ impl Draft<'_> {
         Err(refused_at(path, why))
     }
 
-    /// The mtimes of folders that stay: those in which names change, and those that the job names.
+    /// The mtimes of directories that stay: those in which names change, and those that the job names.
     fn folder_times(
         &mut self,
         folders: &BTreeMap<AbsPath, Stat>,
@@ -268,11 +268,11 @@ impl Draft<'_> {
         wanted: Vec<WantedTime>,
     ) -> Result<Vec<FolderTime>, Error> {
         let own = |path: &AbsPath| items.binary_search_by(|item| item.path.cmp(path)).ok().map(|i| &items[i]);
-        // A folder that goes or comes is no folder that stays; one whose metadata is set has its mtime there.
+        // A directory that goes or comes does not stay; one whose metadata is set has its mtime there.
         let moves = |item: &&Item| item.moves() && (item.was_folder() || item.becomes_folder());
         let wanted: HashMap<AbsPath, WantedTime> = wanted.into_iter().map(|wanted| (wanted.path.clone(), wanted)).collect();
         let always = wanted.values().filter(|wanted| wanted.always).map(|wanted| &wanted.path);
-        // Where something is made ready alone, nothing is to be seen of it afterwards.
+        // A directory in which something was only made ready shows no trace of it afterwards.
         let beside: BTreeSet<&AbsPath> = items.iter().filter_map(|item| item.beside.as_deref()).collect();
         let paths: BTreeSet<&AbsPath> = folders.keys().chain(always).chain(beside.iter().copied()).collect();
         let now = crate::fs::now();
@@ -280,7 +280,7 @@ impl Draft<'_> {
         for path in paths.into_iter().filter(|path| !own(path).as_ref().is_some_and(moves)) {
             let stat = match folders.get(path) {
                 Some(stat) => *stat,
-                // An mtime for a folder that went away meanwhile, or cannot be opened any more, has nowhere to be.
+                // A directory that went away meanwhile, or cannot be opened any more, gets no mtime.
                 None => match self.reach.roots.folder(path).and_then(|dir| dir.stat()) {
                     Ok(stat) => stat,
                     Err(_) => continue,
@@ -314,7 +314,7 @@ impl Draft<'_> {
     ) -> Result<Vec<RootRecord>, Error> {
         let mut records: BTreeMap<AbsPath, RootRecord> = BTreeMap::new();
         let stays = |item: &&Item| item.act == Act::SetMeta;
-        // A folder that is itself mounted is the root of what its metadata lies on.
+        // A mounted directory is the root of the file system that has its metadata.
         let lies_in = |item: &Item| {
             let is_root = item.planning.mounted && item.was_folder();
             if is_root { Some(item.path.clone()) } else { item.path.parent() }
@@ -337,19 +337,19 @@ impl Draft<'_> {
         Ok(records.into_values().collect())
     }
 
-    /// The header to be sealed.
+    /// Makes the header to be sealed.
     fn header(&mut self, items: &[Item], kept_bytes: u64, displaced: u64) -> Header {
         for item in items {
             self.sides[item.index as usize] = item.side;
         }
         let mut header = self.session.header.sealing(&self.sides);
         header.sizes = sizes_after(header.sizes, self.verb, items, kept_bytes, displaced);
-        // Whoever deals with a path that an interrupted operation has left says by that what is to become of it.
+        // A path that an interrupted operation has left is settled by whoever deals with it.
         header.left.retain(|left| items.binary_search_by(|item| item.path.cmp(&left.path)).is_err());
         header
     }
 
-    /// Bytes of what is there and goes under `displaced/`.
+    /// Bytes of the objects that go under `displaced/`.
     fn displaced_bytes(&mut self, items: &[Item]) -> u64 {
         let displaced = items.iter().filter(|item| item.moves() && item.displaces(self.verb));
         let roots = &mut self.reach.roots;
@@ -362,13 +362,13 @@ impl Draft<'_> {
     }
 }
 
-/// What is told by what it holds is read wherever its times alone would tell.
+/// Marks an object that only its content tells apart: it is read wherever times would do otherwise.
 fn loosen(seen: &mut Seen) {
     (seen.print.identity.loose, seen.print.racy) = (true, true);
 }
 
-/// What a commit finds by force becomes the `before`, unless that cannot be true together with the others' (something that is committed
-/// lies above or below it): a redo that is forced keeps it beside, and so does this.
+/// Makes what a commit finds by force the `before`, unless that contradicts the others' (another path of the session is above or below
+/// it). Then it is kept beside, as a forced redo keeps it.
 fn unfit(session: &Session, items: &mut [Item], generation: u64) -> Result<(), Error> {
     if !items.iter().any(Item::teaches) {
         return Ok(());
@@ -398,8 +398,8 @@ fn unfit(session: &Session, items: &mut [Item], generation: u64) -> Result<(), E
     }
 }
 
-/// What a session takes once `items` are done: numbers for people, from a header that somebody may have garbled. `kept` are the bytes that go
-/// to the checkpoint, `displaced` those that force overwrites.
+/// The session's sizes once `items` are done. For people only: the header may have been garbled. `kept` are the bytes that go to the
+/// checkpoint, `displaced` those that force overwrites.
 pub(super) fn sizes_after(mut sizes: Sizes, verb: Verb, items: &[Item], kept: u64, displaced: u64) -> Sizes {
     let carried = || items.iter().filter(|item| item.moves());
     if verb.inward() {
@@ -426,14 +426,14 @@ pub(super) fn kept_bytes(items: &[Item], verb: Verb) -> u64 {
     kept.filter_map(|item| item.from.as_ref()).map(|from| from.blocks).sum()
 }
 
-/// What is to be said of files whose metadata is set under one name, and which have others: it is that of all of them.
+/// The note on files with other names: metadata that is set under one name is that of all.
 fn shared_metadata(items: &[Item], verb: Verb) -> Option<String> {
     let set = items.iter().filter(|item| verb.inward() && item.act == Act::SetMeta);
     let (first, more) = of_several_names(items, set)?;
     Some(format!("{first}: the file has other names, which get its mode, owner and time as well{more}"))
 }
 
-/// What is to be said of files that are moved into the session and have names outside it (D12).
+/// The note on files that are moved into the session and have names outside it (D12).
 fn names_outside(items: &[Item], verb: Verb) -> Option<String> {
     let moved =
         items.iter().filter(|item| verb.inward() && item.moves() && matches!(item.kept, Kept::Blob { unlinked: false, .. }));
@@ -443,7 +443,7 @@ fn names_outside(items: &[Item], verb: Verb) -> Option<String> {
     ))
 }
 
-/// The first of `some` that has names which do not go with the same operation, and how many more.
+/// The first of `some` with names that do not go in the same operation, and how many more.
 fn of_several_names<'a>(items: &[Item], some: impl Iterator<Item = &'a Item>) -> Option<(&'a AbsPath, String)> {
     let mut names: HashMap<Inode, u32> = HashMap::new();
     for inode in items.iter().filter(|item| item.act != Act::Stay).filter_map(Item::shared) {
@@ -462,7 +462,7 @@ fn of_several_names<'a>(items: &[Item], some: impl Iterator<Item = &'a Item>) ->
     Some((first, more))
 }
 
-/// The large directories that go, all of which is kept.
+/// The large directories that go and are kept in full.
 fn kept_in_full(items: &[Item], limits: Option<&Limits>) -> Vec<Large> {
     let Some(limits) = limits else { return Vec::new() };
     let mut tally = Tally::new(limits);
@@ -472,9 +472,9 @@ fn kept_in_full(items: &[Item], limits: Option<&Limits>) -> Vec<Large> {
     tally.over()
 }
 
-/// Where what comes off the tree is kept, no two at the same place.
+/// The places for what comes off the tree, no two the same.
 struct Names {
-    /// Names of blobs that the manifest knows, or that this operation gives. Another one was left by a crash: the step takes its place.
+    /// Blob names that the manifest has, or that this operation gives. Any other was left by a crash: the step takes its place.
     taken: HashSet<Digest>,
     verb: Verb,
     generation: u64,

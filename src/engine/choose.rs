@@ -1,4 +1,4 @@
-//! Which changes of a session are moved where only some paths are named.
+//! Chooses the changes of a session that are moved if only some paths are named.
 
 use std::collections::{BTreeSet, HashMap};
 use std::iter::Peekable;
@@ -17,8 +17,8 @@ use crate::session::lines::Reading;
 use crate::session::opened::Session;
 use crate::session::sides::Side;
 
-/// Whether a verb can begin on a session: what is discarded, under way, without its originals, or was never committed
-/// where that is needed, is refused with the remedy.
+/// Checks that a verb can begin on a session. Refuses, with the remedy, one that is discarded, under way or without its originals, or was
+/// never committed where that is needed.
 pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
     let id = session.id();
     let never = session.header.counts.changes > 0;
@@ -39,11 +39,11 @@ pub fn may_begin(session: &Session, verb: Verb) -> Result<(), Error> {
     Err(not_now(id, why).with_remedy_if(remedy))
 }
 
-/// Which of a session's changes are asked for, by index in path order.
+/// The changes of a session that are asked for, by index in path order.
 pub struct Choice {
-    /// The changes.
+    /// Their indices.
     pub chosen: Vec<usize>,
-    /// What comes along although it was not named, for people.
+    /// Notes, for people: what comes along although it was not named.
     pub notes: Vec<String>,
 }
 
@@ -53,18 +53,18 @@ pub struct Chosen {
     index: usize,
     sides: Vec<Side>,
     starts: fn(Side) -> bool,
-    /// Those of named paths; all that start on the right side where none is named.
+    /// The changes of named paths; `None` for all that start on the right side.
     named: Option<Peekable<std::vec::IntoIter<usize>>>,
 }
 
 impl Chosen {
-    /// All whose side `starts`, or those of `choice` alone.
+    /// Reads all changes whose side `starts`, or those of `choice` alone.
     pub fn new(session: &Session, sides: Vec<Side>, starts: fn(Side) -> bool, choice: Option<Vec<usize>>) -> Result<Self, Error> {
         let named = choice.map(|choice| choice.into_iter().peekable());
         Ok(Self { changes: session.read_changes()?, index: 0, sides, starts, named })
     }
 
-    /// The next change, its place in path order, and where it is.
+    /// Returns the next change, its index in path order, and its side.
     pub fn next(&mut self) -> Result<Option<(Change, u32, Side)>, Error> {
         while let Some(change) = self.changes.next()? {
             // Reading gives no more changes than the header counts, and there is a side for each of these.
@@ -81,24 +81,24 @@ impl Chosen {
         Ok(None)
     }
 
-    /// mtimes of folders that are no changes, once all changes were read.
+    /// The mtimes of directories that are no changes, once all changes were read.
     pub fn folder_times(self) -> Vec<FolderTime> {
         self.changes.folder_times()
     }
 }
 
-/// What [`choose`] has to know of each change, by index.
+/// The facts about each change, by index, for [`choose`].
 pub struct Rules<'a> {
-    /// It is on the side that the verb starts from.
+    /// True if it is on the side that the verb starts from.
     pub may: &'a dyn Fn(usize) -> bool,
-    /// It is a folder that what lies under it needs on the tree.
+    /// True for a directory that what lies under it needs on the tree.
     pub needed: &'a dyn Fn(usize) -> bool,
-    /// Where its `to` lies below the session's folder.
+    /// The place of its `to` below the session's directory.
     pub lies: &'a dyn Fn(usize) -> Option<Vec<u8>>,
 }
 
-/// The changes at and under `paths` that may be moved, the other names of what is hard-linked with them, and the folders
-/// above that they need. All that may be moved where no path is given.
+/// Chooses the changes at and under `paths` that may be moved, the other names of files hard-linked with them, and the directories above
+/// that they need. Without a path, all that may be moved.
 pub fn choose(session: &Session, changes: &Changes, paths: &[AbsPath], rules: &Rules<'_>) -> Result<Choice, Error> {
     if paths.is_empty() {
         let chosen = (0..changes.list.len()).filter(|i| (rules.may)(*i)).collect();
@@ -143,19 +143,19 @@ fn needed_above(changes: &Changes, i: usize, rules: &Rules<'_>) -> Vec<usize> {
     listed.filter(|at| (rules.needed)(*at)).collect()
 }
 
-/// The changes whose `to` or `from` is another name of a file that is chosen. With one name on the tree and one in the
-/// store, a write to the first would change what is kept under the second (docs/DECISIONS.md, The engine); and what was
-/// set on the first is not what goes back under the second.
+/// Finds the changes whose `to` or `from` is another name of a chosen file. With one name on the tree and one in the store, a write to
+/// the first would change what is kept under the second (docs/DECISIONS.md, The engine); and metadata set on the first would not be what
+/// comes back under the second.
 struct Names<'a> {
     session: &'a Session,
     changes: &'a Changes,
     rules: &'a Rules<'a>,
-    /// The changes that may be moved, by the files whose names they are: looked up once a file with several names is chosen.
+    /// The changes that may be moved, by the inodes that they name. Filled once a file with several names is chosen.
     by_inode: Option<HashMap<Inode, Vec<usize>>>,
 }
 
 impl Names<'_> {
-    /// The changes that are other names of what `i` moves, `i` among them; each file's names are given once.
+    /// The changes that are other names of what `i` moves, with `i` itself. Returns each file's names once.
     fn others(&mut self, i: usize) -> Result<Vec<usize>, Error> {
         let mut found = Vec::new();
         // It may stay under another name: a change of metadata alone.
@@ -182,7 +182,7 @@ impl Names<'_> {
         Ok(all)
     }
 
-    /// The file in the store that is its `to`, if it has several names.
+    /// The inode in the store that is its `to`, if it has several names.
     fn held(&self, i: usize) -> Result<Option<Inode>, Error> {
         let Some(place) = (self.rules.lies)(i) else { return Ok(None) };
         let (dir, name) = match self.session.split(&place) {
@@ -194,7 +194,7 @@ impl Names<'_> {
     }
 }
 
-/// The file on the tree, if it has several names; none where nothing is there.
+/// The inode on the tree, if it has several names; `None` if nothing is there.
 fn linked_on_tree(path: &AbsPath) -> Result<Option<Inode>, Error> {
     use rustix::fs::{major, minor};
     use std::os::unix::fs::MetadataExt;

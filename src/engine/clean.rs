@@ -1,5 +1,5 @@
-//! What Prepare made and nothing needs: it goes, by an undo, or by a recovery that finds half of a journal. What is not where it was made,
-//! or is not empty any more, is named.
+//! Removes what Prepare made and nothing needs, for an undo, or a recovery that finds half a journal. Names what is not where it was
+//! made, or is no longer empty.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,17 +25,17 @@ use crate::session::opened::{Session, part};
 use crate::session::store::Store;
 use crate::tree::look;
 
-/// What is said of a name of recant's own that was not found where it was made.
+/// The reason given for a name of recant's own that is not where it was made.
 pub(super) const STRAY: &str = "recant's own, and its folder is not where it was; if that was moved, remove this name there";
 
 fn stray(path: &AbsPath) -> Left {
     Left { path: path.clone(), why: STRAY.into() }
 }
 
-/// Removes what is only half of something: a draft, a journal without its name.
+/// Removes what is only half there: a draft, a journal without its name.
 pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id: &Id) -> Result<Vec<Left>, Error> {
     let draft = Draft::read(store.journals(), id)?;
-    // One that a cut has left behind when its operation had ended lists what is in use now.
+    // One that a power cut left when its operation had ended lists what is in use now.
     let strays = match (draft, session) {
         (Some(draft), Some(session)) if session.header.generation < draft.generation => {
             clean(fs, session, &mut Reach::new(&session.dir)?, None, (&draft.made, &draft.times))?
@@ -47,7 +47,7 @@ pub(super) fn clean_draft(fs: &Fs, store: &Store, session: Option<&Session>, id:
     Ok(strays)
 }
 
-/// Of a session that is gone: what was made for it lies on the tree under names of recant's own.
+/// Removes from the tree what was made for a session that is gone, under names of recant's own.
 fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
     let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
     let mut strays = Vec::new();
@@ -66,15 +66,15 @@ fn clean_tree(fs: &Fs, draft: &Draft) -> Result<Vec<Left>, Error> {
         if let Some(folder) = remove(fs, &named, spot)? {
             strays.push(keep_in(fs, (dir.clone(), parent), &named, &folder)?);
         }
-        // D2: a temporary name that came back after a cut would be nobody's (folder: not caught here).
+        // D2: a temporary name that came back after a power cut would be nobody's (folder: not caught here).
         sync_folder(fs, &mut roots, path, &dir)?;
     }
     draft.times.iter().try_for_each(|time| put_back_time(fs, &mut roots, time))?;
     Ok(strays)
 }
 
-/// Removes what Prepare made, of which `journal` tells once something may have been put. Gives the names whose folder is not where it was:
-/// whoever moved it has moved them along, and the folders that stay.
+/// Removes what Prepare made; `journal` is given once something may have been put. Returns names whose directory is not where it was, as
+/// whoever moved it has moved them too, and directories that stay.
 pub(super) fn clean(
     fs: &Fs,
     session: &Session,
@@ -104,7 +104,7 @@ pub(super) fn clean(
         if let Some(folder) = stays {
             strays.push(keep(fs, session, &named, spot, &folder)?);
         }
-        // D2: a temporary name that came back after a cut would be nobody's.
+        // D2: a temporary name that came back after a power cut would be nobody's.
         let dir = named.dir.clone();
         sync_folder_of(fs, reach, spot, &dir)?;
     }
@@ -125,8 +125,8 @@ pub(super) fn clean(
     Ok(strays)
 }
 
-/// Takes away what Prepare made. A folder goes while it is empty: a process that worked in it while it was on the tree has put there what is
-/// in it (D12). Such a one is given, and is there still.
+/// Removes what Prepare made. A directory goes only if empty: a process that worked in it on the tree may have put something there (D12).
+/// Returns one that is not empty, and leaves it.
 fn remove(fs: &Fs, named: &Named<'_>, spot: &Spot) -> Result<Option<Stat>, Error> {
     let at = named.at();
     let was_on_the_tree = matches!(spot, Spot::Tree(_)) || spot.is_in(b"held/objects");
@@ -141,7 +141,7 @@ fn remove(fs: &Fs, named: &Named<'_>, spot: &Spot) -> Result<Option<Stat>, Error
     }
 }
 
-/// Puts aside a folder with something in it: beside where it was made, or in the session, by a name that no operation uses.
+/// Puts aside a directory that is not empty, beside where it was made or in the session, under a name that no operation uses.
 fn keep(fs: &Fs, session: &Session, named: &Named<'_>, spot: &Spot, folder: &Stat) -> Result<Left, Error> {
     match spot {
         Spot::Tree(path) => keep_in(fs, (named.dir.clone(), parent_of(path).at("find the folder of", path)?), named, folder),
@@ -153,13 +153,13 @@ fn keep_in(fs: &Fs, (dir, path): (Rc<Dir>, AbsPath), named: &Named<'_>, folder: 
     let name = [named.name, KEPT, folder.ino.to_string().as_bytes()].concat();
     let aside = Named { dir, name: &name };
     with_rights(fs, [named, &aside], || fs.place(named.at(), aside.at())).at("move", named.at())?;
-    // D2: nothing else leads there (folder: not caught here: the model has nobody who works in a folder).
+    // D2: nothing else leads there (folder: not caught here: the model has nobody who works in a directory).
     fs.sync_dir(&aside.dir).at("sync", aside.dir.path().display())?;
     Ok(filled(&path, &name))
 }
 
-/// Names that a cut has brought back into a folder (F13): what they lead to, if no empty folder, is there by the name that an undo has given
-/// it, too.
+/// Removes names that a power cut has brought back into a directory (F13). All but empty directories still have the name that an undo
+/// gave them.
 fn remove_names(fs: &Fs, journal: &Journal, at: Entry<'_>, spot: &Spot) -> Result<(), Error> {
     let frame = journal.frame();
     let Some(top) = journal.items.iter().find(|item| made_for(&frame, item).any(|made| made == *spot)) else { return Ok(()) };
@@ -187,7 +187,7 @@ fn remove_names(fs: &Fs, journal: &Journal, at: Entry<'_>, spot: &Spot) -> Resul
 const KEPT: &[u8] = b"-kept-";
 const KEPT_FOLDER: &[u8] = b"displaced/kept";
 
-/// Where that stays in a session: with what force displaces, which no prune takes unasked.
+/// Opens the place in a session for such directories: under `displaced/`, which no prune takes unasked.
 fn kept_folder(fs: &Fs, session: &Session) -> Result<Dir, Error> {
     let (below, name) = split(KEPT_FOLDER);
     let displaced = part(&session.dir, below)?;
@@ -206,7 +206,7 @@ fn kept_path(session: &Session) -> Result<AbsPath, Error> {
     Ok(AbsPath::parse(path.as_os_str().as_bytes()).map_err(io::Error::other).at("name the folder", path.display())?)
 }
 
-/// Adds to `told` the folders that have stayed of what Prepare made after an earlier try that told nobody.
+/// Adds to `told` the directories that Prepare made and that stayed after an earlier try without a report.
 pub(super) fn add_kept(reach: &mut Reach, session: &Session, made: &[Spot], told: &mut Vec<Left>) -> Result<(), Error> {
     let mut listed = BTreeMap::new();
     for spot in made {
@@ -229,7 +229,7 @@ pub(super) fn add_kept(reach: &mut Reach, session: &Session, made: &[Spot], told
     Ok(())
 }
 
-/// Names of folders that were kept; none in a folder that has gone, or that may not be listed.
+/// The names of directories that were kept; none in a directory that has gone, or cannot be listed.
 fn kept_in(folder: io::Result<Rc<Dir>>) -> io::Result<Vec<Vec<u8>>> {
     let listed = folder.and_then(|folder| Ok((folder.names()?, folder)));
     let (names, folder) = match listed {
@@ -263,7 +263,7 @@ fn in_the_tree(spot: &Spot) -> Option<&AbsPath> {
     }
 }
 
-/// Whether the folder has taken the place of the one that it was made in, and has nothing of that name.
+/// True if another directory has taken the place of the one that it was made in, and has nothing of that name.
 pub(super) fn is_another(named: &Named<'_>, spot: &Spot, times: &[FolderTime]) -> Result<bool, Error> {
     let Some(folder) = in_the_tree(spot).and_then(AbsPath::parent) else { return Ok(false) };
     let Some(known) = times.iter().find(|time| time.path == folder) else { return Ok(false) };

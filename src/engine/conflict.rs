@@ -1,4 +1,4 @@
-//! Conflicts: what was expected at a path, and what is there.
+//! Conflicts: an object is expected at a path, and something else is there.
 
 use crate::checkpoint::manifest::Manifest;
 use crate::error::{Error, Kind, Reason, recant};
@@ -13,22 +13,22 @@ use crate::tree::state::{Difference, Object, State, sort_word};
 pub struct Conflict {
     /// The path.
     pub path: AbsPath,
-    /// What was expected there.
+    /// The expected object, in words.
     pub expected: String,
-    /// What is there.
+    /// The object that is there, in words.
     pub found: String,
-    /// The session that put it there, where one did: it has to go first.
+    /// The session that put it there, if one did: it has to be rolled back first.
     pub by: Option<String>,
-    /// `--force` goes on over it, and keeps what it finds.
+    /// True if `--force` goes on over it, and keeps what it finds.
     pub forcible: bool,
-    /// It is what is expected, but a process has it open for writing: no other session is to blame.
+    /// True if it is what is expected, but a process has it open for writing: no other session is the cause.
     pub open: bool,
-    /// Nothing is there whose metadata could be changed.
+    /// True if nothing is there whose metadata could be changed.
     pub absent: bool,
 }
 
 impl Conflict {
-    /// Of two states and the difference between them.
+    /// Makes a conflict from two states and their difference.
     pub fn of(path: &AbsPath, expected: &Object, found: &Object, difference: Difference) -> Self {
         let say = |object: &Object| describe(object.as_ref(), difference);
         let (mut expected, mut found) = (say(expected), say(found));
@@ -38,19 +38,19 @@ impl Conflict {
         Self { path: path.clone(), expected, found, by: None, forcible: false, open: false, absent: false }
     }
 
-    /// With words of its own.
+    /// Makes a conflict with words of its own.
     pub fn said(path: &AbsPath, expected: &str, found: &str) -> Self {
         let (expected, found) = (expected.into(), found.into());
         Self { path: path.clone(), expected, found, by: None, forcible: false, open: false, absent: false }
     }
 
-    /// Of a file that a process is about to write to.
+    /// Makes the conflict of a file that a process is about to write to.
     pub fn open(path: &AbsPath) -> Self {
         let said = Self::said(path, "a file that nobody writes to", "one that a process has open for writing");
         Self { open: true, ..said }
     }
 
-    /// The same where `--force` goes on, if it does.
+    /// Sets whether `--force` goes on over the conflict.
     pub fn forcible(self, forcible: bool) -> Self {
         Self { forcible, ..self }
     }
@@ -71,37 +71,37 @@ fn describe(object: Option<&State>, difference: Difference) -> String {
     }
 }
 
-/// A size that another one is compared with: to the byte.
+/// Shows a size to the byte, to compare with another one.
 fn exact(size: u64) -> String {
     if size < 1024 { format!("{size} bytes") } else { format!("{} ({size} bytes)", crate::config::bytes(size)) }
 }
 
 impl Conflict {
-    /// What is said of it behind the path.
+    /// The text behind the path.
     pub fn why(&self) -> String {
         let by = self.by.as_ref().map_or(String::new(), |id| format!(" (put there by session {id})"));
         format!("conflict: expected {}, found {}{by}", self.expected, self.found)
     }
 }
 
-/// Nothing is done for them.
+/// The error for conflicts; nothing is done.
 pub fn refused(conflicts: Vec<Conflict>) -> Error {
     let rows = conflicts.iter().map(|conflict| (conflict.path.to_string(), conflict.why())).collect();
     Error::of_rows(Kind::Conflict, "conflicts", rows).with_remedy_if(remedy(&conflicts)).with_detail(conflicts)
 }
 
-/// The conflicts that an error tells of.
+/// The conflicts in an error.
 pub fn of(error: &Error) -> Option<&[Conflict]> {
     error.detail::<Vec<Conflict>>().map(Vec::as_slice)
 }
 
-/// The same where they were seen before anything was done; else the error.
+/// The conflicts in an error, if they were seen before anything was done; else the error.
 pub fn foreseen(error: Error) -> Result<Vec<Conflict>, Error> {
     if error.reason() == Some(&Reason::Undone) { Err(error) } else { error.into_detail() }
 }
 
-/// Finds out which later session put what is there, and has to go first: its manifest names the object, or the deletion,
-/// which only a later session can have made. What cannot be read of another session names nobody.
+/// Names the later session that put what is there, and has to go first: its manifest has the object, or the deletion, which only a later
+/// session can have made. An unreadable session names nobody.
 pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
     use std::os::unix::fs::MetadataExt;
     let Ok((headers, _)) = store.headers() else { return };
@@ -116,11 +116,11 @@ pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
             let now = match conflict.path.as_path().symlink_metadata() {
                 Ok(meta) => Some(meta),
                 Err(error) if leads_nowhere(&error) => None,
-                // Not seen, it is no sign of anybody.
+                // What cannot be seen points to nobody.
                 Err(_) => continue,
             };
             let put_it = match (original.put, now) {
-                // What somebody has edited since is nobody's: the other session could not be rolled back either.
+                // What somebody has edited since names no session: that one could not be rolled back either.
                 (Some(put), Some(now)) => {
                     (put.identity.ino, put.ctime.s, i64::from(put.ctime.ns)) == (now.ino(), now.ctime(), now.ctime_nsec())
                 }
@@ -134,7 +134,7 @@ pub fn attribute(store: &Store, own: &Id, conflicts: &mut [Conflict]) {
     }
 }
 
-/// What to do first about those that another session has made.
+/// The command to run first, if another session has put what conflicts.
 pub fn remedy(conflicts: &[Conflict]) -> Option<String> {
     let id = conflicts.iter().find_map(|c| c.by.as_ref())?;
     Some(format!("session {id} has to be rolled back first: {recant} rollback {id}", recant = recant()))

@@ -1,16 +1,16 @@
-//! Where what `--force` overwrites is kept, and what else nothing but a person may remove: `displaced/<generation>/`.
+//! `displaced/<generation>/`: keeps what `--force` overwrites, and whatever else only a person may remove.
 
 use super::journal::{Journal, displaced};
 use super::reach::Reach;
 use crate::error::{At, Error};
 use crate::fs::Fs;
 
-/// Below the session's folder.
+/// Its path below the session's directory.
 pub(super) fn displaced_below(journal: &Journal) -> Vec<u8> {
     format!("displaced/{}", journal.head.generation + 1).into_bytes()
 }
 
-/// The folder of what is kept: it may be there from an earlier try, or from the operation itself.
+/// Makes that directory: it may exist from an earlier try, or from the operation itself.
 pub(super) fn make_folder(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     let spot = displaced(journal.head.generation + 1);
     let named = reach.spot(&spot).at("open the folder of", &spot)?;

@@ -1,4 +1,4 @@
-//! A plan in the making: what goes on, what stands against it, and what is left out.
+//! A plan in the making: what goes on, what is against it, and what is left out.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -23,9 +23,9 @@ pub(super) struct Draft<'s> {
     pub session: &'s Session,
     pub reach: Reach,
     pub roads: Roads,
-    /// The top of what was found missing last.
+    /// The top of the tree that was last found missing.
     pub missing: Option<AbsPath>,
-    /// Folders that go.
+    /// Directories that go.
     pub leaving: HashSet<AbsPath>,
     /// How many of an inode's names go, for inodes that have several.
     pub names_here: HashMap<Inode, u32>,
@@ -61,7 +61,7 @@ impl<'s> Draft<'s> {
         })
     }
 
-    /// The nearest folder at or above `folder` that is not known to be missing: of a deep tree that comes, each path asks for those above it.
+    /// The nearest directory, from `folder` upwards, that is not known to be missing. Of a deep tree that comes, each path asks for it.
     pub fn not_missing(&self, folder: Option<AbsPath>) -> Option<AbsPath> {
         match &self.missing {
             Some(top) if folder.as_ref()?.is_under(top) => top.parent(),
@@ -80,13 +80,13 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// A folder that goes must hold nothing but what goes with it: deepest first, so that what is left holds its folders.
+    /// Checks that a directory that goes holds only what goes with it. Deepest first, so that what stays keeps its directories.
     pub fn check_folders_that_go(&mut self) -> Result<(), Error> {
         let leaving: Vec<usize> = (0..self.items.len()).filter(|i| self.items[*i].leaves_folder()).collect();
         let mut stays: BTreeSet<usize> = BTreeSet::new();
         for i in leaving.into_iter().rev() {
             let item = &self.items[i];
-            // What --force found in place of something else is moved out whole.
+            // An object that --force found in place of another is moved out whole.
             if item.forced && item.planning.expected != Some(Sort::Folder) {
                 continue;
             }
@@ -139,8 +139,8 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
-    /// An original that still has names on the tree shares its metadata with them. What was set there since is somebody's own:
-    /// a conflict, and given back as it is now by force. Where this job itself takes it back on another name, that step does it.
+    /// Checks the metadata that an original shares with names still on the tree. If somebody has set it since, that is a conflict; by
+    /// force it comes back as it is now. Where this job sets it back under another name, that step does it.
     pub fn check_shared_metadata(&mut self, on_conflict: OnConflict) {
         if self.verb.inward() {
             return;
@@ -159,7 +159,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// All names of a file have its metadata: what two of them are to get has to be the same.
+    /// Checks that two names of a file are to get the same metadata, as they share it.
     pub fn check_metadata_of_names(&mut self) -> Result<(), Error> {
         let mut set: HashMap<Inode, &Item> = HashMap::new();
         for item in self.items.iter().filter(|item| item.act == Act::SetMeta) {
@@ -174,7 +174,7 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
-    /// Where a file system is not mounted on which paths of the session lay, what is found there is no answer, and nothing is to be put there.
+    /// Refuses a job with paths on a file system that is no longer mounted: what is found there proves nothing.
     pub fn check_mounts(&mut self, on_conflict: OnConflict) {
         if on_conflict == OnConflict::Keep {
             return;
@@ -188,7 +188,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// What an ordinary user would close to themselves could not be looked at any more, and so not be taken back.
+    /// Refuses modes by which an ordinary user shuts themselves out: recant could no longer look there, and so not undo it.
     pub fn check_what_is_closed(&mut self) {
         if !self.verb.inward() || self.me.is_root() {
             return;
@@ -211,14 +211,14 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// A folder that gives way whole by force takes along all that is in it: what was found there as it is to be would be gone, and what
-    /// stands there against the record could not be swapped any more.
+    /// Checks what lies in a directory that is moved out whole by force. What is already as wanted would be lost, and what differs from
+    /// the record could not be swapped any more.
     pub fn check_what_goes_along(&mut self) {
         let mut whole = None;
         for item in &self.items {
             match whole {
                 Some(top) if item.path.is_under(top) => {
-                    // What is to go may go with it.
+                    // An object that is to go may go with it.
                     if item.to.is_some() && (item.act == Act::Stay || item.from.is_some()) {
                         let why = "something in a folder that would give way whole (move that folder away)";
                         self.conflicts.push(Conflict::said(&item.path, "nothing", why));
@@ -229,7 +229,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// What is to be put where no folder is now needs one that comes with it.
+    /// Checks that a path without a directory gets one that comes with it.
     pub fn check_folders_that_come(&mut self) {
         let comes = |item: &&Item| item.act == Act::SetMeta || item.moves() && item.to.is_some();
         for item in self.items.iter().filter(|item| !item.planning.in_folder).filter(comes) {
@@ -261,17 +261,17 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
-    /// The conflicts, whatever else stands against the job.
+    /// The conflicts, whatever else is against the job.
     pub fn into_conflicts(self) -> Vec<Conflict> {
         let mut conflicts = each_once(self.conflicts);
-        // What is refused or damaged was not sorted in, so that a folder that goes took it for somebody else's.
+        // Refused and damaged paths were not sorted in, so that a directory that goes took them for somebody else's.
         let other: HashSet<&str> = self.refused.iter().chain(&self.damaged).map(|(path, _)| &**path).collect();
         conflicts.retain(|conflict| !other.contains(&*conflict.path.to_string()));
         conflicts
     }
 }
 
-/// In path order, of several at a path the first.
+/// Sorts by path and keeps the first of several at a path.
 fn each_once(mut conflicts: Vec<Conflict>) -> Vec<Conflict> {
     conflicts.sort_by(|a, b| a.path.cmp(&b.path));
     conflicts.dedup_by(|a, b| a.path == b.path);

@@ -1,4 +1,4 @@
-//! What makes steps durable: the folders in which names changed, and what was set in place, whichever way the steps went.
+//! Makes steps durable, done or undone: the directories in which names changed, and what was set in place.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,15 +13,15 @@ use crate::fs::dir::{Dir, leads_nowhere};
 use crate::fs::path::AbsPath;
 use crate::fs::roots::Roots;
 
-/// From this number of objects on one syncfs is cheaper than an fsync of each (D7).
+/// From this number of objects on, one syncfs is cheaper than an fsync of each (D7).
 pub(super) const MANY: usize = 16;
 
 /// The next `session.json`, until the seal gives it that name.
 pub(super) const NEW_HEADER: &[u8] = b"session.json.new";
 
-/// D4, D5: the folders that survivors lie in first, the session's; then the tree's; then what was set in place.
-/// With `facts` first of all (D1, each with the folder that it lies in): a file system with a journal writes all of them at once
-/// then. With them goes the folder of the checkpoint, where the former manifest has got a second name (D2).
+/// Syncs the session's directories first, which survivors lie in, then the tree's, then what was set in place (D4, D5). Before all of
+/// these come `facts` (D1), each with its directory: a file system with a journal then writes all at once. With them goes the
+/// checkpoint's directory, where the former manifest has got a second name (D2).
 pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts: &[(File, &Dir)]) -> Result<(), Error> {
     let mut held: BTreeSet<Vec<u8>> = BTreeSet::new();
     held.extend((!facts.is_empty()).then(|| b"checkpoint".to_vec()));
@@ -49,7 +49,7 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
     for below in &held {
         match reach.held(below) {
             Ok(dir) => sync_names(fs, &dir, &reach.session())?,
-            // An undo that was cut off had taken it away again.
+            // An interrupted undo had removed it.
             Err(error) if leads_nowhere(&error) && journal.made().contains(&Spot::Session(below.clone())) => {}
             Err(error) => return Err(error).at("open the session's folder", crate::fs::path::Shown(below)).map_err(Error::from),
         }
@@ -79,7 +79,7 @@ pub(super) fn sync_touched(fs: &Fs, reach: &mut Reach, journal: &Journal, facts:
     Ok(())
 }
 
-/// D7: one call for each of them.
+/// Syncs each file system with one call (D7).
 fn sync_file_systems(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     let session = reach.session();
     let mut synced = vec![session.stat().at("look at", session.path().display())?.dev];
@@ -96,7 +96,7 @@ fn sync_file_systems(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<()
     Ok(())
 }
 
-/// Files that are mounted themselves, whose metadata was set: they lie on file systems that no root leads to.
+/// Syncs files that are mounted themselves and whose metadata was set: no root leads to their file systems.
 fn sync_mounted(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     for step in journal.steps().filter(|step| step.act == Act::SetMeta && !step.was_folder()) {
         let Some(named) = open(reach.path(step.path), "open the folder of", step.path)? else { continue };
@@ -107,7 +107,7 @@ fn sync_mounted(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Err
     Ok(())
 }
 
-/// D2 of a folder. One that this user may not read is synced with its file system, through `beside`, a folder of the same.
+/// Syncs the names in a directory (D2). If this user may not read it, syncs its file system through `beside`, a directory on the same.
 #[track_caller]
 pub(super) fn sync_names(fs: &Fs, dir: &Dir, beside: &Dir) -> Result<(), Error> {
     // D2 (file system: not caught here, as above).
@@ -120,7 +120,7 @@ pub(super) fn sync_folder(fs: &Fs, roots: &mut Roots, path: &AbsPath, dir: &Dir)
     sync_names(fs, dir, &roots.root_of(path).at("find the mount of", path)?.dir)
 }
 
-/// The folder that a spot lies in.
+/// Syncs the directory that a spot lies in.
 #[track_caller]
 pub(super) fn sync_folder_of(fs: &Fs, reach: &mut Reach, spot: &Spot, dir: &Dir) -> Result<(), Error> {
     match spot {
@@ -129,8 +129,8 @@ pub(super) fn sync_folder_of(fs: &Fs, reach: &mut Reach, spot: &Spot, dir: &Dir)
     }
 }
 
-/// A folder that went with one of the steps has lost names before. D4: unsynced it might show them again beside the ones that
-/// they have now, and could not be filled at rollback.
+/// Syncs a directory that lost names before it went itself. D4: else these might reappear beside the new ones, and rollback could not
+/// fill the directory.
 fn sync_where_it_went(fs: &Fs, reach: &mut Reach, journal: &Journal, path: &AbsPath) -> Result<(), Error> {
     let went = |item: &&Item| item.path == *path && item.moves() && item.was_folder();
     let Some(item) = journal.items.iter().find(went) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What is written down of an operation beside its journal: the manifest of what is in, and that of what `--force` overwrote.
+//! The records of an operation beside its journal: the manifest of what is in, and the one of what `--force` overwrote.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -26,14 +26,13 @@ use crate::tree::look::{self, Seen};
 use crate::tree::state::{Fingerprint, Object, State, What};
 use crate::tree::walk::Walk;
 
-/// The folder of a session's checkpoint.
+/// Opens the directory of a session's checkpoint.
 pub(super) fn folder(session: &Session) -> Result<Dir, Error> {
     part(&session.dir, b"checkpoint")
 }
 
-/// The old manifest and the journal make the new one: lines of what is in, none of what went back. `put` has the ctime that what
-/// was put had right then, for each item: a later one is somebody else's. The file is whole, and the caller makes it durable
-/// before it gets its name.
+/// Makes the new manifest from the old one and the journal: lines of what is in, none of what went back. `put` has, for each item, the
+/// ctime right after it was put: a later one is somebody else's. The caller syncs the file before it gets its name.
 pub(super) fn write_manifest(
     fs: &Fs,
     session: &Session,
@@ -44,7 +43,7 @@ pub(super) fn write_manifest(
     let known = known_times(session, journal)?;
     let mut old = Reading::open(&session.dir)?;
     let mut new = Writing::begin(fs, folder)?;
-    // Where nothing stays in, no line stays.
+    // If nothing stays in, no line stays.
     let mut next = if journal.head.header.counts.inside > 0 { old.next()? } else { None };
     for (i, item) in journal.items.iter().enumerate() {
         while let Some(original) = next.take_if(|original| original.path < item.path) {
@@ -73,7 +72,7 @@ pub(super) fn write_manifest(
         let path = time.path.clone();
         let noted = match known {
             _ if journal.head.verb.inward() => FolderTime { path, old: time.original, left, committed: left },
-            // A time that somebody has given it is his, from then on. (A recovery finds what was written already.)
+            // A time that somebody has set is theirs from then on. (A recovery finds what was written already.)
             Some(known) if time.old.shows(known.left) || known.left == left => FolderTime { left, ..known },
             Some(_) | None => continue,
         };
@@ -82,13 +81,13 @@ pub(super) fn write_manifest(
     new.end(times.values())
 }
 
-/// What an earlier part of the session has noted of folders, where one of them is an original now.
+/// The directory times that an earlier part of the session noted, if one of these directories is an original now.
 fn known_times(session: &Session, journal: &Journal) -> Result<BTreeMap<AbsPath, FolderTime>, Error> {
     let is_needed = |item: &Item| item.side == Side::In && item.was_folder();
     Ok(if journal.items.iter().any(is_needed) { Reading::open(&session.dir)?.folder_times()? } else { BTreeMap::new() })
 }
 
-/// The original of a folder that an earlier part of the session had worked in: its time is the one from before that.
+/// The original of a directory that an earlier part of the session worked in, with its time from before that.
 fn as_it_was(mut original: Original, known: &BTreeMap<AbsPath, FolderTime>) -> Original {
     if let (Some(State { what: What::Folder, meta }), Some(known)) = (&mut original.state, known.get(&original.path))
         && meta.mtime.shows(known.left)
@@ -98,7 +97,7 @@ fn as_it_was(mut original: Original, known: &BTreeMap<AbsPath, FolderTime>) -> O
     original
 }
 
-/// A folder that a rollback has brought back, or set back, with its time: that of what lies in it and comes back later changes it again.
+/// The directory that a rollback has brought or set back, with its time: what comes back into it later changes that again.
 fn came_back(item: &Item, known: Option<&FolderTime>) -> Option<(AbsPath, FolderTime)> {
     let (to, is_set) = (item.to.as_ref().filter(|to| to.state.is_folder())?, item.act == Act::SetMeta);
     if !item.moves() && !is_set {
@@ -110,14 +109,14 @@ fn came_back(item: &Item, known: Option<&FolderTime>) -> Option<(AbsPath, Folder
     Some((item.path.clone(), time))
 }
 
-/// The line of an item.
+/// Makes the manifest line of an item.
 fn original(item: &Item, put: Option<Fingerprint>) -> Original {
     let state = item.from.as_ref().map(|from| from.state.clone());
     let kept = if state.is_some() { item.kept.clone() } else { Kept::Nothing };
     Original { n: item.n, path: item.path.clone(), state, kept, put }
 }
 
-/// What `--force` overwrote has a manifest of its own. Of an inode that stayed it is the metadata.
+/// Writes the manifest of what `--force` overwrote. Of an inode that stayed it is the metadata.
 pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<(), Error> {
     let generation = journal.head.generation + 1;
     let mut displaced = journal.items.iter().filter(|item| item.displaces(journal.head.verb)).peekable();
@@ -139,39 +138,39 @@ pub(super) fn write_displaced(fs: &Fs, reach: &mut Reach, journal: &Journal) -> 
     Ok(fs.sync_dir(&folder).at("sync", folder.path().display())?)
 }
 
-/// Bytes on disk of what lies below a folder, as far as it may be seen: for people, so that nothing fails for it.
+/// Bytes on disk below a directory, as far as it is readable: for people, so nothing fails for it.
 pub(super) fn bytes_below(folder: &Rc<Dir>) -> u64 {
     let walk = Walk::under(folder.clone()).map(Walk::past_closed).into_iter().flatten();
     let seen = walk.map_while(Result::ok).filter(|found| found.stat.sort != Sort::Folder);
     seen.map(|found| found.stat.blocks * 512).sum()
 }
 
-/// What the log says of an operation that was sealed.
+/// The log's word for an operation that was sealed.
 pub(super) const DONE: &str = "done";
-/// What it says of one that was undone but for what is sealed.
+/// The log's word for an operation that was undone but for what is sealed.
 const LEFT: &str = "left";
-/// What a line of the log is called that tells what else came of it.
+/// The log's word for a line that tells what else came of an operation.
 const REPORTED: &str = "reported";
 
-/// The line of the log, durably.
+/// Appends a line to the log, durably.
 pub(super) fn note(fs: &Fs, store: &Store, journal: &Journal, result: &str) -> Result<(), Error> {
     log::append(fs, store, &entry(journal, result))
 }
 
-/// What the log says of what is sealed: that it is done, or what of it had to stay, and why.
+/// Logs what is sealed: that it is done, or what of it had to stay, and why.
 pub(super) fn note_sealed(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
     let Some(rest) = &journal.head.rest else { return note(fs, store, journal, DONE) };
     let notes = rest.iter().map(Left::to_string).collect();
     log::append(fs, store, &log::Entry { notes, ..entry(journal, LEFT) })
 }
 
-/// The same where the log does not say so already.
+/// Logs what is sealed, unless the log says so already.
 pub(super) fn note_sealed_once(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
     let result = if journal.head.rest.is_some() { LEFT } else { DONE };
     if last_noted(store, journal)?.as_deref() == Some(result) { Ok(()) } else { note_sealed(fs, store, journal) }
 }
 
-/// The line of the log that tells what else came of an operation that was sealed, as what was put aside.
+/// Logs what else came of a sealed operation, such as what was put aside.
 pub(super) fn note_report(fs: &Fs, store: &Store, journal: &Journal, notes: Vec<String>) -> Result<(), Error> {
     log::append(fs, store, &log::Entry { notes, ..entry(journal, REPORTED) })
 }
@@ -181,12 +180,12 @@ fn entry(journal: &Journal, result: &str) -> log::Entry {
     log::Entry::new(head.verb.word(), &head.session, head.generation + 1, result, journal.items.len() as u64)
 }
 
-/// That it could not be noted: no reason to take back what is sealed.
+/// The note that the log could not be written: no reason to undo what is sealed.
 pub(super) fn log_failed(error: &Error) -> String {
     format!("the log could not be written: {error}")
 }
 
-/// What the log says of the operation, if it does.
+/// The log's last word on the operation, if any.
 pub(super) fn last_noted(store: &Store, journal: &Journal) -> Result<Option<String>, Error> {
     let head = &journal.head;
     let (entries, _) = log::read(store)?;
@@ -199,8 +198,8 @@ pub(super) fn last_noted(store: &Store, journal: &Journal) -> Result<Option<Stri
     Ok(entries.iter().rev().find(of_it).map(|entry| entry.result.clone()))
 }
 
-/// The fingerprint of what recant put there, which had the ctime `then` right after that. A write in the same tick of the clock leaves
-/// that as it is: its mtime tells of it, but for one that is as young.
+/// The fingerprint of what recant put there, with the ctime `then` right after. A write in the same clock tick leaves the ctime: its
+/// mtime shows it, unless that is as young.
 fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
     let to = item.to.as_ref().filter(|to| item.act != Act::Stay && !to.print.identity.loose)?;
     then.map(|ctime| {
@@ -209,8 +208,8 @@ fn put_print(item: &Item, then: Option<Time>) -> Option<Fingerprint> {
     })
 }
 
-/// `changes.jsonl` with the digests that planning took, under another name: facts, which stay when the operation is undone. What `--force`
-/// found in place of a `before` is no fact of it: that is written once it is sealed ([`write_forced_befores`]).
+/// Writes `changes.jsonl` with the hashes that planning took, under another name: facts, which outlast an undo. What `--force` found in
+/// place of a `before` is written once it is sealed ([`write_forced_befores`]).
 pub(super) fn write_digests(fs: &Fs, session: &Session, items: &[Item]) -> Result<Written, Error> {
     let mut known = Known::of(items);
     session.write_taught(fs, |index, change| {
@@ -222,9 +221,9 @@ pub(super) fn write_digests(fs: &Fs, session: &Session, items: &[Item]) -> Resul
     })
 }
 
-/// Of an operation that was cut off, before it is undone or settled: its objects have another ctime then, and one whose digest is not known could
-/// not be told from one that somebody has changed. A power cut may have kept the names of the journal and of these digests, which go with
-/// it, and not what was done after them on another file system. It writes only where something is to be learned.
+/// Writes the hashes of an interrupted operation again, before it is undone or settled. Afterwards its objects have another ctime, and
+/// one without a hash would look changed. A power cut may have kept the names of the journal and of these hashes, and lost what was done
+/// next on another file system. Writes only if something is to be learned.
 pub(super) fn learn_again(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
     if !journal.head.verb.inward() {
         return Ok(());
@@ -241,7 +240,7 @@ pub(super) fn learn_again(fs: &Fs, session: &Session, journal: &Journal) -> Resu
     Ok(())
 }
 
-/// The items that know of a session's changes what is a fact, in the order of these.
+/// The items that know facts of a session's changes, in the order of the changes.
 struct Known<'a>(std::iter::Peekable<std::slice::Iter<'a, Item>>);
 
 impl<'a> Known<'a> {
@@ -249,7 +248,7 @@ impl<'a> Known<'a> {
         Self(items.iter().peekable())
     }
 
-    /// The one of a change. A line of another path would be of another session.
+    /// The item of a change. A line with another path would be of another session.
     fn at(&mut self, index: usize, change: &Change) -> Option<&'a Item> {
         while self.0.next_if(|item| (item.index as usize) < index).is_some() {}
         self.0.next_if(|item| item.index as usize == index).filter(|item| !item.forced && item.path == change.path)
@@ -263,7 +262,7 @@ fn learn(known: &mut Object, read: Option<&Seen>) {
     }
 }
 
-/// The digest that an object has not, and that was taken of what was found in its place.
+/// The hash that a known object lacks and that was taken of what was found in its place.
 fn digest_for(known: &Object, read: Option<&Seen>) -> Option<Digest> {
     match (&known.as_ref()?.what, &read?.state.what) {
         (What::File { digest: None, size, .. }, What::File { digest, size: found, .. }) if size == found => *digest,
@@ -271,8 +270,8 @@ fn digest_for(known: &Object, read: Option<&Seen>) -> Option<Digest> {
     }
 }
 
-/// `commit --force` takes what it found as the `before`: rollback gives that back. Where the inode stays, its content is
-/// that of the `after` too.
+/// Writes what `commit --force` found as the `before`: rollback brings it back. Where the inode stays, its content is that of the `after`
+/// too.
 pub(super) fn write_forced_befores(fs: &Fs, session: &Session, journal: &Journal) -> Result<(), Error> {
     if journal.head.verb != Verb::Commit || !journal.items.iter().any(Item::teaches) {
         return Ok(());

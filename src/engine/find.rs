@@ -1,4 +1,4 @@
-//! Where the objects of a step lie, and whose they are. Undo, recovery and what finishes an operation ask here, and nowhere else.
+//! Finds where the objects of a step lie, and whose they are. Undo, recovery and finish ask only here.
 
 use super::reach::{Named, Reach, open};
 use super::step::{Places, Spot};
@@ -8,24 +8,24 @@ use crate::fs::path::AbsPath;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::What;
 
-/// What a path holds.
+/// The content of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum There {
     /// Nothing, as its directory is not there.
     NoDirectory,
     /// Nothing.
     Nothing,
-    /// What was there before.
+    /// The object from before the operation.
     From,
-    /// What was put there, untouched.
+    /// The object that was put there, untouched.
     To,
-    /// What was put there, which somebody has changed since: how, for people.
+    /// The object that was put there, with what somebody has changed since, for people.
     Changed(String),
     /// Something else.
     Other,
 }
 
-/// What a place off the path holds.
+/// The content of a place off the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Off {
     /// Nothing.
@@ -38,25 +38,25 @@ pub(super) enum Off {
 
 /// A place off the path.
 pub(super) struct Place<'s> {
-    /// Which one.
+    /// The spot.
     pub spot: &'s Spot,
-    /// Its directory and name; none where there is no such directory.
+    /// Its directory and name; `None` if there is no such directory.
     pub named: Option<Named<'s>>,
-    /// What is there.
+    /// Its content.
     pub what: Off,
 }
 
-/// All of it.
+/// All that was found of the objects of a step.
 pub(super) struct Found<'s> {
-    /// The path's directory and name; none where there is no such directory.
+    /// The path's directory and name; `None` if there is no such directory.
     pub target: Option<Named<'s>>,
-    /// What the path holds.
+    /// The content of the path.
     pub there: There,
-    /// Where `to` lies ready.
+    /// The place where `to` lies ready.
     pub ready: Option<Place<'s>>,
-    /// Where `from` comes out.
+    /// The place where `from` comes out.
     pub out: Option<Place<'s>>,
-    /// Where `from` is kept at last.
+    /// The place where `from` is kept at last.
     pub home: Option<Place<'s>>,
 }
 
@@ -78,18 +78,18 @@ impl<'s> Found<'s> {
         Ok(Self { target, there, ready, out, home })
     }
 
-    /// Whether what was to be put is there, changed or not.
+    /// True if what was to be put is there, changed or not.
     pub fn is_put(&self) -> bool {
         matches!(self.there, There::To | There::Changed(_))
     }
 
-    /// Whether nothing is at the path.
+    /// True if nothing is at the path.
     pub fn is_absent(&self) -> bool {
         matches!(self.there, There::NoDirectory | There::Nothing)
     }
 
-    /// Whether the path and the place where `to` lies ready are two names of one file: a file system after a cut (F13), or link(2) and unlink(2)
-    /// in place of a rename.
+    /// True if the path and the place where `to` lies ready are two names of one file: by a file system after a power cut (F13), or by
+    /// link(2) and unlink(2) in place of a rename.
     pub fn has_both_names(&self) -> Result<bool, IoError> {
         match (&self.target, self.ready.as_ref().and_then(|ready| ready.named.as_ref())) {
             (Some(target), Some(ready)) => is_one_file(target, ready),
@@ -97,8 +97,8 @@ impl<'s> Found<'s> {
         }
     }
 
-    /// Whether what came out is where it does, or what lies there, which is not what was to be put, is all that there is of it: in a copy of the
-    /// store objects have other numbers.
+    /// True if what came out is where it comes out, or another object lies there that is not what was to be put, and is all there is: in
+    /// a copy of the store objects have other numbers.
     pub fn is_out(&self) -> bool {
         let ready = self.ready.as_ref().filter(|ready| self.out.as_ref().is_some_and(|out| out.spot == ready.spot));
         self.out.as_ref().is_some_and(|out| out.what != Off::Nothing) && ready.is_none_or(|ready| ready.what != Off::Ours)
@@ -134,19 +134,19 @@ impl There {
     }
 }
 
-/// Whether two names are of one object, which is no folder.
+/// True if two names are of one object that is no directory.
 pub(super) fn is_one_file(one: &Named<'_>, other: &Named<'_>) -> Result<bool, IoError> {
     let (one, other) = (one.at().stat().at("look at", one.at())?, other.at().stat().at("look at", other.at())?);
     Ok(matches!((one, other), (Some(one), Some(other)) if one.sort != Sort::Folder && one.inode() == other.inode()))
 }
 
-/// Whether that object lies there.
+/// True if that object lies there.
 pub(super) fn holds(named: Option<&Named<'_>>, object: Option<&Seen>) -> Result<bool, IoError> {
     let (Some(named), Some(object)) = (named, object) else { return Ok(false) };
     let stat = named.at().stat().at("look at", named.at())?;
     let is_it = |stat: &Stat| object.print.identity.is(look::identity(stat)) && stat.sort == object.state.sort();
     let Some(stat) = stat.filter(is_it) else { return Ok(false) };
-    // An inode without a birth time may have been used again, and one that is told by what it holds tells nothing: the content must agree too.
+    // An inode number may have been reused if it has no birth time, and proves nothing on a portable road: the content must agree too.
     let identity = object.print.identity;
     match (identity.btime.filter(|_| !identity.loose), &object.state.what) {
         (None, What::File { digest: Some(digest), size, .. }) => {
@@ -166,8 +166,8 @@ pub(super) enum Whose {
     Foreign,
 }
 
-/// Whether what lies at the target is what was put there, untouched: its content is read, as nothing else tells of a write that kept size
-/// and time, and the ctime that it had right after it was put is known to nobody who recovers.
+/// Tells whether the object at the target is what was put there, untouched. Reads its content: nothing else shows a write that kept size
+/// and time, and recovery does not know the ctime right after it was put.
 pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, IoError> {
     let Some(ours) = ours else { return Ok(Whose::Foreign) };
     if !holds(Some(target), Some(ours))? {
@@ -189,9 +189,9 @@ pub(super) fn whose(target: &Named<'_>, ours: Option<&Seen>) -> Result<Whose, Io
     let Some(digest) = ours.state.digest() else { return Ok(Whose::Ours) };
     match look::digest(target.at()) {
         Ok((found, _)) if found == digest => Ok(Whose::Ours),
-        // One that may not be read cannot be asked.
+        // An unreadable file cannot be asked.
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(Whose::Ours),
-        // Whether it is untouched cannot be told, and nothing is decided by that.
+        // Nothing tells whether it is untouched, so nothing is decided.
         Err(error) if error.raw_os_error().is_some() => Err(error).at("read", target.at()),
         // It changes while it is read, or has just become something else.
         Ok(_) | Err(_) => changed(),

@@ -1,8 +1,8 @@
-//! What an undo has to leave, as somebody has changed it, is a smaller operation that is brought to its end (I8): a journal of it alone takes
-//! the place of the whole one, what was there before goes to its home, and a generation is sealed in which it is done, and all else is not.
+//! Finishes what an undo has to leave because somebody has changed it, as a smaller operation (I8): a journal of it alone replaces the
+//! whole one, what was there before goes to its home, and a generation is sealed in which only this is done.
 //!
-//! It is closed under what it needs: the folders that were made above a path, which hold something and so stay by themselves; all below a
-//! folder that went, which undo leaves with it; and all names of a file that somebody has written to, as it is one.
+//! The operation holds all that it needs: the new directories above a path, which hold something and so stay anyway; all below a
+//! directory that went, which undo leaves with it; and all names of a file that somebody has written to, as it is one file.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -30,19 +30,19 @@ use crate::session::opened::Session;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 
-/// How what was left is dealt with, for messages: of one path, where `is_in` tells on which side its change is.
+/// The remedy for a path that was left, for messages. `is_in` tells which side its change is on.
 pub fn how_to_go_on(is_in: bool, id: &str, path: &AbsPath) -> String {
     let (verb, what) =
         if is_in { ("rollback", "puts back what was there before") } else { ("redo", "puts the change there again") };
-    // No force moves somebody's directory out of the way everywhere, nor what he has put into one.
+    // Force does not move somebody's directory out of the way everywhere, nor what was put into one.
     let is_folder = path.as_path().symlink_metadata().is_ok_and(|found| found.is_dir());
     let first = if is_folder { "once what is there is moved away, " } else { "" };
     let path = shell_word(path.as_bytes());
     format!("{first}{recant} {verb} {id} {path} --force {what}, and keeps what it finds", recant = recant())
 }
 
-/// What is left of `stays` where no object has to stay: the modes of folders that were opened for the work, and of new ones that are gone again.
-/// Nothing of the session is there, so that no verb goes on with it.
+/// The rest of `stays` if no object has to stay: modes of directories that were opened for the work, and of new ones that are gone again.
+/// None of it is the session's, so no verb goes on with it.
 pub(super) fn modes(journal: &Journal, stays: &[(Turn, Left)]) -> Vec<Left> {
     let is_mode = |turn: &Turn| match *turn {
         Turn::Open(_) | Turn::Close(_) => true,
@@ -52,7 +52,7 @@ pub(super) fn modes(journal: &Journal, stays: &[(Turn, Left)]) -> Vec<Left> {
     without_repeats(stays.iter().filter(|(turn, _)| is_mode(turn)).map(|(_, left)| left.clone()))
 }
 
-/// The journal of what stays of an operation that was undone; none where nothing does. `seals`: a generation is to be sealed all the same.
+/// Makes the journal of what stays of an undone operation; `None` if nothing does. `seals`: a generation is to be sealed all the same.
 pub(super) fn rest(
     session: &Session,
     reach: &mut Reach,
@@ -90,8 +90,8 @@ pub(super) fn rest(
     Ok(Some(Journal::new(Head { rest: Some(named), opened: Vec::new(), times, header, ..journal.head.clone() }, items)))
 }
 
-/// All names of a file that somebody has written to go with the one that stays. A name that is not put yet is put, with the folders above it that
-/// were undone; where something else has taken its place, the file is lost to it.
+/// Adds the other names of a file that somebody has written to. A name that is not put yet is put, with the directories above it that
+/// were undone. If something else has taken its place, what it held is lost.
 fn add_names(
     reach: &mut Reach,
     journal: &Journal,
@@ -127,7 +127,7 @@ fn add_names(
     Ok(())
 }
 
-/// Whether the path holds what it held before the operation. `comes`: its folder may be yet to come.
+/// True if the path holds what it held before the operation. `comes`: its directory may be yet to come.
 fn is_as_before(reach: &mut Reach, item: &Item, comes: bool) -> Result<bool, Error> {
     let nowhere = Places::default();
     let found = Found::look(reach, &item.path, (item.from.as_ref(), None), &nowhere)?;
@@ -139,7 +139,7 @@ fn is_as_before(reach: &mut Reach, item: &Item, comes: bool) -> Result<bool, Err
     })
 }
 
-/// Whether what was there before can be given back: it lies where it came out, or at home, or is at its path still.
+/// True if what was there before can be restored: it lies where it came out, or at home, or is still at its path.
 fn has_original(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Error> {
     let places = journal.frame().places(item);
     if !item.moves() || places.home.is_none() {
@@ -173,14 +173,14 @@ fn header_of(session: &Session, journal: &Journal, items: &[Item], sides: &[Side
     header
 }
 
-/// The times of the folders in which something stays: they are as they were before.
+/// The times to give to directories in which something stays: those from before.
 fn times(journal: &Journal, items: &[Item]) -> Vec<FolderTime> {
     let folders: BTreeSet<AbsPath> = items.iter().filter_map(|item| item.path.parent()).collect();
     let its = journal.head.times.iter().filter(|time| folders.contains(&time.path));
     its.map(|time| FolderTime { new: time.new.map(|_| time.old), ..time.clone() }).collect()
 }
 
-/// Brings what stays to its end, from wherever that was cut off, and seals it. Gives what is to be said beside it.
+/// Finishes what stays, from wherever that was cut off, and seals it. Returns notes.
 pub(super) fn finish(
     fs: &Fs,
     store: &Store,
@@ -205,8 +205,8 @@ pub(super) fn finish(
     Ok(notes)
 }
 
-/// Names that go with another one, and the metadata of new folders, which undo has taken back. What somebody has come before with stays his.
-/// Gives what is to be said: times that did not take.
+/// Puts names that go with another one, and metadata of new directories, that undo has taken back. If somebody has taken the place,
+/// theirs stays. Returns notes: times that did not take.
 fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<Vec<String>, Error> {
     let mut untimed = Vec::new();
     for turn in &journal.turns {
@@ -226,7 +226,7 @@ fn put_what_is_not_put(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Result<
     Ok(untimed.into_iter().map(|(path, why)| format!("{path}: {why}")).collect())
 }
 
-/// Whether what is to be put lies ready, and the path is as the step has it before.
+/// True if what is to be put lies ready, and the path is as it was before the step.
 fn is_due(reach: &mut Reach, step: &Step<'_>, places: &Places) -> Result<bool, Error> {
     let found = Found::look(reach, step.path, (step.from.as_deref(), step.to.as_deref()), places)?;
     let is_ready = found.ready.is_some_and(|ready| ready.what == Off::Ours);
@@ -234,7 +234,7 @@ fn is_due(reach: &mut Reach, step: &Step<'_>, places: &Places) -> Result<bool, E
     Ok(step.to.is_some() && is_ready && found.there == before)
 }
 
-/// What was there before goes to its home, if it is not there.
+/// Moves what was there before to its home, if it is not there.
 fn bring_home(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item) -> Result<(), Error> {
     let places = journal.frame().places(item);
     if !item.moves() || places.put_away().is_none() {
@@ -246,22 +246,22 @@ fn bring_home(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item) -> Res
     let nowhere = || std::io::Error::from(std::io::ErrorKind::NotFound);
     let home_at = home.named.as_ref().ok_or_else(nowhere).at("open the folder of", home.spot)?;
     if is_one_file(out_at, home_at)? {
-        // F13: after a cut a file system may show it under both names.
+        // F13: after a power cut a file system may show it under both names.
         return Ok(with_rights(fs, [out_at, out_at], || fs.unlink(out_at.at())).at("remove", out.spot)?);
     }
     if home.what == Off::Ours { Ok(()) } else { put_away(fs, out_at, home.spot, home_at) }
 }
 
-/// A commit of which a part stays waits for no word.
+/// Drops the confirmation record: a commit that stays only in part waits for no confirmation.
 fn drop_record(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
     let id = &journal.head.session;
     let its = matches!(confirm::read(store, id), Ok(Some(record)) if record.generation == journal.head.generation + 1);
     if its { Ok(confirm::drop_record(fs, store, id)?) } else { Ok(()) }
 }
 
-/// What is nowhere any more: on a file system that was given up; gone with the folder in which it was beside its target; taken back by an undo
-/// that was cut off after that, and changed since; or away where something else has come, before it was put. Gives why. It is as good as undone,
-/// and leaves `stays`.
+/// Takes out of `stays` what is nowhere any more, with the reasons; it counts as undone. It was on a file system that was given up; went
+/// with the directory beside its target; was undone by an undo cut off after that, and changed since; or was away, before it was put,
+/// where something else has come.
 pub(super) fn gone(
     reach: &mut Reach,
     journal: &Journal,
@@ -283,33 +283,33 @@ pub(super) fn gone(
     Ok(gone)
 }
 
-/// Whether neither object is where the operation had put it, and what the store has copied of them is all that there is.
+/// True if neither object is where the operation had put it, and the store has the only copy.
 fn is_gone(reach: &mut Reach, journal: &Journal, item: &Item) -> Result<bool, Error> {
     let places = journal.frame().places(item);
     let found = look_for(reach, item, &places)?;
-    // It was not put yet, or is back: the store has both.
+    // Not put yet, or back: the store has both.
     if places.copied && found.ready.as_ref().is_some_and(|ready| ready.what == Off::Ours) {
         return Ok(true);
     }
-    // Told by its content, what was put and changed looks like something else.
+    // As content tells it apart, it looks like something else once it is changed.
     let is_loose = item.to.as_ref().is_some_and(|to| to.print.identity.loose);
     if is_loose && found.there == There::Other && found.ready.as_ref().is_some_and(|ready| ready.what == Off::Nothing) {
         return Ok(false);
     }
-    // A folder that was removed where it was lies nowhere but at home, too.
+    // A directory that was removed in place is only at home, too.
     let is_moved_home = item.made_again() || places.put_away().is_some();
     let is_home = is_moved_home && found.home.as_ref().is_some_and(|home| home.what != Off::Nothing);
     Ok(!is_home && !found.is_put() && !found.is_out() && !found.has_both_names()? && is_held(reach, item, &places)?)
 }
 
-/// Whether the store has what was to be put. What Prepare made is made again.
+/// True if the store has what was to be put. What Prepare made is made again.
 fn is_held(reach: &mut Reach, item: &Item, places: &Places) -> Result<bool, Error> {
     let Some(to) = places.spare.as_ref().or(places.to.as_ref()) else { return Ok(true) };
     Ok(item.fresh || stat_of(reach, to)?.is_some())
 }
 
-/// Of what is gone the copy that was made for the session is kept under `displaced/`, durably, as nothing else has it. Gives what that is, and
-/// what lay on a file system that was given up.
+/// Keeps the session's copy of what is gone under `displaced/`, durably, as it is the only one. Lists those, and what lay on a file
+/// system that was given up.
 pub(super) fn give_up(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &BTreeMap<usize, String>) -> Result<Vec<Left>, Error> {
     let mut given_up = Vec::new();
     let mut kept = Vec::new();
@@ -333,7 +333,7 @@ pub(super) fn give_up(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &BTre
     Ok(given_up)
 }
 
-/// Moves the copy that was made of what was there before to `kept_at`. Whether it is there, also from an earlier try.
+/// Moves the copy of what was there before to `kept_at`. True if it is there, also from an earlier try.
 fn keep_copy(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, kept_at: &Spot) -> Result<bool, Error> {
     let places = journal.frame().places(item);
     if let Some(home) = places.home.as_ref().filter(|home| places.copied && *home != kept_at)

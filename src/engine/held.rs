@@ -1,4 +1,4 @@
-//! Where a `to` lies in the session, in sixteen bytes: a plan has one for each path.
+//! The place of a `to` in the session, in sixteen bytes: a plan has one for each path.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::fs::path::{self, AbsPath};
 use crate::session::change::object_name;
 use crate::tree::digest::Digest;
 
-/// A place below the session's folder, told by the change that it is of.
+/// A place below the session's directory, known by the change that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {
@@ -14,43 +14,43 @@ pub enum Held {
     Object,
     /// `held/upper/<k>`, and the last `below` bytes of the path below it.
     Upper {
-        /// Which upper.
+        /// The upper's number.
         k: u32,
-        /// How much of the path lies below the captured place; 0 for the place itself.
+        /// The length of the path below the captured place; 0 for the place itself.
         below: u32,
     },
-    /// `checkpoint/blobs/<digest>`, with `.<n>` behind it where `numbered`.
+    /// `checkpoint/blobs/<digest>`, followed by `.<n>` if `numbered`.
     Blob {
-        /// What names it.
+        /// The hash that names it.
         digest: Box<Digest>,
-        /// Whether another original has the name without a number.
+        /// True if another original has the name without a number.
         numbered: bool,
     },
     /// Anywhere else.
     At(Box<Place>),
 }
 
-/// Bytes of a path below the session's folder.
+/// Bytes of a path below the session's directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place(#[serde(with = "path::bytes")] Vec<u8>);
 
 impl Held {
-    /// Of a place of the change `n` of `path`.
+    /// Makes the shortest form of a place of the change `n` of `path`.
     pub fn new(place: Vec<u8>, n: u32, path: &AbsPath) -> Self {
         let known = if place == object_name(n) { Some(Held::Object) } else { upper(&place, path).or_else(|| blob(&place)) };
-        // What is told shorter has to be told the same.
+        // The short form has to give the same place.
         match known.filter(|known| known.place(n, path) == place) {
             Some(known) => known,
             None => Held::At(Box::new(Place(place))),
         }
     }
 
-    /// Whether an earlier `--force` had put it there.
+    /// True if an earlier `--force` had put it there.
     pub fn is_displaced(&self) -> bool {
         matches!(self, Held::At(place) if place.0.starts_with(b"displaced/"))
     }
 
-    /// Where it is, below the session's folder.
+    /// The place below the session's directory.
     pub fn place(&self, n: u32, path: &AbsPath) -> Vec<u8> {
         match self {
             Held::Object => object_name(n),
@@ -67,8 +67,8 @@ impl Held {
     }
 }
 
-/// Whether it is one of the places below the session's folder that objects are given: nothing else that a stored file says is used as
-/// one (docs/ARCHITECTURE.md, I14).
+/// True for a place below the session's directory that objects are given. Nothing else in a stored file is used as one
+/// (docs/ARCHITECTURE.md, I14).
 pub(super) fn is_place(place: &[u8]) -> bool {
     let ours = [&b"held/"[..], b"checkpoint/blobs/", b"checkpoint/objects/", b"displaced/"];
     let plain = |part: &[u8]| !part.is_empty() && part != b"." && part != b".." && !part.contains(&0);

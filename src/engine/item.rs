@@ -1,5 +1,5 @@
-//! Items: one path of an operation each, as it was planned. They are the lines of the journal, and all that is in memory of an
-//! operation: steps, places and reports follow from them.
+//! Items: one planned path of an operation each. They are the lines of the journal, and all that memory holds of an operation. Steps,
+//! places and reports follow from them.
 
 use std::borrow::Cow;
 
@@ -21,137 +21,137 @@ use crate::tree::state::State;
 /// One path of an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Item {
-    /// Which of the session's changes it is, in path order.
+    /// The index of the change among the session's, in path order.
     pub index: u32,
     /// The change's number.
     pub n: u32,
-    /// Where.
+    /// The path.
     pub path: AbsPath,
-    /// What is done.
+    /// The act.
     pub act: Act,
-    /// What the path holds before, as planning saw it.
+    /// The object at the path before, as planning saw it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Seen>,
-    /// What it is to hold at last.
+    /// The object that the path is to hold at last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Seen>,
-    /// Where `to` lies below the session's folder; `None` where Prepare makes it from the record.
+    /// The place of `to` below the session's directory; `None` where Prepare makes it from the record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
-    /// Objects have to be copied: the temporary name, `.recant-<session>-<n>`, is in this folder.
+    /// The directory of the temporary name, `.recant-<session>-<n>`, where objects have to be copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Box<AbsPath>>,
-    /// What a new folder is when it is placed. Its last step sets what is recorded.
+    /// A new directory as it is placed. Its last step sets what is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placed: Option<Box<State>>,
-    /// What a commit keeps of `from`.
+    /// How a commit keeps `from`.
     pub kept: Kept,
-    /// Where the change is afterwards.
+    /// The side that the change is on afterwards.
     pub side: Side,
-    /// `--force`: `from` is what was found in place of what was expected.
+    /// True if `from` was found, by `--force`, in place of what was expected.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub forced: bool,
-    /// `from` is a folder that is moved out with all that is in it, by `--force`.
+    /// True if `from` is a directory that `--force` moves out with all that is in it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole: bool,
-    /// `from` is a folder of the user's own that is opened up for the work.
+    /// True if `from` is a directory of the user's own that is opened for the work.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opened: bool,
-    /// Prepare makes what is placed, so that undo takes it away again.
+    /// True if Prepare makes what is placed, so that undo removes it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
-    /// It is copied, taken away and placed, and told by what it holds ([`Road`](super::road::Road)).
+    /// True if it is copied, taken away and placed, and its content tells it apart ([`Road`](super::road::Road)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub portable: bool,
-    /// What planning alone has to know.
+    /// Facts for planning alone.
     #[serde(skip)]
     pub planning: Planning,
 }
 
-/// What planning has to know of an item, and nothing later.
+/// Facts that planning alone needs of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Planning {
-    /// What sort of object was expected.
+    /// The kind of object that was expected.
     pub expected: Option<Sort>,
-    /// The folder that the path lies in is there now.
+    /// True if the path's directory is there now.
     pub in_folder: bool,
-    /// `to` lies in the store with just the metadata that is recorded: nothing is to be set.
+    /// True if `to` lies in the store with exactly the recorded metadata: nothing is to be set.
     pub as_recorded: bool,
-    /// `to` lies in the store with the owner that is recorded.
+    /// True if `to` lies in the store with the recorded owner.
     pub owned: bool,
-    /// All that is to be set is that this xattr, which overlayfs left on it, goes.
+    /// The xattr that overlayfs left on `to`, if removing it is all that is to be done.
     pub mark: Option<&'static [u8]>,
-    /// `to` is put with the metadata that it has, since it shares it with names on the tree.
+    /// True if `to` is put with the metadata that it has, as it shares it with names on the tree.
     pub as_it_is: bool,
-    /// Planning read content whose digest the session does not have yet.
+    /// True if planning read content whose hash the session does not have yet.
     pub learned: bool,
-    /// It is itself mounted there: its metadata alone can be set.
+    /// True if the path is a mount point: only its metadata can be set.
     pub mounted: bool,
-    /// Its folder is encrypted by its file system.
+    /// True if the path's directory is encrypted by its file system.
     pub encrypted: bool,
-    /// Which object is there.
+    /// The inode at the path.
     pub there: Option<Inode>,
-    /// Which object lies in the store as what is wanted, where it has several names.
+    /// The inode in the store that is wanted, if it has several names.
     pub shared_in_store: Option<Inode>,
 }
 
 impl Item {
-    /// Which object is there, where it has several names.
+    /// The inode at the path, if it has several names.
     pub fn shared(&self) -> Option<Inode> {
         self.planning.there.filter(|_| !self.was_folder() && self.from.as_ref().is_some_and(|from| from.nlink > 1))
     }
 
-    /// Whether what is there is a folder.
+    /// True if a directory is at the path.
     pub fn was_folder(&self) -> bool {
         self.from.as_ref().is_some_and(|seen| seen.state.is_folder())
     }
 
-    /// Whether what is wanted is a folder.
+    /// True if a directory is wanted.
     pub fn becomes_folder(&self) -> bool {
         self.to.as_ref().is_some_and(|seen| seen.state.is_folder())
     }
 
-    /// Whether a folder goes.
+    /// True if a directory goes.
     pub fn leaves_folder(&self) -> bool {
         self.moves() && self.was_folder() && !self.becomes_folder()
     }
 
-    /// Whether metadata is set by a step of its own, at last.
+    /// True if a last step of its own sets metadata.
     fn is_finished(&self) -> bool {
         self.act == Act::SetMeta || self.moves() && self.becomes_folder()
     }
 
-    /// Whether names change.
+    /// True if names change.
     pub fn moves(&self) -> bool {
         matches!(self.act, Act::Place | Act::Replace | Act::Remove)
     }
 
-    /// Whether two names cannot swap: `from` goes out first, then `to` comes.
+    /// True if two names cannot swap: `from` goes out first, then `to` comes.
     pub fn is_parted(&self) -> bool {
         self.portable && self.act == Act::Replace
     }
 
-    /// Whether what goes is a folder that is removed where it is, and made again by an undo: not every file system renames one.
+    /// True if a directory that goes is removed in place and made again by an undo: not every file system renames one.
     pub fn made_again(&self) -> bool {
         self.portable && self.was_folder()
     }
 
-    /// Whether `verb` overwrites something by force that goes under `displaced/`: a commit keeps it as the `before` instead, where it can.
+    /// True if `verb` overwrites something by force and keeps it under `displaced/`. A commit makes it the `before`, where it can.
     pub fn displaces(&self, verb: Verb) -> bool {
         self.forced && self.from.is_some() && !(verb == Verb::Commit && self.teaches())
     }
 
-    /// Whether what a commit found by force is the `before` from now on.
+    /// True if what a commit found by force is the `before` from now on.
     pub fn teaches(&self) -> bool {
         self.forced && !matches!(self.kept, Kept::Displaced { .. })
     }
 
-    /// Whether what is said of where its `to` lies can be believed.
+    /// True if the recorded place of `to` can be trusted.
     pub(super) fn lies_in_session(&self) -> bool {
         self.held.as_ref().is_none_or(|held| is_place(&held.place(self.n, &self.path)))
     }
 
-    /// The metadata that a folder has when it is placed is in `placed`; all other objects are placed as they are recorded.
+    /// `to` as it is placed: a directory with the metadata in `placed`, all other objects as recorded.
     fn as_placed(&self) -> Option<Cow<'_, Seen>> {
         let to = self.to.as_ref()?;
         Some(match &self.placed {
@@ -160,42 +160,42 @@ impl Item {
         })
     }
 
-    /// `from`, with the mode that it is opened up with.
+    /// `from`, with the mode that it has while opened.
     fn as_opened(&self) -> Option<Cow<'_, Seen>> {
         let from = self.from.as_ref()?;
         Some(if self.opened { Cow::Owned(opened_up(from)) } else { Cow::Borrowed(from) })
     }
 }
 
-/// A folder with `u+rwx`. An ACL says so too.
+/// A directory with `u+rwx`, in its ACL as well.
 pub fn opened_up(folder: &Seen) -> Seen {
     let mut open = folder.clone();
     set_mode(&mut open.state.meta, folder.state.meta.mode | 0o700);
     open
 }
 
-/// A folder of the user's own that lacks `u+rwx` and is worked in, or goes: it is opened up for the work.
+/// A directory of the user's own that lacks `u+rwx` and is worked in, or goes. It is opened for the work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
-    /// The folder.
+    /// The directory's path.
     pub path: AbsPath,
-    /// As it was.
+    /// The directory as it was.
     pub folder: Seen,
 }
 
-/// What decides, beside an item, where its objects lie.
+/// The facts that decide, beside an item, where its objects lie.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    /// Whose operation.
+    /// The session.
     pub session: &'a Id,
-    /// Which verb.
+    /// The verb.
     pub verb: Verb,
-    /// The generation that it leads to.
+    /// The generation that the operation leads to.
     pub generation: u64,
 }
 
 impl Frame<'_> {
-    /// Where the objects of an item lie while they are not at its path.
+    /// The places of an item's objects while they are not at its path.
     pub fn places(&self, item: &Item) -> Places {
         let held = || item.held.as_ref().map(|held| Spot::Session(held.place(item.n, &item.path)));
         match item.act {
@@ -221,8 +221,8 @@ impl Frame<'_> {
         Places { to, out, home, copied, spare }
     }
 
-    /// Where an original, `from`, stays that was copied, and that somebody still has open (D12): beside the target, under a name that has its inode,
-    /// as no two that are there have one. Generations begin anew where a session is imported or its store was copied back.
+    /// The place of a copied original, `from`, that somebody still has open (D12): beside the target. Its inode makes the name unique; a
+    /// generation would not, as they begin anew where a session is imported or its store was copied back.
     pub fn aside(&self, item: &Item, from: &Seen) -> Option<Spot> {
         self.beside(item, &format!("-kept-{}", from.print.identity.ino))
     }
@@ -233,7 +233,7 @@ impl Frame<'_> {
         item.beside.as_ref().and_then(|folder| folder.join(name.as_bytes()).ok()).map(Spot::Tree)
     }
 
-    /// Where what comes off the tree is kept.
+    /// The place where what comes off the tree is kept.
     fn home(&self, item: &Item) -> Option<Spot> {
         item.from.as_ref()?;
         let displaced = item.displaces(self.verb);
@@ -249,7 +249,7 @@ impl Frame<'_> {
         format!("displaced/{}/{n}", self.generation).into_bytes()
     }
 
-    /// The step that a turn is.
+    /// Makes the step of a turn.
     pub fn step<'i>(&self, turn: Turn, items: &'i [Item], opened: &'i [Opened]) -> Step<'i> {
         let set_meta = |path, from, to, at| Step { act: Act::SetMeta, path, from, to, at, whole: false, again: false };
         match turn {
@@ -282,7 +282,7 @@ impl Frame<'_> {
                 let to = item.to.as_ref().map(Cow::Borrowed);
                 match item.act {
                     Act::SetMeta => set_meta(&item.path, item.as_opened(), to, Places::default()),
-                    // Undo asks where the folder lies if it is not in its place.
+                    // Undo looks there for a directory that is not in its place.
                     _ => {
                         let at = Places { to: self.places(item).to, ..Places::default() };
                         set_meta(&item.path, item.as_placed(), to, at)
@@ -293,30 +293,30 @@ impl Frame<'_> {
     }
 }
 
-/// One step in the order of all, by its item or opened folder.
+/// One step in the order of all, by its item or opened directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// A folder is opened up.
+    /// Opens a directory.
     Open(u32),
-    /// What is there goes out, where it cannot swap its name with what comes next.
+    /// Takes out what is there, where it cannot swap names with what comes next.
     Take(u32),
-    /// Names change.
+    /// Changes names.
     Move(u32),
-    /// The recorded metadata is set.
+    /// Sets the recorded metadata.
     Finish(u32),
-    /// A folder that was opened up gets its mode again.
+    /// Gives an opened directory its mode again.
     Close(u32),
 }
 
-/// The number of a change, of an item or of an opened folder, from its index: `Session::sides_of_all` refuses a session of more
-/// changes, and of these others there are no more.
+/// Converts an index to the number of a change, item or opened directory. `Session::sides_of_all` refuses a session of more changes, and
+/// there are no more of the others.
 pub fn number(index: usize) -> u32 {
     u32::try_from(index).expect("a session has fewer than 2^32 changes")
 }
 
-/// The order of steps, as docs/ARCHITECTURE.md, Plan, has it: folders opened up; all that comes, changes or goes, but folders that go, in
-/// path order, by which a new folder comes before what lies in it; folders that go, deepest first; last the metadata, deepest first. Both
-/// lists are in path order.
+/// The steps in their order (docs/ARCHITECTURE.md, Plan). Directories are opened; then all that comes, changes or goes, but directories
+/// that go, in path order, so that a new directory comes before what lies in it; directories that go, deepest first; last the metadata,
+/// deepest first. Both lists are in path order.
 pub fn turns(items: &[Item], opened: &[Opened]) -> Vec<Turn> {
     let which = |which: fn(&Item) -> bool| (0..items.len()).filter(move |i| which(&items[*i])).map(number);
     let mut turns: Vec<Turn> = (0..opened.len()).map(|i| Turn::Open(number(i))).collect();
@@ -325,7 +325,7 @@ pub fn turns(items: &[Item], opened: &[Opened]) -> Vec<Turn> {
     going.reverse();
     turns.append(&mut going);
     let mut last: Vec<Turn> = which(Item::is_finished).map(Turn::Finish).collect();
-    // An opened folder that goes, or that has metadata of its own to get, is not closed again.
+    // An opened directory that goes, or whose own metadata is set, is not closed again.
     let stays = |folder: &Opened| {
         let own = items.binary_search_by(|item| item.path.cmp(&folder.path)).ok().map(|i| &items[i]);
         !own.is_some_and(|item| item.is_finished() || item.moves() && item.was_folder())

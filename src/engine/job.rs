@@ -1,4 +1,4 @@
-//! What the engine is asked to do: moves, each with what is expected on the tree and what is wanted there.
+//! The engine's input: moves, each with the object expected on the tree and the object wanted there.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::fs::path::AbsPath;
 use crate::session::sides::Side;
 use crate::tree::state::{Fingerprint, Object};
 
-/// The verb that the job is for: it decides what already being as wanted means, and what the log says.
+/// The verb that the job is for. It decides what follows where a path is as wanted already, and what the log says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
@@ -32,7 +32,7 @@ impl Verb {
         }
     }
 
-    /// What is done, for sentences: "nothing to roll back".
+    /// The verb as it stands in sentences: "nothing to roll back".
     pub fn infinitive(self) -> &'static str {
         match self {
             Verb::Commit | Verb::Redo => self.word(),
@@ -40,96 +40,96 @@ impl Verb {
         }
     }
 
-    /// Whether it puts changes on the tree.
+    /// True if it puts changes on the tree.
     pub fn inward(self) -> bool {
         self != Verb::Rollback
     }
 }
 
-/// What to do where the tree does not hold what is expected.
+/// The policy for paths that do not hold what is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnConflict {
-    /// Nothing at all is done.
+    /// Does nothing at all.
     Stop,
-    /// What is found takes the place of what was expected: kept as the `before` by a commit, under `displaced/` by the others.
+    /// Takes what is found in place of what was expected. A commit keeps it as the `before`, the others under `displaced/`.
     Keep,
 }
 
 /// One path to be brought from one state to another.
 #[derive(Debug, Clone)]
 pub struct Move {
-    /// Which of the session's changes it is, in path order.
+    /// The index of the change among the session's, in path order.
     pub index: u32,
     /// The change's number.
     pub n: u32,
-    /// Where.
+    /// The path.
     pub path: AbsPath,
-    /// What is expected there.
+    /// The object expected there.
     pub from: Object,
     /// The fingerprint of what is expected, where one was taken.
     pub from_print: Option<Fingerprint>,
-    /// What is wanted there.
+    /// The object wanted there.
     pub to: Object,
-    /// Where `to` lies below the session's folder; `None` where it is absent, made from the record, or an inode that stays.
+    /// The place of `to` below the session's directory. `None` if it is absent, made from the record, or an inode that stays.
     pub to_at: Option<Held>,
-    /// The inode stays: only metadata changes.
+    /// True if the inode stays and only metadata changes.
     pub in_place: bool,
-    /// The tree changed here while the command ran.
+    /// True if the tree changed here while the command ran.
     pub foreign: bool,
-    /// So says a clock that was set meanwhile, and nothing else.
+    /// True if only times say so, and the clock was set meanwhile or is another machine's.
     pub by_clock: bool,
-    /// The original was not kept, by policy, and is not kept now: why.
+    /// The reason, a policy, why the original was not kept and is not kept now.
     pub uncovered: Option<&'static str>,
-    /// On which side the change is afterwards.
+    /// The side that the change is on afterwards.
     pub side: Side,
 }
 
-/// An mtime wanted on a folder that is no move itself.
+/// An mtime wanted on a directory that is no move itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedTime {
-    /// The folder.
+    /// The directory.
     pub path: AbsPath,
-    /// The mtime to set, if the folder's is `only_if` now.
+    /// The mtime to set, if the directory's is `only_if` now.
     pub mtime: Time,
-    /// As recant left it; any where `None`.
+    /// The mtime that recant left. `None`: any.
     pub only_if: Option<Time>,
-    /// What the folder's mtime was before recant came, where a manifest has it.
+    /// The directory's mtime before recant came, where a manifest has it.
     pub original: Option<Time>,
-    /// Set it even if no name in the folder changes.
+    /// True to set it even if no name in the directory changes.
     pub always: bool,
 }
 
 /// The moves of a job, read from the session one by one: 100,000 of them are never in memory beside the plan.
 pub trait Moves {
-    /// The next one, in path order, one a path.
+    /// Returns the next move: in path order, one a path.
     fn next(&mut self) -> Result<Option<Move>, Error>;
 
-    /// What is known once all were given.
+    /// Returns what is known once all moves were given.
     fn rest(self: Box<Self>) -> Result<Rest, Error>;
 }
 
-/// What belongs to a job beside its moves.
+/// The parts of a job beside its moves.
 #[derive(Debug, Default)]
 pub struct Rest {
-    /// In path order.
+    /// The mtimes wanted on directories, in path order.
     pub times: Vec<WantedTime>,
-    /// What is left out from the start, and why.
+    /// The paths left out from the start, and why.
     pub left: Vec<(AbsPath, String)>,
-    /// What is to be said, for people.
+    /// Notes, for people.
     pub notes: Vec<String>,
 }
 
-/// All of it.
+/// The moves of an operation, and how to carry them out.
 pub struct Job {
-    /// For which verb.
+    /// Its verb.
     pub verb: Verb,
     /// The moves.
     pub moves: Box<dyn Moves>,
-    /// On which side each of the session's changes is now, in path order: moves and others.
+    /// The side that each of the session's changes is on now, in path order: moves and others.
     pub sides: Vec<Side>,
-    /// What to do about conflicts.
+    /// The policy for conflicts.
     pub on_conflict: OnConflict,
-    /// Above which size the deletion of a whole folder is said to be kept in full.
+    /// The sizes above which the report says that a deleted directory is kept in full.
     pub limits: Option<Limits>,
 }

@@ -1,8 +1,8 @@
-//! The journal: a durable record of an operation under way, by which alone it can be undone or settled.
+//! The journal: the durable record of an operation under way. It alone decides how the operation is undone or settled.
 //!
-//! `journals/<id>` is whole and durable, as `<id>.new`, before it has its name (D6): a header line, a line an item, and an end
-//! line with the SHA-256 of all before it. Its name is not waited for: a whole `<id>.new` counts as it does. `journals/<id>.tmp`
-//! comes first where Prepare makes anything, and lists what.
+//! `journals/<id>` is whole and durable, as `<id>.new`, before it has its name (D6): a header line, a line an item, and an end line with
+//! the SHA-256 of all before it. Nobody waits for the name: a whole `<id>.new` counts as well. `journals/<id>.tmp` comes first if Prepare
+//! makes anything, and lists it.
 
 use std::fs::File;
 use std::path::Path;
@@ -24,32 +24,32 @@ use crate::tree::digest::Digest;
 use crate::tree::json;
 use crate::tree::sealed::{self, Sealed};
 
-/// What the items have in common.
+/// The facts that all items have in common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// The version of this form.
+    /// The version of the format.
     pub journal: u32,
-    /// Which verb.
+    /// The verb.
     pub verb: Verb,
-    /// Whose session.
+    /// The session.
     pub session: Id,
-    /// The generation before: with it in `session.json` the operation is undone, with the next one settled.
+    /// The generation before. If `session.json` has it, the operation is undone; if it has the next one, settled.
     pub generation: u64,
-    /// The boot that it was written in.
+    /// The boot that the journal was written in.
     pub boot: String,
     /// The mounts that its paths lie in.
     pub roots: Vec<RootRecord>,
-    /// Folders whose times change.
+    /// Directories whose times change.
     pub times: Vec<FolderTime>,
-    /// Folders that are opened up for the work, in path order.
+    /// Directories that are opened for the work, in path order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opened: Vec<Opened>,
     /// The header to be sealed.
     pub header: Header,
-    /// The header as it was: `recover --undo` gives it back where `session.json` cannot be read.
+    /// The header as it was: `recover --undo` restores it if `session.json` cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<Box<Header>>,
-    /// What an undo had to leave, and why: the items are these alone, and are brought to their end.
+    /// The paths that an undo had to leave, and why. The items are these alone, and are finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<Vec<Left>>,
     /// Mount points of `roots` whose file systems are given up: nothing is there any more.
@@ -60,7 +60,7 @@ pub struct Head {
 /// A whole journal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Journal {
-    /// What the items have in common.
+    /// The facts that all items have in common.
     pub head: Head,
     /// In path order.
     pub items: Vec<Item>,
@@ -68,14 +68,14 @@ pub struct Journal {
     pub turns: Vec<Turn>,
 }
 
-/// `journals/<id>.tmp`.
+/// The content of `journals/<id>.tmp`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Draft {
-    /// What will be made.
+    /// The objects that will be made.
     pub made: Vec<Spot>,
-    /// Folders whose times that changes.
+    /// The directories whose times that changes.
     pub times: Vec<FolderTime>,
-    /// The generation that the operation leads to: once that is sealed, the list counts no more.
+    /// The generation that the operation leads to: once it is sealed, the list is void.
     pub generation: u64,
 }
 
@@ -87,7 +87,7 @@ enum Line<I> {
 
 /// The three names that an operation's journal goes through.
 pub struct Names {
-    /// What Prepare makes.
+    /// The list of what Prepare makes.
     pub draft: Vec<u8>,
     /// The journal while it is written.
     pub new: Vec<u8>,
@@ -95,13 +95,13 @@ pub struct Names {
     pub journal: Vec<u8>,
 }
 
-/// Of a session.
+/// Returns the names for a session.
 pub fn names(id: &Id) -> Names {
     Names { draft: format!("{id}.tmp").into_bytes(), new: format!("{id}.new").into_bytes(), journal: id.as_str().into() }
 }
 
 impl Draft {
-    /// Writes it, durably with its name: nothing is made before.
+    /// Writes the list, durably with its name: nothing is made before.
     pub fn write(&self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let name = names(id).draft;
         let at = store.journals().at(&name);
@@ -114,12 +114,12 @@ impl Draft {
         Ok(())
     }
 
-    /// Reads it. One that is not whole was not synced: nothing had been made.
+    /// Reads the list. One that is not whole was not synced: nothing had been made.
     pub fn read(dir: &Dir, id: &Id) -> Result<Option<Self>, Error> {
         let name = names(id).draft;
         let bytes = crate::session::opened::read_small(dir.at(&name), 1 << 30)?;
         let draft: Option<Self> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        // I14: what it lists is removed with all that is in it. Anything but a name that Prepare gives was not made by it.
+        // I14: what it lists is removed with all that is in it. Prepare makes nothing under other names than its own.
         Ok(draft.map(|draft| Self { made: draft.made.into_iter().filter(|spot| spot.is_own(id)).collect(), ..draft }))
     }
 }
@@ -128,23 +128,23 @@ impl Draft {
 pub struct Written(File);
 
 impl Journal {
-    /// Of its parts; the order of the steps follows from them.
+    /// Makes a journal from its parts; the order of the steps follows from them.
     pub fn new(head: Head, items: Vec<Item>) -> Self {
         let turns = turns(&items, &head.opened);
         Self { head, items, turns }
     }
 
-    /// What decides where objects lie.
+    /// The facts that decide where objects lie.
     pub fn frame(&self) -> Frame<'_> {
         Frame { session: &self.head.session, verb: self.head.verb, generation: self.head.generation + 1 }
     }
 
-    /// The step that a turn is.
+    /// Makes the step of a turn.
     pub fn step(&self, turn: Turn) -> Step<'_> {
         self.frame().step(turn, &self.items, &self.head.opened)
     }
 
-    /// The steps in the order in which they are done; taken back they are from the end.
+    /// The steps in their order. An undo takes them from the end.
     pub fn steps(&self) -> impl DoubleEndedIterator<Item = Step<'_>> + ExactSizeIterator {
         self.turns.iter().map(|turn| self.step(*turn))
     }
@@ -161,7 +161,7 @@ impl Journal {
         made
     }
 
-    /// Writes it under a temporary name. The caller syncs it before it gets its own.
+    /// Writes the journal under a temporary name. The caller syncs it before it gets its own.
     pub fn write_new(&self, fs: &Fs, store: &Store) -> Result<Written, Error> {
         let names = names(&self.head.session);
         let mut writing = sealed::Writing::begin(fs, store.journals(), &names.new)?;
@@ -175,7 +175,7 @@ impl Journal {
 
     /// Reads a session's journal; `None` where there is none.
     ///
-    /// Errors: its end line is missing or its digest wrong: it was renamed only after its sync.
+    /// Errors: the end line is missing or its hash is wrong, in a journal under its own name, which it gets only after its sync.
     pub fn read(store: &Store, id: &Id) -> Result<Option<Self>, Error> {
         let names = names(id);
         match Self::read_at(store.journals().at(&names.journal), id)? {
@@ -213,7 +213,7 @@ impl Journal {
         Ok(Some(Self::new(head, items)))
     }
 
-    /// Gives a journal that a cut has left under its temporary name its own, durably, so that all who look for one see it.
+    /// Gives a whole journal that a crash left under its temporary name its own, durably, so that everybody sees it.
     pub fn claim(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let names = names(id);
         let (new, at) = (store.journals().at(&names.new), store.journals().at(&names.journal));
@@ -225,9 +225,8 @@ impl Journal {
         Ok(fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?)
     }
 
-    /// Takes the journal of an operation that is settled away, and does not wait for the disk: one that came back after a cut is
-    /// settled again, which changes nothing where nothing had to be let go. What it speaks of goes only once it is sure to stay
-    /// away ([`Store::journals_last`]).
+    /// Removes the journal of a settled operation without waiting for the disk. If it comes back after a power cut, it is settled again,
+    /// which changes nothing where nothing was let go. What it names goes only once it is sure to stay away ([`Store::journals_last`]).
     pub fn let_go(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let names = names(id);
         for name in [&names.draft, &names.new, &names.journal] {
@@ -237,10 +236,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Takes the journal away, durably: the operation has ended.
+    /// Removes the journal, durably: the operation has ended.
     pub fn remove(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         Self::let_go(fs, store, id)?;
-        // D2: one that came back after a cut would be undone or settled again, and name what somebody has changed since. If nobody
+        // D2: one that came back after a power cut would be undone or settled again, and name what somebody has changed since. If nobody
         // has, it changes nothing (folder: not caught here).
         fs.sync_dir(store.journals()).at("sync", store.journals().path().display())?;
         Ok(())
@@ -248,12 +247,12 @@ impl Journal {
 }
 
 impl Written {
-    /// Bytes.
+    /// Its size in bytes.
     pub fn size(&self, store: &Store) -> Result<u64, Error> {
         Ok(crate::fs::dir::stat_of(&self.0).at("look at", store.journals().path().display())?.size)
     }
 
-    /// Makes it durable, and another file `with` it, where single files are synced, before the first step (E1).
+    /// Makes it durable before the first step (E1), and with it the file `with`, if files are synced one by one.
     pub fn sync(&self, fs: &Fs, store: &Store, with: Option<(&File, &Path)>) -> Result<(), Error> {
         let folder = store.journals().path();
         let files: Vec<_> = with.into_iter().chain([(&self.0, folder)]).collect();
@@ -261,7 +260,7 @@ impl Written {
         Ok(fs.sync_dir(store.journals()).at("sync", folder.display())?) // D2
     }
 
-    /// Gives it its name and takes the draft away. It has been synced: after a cut it is found under either name.
+    /// Gives the journal its name and removes the draft. It has been synced: after a power cut it is found under either name.
     pub fn name(self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let names = names(id);
         let dir = store.journals();
@@ -271,7 +270,7 @@ impl Written {
         Ok(())
     }
 
-    /// The same in place of a journal that says something else: durable before what it says is begun.
+    /// Replaces the existing journal, durably. Nothing that the new one names is begun before.
     pub fn replace(self, fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
         let folder = store.journals().path();
         fs.sync(&self.0, folder).at("sync the journal in", folder.display())?; // D1, D6
@@ -280,14 +279,14 @@ impl Written {
     }
 }
 
-/// The journal cannot be believed.
+/// The error for a journal that cannot be trusted.
 fn damaged(path: &str, why: &str) -> Error {
     Error::damaged(path, "the journal", why)
         .with_state("nothing was touched; other sessions go on")
         .with_remedy("docs/store-format.md says where the originals lie, to put them back by hand")
 }
 
-/// What Prepare makes for one item.
+/// Lists the spots that Prepare makes for one item.
 pub(super) fn made_for(frame: &Frame<'_>, item: &Item) -> impl Iterator<Item = Spot> {
     let places = if item.moves() { frame.places(item) } else { Default::default() };
     let to = places.to.filter(|_| item.fresh);
@@ -296,7 +295,7 @@ pub(super) fn made_for(frame: &Frame<'_>, item: &Item) -> impl Iterator<Item = S
     [to, home, out].into_iter().flatten()
 }
 
-/// The folder of what a forced operation overwrites.
+/// The directory of what a forced operation overwrites.
 pub(super) fn displaced(generation: u64) -> Spot {
     Spot::Session(format!("displaced/{generation}").into_bytes())
 }

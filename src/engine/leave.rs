@@ -1,5 +1,5 @@
-//! Carries a job out without the paths that conflict, where those are of no weight: all conflicts are known before the first effect, and
-//! without these paths it can go on.
+//! Carries a job out without conflicting paths that do not matter: all conflicts are known before the first effect, and the job can go on
+//! without these paths.
 
 use super::aside::{Aside, Denied};
 use super::conflict::{self, Conflict};
@@ -13,36 +13,36 @@ use crate::session::opened::Locked;
 use crate::session::sides::Side;
 use crate::session::store::Store;
 
-/// Which conflicts leave their path out, instead of stopping all.
+/// The conflicts that leave their path out, instead of stopping all.
 #[derive(Clone, Copy)]
 pub enum Minor<'a> {
     /// None.
     Stops,
-    /// Those at a path of no weight, which this tells of a session; `None` where none is.
+    /// Those at minor paths, as this tells of a session; `None` if there are none.
     LeftOut(&'a dyn Fn(&Locked) -> Result<Option<Denied>, Error>),
-    /// Under --force, where nothing is there on which it could be done.
+    /// Under --force, those where nothing is there to act on.
     Forced,
 }
 
-/// What asks for the job, once the session is locked and the paths are known: without those that are left out.
+/// Makes the job, once the session is locked and the paths are known, without those that are left out.
 pub type Ask<'a> = dyn Fn(&Locked, &[AbsPath], &Aside) -> Result<Job, Error> + 'a;
 
 /// A job that can be asked for again.
 pub struct Asked<'a> {
-    /// For which verb.
+    /// Its verb.
     pub verb: Verb,
     /// The paths that were named; all where empty.
     pub paths: &'a [AbsPath],
-    /// Which conflicts leave their path out.
+    /// The conflicts that leave their path out.
     pub minor: Minor<'a>,
-    /// Asks for the job.
+    /// Makes the job.
     pub ask: &'a Ask<'a>,
 }
 
-/// Carries it out, or tells what would be done. The caller holds the session's lock and, but to tell, the store's, and has recovered what was
-/// interrupted.
+/// Carries the job out, or tells what would be done. The caller holds the session's lock and, unless it only tells, the store's, and has
+/// recovered what was interrupted.
 ///
-/// Errors: those of [`carry_out`]; conflicts with the session that put what is there, where one did.
+/// Errors: those of [`carry_out`]; conflicts name the session that put what is there, if one did.
 pub fn carry_out_but(
     fs: &Fs,
     store: &Store,
@@ -71,7 +71,7 @@ pub fn carry_out_but(
     }
 }
 
-/// Adds conflicts to what is left out, if nothing is there on which they could be done, and something else can be. Whether it did.
+/// Leaves conflicts out if nothing is there to act on and something else can be done. True if it did.
 fn leave_absent(session: &Locked, asked: &Asked<'_>, aside: &mut Aside, conflicts: &[Conflict]) -> Result<bool, Error> {
     let is_aside = |path: &AbsPath| aside.paths.iter().any(|(known, _)| known == path);
     let has_folder = |path: &AbsPath| path.parent().is_some_and(|parent| parent.as_path().is_dir());
@@ -92,7 +92,7 @@ fn leave_absent(session: &Locked, asked: &Asked<'_>, aside: &mut Aside, conflict
     Ok(true)
 }
 
-/// Adds conflicts to what is left out, if each of them is of no weight and was not left out in vain. Whether it did.
+/// Leaves conflicts out if each is minor and was not left out in vain before. True if it did.
 fn set_aside(
     session: &Locked,
     minor: &dyn Fn(&Locked) -> Result<Option<Denied>, Error>,

@@ -1,4 +1,4 @@
-//! Looking at the moves of a job: what is at each path, what is wanted there, and what that means. Reads only.
+//! Looks at the moves of a job: what is at each path, what is wanted there, and what follows. Reads only.
 
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SendError, SyncSender, sync_channel};
@@ -28,7 +28,7 @@ use crate::tree::state::{Difference, Likeness, Object, State, What, sort_word};
 mod found;
 mod record;
 
-/// What looking at one move told.
+/// The outcome of looking at one move.
 pub(super) struct Looked {
     pub item: Item,
     pub verdict: Verdict,
@@ -45,7 +45,7 @@ pub(super) enum Verdict {
     Damaged(String),
 }
 
-/// So many moves go to a thread at once, and are worth a second one.
+/// Moves given to a thread at once. Fewer are not worth a second thread.
 const BATCH: usize = 64;
 
 const CLOSED: &str = "you may not search the folder that it lies in";
@@ -55,12 +55,12 @@ const FILLED: &str = "something was put into it since by a process that worked i
 
 const MEANWHILE_BY_CLOCK: &str = "a change made meanwhile, or before: the clock was set back, or is another machine's";
 
-/// Read within a moment, so that nobody waits for the lease: bytes.
+/// Bytes of a file that is read under its lease: in a moment, so that nobody waits for the lease.
 const SMALL: u64 = 1 << 20;
 const UNREADABLE: &str = "you may not read it, so that no checkpoint can be made of it";
 const UNTOLD: &str = "cannot read it to check for changes; run as root, or chmod u+r it and use --force";
 
-/// Looks at all moves of a job, in two threads where there are many; each comes out by `take`, in path order.
+/// Looks at all moves of a job, in two threads where there are many. Passes each to `take`, in path order.
 pub(super) fn look_at_all(
     session: &Session,
     job: &mut Job,
@@ -79,7 +79,7 @@ pub(super) fn look_at_all(
         // Each batch is looked at by the other thread if it is free, else here, so that neither waits.
         let (to_other, from_here) = sync_channel::<Vec<Move>>(1);
         let (to_here, from_other) = sync_channel::<Result<Vec<Looked>, Error>>(1);
-        // Where no thread can be had (RLIMIT_NPROC), this one looks at all of them.
+        // Without a second thread (RLIMIT_NPROC), this one looks at all of them.
         let spawned = Builder::new().spawn_scoped(scope, move || elsewhere(session, rules, &from_here, &to_here));
         let mut done = 0;
         let mut ours = Some(first);
@@ -116,7 +116,7 @@ fn batch(job: &mut Job, progress: &dyn Progress) -> Result<Option<Vec<Move>>, Er
         && let Some(mv) = job.moves.next()?
     {
         let size = |object: &Object| object.as_ref().map_or(0, State::size);
-        // What has been changed in its metadata alone is not read.
+        // A change of metadata alone reads no content.
         let large = size(&mv.from).max(size(&mv.to));
         if large >= TAKES_LONG && !mv.in_place {
             progress.digests(&mv.path, large);
@@ -126,7 +126,7 @@ fn batch(job: &mut Job, progress: &dyn Progress) -> Result<Option<Vec<Move>>, Er
     Ok(if moves.is_empty() { None } else { Some(moves) })
 }
 
-/// The other thread. What it cannot send nobody waits for any more.
+/// Runs the other thread. If an answer cannot be sent, nobody waits for one any more.
 fn elsewhere(
     session: &Session,
     rules: Looking<'_>,
@@ -148,7 +148,7 @@ fn elsewhere(
     }
 }
 
-/// What decides the verdicts.
+/// The facts that decide the verdicts.
 #[derive(Clone, Copy)]
 struct Looking<'s> {
     session: &'s Id,
@@ -156,7 +156,7 @@ struct Looking<'s> {
     on_conflict: OnConflict,
 }
 
-/// An open folder, and what it is; `None` where it is missing.
+/// An open directory and its stat; `None` where it is missing.
 type Folder = Option<(Rc<Dir>, Stat)>;
 
 /// Looks at single moves; each thread has its own.
@@ -188,7 +188,7 @@ impl<'r> Eye<'r> {
         match self.folder(parent) {
             Ok(Some((dir, stat))) => {
                 looked.item.planning.in_folder = true;
-                // Where nothing was put and nothing comes back, whatever is there is not the session's.
+                // Where nothing was put and nothing comes back, nothing there is the session's.
                 if mv.from.is_some() || mv.to.is_some() || self.verb.inward() {
                     self.look_in(&dir, &stat, &mv, &mut looked)?;
                 }
@@ -209,12 +209,12 @@ impl<'r> Eye<'r> {
         Ok(looked)
     }
 
-    /// A path's folder; `None` where it is missing. Changes come sorted: it is that of the change before, most times.
+    /// Opens a path's directory; `None` where it is missing. Moves come in path order, so it is mostly that of the move before.
     fn folder(&mut self, parent: AbsPath) -> Result<Folder, (AbsPath, std::io::Error)> {
         if let Some((_, known)) = self.parent.as_ref().filter(|(path, _)| *path == parent) {
             return Ok(known.clone());
         }
-        // In one that is missing all are: of a deep tree that comes, only the top is asked for.
+        // Below a missing directory all are missing: of a deep tree that comes, only the top is looked up.
         if self.parent.as_ref().is_some_and(|(path, known)| known.is_none() && parent.is_under(path)) {
             return Ok(None);
         }
@@ -228,7 +228,7 @@ impl<'r> Eye<'r> {
         Ok(known)
     }
 
-    /// What is to be done, from what was expected, found and wanted.
+    /// Decides what to do, from what was expected, found and wanted.
     fn conclude(&self, mv: Move, looked: &mut Looked) {
         let item = &mut looked.item;
         item.forced = matches!(looked.verdict, Verdict::Keep);
@@ -245,13 +245,13 @@ impl<'r> Eye<'r> {
         {
             found.set_digest(digest);
         }
-        // Of what was found by force, the record learns nothing until that is its `before`.
+        // What was found by force teaches the record nothing before it is the `before`.
         item.planning.learned = !item.forced && (learned(&mv.from, item.from.as_ref()) || learned(&mv.to, held.as_ref()));
         if mv.in_place {
             item.act = Act::SetMeta;
             item.kept = Kept::Metadata;
             let to = item.from.as_ref().zip(mv.to.clone()).map(|(from, to)| staying(from, to, mv.from.as_ref(), item.forced));
-            // Known of the `before` alone, where that was read when it was held: what is put is told by it, too.
+            // The hash may be known from the `before` alone, if that was read when it was held. What is put has the same content.
             item.planning.learned |= !item.forced && learned(&mv.to, to.as_ref());
             item.to = to;
             return;
@@ -270,26 +270,26 @@ impl<'r> Eye<'r> {
         if let Some(why) = mv.uncovered {
             item.kept = Kept::Uncovered { why: why.into() };
         }
-        // By force something else than the `after` came off the tree: the `after` is lost, unless the record can make it again.
+        // By force something else came off the tree than the `after`, which is lost unless the record can make it again.
         if item.forced && item.side == Side::Out && mv.from.is_some() {
             item.side = Side::Lost;
         }
     }
 
-    /// The folder itself is missing: so is what is in it.
+    /// Judges a path whose directory is missing: so is the path.
     fn judge_absent(&self, mv: &Move) -> Verdict {
         match (&mv.from, &mv.to) {
             (None, _) => Verdict::Go,
             (Some(_), None) if !self.is_commit() => Verdict::AlreadySo,
             (from, to) => match self.conflict(Conflict::of(&mv.path, from, &None, Difference::Presence)) {
-                // What is wanted has no folder to be in.
+                // The wanted object has no directory to be in.
                 Verdict::Conflict(conflict) => Verdict::Conflict(conflict.forcible(to.is_none())),
                 verdict => verdict,
             },
         }
     }
 
-    /// What the session has of a path that is to be put.
+    /// The session's copy of a path that is to be put, in words.
     fn kept(&self) -> &'static str {
         if self.verb.inward() { "the held content as it was" } else { "the kept original as it was" }
     }
@@ -334,14 +334,14 @@ impl<'r> Eye<'r> {
         }
     }
 
-    /// What lies at a path; or why nothing may be done there, whatever that is.
+    /// Stats a path. The inner error tells why nothing may be done there, whatever is there.
     fn to_be_changed(&self, at: Entry<'_>, parent: &Stat, mv: &Move) -> Result<Result<Option<Stat>, String>, Error> {
         let stat = match at.stat() {
             Err(error) if error.raw_os_error() == Some(libc::EACCES) => return Ok(Err(CLOSED.into())),
             other => other.at("look at", &mv.path)?,
         };
         let mounted = stat.filter(|stat| stat.mount_root);
-        // Of a file it is said whether somebody has changed it, before it is said how to write it by hand.
+        // A mounted file is first compared: a conflict comes before the advice to write it by hand.
         if let Some(why) = mounted.filter(|stat| stat.sort != Sort::File).and_then(|stat| self.not_replaced(&stat, mv)) {
             return Ok(Err(why));
         }
@@ -352,7 +352,7 @@ impl<'r> Eye<'r> {
         Ok(Ok(stat))
     }
 
-    /// What was found, against what was expected and what is wanted.
+    /// Compares what was found with what was expected and what is wanted.
     fn judge(&mut self, found: &Found<'_>, mv: &Move, seen: &mut Option<Seen>) -> Result<Verdict, Error> {
         let likeness = match look::judge(seen, &mv.from, mv.from_print.as_ref(), |may_mean| {
             found.read(may_mean).map(|(content, _)| content)
@@ -378,7 +378,7 @@ impl<'r> Eye<'r> {
         Ok(self.conflict(conflict))
     }
 
-    /// No force makes of what was found what a record cannot keep.
+    /// Makes a conflict of what was found where no record can keep it, force or not.
     fn within_reach(&self, verdict: Verdict, mv: &Move, seen: Option<&Seen>) -> Verdict {
         if !self.cannot_keep(mv, seen) {
             return verdict;
@@ -396,9 +396,9 @@ impl<'r> Eye<'r> {
         Verdict::Conflict(conflict)
     }
 
-    /// Why what is mounted at a path cannot become what is wanted there. It can neither be renamed nor taken away; its metadata can be set.
+    /// The reason why a mounted object cannot become what is wanted. It cannot be renamed or removed, but its metadata can be set.
     fn not_replaced(&self, stat: &Stat, mv: &Move) -> Option<String> {
-        // What the change was made of has been mounted over, where the recorded object is another one.
+        // Something else may have been mounted over the object that the change was made of.
         let is_it = mv.from_print.as_ref().is_none_or(|print| print.identity == look::identity(stat));
         let sort = sort_word(stat.sort);
         if mv.in_place && is_it && mv.to.as_ref().is_some_and(|to| to.sort() == stat.sort) {
@@ -415,14 +415,14 @@ impl<'r> Eye<'r> {
         Some(format!("a {sort} is mounted there, which cannot be {wanted}; {remedy}"))
     }
 
-    /// How a person writes content into a file that is itself mounted.
+    /// The command with which a person writes content into a mounted file.
     fn by_hand(&self, path: &AbsPath) -> String {
         let side = if self.verb.inward() { "" } else { " --before" };
         let (id, recant) = (self.session, recant());
         format!("{recant} cat {id} {path}{side} > {path} writes it by hand; the other paths go by name")
     }
 
-    /// Metadata can be set on what is there only if it is of the same kind; a folder that is to go has to be one that is emptied.
+    /// True if no record can keep it: metadata of another kind of object, or a directory in place of what was to go.
     fn cannot_keep(&self, mv: &Move, found: Option<&Seen>) -> bool {
         let sort = |object: &Object| object.as_ref().map(State::sort);
         mv.in_place && found.map(|seen| seen.state.sort()) != sort(&mv.from)
@@ -430,14 +430,14 @@ impl<'r> Eye<'r> {
             || found.is_none() && sort(&mv.from) == Some(Sort::Folder) && sort(&mv.to) == Some(Sort::Folder)
     }
 
-    /// What is on the tree and goes: nobody writes to it, and its digest names the blob.
+    /// Makes sure that nobody writes to the object that goes. The blob is named by its hash.
     fn look_at_leaving(&mut self, found: &Found<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
         let Some(seen) = &mut looked.item.from else { return Ok(()) };
         if !matches!(seen.state.what, What::File { .. }) {
             return Ok(());
         }
         if mv.in_place {
-            // It stays, but a later rollback has to tell whether it is still the same content.
+            // It stays, but a later rollback compares its content.
             if self.verb.inward() && mv.from.as_ref().is_some_and(|from| from.digest().is_none()) {
                 seen.set_digest(found.digest().at("read", &mv.path)?);
             }
@@ -450,7 +450,7 @@ impl<'r> Eye<'r> {
             seen.set_digest(digest);
         }
         let Some(file) = &found.file else {
-            // It is only moved, not kept, and needs no reading then.
+            // A rollback only moves it and keeps nothing, so it need not be read.
             if self.verb.inward() {
                 looked.verdict = Verdict::Refused(UNREADABLE.into());
             }
@@ -467,7 +467,7 @@ impl<'r> Eye<'r> {
             }
         }
         if seen.state.digest().is_none() && mv.uncovered.is_none() && lease.is_ok() && seen.state.size() <= SMALL {
-            // As long as the lease is held nobody writes to it: what is read is one content.
+            // Nobody writes to it while the lease is held: all that is read is one content.
             seen.set_digest(Digest::of_file(file, seen.state.size()).at("read", &mv.path)?);
         } else if seen.state.digest().is_none() && mv.uncovered.is_none() {
             drop(lease);
@@ -480,7 +480,7 @@ impl<'r> Eye<'r> {
         Ok(())
     }
 
-    /// What somebody has done, or still can do, to what the session has of a path that is as wanted already: it would go with that.
+    /// The change, done or still possible, to the session's copy of a path that is as wanted already. It would go with the copy.
     fn done_to_kept(&mut self, mv: &Move) -> Result<Option<&'static str>, Error> {
         let Some((held, to)) = mv.to_at.as_ref().zip(mv.to.as_ref()) else { return Ok(None) };
         let place = held.place(mv.n, &mv.path);
@@ -503,7 +503,7 @@ impl<'r> Eye<'r> {
         done_since(at, &now.state, to).at("look at", at).map_err(Error::from)
     }
 
-    /// What is wanted: whether it is there in the store, and is what was put there (C1, I11).
+    /// Checks that the wanted object is in the store, and is what was put there (C1, I11).
     fn look_at_wanted(&mut self, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
         let (Some(held), Some(to)) = (&mv.to_at, &mv.to) else { return Ok(()) };
         let place = held.place(mv.n, &mv.path);
@@ -519,7 +519,7 @@ impl<'r> Eye<'r> {
         let at = dir.at(name);
         let kept = if self.verb.inward() { "the held content" } else { "the kept original" };
         let Some(stat) = at.stat().at("look at", at)? else {
-            // Anything but a file is made from the record.
+            // Anything but a file can be made from the record.
             if matches!(to.what, What::File { .. }) {
                 looked.verdict = Verdict::Damaged(format!("{kept} is missing from the store"));
             }
@@ -543,7 +543,7 @@ impl<'r> Eye<'r> {
         match (since, to.content_likeness(&seen.state)) {
             (Some(done), _) => match self.conflict(Conflict::said(&mv.path, self.kept(), done)) {
                 Verdict::Keep if done == WRITTEN => looked.note = Some(format!("{}: given back as it is now: {done}", mv.path)),
-                // Between two file systems it does not come along: then it is named where it stays.
+                // Between two file systems the change does not come along: it is named where it stays.
                 Verdict::Keep => looked.note = Some(format!("{}: {done}", mv.path)),
                 verdict => {
                     looked.verdict = verdict;
@@ -566,7 +566,7 @@ fn state_of(seen: Option<&Seen>) -> Object {
     seen.map(|seen| seen.state.clone())
 }
 
-/// What somebody has done to a kept original since: a process that had the file open, or that works in the folder.
+/// The change made since to a kept original, by a process that has the file open or works in the directory.
 fn done_since(at: Entry<'_>, now: &State, then: &State) -> std::io::Result<Option<&'static str>> {
     match then.sort() {
         Sort::Folder => Ok(look::is_filled(at, then)?.then_some(FILLED)),
@@ -577,7 +577,7 @@ fn done_since(at: Entry<'_>, now: &State, then: &State) -> std::io::Result<Optio
     }
 }
 
-/// Another content than was expected stays, by `--force`, under other metadata: what it is has to be known.
+/// Hashes unexpected content that stays, by `--force`, under other metadata.
 fn learn_content(found: &Found<'_>, mv: &Move, looked: &mut Looked) -> Result<(), Error> {
     let seen = looked.item.from.as_mut();
     if let Some(seen) = seen.filter(|seen| matches!(seen.state.what, What::File { digest: None, .. })) {

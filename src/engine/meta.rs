@@ -1,4 +1,4 @@
-//! Metadata: setting what differs, in the order in which nothing undoes what was set before.
+//! Sets metadata that differs, in an order in which nothing undoes what was set before.
 
 use std::io;
 
@@ -14,9 +14,9 @@ use crate::tree::state::Meta;
 pub(super) const ACL: &[u8] = b"system.posix_acl_access";
 const CAPABILITY: &[u8] = b"security.capability";
 
-/// Brings the object at `at` from the metadata `have` to `want`, setting only what differs. Nobody but the owner may do more on the way
-/// than before or after: what narrows comes first, the mode that opens last. The owner comes before xattrs, as chown(2) clears setuid and
-/// capabilities; the mtime after all else (D10); none of the others changes that.
+/// Brings the object at `at` from the metadata `have` to `want`, setting only what differs. On the way nobody but the owner may do more
+/// than before or after: what narrows comes first, the mode that opens last. The owner precedes xattrs, as chown(2) clears setuid and
+/// capabilities; the mtime comes last (D10), as nothing else changes it.
 pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io::Result<()> {
     let is_link = sort == Sort::Symlink;
     let mut mode = if is_link { want.mode } else { narrow(fs, at, have, want)? };
@@ -24,7 +24,7 @@ pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io
     if owner {
         fs.set_owner(at, want.uid, want.gid)?;
     }
-    // user.* xattrs need the right to write, which an owner who took it from himself gives himself for a moment: xattr(7).
+    // user.* xattrs need the right to write. An owner without it takes it for a moment: xattr(7).
     if !is_link && mode & 0o200 == 0 && have.xattrs != want.xattrs && !rustix::process::geteuid().is_root() {
         mode |= 0o200;
         fs.set_mode(at, mode)?;
@@ -38,8 +38,8 @@ pub fn bring(fs: &Fs, at: Entry<'_>, sort: Sort, have: &Meta, want: &Meta) -> io
     if have.mtime == want.mtime { Ok(()) } else { fs.set_mtime(at, want.mtime) }
 }
 
-/// Takes away what is not wanted of the mode before the owner, an ACL or a capability gives the rest another meaning: the bits of the group
-/// are an ACL's mask, and when that goes they are the group's own. Gives the mode that there is then.
+/// Clears mode bits that are not wanted, before the owner, an ACL or a capability gives the rest another meaning: with an ACL the group
+/// bits are its mask, without it the group's own. Returns the mode afterwards.
 fn narrow(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta) -> io::Result<u32> {
     let differs = |name: &[u8]| have.xattr(name) != want.xattr(name);
     let owner = (have.uid, have.gid) != (want.uid, want.gid);
@@ -51,7 +51,7 @@ fn narrow(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta) -> io::Result<u32> {
         kept &= !0o077;
     }
     let narrow = have.mode & kept;
-    // Of setuid, setgid and the sticky bit alone nobody gains.
+    // Clearing only setuid, setgid or the sticky bit would protect nobody.
     if narrow & 0o777 == have.mode & 0o777 {
         return Ok(have.mode);
     }
@@ -59,7 +59,7 @@ fn narrow(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta) -> io::Result<u32> {
     Ok(narrow)
 }
 
-/// What is not wanted goes first. chmod changes the mask of an ACL, chown drops capabilities: these are set again although they look the same.
+/// Removes xattrs, then sets others. chmod changes an ACL's mask, chown drops capabilities: those are set again even if they look equal.
 fn set_xattrs(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta, owner: bool, masked: bool) -> io::Result<()> {
     for (name, _) in &have.xattrs {
         if want.xattr(name).is_none() {
@@ -67,7 +67,7 @@ fn set_xattrs(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta, owner: bool, mas
         }
     }
     let shaken = |name: &[u8]| name == ACL && (masked || have.mode != want.mode) || name == CAPABILITY && owner;
-    // The ACL comes last, as it takes back the right to write that the others need.
+    // The ACL comes last, as it withdraws the right to write that the others need.
     let (acl, others): (Vec<_>, Vec<_>) = want.xattrs.iter().partition(|(name, _)| **name == *ACL);
     for (name, value) in others.into_iter().chain(acl) {
         if have.xattr(name) != Some(value) || shaken(name) {
@@ -77,8 +77,8 @@ fn set_xattrs(fs: &Fs, at: Entry<'_>, have: &Meta, want: &Meta, owner: bool, mas
     Ok(())
 }
 
-/// Opens up what was to be opened for the steps that are to be undone, and is closed as it was: a kill came before that, or a power cut took
-/// it back. The undo of the metadata finds the folder as its step did, and the last one closes it.
+/// Opens again what the steps to undo had opened and is closed: a kill came before that, or a power cut undid it. The undo of metadata
+/// then finds the directory as its step did, and closes it last.
 pub(super) fn open_again(fs: &Fs, reach: &mut Reach, journal: &Journal, begun: usize) -> Result<(), Error> {
     for turn in journal.turns.iter().take(begun).filter(|turn| matches!(turn, Turn::Open(_))) {
         let step = journal.step(*turn);
@@ -92,7 +92,7 @@ pub(super) fn open_again(fs: &Fs, reach: &mut Reach, journal: &Journal, begun: u
     Ok(())
 }
 
-/// What of an object's metadata is neither old nor new, nor what setting the one after the other leaves.
+/// The part of an object's metadata that is neither old nor new, nor an effect of setting one after the other.
 pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<String> {
     let (old, new, now) = (&from.state.meta, &to.state.meta, &found.state.meta);
     if !has_mode_of_ours(old, new, now.mode)
@@ -109,8 +109,8 @@ pub(super) fn foreign_meta(from: &Seen, to: &Seen, found: &Seen) -> Option<Strin
     foreign.then(|| "somebody changed its extended attributes".into())
 }
 
-/// Whether a file's time is neither old nor new: somebody has written to it, where the operation writes nothing, and it is his. A file system
-/// may keep fewer digits than nine behind the second (ext3 none, NTFS seven), and no more seconds than 32 bits hold.
+/// True if a file's time is neither old nor new. The operation writes nothing into it, so somebody else has. File systems may cut times
+/// to fewer than nine decimal places (ext3 none, NTFS seven) and to seconds of 32 bits.
 pub(super) fn has_foreign_time(from: &Seen, to: &Seen, found: &Seen) -> bool {
     let now = found.state.meta.mtime;
     let cut_to = |set: Time, ns: u32| Time { ns: set.ns - set.ns % ns, ..set };
@@ -119,7 +119,7 @@ pub(super) fn has_foreign_time(from: &Seen, to: &Seen, found: &Seen) -> bool {
     found.state.is_file() && ![from, to].iter().any(|seen| is_it(seen.state.meta.mtime))
 }
 
-/// What of an ACL chmod(2) does not change: the entries with names, and the group's where there is a mask. acl(5), `struct
+/// The entries of an ACL that chmod(2) does not change: those with names, and the group's if there is a mask. acl(5), `struct
 /// posix_acl_xattr_entry` of the kernel.
 fn named_in(acl: &[u8]) -> Vec<&[u8]> {
     let tag = |entry: &[u8]| entry.first().copied().unwrap_or_default();
@@ -128,20 +128,20 @@ fn named_in(acl: &[u8]) -> Vec<&[u8]> {
     entries().filter(|entry| matches!(tag(entry), 0x02 | 0x08) || has_mask && tag(entry) == 0x04).collect()
 }
 
-/// Whether a mode is one of those that `bring` sets, on the way there or back.
+/// True for a mode that `bring` sets on the way there or back.
 fn has_mode_of_ours(old: &Meta, new: &Meta, now: u32) -> bool {
     if [old.mode, new.mode].contains(&now) {
         return true;
     }
     let modes = interim_modes(old, new);
-    // The owner may write for a moment; chown clears setuid, and setgid where the group may execute.
+    // The owner may write for a moment; chown clears setuid, and setgid if the group may execute.
     let writes = old.xattrs != new.xattrs;
     let rights = |known: &u32| (now ^ known) & 0o777 == 0 || writes && (now ^ (known | 0o200)) & 0o777 == 0;
     let special = |known: &u32| now & 0o1000 == known & 0o1000 && now & 0o6000 & !known == 0;
     modes.iter().any(rights) && modes.iter().any(special)
 }
 
-/// The modes that `narrow` leaves between two, wherever it was cut off and begun anew. By chmod(2) alone nothing lies in between.
+/// The modes that `narrow` leaves between two, wherever it was interrupted and repeated. chmod(2) alone has none in between.
 fn interim_modes(old: &Meta, new: &Meta) -> Vec<u32> {
     let mut modes = vec![old.mode, new.mode];
     let owner = (old.uid, old.gid) != (new.uid, new.gid);
@@ -176,7 +176,7 @@ mod tests {
     use crate::tree::look;
     use crate::tree::state::State;
 
-    /// Stops before a step, and notes what the file is like before each.
+    /// Stops before a step, and notes the state of the file before each.
     struct Stops {
         top: PathBuf,
         at: usize,
@@ -207,7 +207,7 @@ mod tests {
         bytes
     }
 
-    /// What the kernel asks in `posix_acl_permission`: for user `uid` in the one group `gid`; with whose rights a program would run beside.
+    /// The rights of user `uid` in the one group `gid`, as in the kernel's `posix_acl_permission`, and those a program would run with.
     fn rights(meta: &Meta, uid: u32, gid: u32) -> BTreeSet<(u32, Option<u32>, bool)> {
         let entries = meta.xattr(ACL).map(|acl| &acl[4..]).unwrap_or_default().chunks(8);
         let field = |entry: &[u8], at: usize| u32::from(u16::from_le_bytes([entry[at], entry[at + 1]]));
@@ -233,7 +233,7 @@ mod tests {
     fn nobody_gains(have: &Meta, want: &Meta, now: &Meta) {
         for (uid, gid) in [(1, 1), (2, 2), (3, 3), (3, 1), (3, 2), (4, 4)] {
             let (before, after, now_has) = (rights(have, uid, gid), rights(want, uid, gid), rights(now, uid, gid));
-            // Whoever owns it could give himself what he likes.
+            // An owner can take any right anyway.
             if uid != now.uid || have.uid != want.uid {
                 let more: Vec<_> = now_has.iter().filter(|right| !before.contains(right) && !after.contains(right)).collect();
                 assert!(more.is_empty(), "user {uid} of group {gid} may do {more:?} in {now:?}\nfrom {have:?}\nto {want:?}");
@@ -241,7 +241,7 @@ mod tests {
         }
     }
 
-    /// Metadata as it is once it was set.
+    /// Metadata as read back after it was set.
     fn kinds(fs: &Fs, top: &Path) -> Vec<Meta> {
         let mut kinds = Vec::new();
         let capability = [1u32 | 0x0200_0000, 1, 0, 0, 0].map(u32::to_le_bytes).concat();
@@ -277,7 +277,7 @@ mod tests {
         bring(fs, dir.at(b"f"), Sort::File, &seen(top).state.meta, want)
     }
 
-    /// As a file system keeps it: with fewer digits, or at the end of 32 bits; and as somebody sets it.
+    /// Sets times cut as a file system cuts them, to fewer decimal places or 32 bits, and one as somebody else sets it.
     #[test]
     fn a_time_that_a_file_system_cut_is_the_one_that_was_set() {
         let folder = tempfile::tempdir().expect("a folder");

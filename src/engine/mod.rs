@@ -70,15 +70,15 @@ pub trait Progress: Sync {
     /// Called often; must be cheap.
     fn at(&self, phase: &'static str, done: usize, of: usize);
 
-    /// The content of `path` is to be digested, and is so large that this takes long: said before. Nothing has been changed by then, so that
-    /// any signal ends it at once.
+    /// Called before the content of `path` is hashed, if it is so large that this takes long. Nothing has been changed by then, so any
+    /// signal ends recant at once.
     fn digests(&self, path: &AbsPath, bytes: u64);
 }
 
-/// Content of so many bytes takes long: ten seconds at the speed of SHA-256, more where it has to be read from a disk.
+/// Bytes of content that take long to hash: ten seconds at the speed of SHA-256, more where they are read from a disk.
 pub const TAKES_LONG: u64 = 16 << 30;
 
-/// Nobody looks.
+/// Shows the progress to nobody.
 pub struct Unwatched;
 
 impl Progress for Unwatched {
@@ -86,21 +86,21 @@ impl Progress for Unwatched {
     fn digests(&self, _: &AbsPath, _: u64) {}
 }
 
-/// Whether to do it, or to say what would be done.
+/// How far a job goes.
 #[derive(Clone, Copy)]
 pub enum Effect<'a> {
-    /// Do it.
+    /// Carries it out.
     Apply,
-    /// Do it once it is ready and this lets it pass.
+    /// Carries it out once it is ready and the gate lets it pass.
     Gated(&'a dyn Gate),
-    /// Say it.
+    /// Only says what would be done.
     Print,
 }
 
-/// Somebody else's word between Prepare and Intend: an operation on several machines goes on where all of them can.
+/// Waits for other machines between Prepare and Intend: an operation on several machines goes on only where all of them can.
 pub trait Gate {
-    /// Called once all is ready and durable. May wait; the store's lock is held meanwhile. An error, for people, has what was made
-    /// ready taken away again.
+    /// Called once all is ready and durable. May wait; the store's lock is held meanwhile. After an error, which is for people, what was
+    /// made ready is removed.
     fn pass(&self, paths: usize) -> Result<(), String>;
 }
 
@@ -122,13 +122,13 @@ pub fn carry_out(
     })
 }
 
-/// The conflicts that carrying a job out would meet now, in path order, each path once; refusals and damage beside them are not
-/// told. Needs no lock and changes nothing.
+/// The conflicts that carrying a job out would meet now, in path order, each path once. Leaves out refusals and damage. Needs no lock and
+/// changes nothing.
 pub fn conflicts(session: &Session, job: Job) -> Result<Vec<Conflict>, Error> {
     Plan::conflicts(session, job, &Unwatched)
 }
 
-/// A rollback that came to nothing, or left something in, has freed the reserve.
+/// Keeps the reserve again that a rollback freed, for what is still in.
 fn keep_reserve_again(fs: &Fs, session: &Session, effect: Effect<'_>, tried: &mut Result<Report, Error>) {
     let freed = match tried {
         Ok(report) => !matches!(effect, Effect::Print) && report.verb == job::Verb::Rollback,
@@ -137,7 +137,7 @@ fn keep_reserve_again(fs: &Fs, session: &Session, effect: Effect<'_>, tried: &mu
     if let Err(error) = if freed { reserve::keep_again(fs, session) } else { Ok(()) }
         && let Ok(report) = tried
     {
-        // Beside an error it would be the smaller one.
+        // Beside an error this one matters less.
         report.notes.push(format!("no room could be kept for the rollback of what is still in: {error}"));
     }
 }
@@ -158,7 +158,7 @@ fn once(
         report.notes.extend(road);
         return Ok(report);
     }
-    // From the first effect on a signal does not end it where it stands.
+    // From the first effect on, a signal no longer ends recant on the spot.
     let _noting = interrupt::note(Asked::Stops);
     interrupt::check().at("begin with", session.id())?;
     if !plan.is_inward() {
@@ -176,7 +176,7 @@ fn once(
     Ok(report)
 }
 
-/// What an interrupted operation of another session holds is left alone until that is recovered.
+/// Refuses a plan with a path that another session's interrupted operation holds. It is left alone until that is recovered.
 fn refuse_held(store: &Store, session: &Locked, plan: &Plan) -> Result<(), Error> {
     if store.journaled()?.iter().all(|id| id == session.id()) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! One step, checked by what comes out of it: the race between look and act is closed by the act.
+//! Does one step and checks what comes out: the act closes the race between look and act.
 
 use super::conflict::{self, Conflict};
 use super::error::refused_at;
@@ -13,10 +13,10 @@ use crate::fs::path::AbsPath;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Difference, Meta, What};
 
-/// Of what is done but for its time.
+/// The reason for a path that is done but for its time.
 pub(super) const UNTIMED: &str = "its time could not be set: the file system says that it is, and it is not";
 
-/// Whether a time that was set has taken, where the file system is not known to do what it says.
+/// Checks that a time that was set has taken, on file systems that are not known to do what they say.
 pub(super) fn check_time(at: Entry<'_>, path: &AbsPath, wanted: Time, left: &mut Vec<(AbsPath, String)>) -> Result<(), Error> {
     let is_known = at.dir.is_known().at("look at", path)?;
     if !is_known && at.stat().at("look at", path)?.is_some_and(|stat| !stat.mtime.shows(wanted)) {
@@ -25,7 +25,7 @@ pub(super) fn check_time(at: Entry<'_>, path: &AbsPath, wanted: Time, left: &mut
     Ok(())
 }
 
-/// Does one step. Gives the ctime of what is at the path then.
+/// Does one step. Returns the ctime of what is at the path then.
 pub(super) fn perform(
     fs: &Fs,
     reach: &mut Reach,
@@ -59,12 +59,12 @@ pub(super) fn perform(
             fs.exchange(to_at.at(), target.at()).map_err(|error| vanished(step, error))?;
             let put = when_put(&target, step)?;
             if let Err(conflict) = check_what_came_out(&to_at, step) {
-                // Put back at once; what is done so far is undone by the caller.
+                // Put back at once; the caller undoes what is done so far.
                 let swap = || fs.exchange(to_at.at(), target.at());
                 swap().at("put back", step.path)?;
                 return Err(match undo::written_meanwhile(&to_at, step.to.as_deref())? {
                     None => conflict,
-                    // It was put for a moment, and met a writer: it stays there for the undo to name, and goes for no held content.
+                    // It met a writer in that moment: it stays for the undo to name, and is no held content any more.
                     Some(how) => {
                         swap().at("put", step.path)?;
                         refused_at(step.path, how)
@@ -90,17 +90,17 @@ pub(super) fn perform(
     when_put(&target, step)
 }
 
-/// The ctime of what was put, where it is still that: somebody may have been there since.
+/// The ctime of what was put, if it is still there unchanged: somebody may have been there since.
 fn when_put(target: &Named<'_>, step: &Step<'_>) -> Result<Option<Time>, Error> {
     let (Some(stat), Some(to)) = (target.at().stat().at("look at", step.path)?, &step.to) else { return Ok(None) };
-    // A folder's times change with its names.
+    // A directory's times change with its names.
     let same = to.print.identity.is(look::identity(&stat))
         && (to.state.is_folder()
             || stat.mtime == to.state.meta.mtime && (to.state.size() == stat.size || to.state.digest().is_none()));
     Ok(same.then_some(stat.ctime))
 }
 
-/// What came out goes to its home. What was copied there before stays for the settle phase to let go (I7).
+/// Moves what came out to its home. What was copied there before stays until Settle (I7).
 fn came_out(fs: &Fs, reach: &mut Reach, step: &Step<'_>, out: &Named<'_>) -> Result<(), Error> {
     let Some(home) = step.at.put_away() else { return Ok(()) };
     put_away(fs, out, home, &reach.spot(home).at("open the folder of", home)?)
@@ -112,8 +112,8 @@ pub(super) fn put_away(fs: &Fs, out: &Named<'_>, spot: &Spot, home: &Named<'_>) 
     Ok(into_free(fs, Some(spot), home, place).at("put away", spot)?)
 }
 
-/// Moves something to a place of its own. What has that name in the session was left there by an earlier crash: nothing names it, or
-/// the plan would have chosen another place.
+/// Moves something to a place of its own. If that is taken in the session, it was by an earlier crash: nothing names it, or the plan
+/// would have chosen another place.
 fn into_free(fs: &Fs, spot: Option<&Spot>, named: &Named<'_>, moved: impl Fn() -> std::io::Result<()>) -> std::io::Result<()> {
     match moved() {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && matches!(spot, Some(Spot::Session(_))) => {
@@ -147,7 +147,7 @@ fn vanished(step: &Step<'_>, error: std::io::Error) -> Error {
     }
 }
 
-/// A folder that is removed where it is: rmdir(2) itself tells whether something new is in it.
+/// Removes a directory in place: rmdir(2) itself tells whether something new is in it.
 fn remove_folder(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     if let Some(planned) = &step.from {
         check_object(target, step, planned)?;
@@ -160,7 +160,7 @@ fn remove_folder(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Err
     }
 }
 
-/// The race between look and act is closed by the act: what came out has to be what planning saw.
+/// Checks that what came out is what planning saw: the act closes the race between look and act.
 fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     let Some(planned) = &step.from else { return Ok(()) };
     let stat = check_object(out, step, planned)?;
@@ -177,7 +177,7 @@ fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     if stat.mtime != planned.state.meta.mtime || matches!(planned.state.what, What::File { size, .. } if size != stat.size) {
         return Err(changed(step, "a file that was written to meanwhile"));
     }
-    // Racily clean: the times could hide a change, the digest cannot.
+    // Racily clean: the times could hide a change, the hash cannot.
     if planned.print.racy
         && let Some(digest) = planned.state.digest()
         && look::digest(out.at()).at("read", step.path)?.0 != digest
@@ -187,7 +187,7 @@ fn check_what_came_out(out: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether it is the object that planning saw, with the metadata that it had.
+/// Checks that it is the object that planning saw, with the same metadata.
 fn check_object(out: &Named<'_>, step: &Step<'_>, planned: &Seen) -> Result<Stat, Error> {
     let Some(stat) = out.at().stat().at("look at", step.path)? else { return Err(changed(step, "nothing")) };
     let meta = &planned.state.meta;
@@ -195,7 +195,7 @@ fn check_object(out: &Named<'_>, step: &Step<'_>, planned: &Seen) -> Result<Stat
     if !same_object || (stat.uid, stat.gid) != (meta.uid, meta.gid) || stat.mode != meta.mode {
         return Err(changed(step, "something else, put there meanwhile"));
     }
-    // Set between look and act: the manifest would not know of it, and the rollback take it off.
+    // Set between look and act: the manifest would lack it, and the rollback remove it.
     let xattrs = out.at().xattrs().at("read the extended attributes of", step.path)?;
     match Meta::of(&stat, xattrs).xattrs == meta.xattrs {
         true => Ok(stat),
@@ -217,7 +217,7 @@ fn set_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<(), Error> {
     if !from.print.identity.is(found.print.identity) {
         return Err(conflict::refused(vec![Conflict::said(step.path, "what was there in planning", "something else")]));
     }
-    // What it is to have already, the step of another of its names has set.
+    // The step of another of its names has set already what it is to have.
     if let Some(difference) = from.state.meta_difference(&found.state)
         && to.state.meta_difference(&found.state).is_some()
     {

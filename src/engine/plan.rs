@@ -1,5 +1,5 @@
-//! Plan: looking at everything and changing nothing. All conflicts, refusals and damage are found here, not the first
-//! alone; what comes out is the journal to be.
+//! Plans an operation: looks at everything and changes nothing. Finds all conflicts, refusals and damage, not only the first. The result
+//! is the journal to be.
 
 use super::Progress;
 use super::conflict::Conflict;
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::fs::path::AbsPath;
 use crate::session::opened::Session;
 
-/// All that will be done.
+/// A planned operation: all that will be done.
 pub struct Plan {
     pub(super) journal: Journal,
     pub(super) reach: Reach,
@@ -26,8 +26,7 @@ pub struct Plan {
 impl Plan {
     /// Looks at every path of the job, in two threads where there are many.
     ///
-    /// Errors: every conflict, everything that could not be done, all content that
-    /// is not what it was; in the reverse order of these where there are several kinds.
+    /// Errors: all damaged content; without any, everything that could not be done; without any, all conflicts.
     pub fn look(session: &Session, job: Job, progress: &dyn Progress) -> Result<Self, Error> {
         let limits = job.limits;
         let (mut draft, rest) = drafted(session, job, progress)?;
@@ -35,19 +34,19 @@ impl Plan {
         draft.build(limits.as_ref(), rest)
     }
 
-    /// Every conflict that the job would meet, in path order, each path once. Unlike [`Plan::look`] it finds them also where
-    /// something else stands against the job: refusals and damage are not told here. Changes nothing.
+    /// Every conflict that the job would meet, in path order, each path once. Unlike [`Plan::look`] it also finds them beside refusals
+    /// and damage, which it leaves out. Changes nothing.
     pub fn conflicts(session: &Session, job: Job, progress: &dyn Progress) -> Result<Vec<Conflict>, Error> {
         let (draft, _) = drafted(session, job, progress)?;
         Ok(draft.into_conflicts())
     }
 
-    /// Whether there is nothing to do and nothing to write down. The times of folders go with what is in them.
+    /// True if there is nothing to do and nothing to write down. Directory times alone do not count.
     pub fn is_nothing(&self) -> bool {
         self.journal.items.is_empty()
     }
 
-    /// Whether it puts changes on the tree.
+    /// True if it puts changes on the tree.
     pub(super) fn is_inward(&self) -> bool {
         self.journal.head.verb.inward()
     }
@@ -57,7 +56,7 @@ impl Plan {
         self.journal.items.iter().map(|item| &item.path)
     }
 
-    /// What is to be said of paths on a portable road, where nothing is done yet.
+    /// The note of a dry run on paths that take a portable road.
     pub(super) fn portable(&self) -> Option<String> {
         let mut portable = self.journal.items.iter().filter(|item| item.portable);
         let first = portable.next()?;
@@ -68,13 +67,13 @@ impl Plan {
         Some(format!("{}{more}: on this file system what changes is copied, and a name is absent for a moment", first.path))
     }
 
-    /// What would be done.
+    /// Reports what would be done.
     pub fn report(self) -> Report {
         self.told.report(self.journal)
     }
 }
 
-/// All that looking tells, before it is decided whether the job can be done.
+/// Looks at all moves and runs all checks. Nobody has decided yet whether the job can be done.
 fn drafted<'s>(session: &'s Session, mut job: Job, progress: &dyn Progress) -> Result<(Draft<'s>, Rest), Error> {
     session.check_folders()?;
     let mut draft = Draft::new(session, job.verb, job.sides.clone())?;
@@ -97,17 +96,17 @@ fn drafted<'s>(session: &'s Session, mut job: Job, progress: &dyn Progress) -> R
     Ok((draft, rest))
 }
 
-/// What is to be said of an operation beside its paths.
+/// The part of a report that the journal does not hold.
 pub(super) struct Told {
     pub left: Vec<(AbsPath, String)>,
     pub notes: Vec<String>,
-    /// Large directories that go, and are kept.
+    /// Large directories that go and are kept.
     pub large: Vec<Large>,
     pub kept_bytes: u64,
 }
 
 impl Told {
-    /// The whole report of a journal.
+    /// Makes the report of a journal.
     pub fn report(self, journal: Journal) -> Report {
         let Journal { head, items, .. } = journal;
         let displaced = items.iter().filter(|item| item.moves() && item.displaces(head.verb)).map(|item| item.path.clone());

@@ -1,4 +1,4 @@
-//! Prepare and intend: what is wanted is made ready and durable, then the journal that names every step.
+//! Prepare and intend: makes what is wanted ready and durable, then writes the journal that names every step.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -23,14 +23,14 @@ use crate::session::store::Store;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{State, What};
 
-/// All `to`s are ready; nothing is known to be durable.
+/// The phase with every `to` ready; nothing is known to be durable.
 pub struct Prepared {
     plan: Plan,
     draft: Draft,
     touched: Touched,
 }
 
-/// The journal is there: from here to the seal a crash is undone.
+/// The phase with the journal in place: from here to the seal a crash is undone.
 pub struct Intended {
     pub(super) journal: Journal,
     pub(super) reach: Reach,
@@ -38,7 +38,7 @@ pub struct Intended {
 }
 
 impl Plan {
-    /// Makes every `to` ready on its target's mount and copies what cannot be moved. A failure takes all of it away again.
+    /// Makes every `to` ready on its target's mount and copies what cannot be moved. A failure removes all of it again.
     pub fn prepare(mut self, fs: &Fs, store: &Store, session: &Locked) -> Result<Prepared, Error> {
         let head = &self.journal.head;
         let draft = Draft { made: self.journal.made(), times: head.times.clone(), generation: head.generation + 1 };
@@ -49,8 +49,8 @@ impl Plan {
         }
     }
 
-    /// Whether what is made has to be listed before: names in the tree, and copies of content. A folder or link that lies in the
-    /// session alone is found there again by its number, and made anew.
+    /// True if what is made has to be listed first: names in the tree, and copies of content. A directory or link in the session alone is
+    /// found again by its number, and made anew.
     fn makes_much(&self) -> bool {
         let items = &self.journal.items;
         items.iter().any(|item| item.beside.is_some() || item.displaces(self.journal.head.verb))
@@ -79,8 +79,8 @@ impl Plan {
         Ok(touched)
     }
 
-    /// The store's comes first, and is one in all but the oddest cases: as it was opened when the session was, before whatever was
-    /// written into that by who asks for its commit.
+    /// The file systems to sync, the store's first. Nearly always it is the only one. Its descriptor dates from the opening of the
+    /// session, before a caller that asks for its commit wrote into it.
     fn file_systems(&mut self, store: &Store, session: &Locked) -> Result<Vec<Dir>, Error> {
         let (mut found, mut devices) = (Vec::<Dir>::new(), Vec::new());
         for dir in [&session.dir, store.journals()] {
@@ -102,12 +102,12 @@ impl Plan {
     }
 }
 
-/// What has to be durable before the journal has its name: what goes as well as what comes.
+/// The objects to make durable before the journal has its name: what goes as well as what comes.
 struct Touched {
     file_systems: Vec<Dir>,
     objects: Vec<Spot>,
     folders: Vec<Rc<Dir>>,
-    /// They are so many that their file systems are synced.
+    /// True if they are so many that their file systems are synced.
     many: bool,
 }
 
@@ -126,17 +126,17 @@ impl Touched {
         }
     }
 
-    /// D1 to D3: all of it, and `own`, the files that are to get their names next. An exchange of unsynced content leaves an
-    /// empty target after a cut; an original that was still dirty would become an empty blob.
+    /// Syncs all of it, and by `own` the files that get their names next (D1 to D3). Without it a power cut empties a target that was
+    /// exchanged with unsynced content, and a blob whose original was still dirty.
     fn sync(&self, fs: &Fs, reach: &mut Reach, own: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         if self.many {
             return self.sync_file_systems(fs);
         }
         for spot in &self.objects {
             let named = reach.spot(spot).at("open the folder of", spot)?;
-            // D1, D10; D3: a new folder itself, which has nothing yet but an owner (folder: not caught here).
+            // D1, D10; D3: a new directory itself, which has nothing yet but an owner (folder: not caught here).
             match fs.sync_at(named.at()) {
-                // Not readable for us, so not to be opened: all of its file system then.
+                // Not readable for us, so it cannot be opened: sync all of its file system.
                 Err(error) if error.raw_os_error() == Some(libc::EACCES) => match spot {
                     Spot::Session(_) => fs.sync_fs(&reach.session()).at("sync the file system of", named.at())?,
                     Spot::Tree(path) => {
@@ -156,7 +156,7 @@ impl Touched {
         own()
     }
 
-    /// D7: one call for all that was made there.
+    /// Syncs each file system with one call for all that was made there (D7).
     fn sync_file_systems(&self, fs: &Fs) -> Result<(), Error> {
         for dir in &self.file_systems {
             fs.sync_fs(dir).at("sync the file system of", dir.path().display())?;
@@ -165,17 +165,17 @@ impl Touched {
     }
 }
 
-/// What copies and makes objects for an operation.
+/// Copies and makes objects for an operation.
 pub(super) struct Hands<'a> {
     fs: &'a Fs,
     reach: &'a mut Reach,
-    /// Where the first name of a hard-link group was copied to, by the inode in the store.
+    /// The copy of the first name of a hard-link group, by the inode in the store.
     links: HashMap<Inode, Spot>,
-    /// The same for originals that are copied to their homes.
+    /// The copy in its home of an original with several names, by its inode.
     copies: HashMap<Inode, Spot>,
     frame: Frame<'a>,
     me_is_root: bool,
-    /// What has another time than was set.
+    /// Paths that have another time than was set.
     untimed: Vec<AbsPath>,
 }
 
@@ -185,7 +185,7 @@ impl<'a> Hands<'a> {
         Self { fs, reach, links: HashMap::new(), copies: HashMap::new(), frame, me_is_root, untimed: Vec::new() }
     }
 
-    /// What goes: copied where it cannot be moved, and to be synced as well as what comes.
+    /// Readies what goes: copies it where it cannot be moved, and has it synced like what comes.
     fn ready_from(&mut self, item: &Item, places: &Places, touched: &mut Touched) -> Result<(), Error> {
         let Some(from) = &item.from else { return Ok(()) };
         if let Some(home) = places.home.as_ref().filter(|_| places.copied) {
@@ -223,7 +223,7 @@ impl<'a> Hands<'a> {
             return Ok(());
         }
         let at = named.at();
-        // I16, the most frequent case of it, known from planning.
+        // I16, in its most frequent case, known from planning.
         if let Some(mark) = item.planning.mark.filter(|_| !item.fresh && !is_folder && !item.planning.as_it_is) {
             self.fs.remove_xattr(at, mark).at("set the metadata of", at)?;
             touched.object(to_at);
@@ -234,7 +234,7 @@ impl<'a> Hands<'a> {
             self.fs.set_mode(at, now.state.meta.mode | 0o700).at("set the mode of", at)?;
             now = look::look(at).at("look at", at)?.ok_or_else(|| gone(at))?;
         }
-        // What overlayfs left on an object of an upper is no part of the recorded state, and goes (docs/ARCHITECTURE.md, I16).
+        // An xattr that overlayfs left on an object of an upper is not recorded, and goes (docs/ARCHITECTURE.md, I16).
         if !is_folder && now.state.meta != to.state.meta && !item.planning.as_it_is {
             let (have, want) = (&now.state.meta, &to.state.meta);
             meta::bring(self.fs, at, now.state.sort(), have, want).at("set the metadata of", &item.path)?;
@@ -251,7 +251,7 @@ impl<'a> Hands<'a> {
             touched.folder(&named.dir);
         }
         if is_folder {
-            // It is placed with what it has now; the step that ends it sets what is recorded.
+            // It is placed with its present metadata; its last step sets what is recorded.
             item.placed = Some(Box::new(std::mem::replace(&mut now.state, to.state.clone())));
         } else if let Some(digest) = to.state.digest() {
             now.set_digest(digest);
@@ -262,7 +262,7 @@ impl<'a> Hands<'a> {
         Ok(())
     }
 
-    /// An upper's folder has the mode that the command gave it; names have to be changed in it.
+    /// Opens an upper's directory for the work: it has the mode that the command gave it.
     fn open_held(&self, named: &Named<'_>, spot: &Spot) -> Result<(), Error> {
         if !matches!(spot, Spot::Session(_)) || self.me_is_root {
             return Ok(());
@@ -274,7 +274,7 @@ impl<'a> Hands<'a> {
         Ok(())
     }
 
-    /// Makes a folder, link, FIFO, socket or device from its record. A folder stays closed, 0700, until it is filled.
+    /// Makes a directory, link, FIFO, socket or device from its record. A directory stays closed, 0700, until it is filled.
     fn make(&mut self, spot: &Spot, state: &State, dress: bool) -> Result<(), Error> {
         let named = self.reach.spot(spot).at("open the folder of", spot)?;
         let at = named.at();
@@ -298,8 +298,7 @@ impl<'a> Hands<'a> {
         Ok(())
     }
 
-    /// Copies an object between file systems, `wanted` its state; hard links within a group are kept. `dress` sets the
-    /// metadata too.
+    /// Copies an object between file systems, `wanted` its state; keeps hard links within a group. `dress` also sets the metadata.
     pub fn copy(&mut self, source: &Spot, spot: &Spot, wanted: &Seen, dress: bool) -> Result<(), Error> {
         let state = &wanted.state;
         let from = self.reach.spot(source).at("open the folder of", source)?;
@@ -345,10 +344,10 @@ fn gone(at: Entry<'_>) -> Error {
 }
 
 impl Prepared {
-    /// Makes all that is ready durable and asks the gate. A failure and a no take it away again.
+    /// Makes all that is ready durable and asks the gate. A failure or a refusal removes it again.
     pub fn pass(mut self, fs: &Fs, store: &Store, session: &Locked, gate: &dyn Gate) -> Result<Self, Error> {
         let Prepared { plan, touched, draft } = &mut self;
-        // D1 to D3, once more before Intend: who says "ready" has met a full disk before.
+        // D1 to D3, once more before Intend: a machine that says "ready" has already met a full disk.
         let synced = touched.sync(fs, &mut plan.reach, || Ok(()));
         match synced.and_then(|()| gate.pass(plan.paths().count()).map_err(stopped)) {
             Ok(()) => Ok(self),
@@ -356,8 +355,7 @@ impl Prepared {
         }
     }
 
-    /// Writes the facts that planning found, and the journal; makes them durable with all that is ready; then gives them
-    /// their names (E1).
+    /// Writes the facts that planning found, and the journal; makes them durable with all that is ready, then names them (E1).
     pub fn intend(self, fs: &Fs, store: &Store, session: &Locked) -> Result<Intended, Error> {
         let Prepared { mut plan, draft, touched } = self;
         match write(fs, store, session, &mut plan, touched) {
@@ -375,13 +373,13 @@ fn write(fs: &Fs, store: &Store, session: &Locked, plan: &mut Plan, touched: Tou
     if journal.head.verb.inward() {
         reserve::keep(fs, session, written.size(store)?)?;
     }
-    // D1, D2, D3: what was made ready, with the folders that it lies in.
+    // D1, D2, D3: what was made ready, with the directories that it lies in.
     touched.sync(fs, &mut plan.reach, || {
         let with = changes.as_ref().map(|changes| (&changes.file, session.dir.path()));
         written.sync(fs, store, with) // D1, D6: whole before it has its name
     })?;
     if let Some(changes) = changes {
-        // D2: its name lasts with the seal's, or a recovery gives it once more (`facts::learn_again`).
+        // D2: its name becomes durable with the seal's, or a recovery gives it again (`facts::learn_again`).
         changes.name(fs, &session.dir)?;
     }
     written.name(fs, store, session.id())

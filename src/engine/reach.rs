@@ -1,4 +1,4 @@
-//! Where spots and paths are reached: folders by held descriptors, the last ones kept open through all phases.
+//! Reaches spots and paths: keeps directories open by descriptor, the last ones through all phases.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,18 +10,18 @@ use crate::fs::dir::{Dir, Entry, leads_nowhere};
 use crate::fs::path::{AbsPath, Shown};
 use crate::fs::roots::{Roots, deep};
 
-/// Where spots and paths are reached.
+/// The open directories through which spots and paths are reached.
 pub struct Reach {
     pub(super) roots: Roots,
     session: Rc<Dir>,
     held: HashMap<Vec<u8>, Rc<Dir>>,
-    /// The folder that was asked for last: names that follow each other mostly share it.
+    /// The directory that was asked for last: names that follow each other mostly share it.
     last: Option<(Vec<u8>, Rc<Dir>)>,
-    /// Folders of the tree as Prepare had them.
+    /// Directories of the tree as Prepare had them.
     before: HashMap<AbsPath, Rc<Dir>>,
 }
 
-/// A folder and the last name in it.
+/// A directory and the last name in it.
 pub(super) struct Named<'p> {
     pub dir: Rc<Dir>,
     pub name: &'p [u8],
@@ -34,21 +34,21 @@ impl Named<'_> {
 }
 
 impl Reach {
-    /// For the session whose folder is `session`.
+    /// Makes one for the session whose directory is `session`.
     pub fn new(session: &Dir) -> Result<Self, IoError> {
         let roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
         let session = session.open_below(b"").at("open the folder", session.path().display())?;
         Ok(Self { roots, session: Rc::new(session), held: HashMap::new(), last: None, before: HashMap::new() })
     }
 
-    /// The same for what a journal speaks of.
+    /// Makes one for the paths of a journal.
     pub(super) fn of(session: &Dir, journal: &Journal) -> Result<Self, IoError> {
         let mut reach = Self::new(session)?;
         reach.roots.lose(&journal.head.lost);
         Ok(reach)
     }
 
-    /// The session's folder.
+    /// The session's directory.
     pub(super) fn session(&self) -> Rc<Dir> {
         self.session.clone()
     }
@@ -70,13 +70,13 @@ impl Reach {
         }
     }
 
-    /// A name some folders below the session's.
+    /// Opens the directory of a name below the session's directory.
     pub(super) fn below<'p>(&mut self, below: &'p [u8]) -> std::io::Result<Named<'p>> {
         let (parent, name) = split(below);
         Ok(Named { dir: self.held(parent)?, name })
     }
 
-    /// A folder below the session's.
+    /// Opens a directory below the session's.
     pub(super) fn held(&mut self, below: &[u8]) -> std::io::Result<Rc<Dir>> {
         if let Some(dir) = self.held.get(below) {
             return Ok(dir.clone());
@@ -92,18 +92,18 @@ impl Reach {
         Ok(dir)
     }
 
-    /// Opens folders of the tree anew from here on: what was planned is done where the paths lead now.
+    /// Opens directories of the tree anew from here on: what was planned is done where the paths lead now.
     pub(super) fn reopen(&mut self) {
         self.last = None;
         self.before = self.roots.forget_all();
     }
 
-    /// For the undo: what was done is taken back in the folders in which it was done, also where somebody has moved them since.
+    /// For the undo: works in the directories that the steps worked in, even if somebody has moved them since.
     pub(super) fn going_back(mut self) -> Self {
         self.last = None;
         self.held.clear();
         match self.roots.kept() {
-            // It opens folders of its own, also where there were too few descriptors for the steps.
+            // It opens its own directories, even if descriptors were too few for the steps.
             ..16 => {
                 self.before.clear();
                 self.roots.close_all();
@@ -113,7 +113,7 @@ impl Reach {
         self
     }
 
-    /// What Prepare made: where it was made, as long as that folder is held.
+    /// Reaches what Prepare made: where it was made, as long as that directory is held.
     pub(super) fn made<'p>(&mut self, spot: &'p Spot) -> std::io::Result<Named<'p>> {
         let held = |path: &'p AbsPath| Some(Named { dir: self.before.get(&path.parent()?)?.clone(), name: path.name() });
         match spot {
@@ -122,19 +122,19 @@ impl Reach {
         }
     }
 
-    /// Forgets what was opened at and under the folder `path`: it names another object now.
+    /// Forgets what was opened at and under the directory `path`: it names another object now.
     pub(super) fn forget(&mut self, path: &AbsPath) {
         self.last = None;
         self.roots.forget(path);
     }
 }
 
-/// The folder of a path, and an io error where there is none.
+/// The directory of a path, or an I/O error if there is none.
 pub(super) fn parent_of(path: &AbsPath) -> std::io::Result<AbsPath> {
     path.parent().ok_or_else(|| std::io::Error::other("the root folder has no name"))
 }
 
-/// The folder and the last name of what lies below the session's folder.
+/// Splits what lies below the session's directory into its directory and last name.
 pub(super) fn split(below: &[u8]) -> (&[u8], &[u8]) {
     below.iter().rposition(|b| *b == b'/').map_or((&b""[..], below), |cut| (&below[..cut], &below[cut + 1..]))
 }
@@ -148,7 +148,7 @@ impl std::fmt::Display for Spot {
     }
 }
 
-/// A name that cannot be reached because a folder on the way is missing holds nothing.
+/// Turns a missing directory on the way into `None`: a name that it would hold is not there.
 pub(super) fn open<'p>(
     opened: std::io::Result<Named<'p>>,
     act: &'static str,

@@ -1,4 +1,4 @@
-//! What comes before a verb changes anything: what crashes left is undone or settled, and the session that it works on is locked.
+//! Prepares a verb that changes something: undoes or settles what crashes left, and locks the session.
 
 use super::error::interrupted;
 use super::finish::how_to_go_on;
@@ -12,17 +12,17 @@ use crate::session::id::Id;
 use crate::session::opened::Locked;
 use crate::session::store::Store;
 
-/// What a recovery of all did.
+/// The outcome of recovering all.
 #[derive(Debug)]
 pub struct Settled {
-    /// What became of each interrupted operation, by the ids of their sessions.
+    /// The outcome of each interrupted operation, by session id.
     pub recovered: Vec<Recovered>,
-    /// What nobody needs, and could not be removed: the next recovery tries again.
+    /// Errors about remains that nobody needs and that could not be removed: the next recovery tries again.
     pub unswept: Vec<crate::error::Error>,
 }
 
-/// Recovers all that was interrupted, and takes the names of what was half made. What stands against that is no reason to say nothing of the
-/// rest. The caller holds the store's lock.
+/// Recovers all that was interrupted, and removes the names of what was half made. An error in that is returned beside the rest. The
+/// caller holds the store's lock.
 ///
 /// Errors: nothing was touched.
 pub fn recover_all(fs: &Fs, store: &Store, _lock: &Lock) -> Result<Settled, Error> {
@@ -30,10 +30,10 @@ pub fn recover_all(fs: &Fs, store: &Store, _lock: &Lock) -> Result<Settled, Erro
     Ok(Settled { recovered, unswept: store.sweep(fs).err().into_iter().collect() })
 }
 
-/// Takes the store's lock, recovers all, and once the lock is let go removes what has lost its name. `slow` is called where another recant
-/// holds the lock for longer than half a second; it is waited for at most 10 s.
+/// Takes the store's lock and recovers all; without the lock then removes what has lost its name. Calls `slow` if another recant holds
+/// the lock for longer than half a second; waits at most 10 s.
 ///
-/// Errors: as of [`recover_all`]; the lock cannot be had.
+/// Errors: those of [`recover_all`]; the lock cannot be had.
 pub fn recover_alone(fs: &Fs, store: &Store, slow: impl FnOnce()) -> Result<Settled, Error> {
     let lock = store.lock(fs, slow)?;
     let settled = recover_all(fs, store, &lock);
@@ -44,13 +44,13 @@ pub fn recover_alone(fs: &Fs, store: &Store, slow: impl FnOnce()) -> Result<Sett
     Ok(settled)
 }
 
-/// The same where something was interrupted; `None` where nothing was, for which no lock is taken.
+/// Recovers all if something was interrupted; `None`, and no lock is taken, if nothing was.
 pub fn recover_any(fs: &Fs, store: &Store, slow: impl FnOnce()) -> Result<Option<Settled>, Error> {
     if recover::interrupted(store)?.is_empty() { Ok(None) } else { recover_alone(fs, store, slow).map(Some) }
 }
 
-/// Locks a session that is to be changed. `recover` recovers what was interrupted, and gives what that was; `collect` makes changes of
-/// what a run left whose recant was killed.
+/// Locks a session that is to be changed. `recover` recovers what was interrupted, and returns it; `collect` makes changes of what is
+/// left of a run whose recant was killed.
 ///
 /// Errors: another recant holds it; it was interrupted, and could not be recovered, or not everywhere.
 pub fn lock<E: From<Error>>(
@@ -62,7 +62,7 @@ pub fn lock<E: From<Error>>(
 ) -> Result<Locked, E> {
     // The session's lock before the store's (docs/ARCHITECTURE.md, Locks): of two recants on one session the second ends at once.
     let mut locked = match store.lock_session(fs, id) {
-        // A journal may tell what the header was: that comes before the advice to drop the session.
+        // A journal may have the header: that comes before the advice to drop the session.
         Err(error) if error.reason() == Some(&Reason::Garbled) => {
             refuse_interrupted(store, id)?;
             return Err(error.into());
@@ -76,7 +76,7 @@ pub fn lock<E: From<Error>>(
     if !recovered.is_empty() {
         refuse_interrupted(store, id)?;
         refuse_left(&recovered, id)?;
-        // Recovery may have written it anew.
+        // Recovery may have rewritten it.
         locked.set_header(store.session(id)?.header);
     }
     if locked.header.uncollected {
@@ -85,7 +85,7 @@ pub fn lock<E: From<Error>>(
     Ok(locked)
 }
 
-/// A session that still has a journal is not worked on: originals may lie where nothing but the journal tells.
+/// Refuses a session that still has a journal: only that may tell where originals lie.
 pub fn refuse_interrupted(store: &Store, id: &Id) -> Result<(), Error> {
     let (kind, why, remedy) = match recover::finding(store, id) {
         Ok(None) => return Ok(()),
@@ -96,7 +96,7 @@ pub fn refuse_interrupted(store: &Store, id: &Id) -> Result<(), Error> {
     Err(interrupted(id, kind, why).with_remedy_if(remedy))
 }
 
-/// A verb that was meant for a session of which something is left goes no further: it may not be what is wanted any more.
+/// Refuses a verb on a session of which recovery has left something: it may no longer be what is wanted.
 pub fn refuse_left(recovered: &[Recovered], id: &Id) -> Result<(), Error> {
     let Some(one) = recovered.iter().find(|one| one.id == *id) else { return Ok(()) };
     let Outcome::Left(left) = &one.outcome else { return Ok(()) };
@@ -106,7 +106,7 @@ pub fn refuse_left(recovered: &[Recovered], id: &Id) -> Result<(), Error> {
         .with_remedy_if(way_on(one, left)))
 }
 
-/// The command that goes on with what a recovery has left.
+/// Returns the command that goes on with what a recovery has left.
 pub fn way_on(one: &Recovered, left: &[Left]) -> Option<String> {
     Some(how_to_go_on(one.verb?.inward(), one.id.tail(), &left.first()?.path))
 }

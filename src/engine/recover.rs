@@ -1,4 +1,4 @@
-//! Recovery: what a journal says of an operation that was cut off is undone or settled, by the journal alone.
+//! Recovery: undoes or settles an interrupted operation, by its journal alone.
 
 use super::clean::clean_draft;
 use super::error::{not_decided, stuck, undecided, unmounted};
@@ -25,18 +25,18 @@ use crate::session::opened::{Session, part};
 use crate::session::store::Store;
 use crate::tree::look;
 
-/// What recovery did with one session's journal, or would do.
+/// The outcome of recovering one session, or of what recovery would do.
 #[derive(Debug)]
 pub struct Recovered {
-    /// Whose journal.
+    /// The session.
     pub id: Id,
-    /// commit, rollback or redo; none where only preparations were found.
+    /// The interrupted verb; `None` where only preparations were found.
     pub verb: Option<Verb>,
-    /// What became of it.
+    /// The fate of the operation.
     pub outcome: Outcome,
-    /// What could not be had beside it, for people: the recovery is none the less.
+    /// Notes for people, on what failed beside it: it is recovered all the same.
     pub notes: Vec<String>,
-    /// Names of recant's own that may lie in a folder which is not where it was.
+    /// Names of recant's own that may lie in a directory that is not where it was.
     pub strays: Vec<Left>,
 }
 
@@ -48,47 +48,47 @@ impl Recovered {
     }
 }
 
-/// What became of an interrupted operation.
+/// The fate of an interrupted operation.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Nothing had been applied; what was made ready is gone.
+    /// Nothing had been applied; what was made ready is removed.
     Cleaned,
-    /// All was taken back: the tree is as before the operation.
+    /// All was undone: the tree is as before the operation.
     Undone,
     /// It had been sealed: it is done.
     Settled,
-    /// Taken back but for these paths, which somebody has changed: there it is done, and sealed.
+    /// Undone but for these paths, which somebody has changed: there it is done, and sealed.
     Left(Vec<Left>),
     /// It cannot be recovered now.
     Failed(Error),
 }
 
-/// What the user says where recovery cannot tell.
+/// The user's choice where recovery cannot decide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// Where the header cannot tell, all is taken back.
+    /// Undoes all if the header cannot tell.
     Undo,
-    /// Where the header cannot tell, what was done stays, if it is all of it.
+    /// Keeps what was done if the header cannot tell, provided all of it was done.
     Finish,
-    /// File systems that are not there are gone for good: it ends without them.
+    /// Ends it without file systems that are gone for good.
     GiveUp,
 }
 
-/// What is found, before anything is done about it.
+/// The state of an interrupted operation before recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finding {
     /// Preparations only.
     Draft,
     /// A journal whose operation was not sealed.
     ToUndo,
-    /// A journal of what an undo had to leave, which was not sealed.
+    /// A journal of what an undo had to leave; it was not sealed.
     ToFinish,
     /// A journal whose operation was sealed.
     ToSettle,
 }
 
-/// Recovers every journal of the store. The caller holds the store's lock. A session that cannot be recovered does not
-/// keep the others from it. Errors: nothing was touched.
+/// Recovers every journal of the store. The caller holds the store's lock. A session that cannot be recovered does not keep the others
+/// from it. Errors: nothing was touched.
 pub fn all(fs: &Fs, store: &Store) -> Result<Vec<Recovered>, Error> {
     let mut done = Vec::new();
     for id in interrupted(store)? {
@@ -100,7 +100,7 @@ pub fn all(fs: &Fs, store: &Store) -> Result<Vec<Recovered>, Error> {
     Ok(done)
 }
 
-/// The ids of all interrupted operations: journals and what comes before one.
+/// The ids of all interrupted operations: with a journal, or what comes before one.
 pub fn interrupted(store: &Store) -> Result<Vec<Id>, Error> {
     let found = store.journals().names().at("list the journals", store.journals().path().display())?;
     let id = |name: &Vec<u8>| Id::parse(std::str::from_utf8(name.get(..20)?).ok()?);
@@ -110,7 +110,7 @@ pub fn interrupted(store: &Store) -> Result<Vec<Id>, Error> {
     Ok(ids)
 }
 
-/// What recovery would do about a session; `None` where nothing was interrupted. Reads only.
+/// Tells what recovery would do with a session; `None` if nothing was interrupted. Reads only.
 pub fn finding(store: &Store, id: &Id) -> Result<Option<Finding>, Error> {
     let Some(journal) = Journal::read(store, id)? else {
         let names = names(id);
@@ -126,7 +126,7 @@ pub fn finding(store: &Store, id: &Id) -> Result<Option<Finding>, Error> {
     }))
 }
 
-/// Whether an operation was sealed, by the session's header (E4).
+/// The answer of a session's header to whether its operation was sealed (E4).
 enum Sealed {
     No(Session),
     Yes(Session),
@@ -156,9 +156,9 @@ fn untold(store: &Store, journal: &Journal, why: String) -> Error {
     undecided(path, journal.head.verb.word(), why, id)
 }
 
-/// Recovers one session's journal, as `choice` has it where recovery alone cannot tell.
+/// Recovers one session's journal, by `choice` where recovery alone cannot decide.
 ///
-/// A signal does not end it where it stands, nor before its end: that would leave to the next what it is there to do.
+/// No signal ends it early: the next recant would have to do it over.
 pub fn one(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>) -> Recovered {
     let _noting = interrupt::note(Asked::GoesOn);
     let mut recovered =
@@ -170,10 +170,10 @@ pub fn one(fs: &Fs, store: &Store, id: &Id, choice: Option<Choice>) -> Recovered
     recovered
 }
 
-/// Notes the verb, and what is to be said beside the outcome, in `recovered`.
+/// Recovers a session's journal. Puts the verb, and notes beside the outcome, into `recovered`.
 fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Choice>) -> Result<Outcome, Error> {
     let id = &recovered.id;
-    // One whose header cannot be read is what the journal is for.
+    // If the header is unreadable, the journal has it.
     if let Ok(session) = store.session(id) {
         session.check_known()?;
     }
@@ -192,7 +192,7 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
     let Recovered { notes, strays, .. } = recovered;
     let told = tell(fs, store, &journal, choice)?;
     if let Sealed::No(session) | Sealed::Yes(session) = &told {
-        // An undo would take what lay in one that is missing for somebody's doing.
+        // With one of them missing, an undo would blame somebody for its content.
         session.check_folders().map_err(|error| stays(store, id, error))?;
     }
     match told {
@@ -202,7 +202,7 @@ fn recover(fs: &Fs, store: &Store, recovered: &mut Recovered, choice: Option<Cho
     }
 }
 
-/// Whether it was sealed; where the header cannot tell, the user does, and the header is put back to what he says.
+/// Tells whether it was sealed. If the header cannot tell, the user does, and the header is rewritten to match.
 fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Result<Sealed, Error> {
     let untold = match sealed(store, journal)? {
         Sealed::Untold(why) => why,
@@ -234,9 +234,8 @@ fn tell(fs: &Fs, store: &Store, journal: &Journal, choice: Option<Choice>) -> Re
     }
 }
 
-/// Whether what was sealed is being settled, or was: the new manifest has its name, and the former one is not kept any more, which
-/// goes before anything is let go.
-/// It has a line of every path that is in then, and none of what went back.
+/// True once settling a sealed operation has begun: the new manifest has its name, and the former one is gone, which goes before anything
+/// else. The new one then has a line of every path that is in, and none of what went back.
 fn settling_begun(fs: &Fs, session: &Dir, journal: &Journal) -> Result<bool, Error> {
     let folder = part(session, b"checkpoint")?;
     if Former::new(fs, &folder, journal.head.generation).is_kept()? {
@@ -252,9 +251,9 @@ fn settling_begun(fs: &Fs, session: &Dir, journal: &Journal) -> Result<bool, Err
     Ok(!item.side.is_in())
 }
 
-/// A path where the operation was not done.
+/// Finds a path where the operation was not done.
 fn not_done(reach: &mut Reach, journal: &Journal) -> Result<Option<AbsPath>, Error> {
-    // A folder that was opened up for the work is closed again by a step of its own.
+    // A later step closes a directory again that was opened for the work.
     for turn in journal.turns.iter().filter(|turn| !matches!(turn, Turn::Open(_))) {
         let step = journal.step(*turn);
         if is_not_done(reach, &step)? {
@@ -264,7 +263,7 @@ fn not_done(reach: &mut Reach, journal: &Journal) -> Result<Option<AbsPath>, Err
     Ok(None)
 }
 
-/// Whether a path does not hold what was to be put there, or still holds what was to go; or whether that is not at its home yet.
+/// True if a path does not hold what was to be put, or still holds what was to go, or that is not at its home yet.
 fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
     if step.act == Act::SetMeta {
         let target = open(reach.path(step.path), "open the folder of", step.path)?;
@@ -280,7 +279,7 @@ fn is_not_done(reach: &mut Reach, step: &Step<'_>) -> Result<bool, Error> {
     Ok(!is_moved || !is_away)
 }
 
-/// Whether the metadata of what is there is not what was to be set. A folder's time changes with its names.
+/// True if the metadata there is not what was to be set. A directory's time changes with its names.
 fn is_not_set(target: Option<&Named<'_>>, step: &Step<'_>) -> Result<bool, Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(false) };
     let found = target.map(|target| look::look(target.at())).transpose().at("look at", step.path)?.flatten();
@@ -297,7 +296,7 @@ fn undo(
     journal: &Journal,
     (notes, strays): (&mut Vec<String>, &mut Vec<Left>),
 ) -> Result<Outcome, Error> {
-    // First, as the journal alone tells of it.
+    // First of all, as only the journal tells of it.
     if let Err(error) = note_undone(fs, store, journal) {
         notes.push(format!("the log could not be written: {error}"));
     }
@@ -308,14 +307,14 @@ fn undo(
     if !left.is_empty() {
         return Ok(Outcome::Left(left));
     }
-    // A rollback had freed it. Without room for it now, what was recovered is recovered all the same.
+    // A rollback had freed it. Without room for it now, recovery has succeeded all the same.
     if let Err(error) = reserve::keep_again(fs, session) {
         notes.push(format!("no room could be kept for the rollback of what is still in: {error}"));
     }
     Ok(Outcome::Undone)
 }
 
-/// The line of the log is written before the seal is known to last: after a power cut it may be there alone.
+/// Logs that it was undone. The line of the log may say that it was done: it is written before the seal is known to be durable.
 fn note_undone(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
     if facts::last_noted(store, journal)?.as_deref() == Some(DONE) {
         facts::note(fs, store, journal, "undone")?;
@@ -323,7 +322,7 @@ fn note_undone(fs: &Fs, store: &Store, journal: &Journal) -> Result<(), Error> {
     Ok(())
 }
 
-/// Behind the commit point: nothing is undone any more.
+/// Goes on behind the commit point: nothing is undone any more.
 fn go_on(
     fs: &Fs,
     store: &Store,
@@ -340,7 +339,7 @@ fn go_on(
         );
         return Err(not_decided(session.dir.path().display(), why, remedy));
     }
-    // The rename of the header may not have been synced: written anew it lasts (I19).
+    // The rename of the header may not have been synced: written anew it is durable (I19).
     seal_again(fs, session)?;
     learn_again(fs, session, journal, notes);
     let mut reach = Reach::of(&session.dir, journal)?;
@@ -352,7 +351,7 @@ fn go_on(
     })
 }
 
-/// What comes after it needs no room, and none of these lines.
+/// Writes the hashes again. What follows needs no room, and none of these lines.
 fn learn_again(fs: &Fs, session: &Session, journal: &Journal, notes: &mut Vec<String>) {
     if let Err(error) = facts::learn_again(fs, session, journal) {
         notes.push(format!("the digests that it had taken are not kept, and its files may be called changed: {error}"));
@@ -372,8 +371,8 @@ fn stays(store: &Store, id: &Id, error: Error) -> Error {
     stuck(path, error, "the journal stays; nothing more is touched")
 }
 
-/// While the root folder of a mount is the recorded object, it is the file system that the journal speaks of; if it is
-/// another one, that is not there. Those that are not are given up where the user wants the operation ended all the same.
+/// The roots whose file systems are missing: a mount's root directory is no longer the recorded object. They are given up if the user
+/// wants the operation ended all the same, else an error.
 fn lost_roots(store: &Store, journal: &Journal, choice: Option<Choice>) -> Result<Vec<AbsPath>, Error> {
     let mut lost = Vec::new();
     let mut roots = Roots::read().at("read the mounts from", "/proc/self/mountinfo")?;
@@ -402,13 +401,13 @@ fn lost_roots(store: &Store, journal: &Journal, choice: Option<Choice>) -> Resul
     Ok(lost)
 }
 
-/// Whether an interrupted operation of another session holds a path at, above or under one of `paths`, which are in path order.
+/// Finds an interrupted operation of another session that holds a path at, above or under one of `paths`, which are in path order.
 pub fn holds_any(store: &Store, own: &Id, paths: &[&AbsPath]) -> Result<Option<(Id, AbsPath)>, Error> {
     for id in store.journaled()? {
         if id == *own {
             continue;
         }
-        // A journal that cannot be read holds nothing that could be told.
+        // An unreadable journal tells of no path.
         let Ok(Some(journal)) = Journal::read(store, &id) else { continue };
         for item in &journal.items {
             let at = paths.partition_point(|path| **path < item.path);
@@ -433,7 +432,7 @@ mod tests {
     use crate::tree::digest::Digest;
     use crate::tree::state::What;
 
-    /// `/proc` has no birth times, as NFS and FUSE have none: there an inode number may be that of another object by now.
+    /// `/proc` has no birth times, nor have NFS and FUSE: an inode number there may belong to another object by now.
     #[test]
     fn without_a_birth_time_an_inode_of_another_size_is_not_taken_for_the_object_that_had_its_number() {
         let dir = Rc::new(Dir::open(Path::new("/proc")).expect("/proc"));

@@ -1,4 +1,4 @@
-//! What was done, a row a path.
+//! The report of what was done, a row a path.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use crate::fs::path::AbsPath;
 use crate::session::header::{Counts, Status};
 use crate::tree::state::sort_word;
 
-/// What became of a path.
+/// The outcome for a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
     /// Something was put where nothing was.
     Made,
-    /// What was there gave its place.
+    /// Another object took its place.
     Replaced,
-    /// What was there is gone from the tree.
+    /// Its object is gone from the tree.
     Removed,
     /// Mode, owner, times or xattrs were set.
     Metadata,
@@ -27,14 +27,14 @@ pub enum Done {
     AlreadySo,
 }
 
-/// One path.
+/// The row of one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// The path.
     pub path: AbsPath,
-    /// What became of it.
+    /// Its outcome.
     pub done: Done,
-    /// What kind of object it holds now, or held where nothing is now.
+    /// The kind of object that it holds now, or held if nothing is there now.
     pub kind: &'static str,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for Left {
     }
 }
 
-/// A folder that was opened and is to be closed has two steps, and is named once.
+/// Drops repeated paths: a directory that was opened and is to be closed has two steps.
 pub(super) fn without_repeats(left: impl Iterator<Item = Left>) -> Vec<Left> {
     let mut once: Vec<Left> = Vec::new();
     for left in left {
@@ -64,35 +64,35 @@ pub(super) fn without_repeats(left: impl Iterator<Item = Left>) -> Vec<Left> {
     once
 }
 
-/// The whole operation.
+/// The report of a whole operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Which verb.
+    /// The verb.
     pub verb: Verb,
     /// Its paths, in path order.
     pub rows: Vec<Row>,
-    /// What was left out, and why: exit 4.
+    /// The paths that were left out, and why: exit 4.
     pub left: Vec<(AbsPath, String)>,
-    /// What is to be said beside it.
+    /// Notes, for people.
     pub notes: Vec<String>,
-    /// Large directories that went, each with its files and bytes, of which all is kept.
+    /// Large directories that went and are kept in full, each with its files and bytes.
     pub large: Vec<Large>,
-    /// Something that was taken off the tree is not kept, by policy.
+    /// True if something that was taken off the tree is not kept, by policy.
     pub uncovered: bool,
-    /// Where something was overwritten by force that is kept under `displaced/`.
+    /// The paths where force overwrote something that is kept under `displaced/`.
     pub displaced: Vec<AbsPath>,
     /// Bytes that the checkpoint keeps for a rollback now.
     pub kept: u64,
-    /// How many changes the session has, and how many of them are on the tree now, or would be.
+    /// The number of changes in the session, and of those on the tree now, or then.
     pub counts: Counts,
-    /// Where the session stands now, or would stand.
+    /// The session's status now, or then.
     pub status: Status,
     /// The session's generation.
     pub generation: u64,
 }
 
 impl Row {
-    /// Of an item.
+    /// Makes the row of an item.
     pub(super) fn of(item: Item) -> Self {
         let done = match item.act {
             Act::Place => Done::Made,

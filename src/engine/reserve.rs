@@ -1,11 +1,11 @@
-//! The reserve: room on disk, and names, that a commit leaves in the session's folder, so that its rollback works on a full disk
-//! (I28). Rollback frees it before it writes its journal, header and manifest; content needs no room, as it is moved.
+//! The reserve: room on disk, and names, that a commit leaves in the session's directory, so that its rollback works on a full disk
+//! (I28). Rollback frees it before it writes journal, header and manifest; content is moved and needs no room.
 //!
-//! The first of its files holds the room. All of them hold inodes: at most three new files are there at once beside those that they
-//! replace, and one is to spare.
+//! The first of its files holds the room. All of them hold inodes: at most three new files exist at once beside those that they replace,
+//! and one is to spare.
 //!
-//! On btrfs freed blocks are no promise of room for metadata: there none is kept, and a rollback is refused before its first
-//! effect where too little is free.
+//! On btrfs freed blocks do not guarantee room for metadata. There no reserve is kept, and a rollback is refused before its first effect
+//! if too little is free.
 
 use std::time::{Duration, Instant};
 
@@ -17,24 +17,24 @@ use crate::fs::dir::Entry;
 use crate::session::opened::Session;
 use crate::session::prune::RESERVE;
 
-/// For a header, what is said in the log, folders that grow by a block, and blocks that are used in part.
+/// For a header, the line of the log, directories that grow by a block, and partly used blocks: bytes.
 const SLACK: u64 = 96 << 10;
-/// On xfs, which begins a rename into a folder that has to grow only where the most that it could take is free.
+/// On xfs, which begins a rename into a directory that must grow only if the most that this could take is free.
 const SLACK_XFS: u64 = 768 << 10;
 /// Bytes that a change takes in a journal, about.
 const A_CHANGE: u64 = 2 << 10;
-/// How long freed inodes are waited for.
+/// The longest wait for freed inodes.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// BTRFS_SUPER_MAGIC and XFS_SUPER_MAGIC: statfs(2).
 const BTRFS: i64 = 0x9123_683e;
 const XFS: i64 = 0x5846_5342;
 
-/// Keeps room for the rollback of a commit whose journal has so many bytes: that of the rollback has about as many.
+/// Keeps room for the rollback of a commit with a journal of so many bytes; the rollback's has about as many.
 pub(super) fn keep(fs: &Fs, session: &Session, journal: u64) -> Result<(), Error> {
     keep_bytes(fs, session, journal + journal / 4 + needed(session)?)
 }
 
-/// Keeps it again, for what is in, where a rollback came to nothing or left some of it.
+/// Keeps the reserve again for what is still in, after a rollback that failed or left some of it.
 pub(super) fn keep_again(fs: &Fs, session: &Session) -> Result<(), Error> {
     if session.header.counts.inside == 0 { Ok(()) } else { keep_bytes(fs, session, needed(session)?) }
 }
@@ -57,7 +57,7 @@ fn keep_bytes(fs: &Fs, session: &Session, bytes: u64) -> Result<(), Error> {
         }
         let file = fs.append(at).at("make", at)?;
         match fs.allocate(&file, bytes, session.dir.path()) {
-            // FUSE, NFS and others have no fallocate(2), and nothing to promise.
+            // FUSE, NFS and others have no fallocate(2), and guarantee nothing.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => {}
             kept => kept.at("keep room for a rollback in", at)?,
         }
@@ -65,7 +65,7 @@ fn keep_bytes(fs: &Fs, session: &Session, bytes: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Frees it for a rollback that is about to write.
+/// Frees the reserve for a rollback that is about to write.
 pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
     let needed = needed(session)?;
     let low = Free::of(session)?.is_low(needed);
@@ -82,8 +82,8 @@ pub(super) fn free(fs: &Fs, session: &Session) -> Result<(), Error> {
     Ok(())
 }
 
-/// xfs frees the inodes of removed files in the background, within milliseconds where the disk has little else to do. Where they do not come
-/// the next call that needs one says so.
+/// Waits for the inodes of removed files, which xfs frees in the background, within milliseconds on an idle disk. If they do not come,
+/// the next call that needs one fails.
 fn wait_for_inodes(session: &Session) -> Result<(), Error> {
     let until = Instant::now() + PATIENCE;
     let freed = RESERVE.len() as u64;
@@ -94,7 +94,7 @@ fn wait_for_inodes(session: &Session) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes it away: nothing of the session is in.
+/// Removes the reserve: nothing of the session is in.
 pub(super) fn drop_all(fs: &Fs, session: &Session) -> Result<(), Error> {
     for name in RESERVE {
         let at: Entry<'_> = session.dir.at(name);
@@ -123,10 +123,10 @@ fn needed(session: &Session) -> Result<u64, Error> {
     Ok(session.header.counts.inside * A_CHANGE + slack(session)?)
 }
 
-/// What a file system has left for the caller.
+/// The free bytes and inodes of a file system, for the caller.
 struct Free {
     bytes: u64,
-    /// None where it does not count them (btrfs).
+    /// `None` where it does not count them (btrfs).
     inodes: Option<u64>,
 }
 
@@ -137,7 +137,7 @@ impl Free {
         Ok(Self { bytes: found.f_bavail.saturating_mul(found.f_frsize), inodes })
     }
 
-    /// Whether so many bytes, with one MiB to spare, or some inodes, may not be there.
+    /// True if so many bytes, with one MiB to spare, or some inodes, may be lacking.
     fn is_low(&self, needed: u64) -> bool {
         self.inodes.is_some_and(|inodes| inodes < 64) || self.bytes < needed + (1 << 20)
     }
@@ -158,7 +158,7 @@ mod tests {
             (5 * MIB, Some(1000), 3 * MIB, false),
             (5 * MIB, Some(0), MIB, true),
             (5 * MIB, Some(8), MIB, true),
-            // A file system that counts no inodes has as many as there are bytes for.
+            // A file system that does not count inodes has as many as fit.
             (5 * MIB, None, MIB, false),
             (MIB, None, MIB, true),
         ] {

@@ -1,4 +1,4 @@
-//! Whether the caller may do what is planned, and whether it fits: found before the first effect.
+//! Checks that the caller may do what is planned, and that it fits, before the first effect.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,7 +21,7 @@ use crate::fs::path::AbsPath;
 use crate::tree::state::Meta;
 
 impl Draft<'_> {
-    /// The folders that are there now and in which names change.
+    /// The directories that exist now and in which names change.
     pub fn worked_in(&mut self, items: &[Item]) -> Result<BTreeMap<AbsPath, Stat>, Error> {
         let (mut folders, mut refused): (BTreeMap<AbsPath, Stat>, _) = (BTreeMap::new(), Vec::new());
         let mut last: &[u8] = b"";
@@ -36,7 +36,7 @@ impl Draft<'_> {
             while let Some(folder) = nearest.filter(|folder| !folders.contains_key(folder)) {
                 match self.reach.roots.folder(&folder) {
                     Ok(dir) => {
-                        // A road by copies puts its temporary names into the nearest folder that is there.
+                        // The road by copies puts its temporary names into the nearest directory that exists.
                         let stat = dir.stat().at("look at", &folder)?;
                         refused.extend(self.not_workable(&folder, &dir, &stat)?);
                         folders.insert(folder, stat);
@@ -54,7 +54,7 @@ impl Draft<'_> {
         if refused.is_empty() { Ok(folders) } else { Err(super::error::refused(refused)) }
     }
 
-    /// Why names in a folder cannot be changed; the user's own folders can be opened up for the work.
+    /// The reason why names in a directory cannot be changed. The user's own directories can be opened for the work.
     fn not_workable(&mut self, path: &AbsPath, dir: &Dir, stat: &Stat) -> Result<Option<(String, String)>, Error> {
         let root = self.reach.roots.root_of(path).at("find the mount of", path)?;
         if root.mount.read_only() {
@@ -68,8 +68,8 @@ impl Draft<'_> {
         Ok(allowed.is_err().then(|| (path.to_string(), why())))
     }
 
-    /// Names that the caller may not take away: somebody else's in a sticky folder, and folders of somebody else without
-    /// `w` for us, which cannot change their parent (rename(2)).
+    /// Names that the caller may not remove: another user's in a sticky directory, and another user's directories without `w` for the
+    /// caller, whose parent cannot change (rename(2)).
     fn bound_names(&mut self, items: &[Item], folders: &BTreeMap<AbsPath, Stat>) -> Result<Vec<(String, String)>, Error> {
         if self.me.is_root() {
             return Ok(Vec::new());
@@ -102,7 +102,7 @@ impl Draft<'_> {
         Ok(refused)
     }
 
-    /// What is made by a user belongs to that user, and is given to nobody else (chown(2)).
+    /// Checks owners: a user makes only files of their own, and cannot give them away (chown(2)).
     pub fn check_owner(&self, item: &Item) -> Result<(), Error> {
         let is_copied = item.beside.is_some() && !matches!(item.kept, Kept::Uncovered { .. });
         let comes_as_it_is = item.planning.as_it_is || item.planning.owned && !item.fresh;
@@ -112,11 +112,11 @@ impl Draft<'_> {
         let foreign = made.into_iter().find_map(|(seen, what)| {
             let meta = &seen?.state.meta;
             if meta.uid != self.me.as_raw() {
-                // The metadata of what is somebody else's is set then.
+                // Metadata of somebody else's object is set then.
                 let able = has(CapabilitySet::CHOWN | CapabilitySet::FOWNER);
                 return (!able).then(|| format!("{what} belongs to user {}", meta.uid));
             }
-            // What is made on the tree may get its group from its folder; in the store nothing does.
+            // On the tree a new object may get its group from its directory; in the store it does not.
             let is_foreign = is_copied && what == kept && !is_in_group(meta.gid) && !has(CapabilitySet::CHOWN);
             is_foreign.then(|| format!("{what} belongs to group {}", meta.gid))
         });
@@ -125,7 +125,7 @@ impl Draft<'_> {
         Err(refused_at(&item.path, why))
     }
 
-    /// Content that is copied has to fit.
+    /// Checks that copied content fits.
     pub fn check_room(&mut self, items: &[Item], frame: &Frame<'_>) -> Result<(), Error> {
         let mut needed: BTreeMap<AbsPath, u64> = BTreeMap::new();
         let mut in_store = 0;
@@ -155,17 +155,17 @@ impl Draft<'_> {
     }
 }
 
-/// Whether the caller has rights of root's, as a service may that was given them (capabilities(7)).
+/// True if the caller has these rights of root's, as a service may have been given them (capabilities(7)).
 fn has(rights: CapabilitySet) -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(rights))
 }
 
-/// Whether a setgid bit outlasts chmod(2), which clears it where the caller is not in the group.
+/// True if a setgid bit survives chmod(2), which clears it if the caller is not in the group.
 pub(super) fn keeps_setgid(mode: u32, gid: u32) -> bool {
     mode & 0o2000 == 0 || is_in_group(gid) || has(CapabilitySet::FSETID)
 }
 
-/// What its owner could not set or give back, as he is not in a group (chown(2), chmod(2)).
+/// The metadata that an owner outside a group could not set or restore (chown(2), chmod(2)).
 fn lost_by_owner(from: &Meta, to: &Meta) -> Option<String> {
     if from.gid != to.gid && !has(CapabilitySet::CHOWN) {
         let foreign = [from.gid, to.gid].into_iter().find(|gid| !is_in_group(*gid));
@@ -183,15 +183,15 @@ fn is_in_group(gid: u32) -> bool {
     rustix::process::getegid().as_raw() == gid || rustix::process::getgroups().is_ok_and(of_caller)
 }
 
-/// What a file system lacks of the bytes that are needed.
+/// The bytes that a file system lacks.
 fn lacks(within: impl std::os::fd::AsFd, what: &str, need: u64) -> Result<Option<String>, Error> {
     let vfs = rustix::fs::fstatvfs(within).at("ask for the free room of", what)?;
     let free = vfs.f_bavail.saturating_mul(vfs.f_frsize);
     Ok((need > free).then(|| format!("{} are needed there, and {} are free", config::bytes(need), config::bytes(free))))
 }
 
-/// A power cut may have taken back that a user's own folder was opened up for the work, and left what was done in it since; or somebody has
-/// closed it. So it is opened for what `act` moves and where, and gets back the mode that it had.
+/// Runs `act`, with the directories that it moves and works in opened if need be; each gets its mode back. A power cut may have undone
+/// the opening of a user's own directory but not the work in it, or somebody has closed it since.
 pub(super) fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> io::Result<()>) -> io::Result<()> {
     let refused = match act() {
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => error,
@@ -203,17 +203,17 @@ pub(super) fn with_rights(fs: &Fs, names: [&Named<'_>; 2], act: impl Fn() -> io:
         Ok(()) => act(),
         Err(error) => Err(error),
     };
-    // What was moved has its other name now, and is closed before its folder is. Each is tried, and the first error said.
+    // What was moved has its other name now, and is closed before its directory is. All are tried; the first error is returned.
     let closed = opened.into_iter().rev().map(|closed| close(fs, names, closed)).fold(Ok(()), io::Result::and);
     done.and(closed)
 }
 
-/// A folder that was opened, and what it was like before.
+/// An opened directory, and its stat before.
 type Opened<'a> = (Entry<'a>, Stat);
 
 fn open_up<'a>(fs: &Fs, names: [&'a Named<'_>; 2], opened: &mut Vec<Opened<'a>>) -> io::Result<()> {
     let me = rustix::process::geteuid().as_raw();
-    // A folder that gets another parent is written to, too: its `..`.
+    // A directory that gets another parent is itself written to: its `..`.
     for at in names.iter().map(|named| named.dir.at(b".")).chain(names.iter().map(|named| named.at())) {
         let closed = at.stat()?.filter(|stat| stat.sort == Sort::Folder && stat.uid == me && stat.mode & 0o700 != 0o700);
         if let Some(stat) = closed.filter(|stat| keeps_setgid(stat.mode, stat.gid)) {

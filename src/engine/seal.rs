@@ -1,4 +1,4 @@
-//! The seal: what an operation has done is made durable, and its generation gets its name (E4).
+//! The seal: makes all that an operation has done durable, and gives its generation its name (E4).
 
 use std::fs::File;
 
@@ -13,8 +13,8 @@ use crate::fs::dir::Time;
 use crate::session::opened::{Session, header_bytes};
 use crate::session::store::Store;
 
-/// The manifest and the header that are to be true next, each written whole under another name, and durable with every change. `put` has
-/// the ctime that what was put had right then, for each item, where that is known.
+/// Writes the next manifest and header, each whole under another name and durable with every change. `put` has, for each item, the ctime
+/// right after it was put, where known.
 pub(super) fn write_facts(
     fs: &Fs,
     session: &Session,
@@ -38,14 +38,14 @@ fn write_header(fs: &Fs, session: &Session, journal: &Journal) -> Result<File, E
     Ok(file)
 }
 
-/// The commit point: before it a crash means undo, after it settle. A rename(2) that fails has not been done.
+/// Renames the header: the commit point. Before it a crash means undo, after it settle. A rename(2) that fails has not been done.
 pub(super) fn rename_header(fs: &Fs, session: &Session) -> Result<(), Error> {
     let (temp, at) = (session.dir.at(NEW_HEADER), session.dir.at(b"session.json"));
     Ok(fs.rename_over(temp, at).at("replace", at)?)
 }
 
-/// The manifest's name and the line of the log wait for the disk together with the header's name: until all of them last the
-/// former manifest is kept, and the journal tells which one counts.
+/// Makes the manifest's name and the line of the log durable together with the header's name. Until then the former manifest is kept, and
+/// the journal tells which one counts.
 pub(super) fn make_seal_last(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Option<String>, Error> {
     let folder = facts::folder(session)?;
     name_written(fs, &folder)?;

@@ -1,5 +1,5 @@
-//! Settle: everything that was only on the way goes, and last the journal. A recovery does before what the seal would have made
-//! last; done again it does the same (docs/ARCHITECTURE.md, Settle).
+//! Settle: removes everything that was only on the way, and last the journal. A recovery first does what the seal would have done last;
+//! repeated, it does the same (docs/ARCHITECTURE.md, Settle).
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -24,19 +24,19 @@ use crate::session::store::Store;
 use crate::tree::look;
 use crate::tree::state::Identity;
 
-/// When settling is done.
+/// The time of settling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// Right after the seal.
     Now,
-    /// By a later recant: some of it may have been done before, and somebody may have been at work since.
+    /// By a later recant: part of it may have been done, and somebody may have been at work since.
     Recovering,
 }
 
-/// Settles a sealed journal: lets go what is not needed any more, and takes the journal away.
+/// Settles a sealed journal: lets go what is no longer needed, and removes the journal.
 ///
-/// It was sealed with the objects at their homes, and the manifest under its name. Only a recovery, which knows neither whether that
-/// name has lasted nor what was on the tree then, writes the manifest anew.
+/// It was sealed with the objects at their homes, and the manifest under its name. Only a recovery writes the manifest anew: it knows
+/// neither whether the name is durable nor what was on the tree then.
 pub fn settle(
     fs: &Fs,
     store: &Store,
@@ -55,9 +55,9 @@ pub fn settle(
     let gone = let_go(fs, reach, journal, when, &mut notes)?;
     facts::write_forced_befores(fs, session, journal)?;
     forget_uppers(fs, session)?;
-    // D2: the other names are gone before the journal, which alone knows of them.
+    // D2: the other names are gone before the journal, which alone knows them.
     sync_let_go(fs, reach, journal, &gone)?;
-    // I8: after a kill behind the journal's end there is no report, and nobody else names what is kept.
+    // I8: if recant is killed after the journal is gone there is no report, and nothing else names what is kept.
     if !notes.is_empty()
         && let Err(error) = facts::note_report(fs, store, journal, notes.clone())
     {
@@ -71,7 +71,7 @@ pub fn settle(
     Ok(notes)
 }
 
-/// What `--force` has overwritten, and where it is: a report there was none (I8).
+/// Notes for what `--force` has overwritten, with its place: no report told it (I8).
 fn overwritten(journal: &Journal) -> impl Iterator<Item = String> {
     let (id, verb) = (&journal.head.session, journal.head.verb);
     let displaced = journal.items.iter().filter(move |item| item.moves() && item.displaces(verb));
@@ -80,7 +80,7 @@ fn overwritten(journal: &Journal) -> impl Iterator<Item = String> {
     })
 }
 
-/// What the seal would have made last: the manifest, and the line of the log.
+/// Writes what the seal would have written last: the manifest and the line of the log.
 fn write_again(
     fs: &Fs,
     store: &Store,
@@ -89,7 +89,7 @@ fn write_again(
     journal: &Journal,
     folder: &Dir,
 ) -> Result<Option<String>, Error> {
-    // Lines of what was in before are in none but the former one, where the manifest is missing.
+    // If the manifest is missing, only the former one has the lines of what was in before.
     if !Reading::open(&session.dir)?.is_there() {
         Former::new(fs, folder, journal.head.generation).put_back()?;
     }
@@ -102,12 +102,12 @@ fn write_again(
     Ok(noted.err().as_ref().map(facts::log_failed))
 }
 
-/// Only now that nothing is undone any more (I7): what came out and was copied to its home before, or is not kept by policy; and
-/// the store's own copies of what was put. Gives where names went, or had been made by Prepare.
+/// Lets go what is never undone now (I7): what came out and was copied to its home before, or is not kept by policy, and the store's own
+/// copies of what was put. Returns the places where names went or Prepare had made any.
 fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut Vec<String>) -> Result<Vec<Spot>, Error> {
     let frame = journal.frame();
     let mut gone = Vec::new();
-    // Whose times recant itself has set since they were looked at: under another name of theirs.
+    // Inodes whose times recant itself has set, under another name of theirs.
     let set = |item: &&Item| item.act == Act::SetMeta;
     let several = |from: &&look::Seen| from.nlink > 1;
     let from = journal.items.iter().filter(set).filter_map(|item| item.from.as_ref().filter(several));
@@ -146,7 +146,7 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
                 gone.push(out.clone());
             }
         }
-        // D12: the inode itself was moved, so that whoever had it open, or knows it by another name, writes to what is kept.
+        // D12: the inode itself was moved, so whoever has it open, or another name of it, writes to what is kept.
         if let (Some(from), Some(home), false) = (&item.from, &places.home, places.copied)
             && written_since(reach, home, from, &dressed)?
         {
@@ -167,7 +167,7 @@ fn let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, when: When, notes: &mut
     Ok(gone)
 }
 
-/// What an earlier try had put aside in the session, and perhaps named to nobody.
+/// Notes for what an earlier try put aside in the session, perhaps without a report.
 fn kept_before(reach: &mut Reach, journal: &Journal) -> Result<Vec<String>, Error> {
     let below = displaced_below(journal);
     let folder = match reach.held(&below) {
@@ -196,7 +196,7 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
     }
     if held.len() > MANY {
         let session = reach.session();
-        // D2, D7: one call for all of its folders.
+        // D2, D7: one call for all of its directories.
         fs.sync_fs(&session).at("sync the file system of", session.path().display())?;
         held.clear();
     }
@@ -204,7 +204,7 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
         match reach.held(below) {
             // D2: a name that came back would only take room: no line of a manifest leads there (folder: not caught here).
             Ok(dir) => sync_names(fs, &dir, &reach.session())?,
-            // An upper that is not needed any more.
+            // An upper that is no longer needed.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(error).at("open the session's folder", Shown(below)).map_err(Error::from),
         }
@@ -212,7 +212,7 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
     for path in &beside {
         match reach.roots.folder(path) {
             Ok(dir) => {
-                // The temporary names that went have changed its time again.
+                // Removing the temporary names has changed its time again.
                 if let Some(new) = journal.head.times.iter().find(|time| time.path == *path).and_then(|time| time.new) {
                     fs.set_mtime(dir.at(b"."), new).at("set the time of", path)?;
                 }
@@ -226,7 +226,7 @@ fn sync_let_go(fs: &Fs, reach: &mut Reach, journal: &Journal, gone: &[Spot]) -> 
     Ok(())
 }
 
-/// A folder that the operation has closed to its owner was opened for what had to go from it by a settling that was cut off.
+/// Closes a directory that the operation has closed to its owner, and that an interrupted Settle opened to remove something from it.
 fn close_again(fs: &Fs, journal: &Journal, path: &AbsPath, dir: &Dir) -> Result<(), Error> {
     let Ok(i) = journal.items.binary_search_by(|item| item.path.cmp(path)) else { return Ok(()) };
     let Some(closed) = journal.items[i].to.as_ref().map(|to| &to.state).filter(|to| to.is_folder()) else { return Ok(()) };
@@ -237,7 +237,7 @@ fn close_again(fs: &Fs, journal: &Journal, path: &AbsPath, dir: &Dir) -> Result<
     Ok(())
 }
 
-/// Why what a copy was taken of is more than that copy: somebody has written to it since, or has it open and may yet (D12).
+/// The reason why the copy of an object is not enough: somebody has written to the object since, or still can (D12).
 fn still_needed(reach: &mut Reach, out: &Spot, from: &look::Seen, dressed: &Dressed) -> Result<Option<&'static str>, Error> {
     if written_since(reach, out, from, dressed)? {
         return Ok(Some("it was written to while it was committed; what was there last"));
@@ -251,27 +251,27 @@ fn still_needed(reach: &mut Reach, out: &Spot, from: &look::Seen, dressed: &Dres
 /// Objects whose times recant itself has set since they were looked at.
 type Dressed = HashSet<Identity>;
 
-/// Whether what lies at `spot` was written to since it was looked at as `from`. A time that recant itself has set tells nothing.
+/// True if the object at `spot` was written to since it was seen as `from`. A time that recant itself has set proves nothing.
 fn written_since(reach: &mut Reach, spot: &Spot, from: &look::Seen, dressed: &Dressed) -> Result<bool, Error> {
     let Some(stat) = stat_of(reach, spot)?.filter(|_| !from.state.is_folder()) else { return Ok(false) };
     let touched = stat.mtime != from.state.meta.mtime && !dressed.contains(&from.print.identity);
     Ok(touched || from.state.is_file() && stat.size != from.state.size())
 }
 
-/// What lies at `spot`; none where nothing does, or its folder is not there.
+/// Stats `spot`; `None` if nothing is there, or its directory is missing.
 pub(super) fn stat_of(reach: &mut Reach, spot: &Spot) -> Result<Option<Stat>, Error> {
     let Some(named) = open(reach.spot(spot), "open the folder of", spot)? else { return Ok(None) };
     Ok(named.at().stat().at("look at", spot)?)
 }
 
-/// Gives what stays beside its target a name that no operation gives to anything else.
+/// Renames what stays beside its target to a name that no operation uses otherwise.
 fn put_aside(fs: &Fs, reach: &mut Reach, out: &Spot, aside: &Spot) -> Result<(), Error> {
     let (Some(from), Some(to)) =
         (open(reach.spot(out), "open the folder of", out)?, open(reach.spot(aside), "open the folder of", aside)?)
     else {
         return Ok(());
     };
-    // link(2) and unlink(2) stand for a rename where that has no flags: both names are there in between (F13).
+    // Where rename has no flags, link(2) and unlink(2) stand for it: in between both names are there (F13).
     match (from.at().stat().at("look at", out)?, to.at().stat().at("look at", aside)?) {
         (Some(one), Some(other)) if one.inode() == other.inode() => {
             Ok(with_rights(fs, [&from, &from], || fs.unlink(from.at())).at("remove", out)?)
@@ -280,17 +280,17 @@ fn put_aside(fs: &Fs, reach: &mut Reach, out: &Spot, aside: &Spot) -> Result<(),
     }
 }
 
-/// What became of an object that nothing needs any more.
+/// The outcome of removing an object that nothing needs any more.
 enum Removed {
     Away,
-    /// The folder that it lies in is not there.
+    /// The directory that it lies in is not there.
     NoFolder,
     /// Somebody who works in it has put something there since; it has another name now.
     Filled(Spot),
 }
 
-/// Takes away what nothing needs any more. A folder had been emptied, so what is in it is somebody's (D12); that of an upper holds others of
-/// the session's objects.
+/// Removes what nothing needs any more. A directory had been emptied, so what is in it is somebody's (D12); an upper's may hold other
+/// objects of the session.
 fn remove(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, spot: &Spot) -> Result<Removed, Error> {
     let named = match reach.spot(spot) {
         Ok(named) => named,
@@ -309,13 +309,13 @@ fn remove(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, spot: &Spo
             done => done.at("remove", spot)?,
         }
     } else {
-        // An upper's folder has the mode that the command gave it; one on the tree may have been closed by this operation.
+        // An upper's directory has the mode that the command gave it; one on the tree may have been closed by this operation.
         with_rights(fs, [&named, &named], || fs.remove_all(named.at())).at("remove", spot)?;
     }
     Ok(if is_away { Removed::NoFolder } else { Removed::Away })
 }
 
-/// Where a folder stays that somebody has put something into: beside the target, or with what force displaces, which no prune takes unasked.
+/// The place for a directory that somebody put something into: beside the target, or under `displaced/`, which no prune takes unasked.
 fn kept_as(fs: &Fs, reach: &mut Reach, journal: &Journal, item: &Item, spot: &Spot, inode: u64) -> Result<Spot, Error> {
     let end = format!("-kept-{inode}");
     if let Some(aside) = journal.frame().beside(item, &end).filter(|_| matches!(spot, Spot::Tree(_))) {
@@ -329,8 +329,8 @@ fn filled(item: &Item, kept: &Spot) -> String {
     format!("{}: something was put into the folder by a process that worked in it; that is kept in {kept}", item.path)
 }
 
-/// Once every change has been on the tree, nothing of a capture is needed in its uppers: what stays there is whiteouts,
-/// emptied folders and copies that were no change.
+/// Empties the uppers of a capture once every change has been on the tree. What stays there is whiteouts, emptied directories and copies
+/// that were no change.
 fn forget_uppers(fs: &Fs, session: &Session) -> Result<(), Error> {
     let header = &session.header;
     if header.origin != Origin::Captured || header.counts.ever_in < header.counts.changes {

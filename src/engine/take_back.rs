@@ -1,4 +1,4 @@
-//! Taking an operation back, after a failure or a crash: it is undone; what has to stay, as somebody has changed it, is finished.
+//! Takes an operation back after a failure or a crash: undoes it, and finishes what has to stay because somebody has changed it.
 
 use super::clean::{add_kept, clean};
 use super::error::stuck;
@@ -13,19 +13,19 @@ use crate::fs::Fs;
 use crate::session::opened::Session;
 use crate::session::store::Store;
 
-/// What could not be taken back.
+/// The remains of an operation that was taken back.
 #[derive(Debug, Default)]
 pub struct Remains {
-    /// Paths that somebody has changed: they are as he left them. What belongs to their changes is sealed.
+    /// Paths that somebody has changed: they are left as they are. What belongs to their changes is sealed.
     pub left: Vec<Left>,
-    /// Names of recant's own that stay, or may lie in a folder which is not where it was; and what was given up.
+    /// Names of recant's own that stay, or may lie in a directory that is not where it was; and what was given up.
     pub strays: Vec<Left>,
-    /// What is to be said beside it.
+    /// Notes, for people.
     pub notes: Vec<String>,
 }
 
-/// Takes back what a failed operation has done, its first `begun` steps and all that Prepare made; gives the error to report. `reach` has
-/// the folders in which that was.
+/// Takes back what a failed operation has done, its first `begun` steps and all that Prepare made. Returns the error to report. `reach`
+/// has the directories that it worked in.
 pub(super) fn after_failure(
     fs: &Fs,
     store: &Store,
@@ -42,7 +42,7 @@ pub(super) fn after_failure(
     }
 }
 
-/// All that was done is undone. `strays` were made ready and stay, or may lie in a folder that is not where it was.
+/// The error when all was undone. `strays` were made ready and stay, or may lie in a directory that is not where it was.
 fn undone(why: Error, strays: &[Left]) -> Error {
     let undone = if !strays.is_empty() {
         why.with_kind(Kind::LeftOut).with_state(format!("undone, but for this:\n{}", shown(strays)))
@@ -54,7 +54,7 @@ fn undone(why: Error, strays: &[Left]) -> Error {
     undone.with_reason(Reason::Undone)
 }
 
-/// Undone but for paths that somebody has changed meanwhile: there it is done, and sealed. `strays` are names of recant's own that stay.
+/// The error when paths that somebody has changed are done and sealed, the rest undone. `strays` are recant's own names that stay.
 fn left_behind(session: &Session, journal: &Journal, why: &Error, left: &[Left], strays: &[Left]) -> Error {
     let verb = journal.head.verb;
     let first = left.first().map(|left| &left.path);
@@ -79,7 +79,7 @@ fn half_done(store: &Store, journal: &Journal, why: &str) -> Error {
     stuck(path, why, state)
 }
 
-/// Takes away what Prepare made, before there was a journal.
+/// Removes what Prepare made, before there was a journal.
 pub(super) fn take_back_prepared(
     fs: &Fs,
     store: &Store,
@@ -101,12 +101,12 @@ pub(super) fn take_back_prepared(
     }
 }
 
-/// Takes back a whole operation, durably, and its journal away.
+/// Takes a whole operation back, durably, and removes its journal.
 pub fn take_back(fs: &Fs, store: &Store, session: &Session, journal: &Journal) -> Result<Remains, Error> {
     let mut reach = Reach::of(&session.dir, journal)?;
     match &journal.head.rest {
         None => take_back_begun(fs, store, session, &mut reach, journal, journal.turns.len()),
-        // It was undone, and cut off after that.
+        // It was undone, and interrupted after that.
         Some(left) => {
             let notes = finish(fs, store, session, &mut reach, journal)?;
             Ok(Remains { left: left.clone(), strays: Vec::new(), notes })
@@ -149,7 +149,7 @@ fn take_back_begun(
     Ok(Remains { left: rest.head.rest.unwrap_or_default(), strays, notes })
 }
 
-/// I8: after a kill behind the journal's end there is no report, and nobody else names what stays.
+/// Logs what stays. I8: if recant is killed after the journal is gone there is no report, and nothing else names it.
 fn note_strays(fs: &Fs, store: &Store, journal: &Journal, strays: &[Left]) -> Result<(), Error> {
     let notes: Vec<String> = strays.iter().map(Left::to_string).collect();
     if notes.is_empty() { Ok(()) } else { facts::note_report(fs, store, journal, notes) }

@@ -1,4 +1,4 @@
-//! The times of folders: what comes and goes in them changes these, and an undo gives them back.
+//! The times of directories: names that come and go change them, and an undo restores them.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ pub(super) fn restore_times(fs: &Fs, reach: &mut Reach, journal: &Journal) -> Re
     for time in &journal.head.times {
         put_back_time(fs, &mut reach.roots, time)?;
     }
-    // Folders that went and are back: their children's steps have changed their times.
+    // Directories that went and are back: their children's steps have changed their times.
     for item in journal.items.iter().filter(|item| item.moves() && item.was_folder()) {
         let Some(from) = &item.from else { continue };
         let Some(named) = open(reach.path(&item.path), "open the folder of", &item.path)? else { continue };
@@ -40,7 +40,7 @@ pub(super) fn put_back_time(fs: &Fs, roots: &mut Roots, time: &FolderTime) -> Re
     Ok(())
 }
 
-/// The folder whose time it is, while it is that.
+/// Opens the directory of a time, if it is still the same one.
 fn folder_of(roots: &mut Roots, time: &FolderTime) -> Result<Option<Rc<Dir>>, Error> {
     let dir = match roots.folder(&time.path) {
         Ok(dir) => dir,
@@ -51,8 +51,8 @@ fn folder_of(roots: &mut Roots, time: &FolderTime) -> Result<Option<Rc<Dir>>, Er
     Ok(time.identity.is(look::identity(&stat)).then_some(dir))
 }
 
-/// The time of somebody else's folder (`/tmp`) cannot be set, nor any where a file system (FUSE) has no call for it: the one of this
-/// operation stands.
+/// Ignores errors from setting the time of somebody else's directory (`/tmp`), or on a file system without the call (FUSE): the time of
+/// this operation stays.
 pub(super) fn ignore_not_mine(result: std::io::Result<()>) -> std::io::Result<()> {
     match result {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOSYS | libc::EOPNOTSUPP)) => Ok(()),

@@ -1,5 +1,5 @@
-//! Undo: the steps of a journal taken back, last first. Where each object lies tells what was done; undoing twice is
-//! harmless. What somebody else has put or changed meanwhile is left alone and named (I8).
+//! Undo: reverses the steps of a journal, last first. The place of each object tells what was done; undoing twice is harmless. What
+//! somebody else has put or changed meanwhile is left alone and named (I8).
 
 use super::durable::sync_touched;
 use super::find::{Found, Off, There, Whose, holds, whose};
@@ -20,8 +20,8 @@ use crate::session::opened::Session;
 use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, What};
 
-/// Takes back, durably, the first `begun` steps of an operation, in the folders that `reach` has. Gives what has to stay, in the order of the
-/// steps: what Prepare made for it is there still, as the journal is.
+/// Undoes, durably, the first `begun` steps of an operation, in the directories that `reach` has. Returns what has to stay, in the order
+/// of the steps: what Prepare made for it is still there, as is the journal.
 pub(super) fn undo(
     fs: &Fs,
     session: &Session,
@@ -38,7 +38,7 @@ pub(super) fn undo(
         }
         let fresh = matches!(turn, Turn::Move(i) if journal.items[*i as usize].fresh);
         let why = match taken.iter().find(|folder| step.path.is_under(folder)) {
-            // It lay in the folder that was there before, not in one that somebody has made since.
+            // It lay in the directory that was there before, not in one that somebody has made since.
             Some(folder) => Some(format!("{folder}, in which it lay, is not back; what was there before is kept")),
             None => undo_step(fs, reach, fresh, &step)?,
         };
@@ -49,14 +49,14 @@ pub(super) fn undo(
     }
     left.reverse();
     restore_times(fs, reach, journal)?;
-    // The next manifest gets its name beside the header's, and after a cut may have it alone.
+    // The next manifest is named beside the header, and after a power cut may have its name alone.
     let checkpoint = facts::folder(session)?;
     Former::new(fs, &checkpoint, journal.head.generation).put_back()?;
     sync_touched(fs, reach, journal, &[])?;
     Ok(left)
 }
 
-/// Takes one step back; gives the reason where it must be left.
+/// Undoes one step; returns the reason if it must be left.
 fn undo_step(fs: &Fs, reach: &mut Reach, fresh: bool, step: &Step<'_>) -> Result<Option<String>, Error> {
     if step.act == Act::SetMeta {
         return undo_set_meta(fs, reach, step);
@@ -86,13 +86,13 @@ fn look_for<'s>(reach: &mut Reach, step: &'s Step<'_>) -> Result<Found<'s>, Erro
     Ok(Found::look(reach, step.path, (step.from.as_deref(), step.to.as_deref()), &step.at)?)
 }
 
-/// What became of what had gone to its home.
+/// The outcome of moving an object back out of its home.
 enum Brought {
     /// It was not there.
     NotAway,
-    /// It is where it came out, from where its path takes it.
+    /// It is where it came out; from there it returns to its path.
     Out,
-    /// It stays: why, for people.
+    /// It stays, for this reason, for people.
     Left(String),
 }
 
@@ -101,7 +101,7 @@ fn bring_out(fs: &Fs, found: &Found<'_>, step: &Step<'_>) -> Result<Brought, Err
     let (Some(home_at), Off::Ours) = (&home.named, home.what) else { return Ok(Brought::NotAway) };
     let Some(out_at) = &out.named else { return Ok(Brought::Left(NO_FOLDER.into())) };
     if out.what == Off::Ours || found.there == There::From {
-        // F13: after a cut a file system may show it under both names. The one at home is of no use any more.
+        // F13: after a power cut a file system may show it under both names. The one at home is useless now.
         if !step.was_folder() {
             fs.unlink(home_at.at()).at("remove", home_at.at())?;
         }
@@ -123,22 +123,22 @@ fn undo_place(fs: &Fs, fresh: bool, step: &Step<'_>, found: &Found<'_>) -> Resul
         return match &found.there {
             There::To => Ok(fs.unlink(target.at()).at("take back", step.path).map(|()| None)?),
             There::Changed(how) => Ok(Some(how.clone())),
-            // Without a birth time it is told by its content, too.
+            // Without a birth time, content tells it apart as well.
             _ => Ok(Some("somebody changed what was put there".into())),
         };
     }
-    // What Prepare made is removed once it is taken back: an undo that was cut off after that finds it nowhere.
+    // Undo removes what Prepare made. If it was interrupted after that, it is nowhere.
     let gone = (!fresh).then(|| "what was put there is gone".to_owned());
     let is_loose = step.to.as_ref().is_some_and(|to| to.print.identity.loose);
     match (ready.what, &found.there) {
-        // F13 once more, where two names of one file do not have one number.
+        // F13 once more, where two names of one file differ in number.
         (Off::Ours, There::To) if is_loose && step.to.as_ref().is_some_and(|to| !to.state.is_folder()) => {
             let Some(target) = &found.target else { return Ok(None) };
             return Ok(fs.unlink(target.at()).at("take back", step.path).map(|()| None)?);
         }
-        // Not put, or back.
+        // Not put, or back already.
         (Off::Ours, _) => return Ok(None),
-        // Told by its content, what was put and changed looks like something else.
+        // As content tells it apart, it looks like something else once it is changed.
         (Off::Nothing, There::Other) if is_loose => return Ok(Some("somebody changed what was put there".into())),
         // In a copy of the store it is another object. It was not put, or there would be none.
         (Off::Other, _) if !fresh && !found.is_put() => return Ok(None),
@@ -163,7 +163,7 @@ fn undo_replace(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<St
     match (&found.there, out.what) {
         (There::From, _) => return Ok(None),
         (_, Off::Nothing | Off::Other) => {
-            // Not exchanged, or back: what became of the path apart from that is not ours to undo.
+            // Not exchanged, or back: any other change of the path is not ours to undo.
             let is_ready = ready.what == Off::Ours;
             return Ok((!is_ready).then(|| "what was there before is not where it was put".into()));
         }
@@ -184,9 +184,8 @@ fn undo_replace(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<St
     Ok(written)
 }
 
-/// How what has just come off its path was met there by somebody: as with what goes onto the tree, the race between look and act is closed
-/// by the act. Content of the session that was written to meanwhile would be taken for damaged later, and whose bytes they are be told by
-/// nothing.
+/// The change that somebody made to an object while it was on its path, found as it comes off: the act closes the race between look and
+/// act. Session content with such a change would later count as damaged, and nothing would tell whose bytes they are.
 pub(super) fn written_meanwhile(off: &Named<'_>, ours: Option<&Seen>) -> Result<Option<String>, Error> {
     match whose(off, ours)? {
         Whose::Ours => {}
@@ -199,10 +198,10 @@ pub(super) fn written_meanwhile(off: &Named<'_>, ours: Option<&Seen>) -> Result<
     Ok(is_open_for_writing(off)?.then(|| "a process has what was put there open for writing".into()))
 }
 
-/// Whether somebody has a file open for writing, as far as it can be told.
+/// True if somebody is known to have a file open for writing.
 pub(super) fn is_open_for_writing(file: &Named<'_>) -> Result<bool, Error> {
     match file.at().open_file() {
-        // One that may not be read cannot be asked.
+        // An unreadable file cannot be asked.
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => Ok(false),
         opened => Ok(writers(&opened.at("open", file.at())?).at("ask for a lease on", file.at())? == Writers::Some),
     }
@@ -213,7 +212,7 @@ fn undo_remove(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<Str
     match (out.what, &found.there) {
         (Off::Ours, There::NoDirectory) => return Ok(Some(NO_FOLDER.into())),
         (Off::Ours, There::From) => {
-            // F13: after a cut a file system may show it under both names. It is back: the other name goes.
+            // F13: after a power cut a file system may show it under both names. It is back: the other name goes.
             let alone = !step.was_folder() && step.from.as_ref().is_some_and(|from| from.nlink == 1);
             if let Some(spot) = out.named.as_ref().filter(|_| alone) {
                 fs.unlink(spot.at()).at("remove", spot.at())?;
@@ -221,16 +220,16 @@ fn undo_remove(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<Str
             return Ok(None);
         }
         (Off::Ours, _) => {}
-        // In a copy of the store it is another object, which is all that there is of it.
+        // In a copy of the store it is another object, and the only one.
         (Off::Other, there) if *there != There::From => {
             return Ok(Some(format!("what was there before is not the object that was put into {}", out.spot)));
         }
-        // Between two file systems somebody has removed it in the one place or the other, and which one nothing tells. Of what was removed on
-        // its way, the session's copy is all that there is.
+        // Between two file systems somebody has removed it in one place or the other, and nothing tells which. If on its way, the
+        // session's copy is the only one.
         _ if step.at.copied && found.is_absent() && found.home.as_ref().is_some_and(|home| home.what != Off::Nothing) => {
             return Ok(Some("somebody removed it, at its path or on its way from there; the session has a copy".into()));
         }
-        // It was not taken, or is back: what became of the path apart from that is not ours to undo.
+        // Not taken, or back: any other change of the path is not ours to undo.
         _ => return Ok(None),
     }
     let (Some(target), Some(spot)) = (&found.target, &out.named) else { return Ok(None) };
@@ -240,7 +239,7 @@ fn undo_remove(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<Str
     }
 }
 
-/// A folder that was removed where it was: it is made beside its path, and placed when it is as it was.
+/// Makes a directory again that was removed in place: beside its path, and places it once it is as it was.
 fn make_again(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<String>, Error> {
     let Some(out) = &found.out else { return Ok(None) };
     let (Some(target), Some(new), Some(from)) = (&found.target, &out.named, &step.from) else {
@@ -258,10 +257,10 @@ fn make_again(fs: &Fs, step: &Step<'_>, found: &Found<'_>) -> Result<Option<Stri
     Ok(with_rights(fs, [new, target], || fs.place(new.at(), target.at())).at("put back", step.path).map(|()| None)?)
 }
 
-/// Takes back what was set of an object that is where it was.
+/// Reverses what was set on an object that is where it was.
 fn undo_set_meta(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<String>, Error> {
     let target = open(reach.path(step.path), "open the folder of", step.path)?;
-    // A new folder that is not in its place: the step that places it tells whether that is as it should be.
+    // A new directory that is not in its place: the step that places it judges that.
     if step.at.to.is_some() && !holds(target.as_ref(), step.to.as_deref())? {
         return Ok(None);
     }
@@ -269,8 +268,8 @@ fn undo_set_meta(fs: &Fs, reach: &mut Reach, step: &Step<'_>) -> Result<Option<S
     target.map_or(Ok(None), |target| undo_meta(fs, &target, step))
 }
 
-/// Each attribute is compared with old and new; a third value is foreign, but for what setting another one leaves: owner
-/// clears setuid and capabilities, mode the mask of an ACL.
+/// Reverses metadata. An attribute that is neither old nor new is somebody's, but for the effects of setting another one: the owner
+/// clears setuid and capabilities, the mode an ACL's mask.
 fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<String>, Error> {
     let (Some(from), Some(to)) = (&step.from, &step.to) else { return Ok(None) };
     let Some(found) = look::look(target.at()).at("look at", step.path)? else { return Ok(None) };
@@ -287,7 +286,7 @@ fn undo_meta(fs: &Fs, target: &Named<'_>, step: &Step<'_>) -> Result<Option<Stri
         meta::bring(fs, target.at(), found.state.sort(), now, &back).at("set the metadata of", step.path)?;
         return Ok(None);
     }
-    // Names that came and went have changed its time, also where none can be set.
+    // Names that came and went have changed its time, even where none can be set.
     let all_but_time = Meta { mtime: now.mtime, ..old.clone() };
     meta::bring(fs, target.at(), found.state.sort(), now, &all_but_time).at("set the metadata of", step.path)?;
     if now.mtime != old.mtime {

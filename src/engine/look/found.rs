@@ -1,4 +1,4 @@
-//! What is at a path, and in the store: reads only, and digests what has to be told by its content.
+//! Reads objects on the tree and in the store; hashes those that only their content can tell apart.
 
 use std::fs::File;
 use std::io;
@@ -10,11 +10,11 @@ use crate::tree::digest::Digest;
 use crate::tree::look::{self, Content, Seen};
 use crate::tree::state::{Likeness, State};
 
-/// What is at a path now. A file that is to go is open, so that all that is asked of it is asked of one object.
+/// The object at a path now. A file that is to go is held open, so that every question is about one object.
 pub(super) struct Found<'a> {
     at: Entry<'a>,
     stat: Option<Stat>,
-    /// None where it is no file that goes, and where it may not be read.
+    /// `None` if it is no file that goes, or may not be read.
     pub(super) file: Option<File>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Reads the file; where it `may_mean` something, with that.
+    /// Reads the file, and what it means where it `may_mean` something.
     pub(super) fn read(&self, may_mean: bool) -> io::Result<(Content, Stat)> {
         match (&self.file, &self.stat) {
             (Some(file), Some(stat)) => look::read_since(file, *stat, may_mean),
@@ -52,9 +52,9 @@ impl<'a> Found<'a> {
     }
 }
 
-/// A file in the store, with its digest. Where that is known, only the content that has it passes, whatever was done to the
-/// file while it was read; where it is not, the file has to stand still. So does an index of git's: it may have been rewritten on the tree
-/// before it came back here, and passes by what it means.
+/// Reads a file in the store, with its hash. If the hash is known, only content that has it passes, whatever happens meanwhile. If not,
+/// the file has to stand still. So does a git index: it may have been rewritten on the tree before it came here, and passes by what it
+/// means.
 pub(super) fn look_at_content(at: Entry<'_>, stat: Stat, known: &State) -> io::Result<Seen> {
     let file = at.open_file()?;
     let mut seen = look::seen_open(&file, &stat)?;
@@ -66,7 +66,7 @@ pub(super) fn look_at_content(at: Entry<'_>, stat: Stat, known: &State) -> io::R
     Ok(seen)
 }
 
-/// Whether the tree holds `to` already.
+/// True if the tree holds `to` already.
 pub(super) fn is_as_wanted(found: &Found<'_>, mv: &Move, seen: Option<&mut Seen>) -> Result<bool, Error> {
     Ok(match (&mv.to, seen) {
         (None, None) => true,

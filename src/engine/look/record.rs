@@ -1,4 +1,4 @@
-//! What an item says of its two sides, from the record and from what was seen.
+//! Fills in the two sides of an item, from the record and from what was seen.
 
 use crate::checkpoint::manifest::Kept;
 use crate::engine::item::{Item, Planning};
@@ -8,7 +8,7 @@ use crate::session::sides::Side;
 use crate::tree::look::Seen;
 use crate::tree::state::{Fingerprint, Identity, Meta, Object, State, What};
 
-/// A move before it was looked at.
+/// Makes the item of a move that was not looked at yet.
 pub(super) fn unlooked(mv: &Move) -> Item {
     let expected = mv.from.as_ref().map(State::sort);
     Item {
@@ -32,8 +32,8 @@ pub(super) fn unlooked(mv: &Move) -> Item {
     }
 }
 
-/// Nothing to do on the tree, but the change is on the other side now. What would have come off the tree is not there any
-/// more: where it had content, that is lost.
+/// Leaves the tree alone and turns the change to its other side. What would have come off the tree is gone: if it had content, that is
+/// lost.
 pub(super) fn stays(mv: Move, item: &mut Item) {
     let is_file = |object: &Object| matches!(object, Some(State { what: What::File { .. }, .. }));
     if !mv.in_place && is_file(&mv.from) {
@@ -49,24 +49,24 @@ pub(super) fn stays(mv: Move, item: &mut Item) {
     item.held = mv.to_at;
 }
 
-/// Whether content was read whose digest was not known.
+/// True if content was read whose hash was not known.
 pub(super) fn learned(known: &Object, read: Option<&Seen>) -> bool {
     known.as_ref().is_some_and(|known| matches!(known.what, What::File { digest: None, .. }))
         && read.is_some_and(|read| read.state.digest().is_some())
 }
 
-/// The one xattr by which what lies in an upper differs from the record, if it is one that overlayfs leaves on copies.
+/// The one xattr in which an object in an upper differs from the record, if it is one that overlayfs leaves on copies.
 pub(super) fn overlay_mark(held: &Meta, recorded: &Meta) -> Option<&'static [u8]> {
     const MARKS: [&[u8]; 2] = [b"trusted.overlay.origin", b"user.overlay.origin"];
     let mark = MARKS.into_iter().find(|mark| held.xattr(mark).is_some() && recorded.xattr(mark).is_none())?;
     let rest = held.xattrs.iter().filter(|(name, _)| **name != *mark);
     let plain = |meta: &Meta| (meta.mode, meta.uid, meta.gid, meta.mtime);
-    // An owner who may not write takes no user.* xattr off without more ado.
+    // An owner who may not write cannot remove a user.* xattr.
     (plain(held) == plain(recorded) && recorded.mode & 0o200 != 0 && rest.eq(&recorded.xattrs)).then_some(mark)
 }
 
-/// An inode that stays, and so does its content: that which is found by force, and the digest that was taken of it. What somebody has
-/// written since keeps the time of that, unless the time is what changes.
+/// The `to` of an inode that stays, with its content: what is found by force, and its hash. A file that somebody has written to since
+/// keeps its mtime, unless the mtime is what changes.
 pub(super) fn staying(from: &Seen, mut to: State, expected: Option<&State>, forced: bool) -> Seen {
     if forced || to.digest().is_none() {
         to.what = from.state.what.clone();
@@ -77,7 +77,7 @@ pub(super) fn staying(from: &Seen, mut to: State, expected: Option<&State>, forc
     Seen { state: to, print: from.print, nlink: from.nlink, blocks: from.blocks }
 }
 
-/// `to` as it is to be: what lies in the store, with the recorded metadata. Prepare makes it so.
+/// `to` as Prepare makes it: the object in the store, with the recorded metadata.
 pub(super) fn as_recorded(to: State, held: Option<Seen>) -> Seen {
     let Some(held) = held else { return unmade(to) };
     let mut state = to;
@@ -87,8 +87,8 @@ pub(super) fn as_recorded(to: State, held: Option<Seen>) -> Seen {
     Seen { state, ..held }
 }
 
-/// What Prepare is to make from a record, or what is known of nothing on the tree: it has no identity. Its
-/// content, where it has some, takes the room that it is long.
+/// An object without identity: one that Prepare makes from a record, or that is not on the tree. It takes as many bytes as its content is
+/// long.
 pub(super) fn unmade(state: State) -> Seen {
     let print = Fingerprint { identity: Identity { ino: 0, btime: None, loose: false }, ctime: Default::default(), racy: false };
     let blocks = state.size();
