@@ -1,28 +1,28 @@
-//! Large deletions: how much of a deleted folder a checkpoint keeps.
+//! Large deletions: how much of a deleted directory a checkpoint keeps.
 
 use crate::fs::path::AbsPath;
 use crate::tree::state::State;
 
-/// What to do where a deleted folder is over a limit.
+/// The policy for a deleted directory that is over a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLimit {
-    /// Keep everything, and say how much it is.
+    /// Keeps everything, and says how much it is.
     #[default]
     Full,
-    /// Do not keep the folder's content, and say so.
+    /// Does not keep the directory's content, and says so.
     Partial,
-    /// Touch nothing.
+    /// Touches nothing.
     Refuse,
 }
 
-/// The limits, counted over each topmost deleted folder.
+/// The limits, counted over each topmost deleted directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Files and other objects that are no folders.
+    /// Files and other objects that are no directories.
     pub max_files: u64,
     /// Bytes of content.
     pub max_size: u64,
-    /// What to do above either.
+    /// The policy above either.
     pub on_limit: OnLimit,
 }
 
@@ -32,18 +32,18 @@ impl Default for Limits {
     }
 }
 
-/// A topmost deleted folder that is over a limit.
+/// A topmost deleted directory that is over a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Large {
-    /// The folder.
+    /// The directory.
     pub path: AbsPath,
-    /// Objects in it that are no folders.
+    /// Objects in it that are no directories.
     pub files: u64,
     /// Bytes of content in it.
     pub size: u64,
 }
 
-/// Counts deletions, in path order, over each topmost deleted folder.
+/// Counts deletions, in path order, over each topmost deleted directory.
 pub struct Tally<'l> {
     limits: &'l Limits,
     top: Option<Large>,
@@ -51,12 +51,12 @@ pub struct Tally<'l> {
 }
 
 impl<'l> Tally<'l> {
-    /// With nothing counted.
+    /// Makes a tally with nothing counted.
     pub fn new(limits: &'l Limits) -> Self {
         Self { limits, top: None, over: Vec::new() }
     }
 
-    /// Counts one change: what was at the path, and what is to be there.
+    /// Counts one change, from the object at the path to the one that is to be there.
     pub fn count(&mut self, path: &AbsPath, before: Option<&State>, after: Option<&State>) {
         let Some(before) = before else { return };
         if self.top.as_ref().is_none_or(|top| !path.is_under(&top.path)) {
@@ -75,7 +75,7 @@ impl<'l> Tally<'l> {
         self.over.extend(self.top.take().filter(over));
     }
 
-    /// The folders that are over a limit, in path order.
+    /// The directories that are over a limit, in path order.
     pub fn over(mut self) -> Vec<Large> {
         self.close();
         self.over

@@ -1,4 +1,4 @@
-//! Originals that are made anew, from elsewhere than the tree: what a commit would have moved here.
+//! Makes originals that a commit would have moved here, from elsewhere than the tree.
 
 use crate::error::{At, IoError};
 use crate::fs::Fs;
@@ -6,7 +6,7 @@ use crate::fs::device::Dev;
 use crate::fs::dir::{Entry, Sort};
 use crate::tree::state::{State, What};
 
-/// Gives a blob, or an object with several names, what the original had (docs/store-format.md). An owner that cannot be given now can be given by a rollback of root's.
+/// Sets an original's metadata on a blob, or an object of several names (docs/store-format.md). A rollback by root may yet set the owner.
 pub fn dress(fs: &Fs, at: Entry<'_>, original: &State) -> Result<(), IoError> {
     let meta = &original.meta;
     match fs.set_owner(at, meta.uid, meta.gid) {
@@ -22,7 +22,7 @@ pub fn dress(fs: &Fs, at: Entry<'_>, original: &State) -> Result<(), IoError> {
     fs.set_mtime(at, meta.mtime).at("set the time of", at)
 }
 
-/// Makes the object of an original that has no content. Its metadata is in the manifest's line, and is set when it is given back.
+/// Makes the object of an original without content. The manifest's line has its metadata, which a rollback sets.
 pub fn object(fs: &Fs, at: Entry<'_>, original: &State) -> Result<(), IoError> {
     match &original.what {
         What::Folder | What::File { .. } => fs.mkdir(at, 0o700),

@@ -1,5 +1,5 @@
-//! `checkpoint/manifest.jsonl`: a line for each path that is in, one for each folder whose mtime was set, and the seal
-//! ([`sealed`]): one that was cut or garbled is never taken for another one.
+//! `checkpoint/manifest.jsonl`: a line for each path that is in, one for each directory whose mtime was set, and the seal ([`sealed`]):
+//! one that was cut or garbled is never taken for another one.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use crate::tree::sealed::{self, Records, Sealed};
 use crate::tree::state::{Fingerprint, Object, What};
 use crate::tree::time;
 
-/// Where an original lies.
+/// The place of an original.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kept {
@@ -30,57 +30,56 @@ pub enum Kept {
     Blob {
         /// SHA-256 of its content.
         digest: Digest,
-        /// Whether the name has `.<n>` behind it, `n` being the change's number.
+        /// True if `.<n>` follows in the name, `n` being the change's number.
         numbered: bool,
-        /// It is a copy: the inode stayed with other names, outside the session. What is given back is a file of its own.
+        /// True for a copy: the inode stayed with other names, outside the session. A rollback puts back a file of its own.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unlinked: bool,
     },
     /// Anything but a file: `objects/<n>`.
     Object,
-    /// The same as a copy: the inode stayed with other names, outside the session.
+    /// A copy of such an object: the inode stayed with other names, outside the session.
     ObjectCopy,
-    /// What `--force` found in its place: `displaced/<generation>/<n>`.
+    /// The object that `--force` found in its place: `displaced/<generation>/<n>`.
     Displaced {
-        /// Of which generation.
+        /// The generation.
         generation: u64,
     },
-    /// Not kept, and why.
+    /// Not kept, for a reason.
     Uncovered {
-        /// Why, for people.
+        /// The reason, for people.
         why: Cow<'static, str>,
     },
 }
 
-/// One path that is in.
+/// The original of a path that is in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Original {
     /// The change's number.
     pub n: u32,
-    /// Where it was.
+    /// The path.
     pub path: AbsPath,
-    /// What it was; `None` is absent.
+    /// The object that was there; `None` is absent.
     pub state: Object,
-    /// Where it lies now.
+    /// Its place now.
     pub kept: Kept,
-    /// The fingerprint of what recant put in its place; missing where nothing was put, or where it could not be taken
-    /// right after the move.
+    /// The fingerprint of what recant put in its place. Missing if nothing was put, or it could not be taken right after the move.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub put: Option<Fingerprint>,
 }
 
-/// The mtime of a folder in which names changed, or that was to be set.
+/// The mtime of a directory in which names changed, or that was to be set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderTime {
-    /// The folder.
+    /// The directory.
     pub path: AbsPath,
-    /// As it was before recant came.
+    /// The mtime before recant came.
     #[serde(with = "time")]
     pub old: Time,
-    /// As recant left it.
+    /// The mtime that recant left.
     #[serde(with = "time")]
     pub left: Time,
-    /// As the last commit or redo left it: a redo gives it again.
+    /// The mtime that the last commit or redo left: a redo sets it again.
     #[serde(with = "time")]
     pub committed: Time,
 }
@@ -104,10 +103,10 @@ pub struct Manifest {
     pub folder_times: BTreeMap<AbsPath, FolderTime>,
 }
 
-/// Whether something lies in a session's folder that `--force` found and overwrote, or metadata of it that stayed.
+/// True if a session's directory holds something that `--force` overwrote, or the metadata of such an object that stayed.
 ///
 /// # Errors
-/// Where `displaced/` cannot be listed.
+/// `displaced/` cannot be listed.
 pub fn keeps_overwritten(session: &Dir) -> Result<bool, Error> {
     let folder = match session.open_below(b"displaced") {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
@@ -116,10 +115,10 @@ pub fn keeps_overwritten(session: &Dir) -> Result<bool, Error> {
     for generation in folder.names().at("list the folder", folder.path().display())? {
         let at = folder.at(&generation);
         let below = at.open_dir().at("open the folder", at)?;
-        // What was put back on the tree has left its line there.
+        // The line of what was put back on the tree stays.
         let names = below.names().at("list the folder", below.path().display())?;
         let is_of_metadata = |manifest: Manifest| manifest.originals.values().any(|original| original.kept == Kept::Metadata);
-        // Of one that cannot be read nobody knows that nothing is kept by it.
+        // An unreadable one may keep something.
         if names.iter().any(|name| name != NAME) || !names.is_empty() && Manifest::read_in(&below).map_or(true, is_of_metadata) {
             return Ok(true);
         }
@@ -128,7 +127,7 @@ pub fn keeps_overwritten(session: &Dir) -> Result<bool, Error> {
 }
 
 impl Kept {
-    /// Where it lies below the session's folder, for the change of number `n`.
+    /// The place below the session's directory, for change number `n`.
     pub fn place(&self, n: u32) -> Option<Vec<u8>> {
         match self {
             Kept::Nothing | Kept::Metadata | Kept::Uncovered { .. } => None,
@@ -141,7 +140,7 @@ impl Kept {
 }
 
 impl Original {
-    /// Where the original lies below the session's folder.
+    /// The original's place below the session's directory.
     pub fn place(&self) -> Option<Vec<u8>> {
         self.kept.place(self.n)
     }
@@ -153,12 +152,12 @@ impl Manifest {
         Self::collect(Reading::of(session)?)
     }
 
-    /// Reads the manifest of the session whose folder is `dir`, whatever its header says; an empty one where there is none.
+    /// Reads the manifest of the session whose directory is `dir`, whatever its header says; an empty one if there is none.
     pub fn read(dir: &Dir) -> Result<Self, Error> {
         Self::collect(Reading::open(dir)?)
     }
 
-    /// The same in the folder that holds `manifest.jsonl`.
+    /// Reads the manifest in the directory that holds `manifest.jsonl`.
     pub fn read_in(folder: &Dir) -> Result<Self, Error> {
         Self::collect(Reading::open_in(folder)?)
     }
@@ -172,7 +171,7 @@ impl Manifest {
     }
 }
 
-/// The manifest cannot be believed.
+/// The error for a manifest that cannot be trusted.
 fn damaged(path: &str, why: &str) -> Error {
     let remedy = "docs/store-format.md says where the originals lie, to put them back by hand";
     Error::damaged(path, "the checkpoint's manifest", why).with_remedy(remedy)
@@ -187,15 +186,14 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Of a session that no operation is under way in.
+    /// Opens the manifest of a session without an operation under way.
     ///
-    /// Errors: it is not whole, or there is none though it has to have lines: changes are in, and their originals
-    /// are kept.
+    /// Errors: it is not whole, or is missing though changes are in and their originals are kept.
     pub fn of(session: &Session) -> Result<Self, Error> {
         let (header, at) = (&session.header, session.dir.at(b"checkpoint"));
         let is_owed = header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept;
         let reading = match at.stat().at("look at", at)? {
-            // Of a copy of the store that left out what was empty.
+            // A copy of the store may leave out empty directories.
             None => Self::none(format!("{at}/manifest.jsonl")),
             Some(_) => Self::open(&session.dir)?,
         };
@@ -205,7 +203,7 @@ impl Reading {
         Ok(reading)
     }
 
-    /// Of the session whose folder is `dir`, whatever its header says; of an empty one where there is no manifest.
+    /// Opens the manifest of the session whose directory is `dir`, whatever its header says; an empty one if there is none.
     ///
     /// Errors: it is not whole.
     pub fn open(dir: &Dir) -> Result<Self, Error> {
@@ -213,7 +211,7 @@ impl Reading {
         Self::open_in(&folder)
     }
 
-    /// Whether there is a manifest.
+    /// True if there is a manifest.
     pub fn is_there(&self) -> bool {
         self.records.is_some()
     }
@@ -228,9 +226,9 @@ impl Reading {
         Self { shown, records: None, last: None, ahead: None }
     }
 
-    /// The next original.
+    /// Returns the next original.
     ///
-    /// Errors: a line that cannot be read, or that does not stand in its place.
+    /// Errors: a line that cannot be read, or is out of order.
     pub fn next(&mut self) -> Result<Option<Original>, Error> {
         let Some(line) = self.records.as_mut().map(Records::line).transpose()?.flatten() else { return Ok(None) };
         let original = match line.parse()? {
@@ -253,7 +251,7 @@ impl Reading {
         Ok(Some(original))
     }
 
-    /// What is said of folders, behind all originals. Those that are still ahead are passed unread.
+    /// The lines about directories, behind all originals. Skips originals that were not read.
     pub fn folder_times(self) -> Result<BTreeMap<AbsPath, FolderTime>, Error> {
         const ORIGINAL: &[u8] = br#"{"original":"#;
         let mut times: BTreeMap<_, _> = self.ahead.into_iter().map(|time| (time.path.clone(), time)).collect();
@@ -273,16 +271,16 @@ impl Reading {
     }
 }
 
-/// A manifest while it is written anew: originals in path order, then what is said of folders.
+/// A manifest being written: originals in path order, then lines about directories.
 pub struct Writing<'a>(sealed::Writing<'a>);
 
 const NAME: &[u8] = b"manifest.jsonl";
 
-/// What is written, until it is whole and durable.
+/// The name until it is whole and durable.
 pub const NEW: &[u8] = b"manifest.jsonl.new";
 
 impl<'a> Writing<'a> {
-    /// In the folder that is to hold `manifest.jsonl`.
+    /// Begins one in the directory that is to hold `manifest.jsonl`.
     pub fn begin(fs: &'a Fs, folder: &'a Dir) -> Result<Self, Error> {
         Ok(Self(sealed::Writing::begin(fs, folder, NEW)?))
     }
@@ -293,7 +291,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Adds what is said of folders. The file is whole then, and the caller syncs it before it gives it its name.
+    /// Adds the lines about directories. Then the file is whole; the caller syncs it before it gets its name.
     pub fn end<'t>(mut self, times: impl Iterator<Item = &'t FolderTime>) -> Result<File, Error> {
         for time in times {
             self.0.line(&LineRef::FolderTime(time))?;
@@ -303,14 +301,14 @@ impl<'a> Writing<'a> {
     }
 }
 
-/// Gives a manifest that was written and synced its name in `folder`; the caller syncs the folder.
+/// Gives a manifest that was written and synced its name in `folder`; the caller syncs that.
 pub fn name_written(fs: &Fs, folder: &Dir) -> Result<(), Error> {
     Ok(fs.rename_over(folder.at(NEW), folder.at(NAME)).at("rename", folder.at(NEW))?)
 }
 
-/// The manifest of a generation, while that of the next one has its name already and is not known to last.
+/// The manifest of a generation, kept while the next one has its name but is not known to be durable.
 ///
-/// The generation is in its name, as one that a power cut has brought back must never be taken for a later one.
+/// Its name has the generation, as one that a power cut has brought back must never be taken for a later one.
 pub struct Former<'a> {
     fs: &'a Fs,
     folder: &'a Dir,
@@ -318,12 +316,12 @@ pub struct Former<'a> {
 }
 
 impl<'a> Former<'a> {
-    /// That of `generation`, in the folder that holds `manifest.jsonl`.
+    /// Names the one of `generation`, in the directory that holds `manifest.jsonl`.
     pub fn new(fs: &'a Fs, folder: &'a Dir, generation: u64) -> Self {
         Self { fs, folder, name: format!("manifest.{generation}.old").into_bytes() }
     }
 
-    /// Keeps what is `manifest.jsonl` now under a second name; an empty file stands for none. The caller syncs the folder.
+    /// Keeps the present `manifest.jsonl` under a second name; an empty file stands for none. The caller syncs the directory.
     pub fn keep(&self) -> Result<(), Error> {
         let (kept, at) = (self.folder.at(&self.name), self.folder.at(NAME));
         self.fs.unlink_if_there(kept).at("remove", kept)?;
@@ -331,14 +329,14 @@ impl<'a> Former<'a> {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 self.fs.create(kept, 0o600).at("make", kept)?;
             }
-            // A file system without second names, or one where they are forbidden: what is wrong with it otherwise a copy meets too.
+            // No second names here, or they are forbidden. Any other error also meets the copy.
             Err(_) => self.copy(at, kept)?,
             Ok(()) => {}
         }
         Ok(())
     }
 
-    /// It gets its name once it is whole: a part of it would be put back for all of it.
+    /// Copies a manifest. It gets its name once it is whole: a part of it would be put back for all of it.
     fn copy(&self, from: Entry<'_>, to: Entry<'_>) -> Result<(), Error> {
         let part = [&self.name[..], b".new"].concat();
         let part = self.folder.at(&part);
@@ -352,13 +350,13 @@ impl<'a> Former<'a> {
         Ok(self.fs.rename_over(part, to).at("rename", part)?)
     }
 
-    /// Whether it is kept.
+    /// True if it is kept.
     pub fn is_kept(&self) -> Result<bool, Error> {
         let kept = self.folder.at(&self.name);
         Ok(kept.stat().at("look at", kept)?.is_some())
     }
 
-    /// Makes it `manifest.jsonl` again where it is kept, durably.
+    /// Makes it `manifest.jsonl` again if it is kept, durably.
     pub fn put_back(&self) -> Result<(), Error> {
         let (kept, at) = (self.folder.at(&self.name), self.folder.at(NAME));
         match kept.stat().at("look at", kept)? {
@@ -367,11 +365,11 @@ impl<'a> Former<'a> {
             Some(_) => self.fs.rename_over(kept, at).at("rename", kept)?,
         }
         self.fs.sync_dir(self.folder).at("sync", self.folder.path().display())?; // D2: before it goes, and before the journal
-        // rename(2) leaves both where they are two names of one object. One that comes back is that of its generation still.
+        // rename(2) leaves both if they are two names of one object. One that comes back is still that of its generation.
         Ok(self.fs.unlink_if_there(kept).at("remove", kept)?)
     }
 
-    /// Lets it go, with any that a power cut has brought back. Nothing waits for that.
+    /// Removes it, and any that a power cut has brought back. Nothing waits for that.
     pub fn let_go(&self) -> Result<(), Error> {
         for name in self.folder.names().at("list", self.folder.path().display())? {
             if name.starts_with(b"manifest.") && (name.ends_with(b".old") || name.ends_with(b".old.new")) {

@@ -1,9 +1,9 @@
-//! Checkpoints: what commit took off the tree. A manifest says what was at each path and where it lies; blobs are the
-//! originals themselves, named by the digest of their content.
+//! Checkpoints: what commit took off the tree. A manifest tells what was at each path and where it lies; blobs are the originals
+//! themselves, named by the hash of their content.
 //!
-//! In: what the engine moved out. Out: where an original lies, and whether it is whole. What always holds:
+//! In: what the engine moved out. Out: the place of an original, and whether it is whole. What always holds:
 //! - **C1** A blob's name is the SHA-256 of its content when it was taken, or that and `.<n>`; it is re-hashed before use.
-//! - **C2** A line of the manifest names its blob by digest and number, never by a path from the file (docs/ARCHITECTURE.md, I14).
+//! - **C2** A line of the manifest names its blob by hash and number, never by a path from the file (docs/ARCHITECTURE.md, I14).
 
 pub mod limits;
 pub mod made;

@@ -1,4 +1,4 @@
-//! Whether the originals of a checkpoint are whole.
+//! Verifies that the originals of a checkpoint are whole.
 
 use super::manifest::{Kept, Manifest, Original};
 use crate::error::{At, Error};
@@ -8,18 +8,18 @@ use crate::session::opened::Session;
 use crate::tree::look;
 use crate::tree::state::{State, sort_word};
 
-/// What is wrong with an original.
+/// The fault of an original.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The path that it is of.
+    /// Its path.
     pub path: AbsPath,
-    /// What is wrong, for people.
+    /// The fault, for people.
     pub why: String,
-    /// Its times show that somebody wrote to it since it was taken: its inode was open elsewhere, or has other names.
+    /// True if its times show that somebody wrote to it since it was taken: its inode was open elsewhere, or has other names.
     pub written_to: bool,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
     /// Originals that are whole.
@@ -28,11 +28,11 @@ pub struct Verdict {
     pub bytes: u64,
     /// Paths whose original was not kept, by policy.
     pub uncovered: u64,
-    /// What is not as it was taken.
+    /// Originals that are not as they were taken.
     pub faults: Vec<Fault>,
 }
 
-/// Reads every original of a session. `seen` hears before each how many of how many are done.
+/// Reads every original of a session. Calls `seen` before each with how many of how many are done.
 pub fn verify(session: &Session, seen: &dyn Fn(usize, usize)) -> Result<Verdict, Error> {
     let mut verdict = Verdict::default();
     if session.header.checkpoint == Checkpoint::Pruned {
@@ -54,7 +54,7 @@ pub fn verify(session: &Session, seen: &dyn Fn(usize, usize)) -> Result<Verdict,
     Ok(verdict)
 }
 
-/// Changes that are in, and that a rollback would find no line for.
+/// Changes that are in, and for which a rollback would find no line.
 fn unlisted(session: &Session, manifest: &Manifest) -> Result<Vec<Fault>, Error> {
     let (sides, mut changes, mut faults) = (session.sides_of_all()?, session.read_changes()?, Vec::new());
     for side in sides {
@@ -68,7 +68,7 @@ fn unlisted(session: &Session, manifest: &Manifest) -> Result<Vec<Fault>, Error>
     Ok(faults)
 }
 
-/// Looks at one original, content included; `None` where it is as it was taken.
+/// Checks one original with its content; `None` if it is as it was taken.
 pub fn check(session: &Session, original: &Original) -> Result<Option<Fault>, Error> {
     let (Some(place), Some(state)) = (original.place(), &original.state) else { return Ok(None) };
     let fault = |why: &str, written_to| Ok(Some(Fault { path: original.path.clone(), why: why.into(), written_to }));
