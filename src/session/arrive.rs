@@ -1,4 +1,4 @@
-//! A session that comes from elsewhere: its folder is filled under another name, and gets its own once it is whole and durable.
+//! Brings in a session from elsewhere: fills its directory under another name, and names it once it is whole and durable.
 
 use super::error::{busy, not_now};
 use super::header::Header;
@@ -10,9 +10,9 @@ use crate::fs::Fs;
 use crate::fs::dir::Dir;
 use crate::fs::lock::Lock;
 
-/// The folder of a session that is still to come. Whoever sees it leaves it alone as long as its lock is held.
+/// The directory of a session that is still to come. Nobody else touches it while its lock is held.
 pub struct Arriving {
-    /// The folder, with those that a session has in it.
+    /// The directory, with those that a session has in it.
     pub dir: Dir,
     id: Id,
     lock: Lock,
@@ -29,18 +29,18 @@ fn temp(id: &Id) -> Vec<u8> {
 }
 
 impl Store {
-    /// Whether there is a session of that id, readable or not.
+    /// True if there is a session of that id, readable or not.
     pub fn has(&self, id: &Id) -> Result<bool, Error> {
         let at = self.sessions().at(id.as_str().as_bytes());
         Ok(at.stat().at("look at", at)?.is_some())
     }
 
-    /// Makes the folder of a session that is to come. What an earlier one of that id left when it was cut off goes.
+    /// Makes the directory of a session that is to come. Removes what an interrupted import of that id left.
     ///
     /// Errors: another recant is bringing it in.
     pub fn expect(&self, fs: &Fs, id: &Id) -> Result<Arriving, Error> {
         let busy = || busy(format!("session {id}, which is being imported,"));
-        // Held by whoever makes or sweeps such folders: until it is locked it would be nobody's.
+        // Makers and sweepers of such directories hold this lock: an unlocked one would count as nobody's.
         let _numbering = self.numbering(fs)?;
         let name = temp(id);
         let at = self.sessions().at(&name);
@@ -60,8 +60,8 @@ impl Store {
         Ok(Arriving { dir, id: id.clone(), lock })
     }
 
-    /// Gives it its number and its name. What its header speaks of is durable. Gives back the name that the header asked for, where
-    /// another session has it.
+    /// Gives it its number and its name. What its header refers to is durable. Returns the name that the header asked for, if another
+    /// session has it.
     pub fn welcome(&self, fs: &Fs, arriving: Arriving, mut header: Header) -> Result<(Locked, Option<String>), Error> {
         let taken = match self.name(fs, &arriving, &mut header) {
             Ok(taken) => taken,
@@ -85,11 +85,11 @@ impl Store {
         header.cwd = self.begins_in.clone();
         let taken = header.name.take_if(|name| self.name_is_free(&headers, name, self.begins_in.as_ref()).is_err());
         let at = arriving.dir.at(b"session.json");
-        // D3: content is, and originals will be, durable in folders of these two, whose names have to last as well.
+        // D3: content is, and originals will be, durable in directories of these two, so these names have to be as well.
         let dir = &arriving.dir;
         let [held, checkpoint] = [&b"held"[..], b"checkpoint"].map(|name| dir.open_below(name).at("open", dir.at(name)));
-        // D1, D2: all else in its folder is durable with it (folder: not caught here: the names of empty folders alone go with it, and those are
-        // made again).
+        // D1, D2: all else in its directory is durable with it (folder: not caught here: only names of empty directories go with it, and
+        // those are made again).
         fs.replace_after(at, &header_bytes(header), &[], &[&held?, &checkpoint?]).at("write", at)?;
         let temp = arriving.temp();
         let temp = self.sessions().at(&temp);

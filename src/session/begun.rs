@@ -1,5 +1,5 @@
-//! Sessions that a verb makes for itself: nobody sees one before something of it is sealed, and what a killed verb left of it goes
-//! with the next one that begins a session, or recovers.
+//! Sessions that a verb makes for itself. Nobody sees one before something of it is sealed. What a killed verb left goes with the next
+//! verb that begins a session, or recovers.
 
 use super::header::Header;
 use super::id::Id;
@@ -9,8 +9,8 @@ use crate::fs::Fs;
 use crate::fs::lock::Lock;
 
 impl Store {
-    /// Takes out what a verb is making for itself, or has left: nothing of it is anybody's. One with a journal stays in view, as what it
-    /// speaks of may be on the tree.
+    /// Drops the sessions that a verb is making for itself, or has left: nobody needs them. One with a journal stays, as what that names
+    /// may be on the tree.
     pub(super) fn hide_begun(&self, headers: &mut Vec<Header>) -> Result<(), Error> {
         if headers.iter().any(Header::is_unsealed) {
             let journals = self.journal_names()?;
@@ -19,8 +19,8 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the names of what killed verbs have left, and gives all headers that stay, those of sessions in the making among them. The bytes
-    /// may be many, and what is locked here is waited for: they are for [`Store::sweep_removed`].
+    /// Removes the names of what killed verbs have left. Returns all other headers, also of sessions in the making. The bytes may be
+    /// many, and others wait for the lock held here: [`Store::sweep_removed`] removes them.
     pub(super) fn sweep_begun(&self, fs: &Fs) -> Result<Vec<Header>, Error> {
         let (headers, _) = self.every_header()?;
         let mut stay = Vec::with_capacity(headers.len());
@@ -32,20 +32,20 @@ impl Store {
         Ok(stay)
     }
 
-    /// Whether it is gone.
+    /// Removes the name of one such session. True if it is gone.
     fn sweep_one_begun(&self, fs: &Fs, id: &Id) -> Result<bool, Error> {
         let dir = match self.session_dir(id) {
             Err(error) if error.is_unknown() => return Ok(true),
             dir => dir?,
         };
-        // Whoever makes it holds its lock until it is sealed or removed.
+        // Its maker holds its lock until it is sealed or removed.
         let _lock = match Lock::take_unless_held(fs, dir.at(b"lock")) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
             Ok(None) => return Ok(false),
             lock => lock.at("lock", dir.at(b"lock"))?,
         };
-        // It may have been sealed, or removed, before the lock was free. Nobody adds a journal to a session without its lock, but a recovery
-        // seals the header and then takes the journal away without it: so the journals are looked at first.
+        // It may have been sealed, or removed, before the lock was free. Nobody adds a journal without the session's lock, but a recovery
+        // seals the header and then removes the journal without it. So the journals come first.
         let has_journal = is_among(&self.journal_names()?, id);
         fs.between_readings(dir.at(b"session.json")).at("look at", dir.at(b"session.json"))?;
         match self.session(id) {
@@ -60,7 +60,7 @@ impl Store {
     }
 }
 
-/// Whether there is a journal of a session, or what comes before one.
+/// True if a session has a journal, or what comes before one.
 fn is_among(journals: &[Vec<u8>], id: &Id) -> bool {
     journals.iter().any(|name| name.starts_with(id.as_str().as_bytes()))
 }

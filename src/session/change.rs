@@ -1,4 +1,4 @@
-//! Changes: one path's net difference each, and the lines that they are in `changes.jsonl`.
+//! Changes: the net difference of one path each, and their lines in `changes.jsonl`.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use crate::fs::resolve::{Unresolved, absolute};
 use crate::tree::state::{Fingerprint, Likeness, Object, State, likeness};
 use crate::tree::time;
 
-/// What was at a path before the session, and how surely that is known: a staged `before` has a digest; a captured one
-/// has a fingerprint, as its content was not read.
+/// The object at a path before the session, and how surely that is known: a staged `before` has a hash; a captured one has a fingerprint,
+/// as its content was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
     /// The object; `None` is absent.
@@ -23,38 +23,38 @@ pub struct Before {
     pub print: Option<Fingerprint>,
 }
 
-/// What is to be known of a change beside its two states.
+/// Facts about a change beside its two states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Marks {
-    /// The real tree changed at this path while the command ran: a conflict at commit.
+    /// True if the real tree changed at this path while the command ran: a conflict at commit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foreign: bool,
-    /// That is told by a time alone that may be of before the command: the clock was set meanwhile, or is ahead of this machine's.
+    /// True if only a time shows that, which may be from before the command: the clock was set meanwhile, or is ahead of this machine's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_clock: bool,
-    /// The original has other names, which keep the old content.
+    /// True if the original has other names, which keep the old content.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub link_broken: bool,
-    /// A link made in the run: the object itself is put, so that its names share it, even where its content is known.
+    /// True for a link made in the run: the object itself is put, so that its names share it, even where its content is known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub linked: bool,
-    /// Both are files with the same content: only metadata or the mtime differ.
+    /// True if both are files with the same content: only metadata or the mtime differ.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub same_content: bool,
 }
 
-/// One path's net difference.
+/// The net difference of one path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// Its number: names `held/objects/<n>`. Unique in a session, in no order.
     pub n: u32,
-    /// Where.
+    /// The path.
     pub path: AbsPath,
-    /// What was there.
+    /// The object that was there.
     pub before: Before,
-    /// What is to be there.
+    /// The object that is to be there.
     pub after: Object,
-    /// What else is to be known.
+    /// Further facts.
     #[serde(default)]
     pub marks: Marks,
     /// Fields of a later recant, kept as they are.
@@ -62,7 +62,7 @@ pub struct Change {
     pub extra: Map<String, Value>,
 }
 
-/// What sort of change it is, in a word.
+/// The kind of a change, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sort {
@@ -92,7 +92,7 @@ impl Sort {
 }
 
 impl Change {
-    /// What sort of change it is.
+    /// The kind of the change.
     pub fn sort(&self) -> Sort {
         match (&self.before.object, &self.after) {
             (None, _) => Sort::Created,
@@ -103,10 +103,10 @@ impl Change {
         }
     }
 
-    /// Whether the inode stays and only its metadata changes: content is known to be the same.
+    /// True if the inode stays and only its metadata changes: content is known to be the same.
     pub fn in_place(&self) -> bool {
         let (Some(before), Some(after)) = (&self.before.object, &self.after) else { return false };
-        // Known content must not make another thing of a change than it was before it was known.
+        // Content that is learned later must not change the kind of a change.
         if self.marks.linked || self.marks.link_broken {
             return false;
         }
@@ -117,8 +117,7 @@ impl Change {
         }
     }
 
-    /// Whether it changes nothing: the path is back to its `before`. Times do not count here: a staged write of the same
-    /// bytes is no change.
+    /// True if it changes nothing: the path is back to its `before`. Times do not count: a staged write of the same bytes is no change.
     pub fn is_none(&self) -> bool {
         match likeness(&self.before.object, &self.after) {
             Likeness::Same => true,
@@ -128,11 +127,10 @@ impl Change {
     }
 }
 
-/// The mtime that an existing folder has after the session although it is no change itself: names in it changed, or it
-/// was touched.
+/// The mtime that an existing directory has after the session although it is no change itself: names in it changed, or it was touched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderTime {
-    /// The folder.
+    /// The directory.
     pub path: AbsPath,
     /// Its mtime before.
     #[serde(with = "time")]
@@ -155,13 +153,13 @@ pub enum Line {
         /// The path.
         path: AbsPath,
     },
-    /// A folder's mtime.
+    /// The mtime of a directory.
     FolderTime(FolderTime),
-    /// The file was written anew: this line and those after it stand for so many lines of the header's count.
+    /// The file was written anew: this line and those that follow it stand for so many lines of the header's count.
     Rewritten {
         /// The header's count that the lines in this file stand for.
         lines: u64,
-        /// How many lines follow that were written with this one.
+        /// The number of lines that follow and were written with this one.
         follow: u64,
     },
 }
@@ -171,7 +169,7 @@ pub enum Line {
 pub struct Changes {
     /// The net changes, one a path.
     pub list: Vec<Change>,
-    /// mtimes of folders that are no changes.
+    /// The mtimes of directories that are no changes.
     pub folder_times: Vec<FolderTime>,
 }
 
@@ -181,15 +179,15 @@ impl Changes {
         self.list.binary_search_by(|change| change.path.cmp(path)).ok().map(|i| &self.list[i])
     }
 
-    /// Where the changes at and under `path` stand in the list.
+    /// The indices in the list of the changes at and under `path`.
     pub fn under(&self, path: &AbsPath) -> std::ops::Range<usize> {
         let start = self.list.partition_point(|change| change.path < *path);
         let count = self.list[start..].iter().take_while(|change| change.path.is_under(path)).count();
         start..start + count
     }
 
-    /// A path of the session, given as an absolute one: as it stands, where the session holds something there or below (what was a folder may
-    /// be a link by now, or lead nowhere); else as staging has it: the parent resolved, the last component not.
+    /// Resolves an absolute path to one of the session. It stays as it is if the session holds something there or below (a directory may
+    /// be a link by now, or lead nowhere). Else, as in staging, its parent is resolved and its last component is not.
     ///
     /// Errors: it cannot be resolved, or is no path of an object.
     pub fn named(&self, whole: &Path) -> Result<AbsPath, Unresolved> {
@@ -204,12 +202,12 @@ impl Changes {
                 let parent = absolute(parent)?;
                 parent.join(name.as_bytes()).map_err(|error| Unresolved::bad(whole, error))
             }
-            // `/`, or a path that ends in `..`: a folder, which is no link.
+            // `/`, or a path that ends in `..`: a directory, which is no link.
             _ => absolute(whole),
         }
     }
 
-    /// How many paths are a change in one of two lists alone, or are to hold something else in each.
+    /// Counts the paths that are a change in only one of two lists, or are to hold something else in each.
     pub fn differing(&self, other: &Self) -> u64 {
         let unlike = |change: &&Change, list: &Self| list.at(&change.path).is_none_or(|same| same.after != change.after);
         let gone = self.list.iter().filter(|change| other.at(&change.path).is_none()).count();
@@ -226,15 +224,15 @@ impl Changes {
 /// A change that others may lie under.
 pub struct Above {
     path: AbsPath,
-    /// It is there before, and no folder.
+    /// True if it is there before, and no directory.
     no_folder_before: bool,
-    /// The same after.
+    /// True if it is there after, and no directory.
     no_folder_after: bool,
 }
 
-/// Whether a change can be true together with those before it in path order: a path under another one needs that to be a
-/// folder, on both sides, and no path stands there twice (tests/README.md, F28). `above` holds what it lies under; empty
-/// at first. Gives what is wrong, to be said behind the path.
+/// Checks that a change can be true together with those before it in path order: a path above another has to be a directory, on both
+/// sides, and no path comes twice (tests/README.md, F28). `above` holds the changes that it lies under; empty at first. The error is the
+/// text behind the path.
 pub fn fits_under(above: &mut Vec<Above>, change: &Change) -> Result<(), &'static str> {
     let is_folder = |object: &Object| object.as_ref().is_some_and(State::is_folder);
     while above.last().is_some_and(|top| !change.path.is_under(&top.path)) {
@@ -258,8 +256,8 @@ pub fn fits_under(above: &mut Vec<Above>, change: &Change) -> Result<(), &'stati
     Ok(())
 }
 
-/// Befores that cannot be true together: something was there under what was no folder. Takes paths in path order with what was there,
-/// gives the two by their places in it: the one above, and the one below.
+/// Finds befores that cannot be true together: something was there under what was no directory. Takes paths in path order with what was
+/// there. Returns pairs of indices: the one above, and the one below.
 pub fn misfits<'p>(befores: impl Iterator<Item = (&'p AbsPath, Option<dir::Sort>)>) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut above: Vec<(usize, &AbsPath, Option<dir::Sort>)> = Vec::new();
@@ -278,9 +276,9 @@ pub fn misfits<'p>(befores: impl Iterator<Item = (&'p AbsPath, Option<dir::Sort>
     found
 }
 
-/// Where the content of change `n` lies in the session, once it is held as an object of its own. Always 32 digits: an ext4
-/// folder is searched a block at a time, and a block has hundreds of short names, but some eighty of these. A rename of one
-/// of thousands into the folder takes half the time.
+/// The place of the content of change `n` in the session, if it is held as an object of its own. Always 32 digits: ext4 searches a
+/// directory by blocks, and a block holds hundreds of short names, but some eighty of these. With thousands of names in the directory, a
+/// rename into it takes half the time.
 pub fn object_name(n: u32) -> Vec<u8> {
     format!("held/objects/{n:032}").into_bytes()
 }

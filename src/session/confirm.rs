@@ -1,7 +1,7 @@
-//! Commits that are taken back unless somebody confirms them in time: what is waited for, in `unconfirmed/<id>` of the store.
+//! Commits that are rolled back unless somebody confirms them in time. `unconfirmed/<id>` of the store has the deadline.
 //!
-//! A record is durable before the commit that it is of is sealed, so that no crash leaves a commit that nobody would take back. It counts while
-//! that generation, or a later one, is the session's and something of it is on the tree.
+//! A record is durable before its commit is sealed, so that no crash leaves a commit that nobody would roll back. It counts while that
+//! generation, or a later one, is the session's and something of it is on the tree.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,33 +19,33 @@ use crate::tree::time;
 
 const FOLDER: &[u8] = b"unconfirmed";
 
-/// One commit that waits for a word.
+/// A commit that waits for confirmation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The version of this file's form.
+    /// The version of the file's format.
     pub schema: u32,
-    /// Whose commit.
+    /// The session.
     pub session: Id,
     /// The generation that the commit seals.
     pub generation: u64,
-    /// Until when, by the clock on the wall.
+    /// The deadline, by the wall clock.
     #[serde(with = "time")]
     pub due: Time,
-    /// The boot in which that was.
+    /// The boot in which that was set.
     pub boot: String,
-    /// Until when, by the clock that nobody sets and that only this boot has.
+    /// The deadline by the clock that nobody sets and that only this boot has.
     #[serde(with = "time")]
     pub due_since_boot: Time,
-    /// Who takes it back then.
+    /// The one that rolls it back then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why it could not be taken back when it was due.
+    /// The reasons why it could not be rolled back when it was due.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<String>,
 }
 
 impl Record {
-    /// Of a commit of `session`, which is about to seal the next generation, `seconds` from now.
+    /// Makes the record of a commit of `session`, which is about to seal the next generation, `seconds` from now.
     pub fn new(header: &Header, seconds: i64) -> Self {
         let later = |time: Time| Time { s: time.s.saturating_add(seconds), ns: time.ns };
         Self {
@@ -60,18 +60,18 @@ impl Record {
         }
     }
 
-    /// Whether it is about what is on the tree now.
+    /// True if it is about what is on the tree now.
     pub fn counts(&self, header: &Header) -> bool {
         header.generation >= self.generation && header.counts.inside > 0
     }
 
-    /// Whether the time is over. In the boot that it was written in a clock tells that nobody sets; after a restart the one on the
-    /// wall has to do.
+    /// True if the deadline has passed. In the boot in which it was set a clock tells that nobody sets; after a restart only the wall
+    /// clock is left.
     pub fn is_due(&self) -> bool {
         self.left() == Time::default()
     }
 
-    /// How long there is still time; nothing once there is none.
+    /// The time that is left; zero once it is over.
     pub fn left(&self) -> Time {
         let same_boot = !self.boot.is_empty() && self.boot == boot_id();
         let (due, now) =
@@ -80,7 +80,7 @@ impl Record {
     }
 }
 
-/// How long it is from `now` to `due`; nothing where that is over.
+/// The time from `now` to `due`; zero if that is over.
 fn from_to(now: Time, due: Time) -> Time {
     match (due.s - now.s, i64::from(due.ns) - i64::from(now.ns)) {
         (s, ns) if s > 0 && ns < 0 => Time { s: s - 1, ns: u32::try_from(ns + 1_000_000_000).unwrap_or(0) },
@@ -89,18 +89,18 @@ fn from_to(now: Time, due: Time) -> Time {
     }
 }
 
-/// What a session's record tells.
+/// The confirmation that a session's record asks for.
 pub enum Word {
     /// Nothing of the session waits for one.
     None,
-    /// It is waited for.
+    /// It is awaited.
     Awaited(Record),
-    /// It is, and until when cannot be told: why.
+    /// It is awaited, but its deadline is unreadable, for this reason.
     Unreadable(String),
 }
 
 impl Word {
-    /// Of a session as its header has it.
+    /// Reads it for a session with this header.
     pub fn of(store: &Store, header: &Header) -> Self {
         match read(store, &header.id) {
             Ok(Some(record)) if record.counts(header) => Word::Awaited(record),
@@ -110,7 +110,7 @@ impl Word {
     }
 }
 
-/// What is not on the tree waits for no word: before a commit, and after a rollback.
+/// Drops the record of a session with nothing on the tree: before a commit, and after a rollback.
 pub fn settle(fs: &Fs, store: &Store, header: &Header) -> Result<(), Error> {
     if header.counts.inside > 0 || !waiting(store)?.contains(&header.id) {
         return Ok(());
@@ -144,7 +144,7 @@ pub fn keep(fs: &Fs, store: &Store, record: &Record) -> Result<(), Error> {
     Ok(fs.replace(at, &json::line(record)).at("write", at)?)
 }
 
-/// The record of a session.
+/// Reads the record of a session.
 pub fn read(store: &Store, id: &Id) -> Result<Option<Record>, Error> {
     let Some(dir) = folder(store)? else { return Ok(None) };
     let at = dir.at(id.as_str().as_bytes());
@@ -154,7 +154,7 @@ pub fn read(store: &Store, id: &Id) -> Result<Option<Record>, Error> {
     if record.session == *id { Ok(Some(record)) } else { Err(damaged(format!("it is that of session {}", record.session))) }
 }
 
-/// The ids of all sessions that have a record.
+/// Lists the ids of all sessions that have a record.
 pub fn waiting(store: &Store) -> Result<Vec<Id>, Error> {
     let Some(dir) = folder(store)? else { return Ok(Vec::new()) };
     let names = dir.names().at("list", dir.path().display())?;
@@ -163,12 +163,12 @@ pub fn waiting(store: &Store) -> Result<Vec<Id>, Error> {
     Ok(ids)
 }
 
-/// Takes a record away, durably: the commit stays, or is taken back already.
+/// Removes a record, durably: the commit stays, or is rolled back already.
 pub fn drop_record(fs: &Fs, store: &Store, id: &Id) -> Result<(), Error> {
     let Some(dir) = folder(store)? else { return Ok(()) };
     let at = dir.at(id.as_str().as_bytes());
     fs.unlink_if_there(at).at("remove", at)?;
-    // D2 (folder: not caught here, as above): one that came back after a cut would take back what was confirmed.
+    // D2 (folder: not caught here, as above): one that came back after a power cut would roll back what was confirmed.
     Ok(fs.sync_dir(&dir).at("sync", dir.path().display())?)
 }
 

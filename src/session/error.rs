@@ -1,38 +1,38 @@
-//! The errors of this room, in its words. Nothing was changed, unless they say so.
+//! The errors of this room. Nothing was changed, unless they say so.
 
 use std::fmt::Display;
 
 use crate::error::{Error, Kind, Reason, command};
 
-/// The store is of a format that this program does not know; `found` is the first line of `format`.
+/// The error for a store of a format that this program does not know; `found` is the first line of `format`.
 pub(super) fn other_format(path: impl Display, found: &str) -> Error {
     let why = format_args!("the store's format is {found:?}; this recant knows recant-store 1");
     Error::at(Kind::Refused, path, why).with_remedy("take the recant that made it, or another store: --store DIR, RECANT_STORE")
 }
 
-/// A folder with something in it, but no store.
+/// The error for a directory that is not empty and no store.
 pub(super) fn no_store(path: impl Display) -> Error {
     Error::at(Kind::Refused, path, "this folder is no store of recant's, and not empty")
         .with_remedy("name a folder that is a store, empty, or not there: --store DIR, RECANT_STORE")
 }
 
-/// The store's folder belongs to somebody else, or others may write to it.
+/// The error for a store's directory that belongs to somebody else, or that others may write to.
 pub(super) fn not_safe(path: impl Display, why: impl Display, remedy: String) -> Error {
     Error::at(Kind::Refused, path, why).with_remedy(remedy)
 }
 
-/// A stored file cannot be believed.
+/// The error for a stored file that cannot be trusted.
 pub fn damaged(path: impl Display, why: impl Display) -> Error {
     Error::damaged(path, "the store", why)
 }
 
-/// A session's header cannot be believed.
+/// The error for a session's header that cannot be trusted.
 pub(super) fn garbled(path: impl Display, why: impl Display, id: impl Display) -> Error {
     let prune = command(format_args!("session prune {id} drops it with all that it holds; with --dry-run it tells what that is"));
     damaged(path, why).with_reason(Reason::Garbled).with_remedy(prune)
 }
 
-/// No session of that id or name. `near` are ids that look like it.
+/// The error for an id or name of no session. `near` are ids that look like it.
 pub fn unknown(key: impl Display, near: &[String]) -> Error {
     let key = key.to_string();
     let nearest = if near.is_empty() { String::new() } else { format!("; the nearest: {}", near.join(", ")) };
@@ -41,7 +41,7 @@ pub fn unknown(key: impl Display, near: &[String]) -> Error {
         .with_remedy(all_sessions())
 }
 
-/// A prefix of several ids.
+/// The error for a prefix of several ids.
 pub(super) fn ambiguous(key: &str, fits: &[String]) -> Error {
     let message = format!("{key:?} fits {} sessions: {}", fits.len(), fits.join(", "));
     Error::new(Kind::Refused, message).with_remedy(all_sessions())
@@ -51,14 +51,14 @@ fn all_sessions() -> String {
     command("list --all shows all sessions")
 }
 
-/// A key that cannot be an id or a name.
+/// The error for a key that cannot be an id or a name.
 pub(super) fn bad_key(key: &str, why: &str) -> Error {
     let rule = format!("ids and names have letters, digits, '.', '_' and '-'; {}", all_sessions());
     let error = Error::new(Kind::Refused, format!("{key:?} can be no session's id or name: {why}"));
     error.with_reason(Reason::BadKey).with_remedy(rule)
 }
 
-/// A name that session `by` has.
+/// The error for a name that session `by` has.
 pub(super) fn name_taken(name: &str, by: impl Display) -> Error {
     let rename = command(format_args!("session rename {by}"));
     Error::new(Kind::Refused, format!("the name {name:?} is taken by session {by}"))
@@ -66,37 +66,37 @@ pub(super) fn name_taken(name: &str, by: impl Display) -> Error {
         .with_reason(Reason::Taken { by: by.to_string() })
 }
 
-/// A name that would hide session `id` from its short id.
+/// The error for a name that would hide session `id` from its short id.
 pub(super) fn name_is_id(name: &str, id: impl Display) -> Error {
     Error::new(Kind::Refused, format!("the name {name:?} is the last part of session {id}"))
         .with_remedy("take another one")
         .with_reason(Reason::IsId)
 }
 
-/// Another recant holds `what`: "session …" or "the store …".
+/// The error if another recant holds `what`: "session …" or "the store …".
 pub fn busy(what: impl Display) -> Error {
     Error::new(Kind::Busy, format!("{what} is held by another recant"))
         .with_state("nothing was changed; try again when it has ended")
 }
 
-/// The session is not in a state for this.
+/// The error for a session that is not in a state for this.
 pub fn not_now(id: impl Display, why: impl Display) -> Error {
     Error::new(Kind::Refused, format!("session {id}: {why}"))
 }
 
-/// Something is given up, as `given_up` says, and not all of it could be removed.
+/// The error if something is given up, as `given_up` says, and not all of it could be removed.
 pub(super) fn not_emptied(given_up: impl Display, why: impl Into<Error>, remedy: String) -> Error {
     let state = format!("{given_up}; not all that it held is removed");
     why.into().with_kind(Kind::LeftOut).with_state(state).with_remedy(remedy)
 }
 
-/// A session was changed, and whether that lasts is not known: `why` failed after its header had its name.
+/// The error if a session was changed, but perhaps not durably: `why` failed after its header had its name.
 pub(super) fn not_lasting(id: impl Display, why: Error) -> Error {
     let state = format!("session {id} is as you asked, and may not be so any more after a power cut");
     why.with_kind(Kind::LeftOut).with_state(state)
 }
 
-/// A path that cannot be staged; `act` is what was asked for.
+/// The error for a path that cannot be staged; `act` is what was asked for.
 pub(super) fn not_staged(act: &str, path: impl Display, why: &str) -> Error {
     Error::new(Kind::Refused, format!("cannot {act} {path}: {why}")).with_path(path)
 }

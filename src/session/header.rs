@@ -10,7 +10,7 @@ use crate::fs::path::AbsPath;
 use crate::tree::digest::Digest;
 use crate::tree::time;
 
-/// How the changes came in.
+/// The way in which the changes came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
@@ -20,7 +20,7 @@ pub enum Origin {
     Captured,
 }
 
-/// How many changes there are, and how many are where.
+/// The number of changes, in all and by place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// All net changes.
@@ -32,7 +32,7 @@ pub struct Counts {
     pub ever_in: u64,
 }
 
-/// Whether the originals are still there.
+/// The state of the originals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Checkpoint {
@@ -43,7 +43,7 @@ pub enum Checkpoint {
     Pruned,
 }
 
-/// How much it takes, for people.
+/// The room that it takes, for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sizes {
     /// Bytes of content in `held/`.
@@ -60,7 +60,7 @@ fn is_none(bytes: &u64) -> bool {
 }
 
 impl Sizes {
-    /// All of it.
+    /// The sum of all.
     pub fn all(&self) -> u64 {
         self.held.saturating_add(self.checkpoint).saturating_add(self.displaced)
     }
@@ -69,85 +69,85 @@ impl Sizes {
 /// The highest number of [`Header::reader`] by which this recant changes sessions; the first one.
 pub const KNOWN: u32 = 1;
 
-/// A path that an interrupted operation could not be taken back at.
+/// A path at which an interrupted operation could not be undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Left {
     /// The path.
     pub path: AbsPath,
-    /// Its change is in: a rollback goes on with it; else a redo does.
+    /// True if its change is in: a rollback goes on with it; else a redo does.
     #[serde(rename = "in")]
     pub is_in: bool,
 }
 
-/// The header.
+/// The header of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Header {
-    /// The version of this file's form.
+    /// The version of the file's format.
     pub schema: u32,
-    /// What a recant has to know to change the session, where that is more than [`KNOWN`] was at first: a later recant puts a higher number there
-    /// together with a field that an older one would do harm by not heeding. All others are kept as they are.
+    /// The format that a recant has to know to change the session, if above the first [`KNOWN`]. A later recant raises it together with a
+    /// field that an older one would do harm by ignoring. All other fields are kept as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader: Option<u32>,
-    /// The session's id, as its folder has it.
+    /// The session's id, the same as its directory's name.
     pub id: Id,
     /// The name that the user gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Later sessions have higher ones, whatever the clock says.
+    /// The session's number: later ones have higher ones, whatever the clock says.
     pub seq: u64,
-    /// How its changes came in.
+    /// The way in which its changes came in.
     pub origin: Origin,
-    /// When it was begun.
+    /// The time when it was begun.
     #[serde(with = "time")]
     pub created: Time,
-    /// When something in it last changed.
+    /// The time when something in it last changed.
     #[serde(with = "time")]
     pub changed: Time,
-    /// The directory in which it was begun; missing where that was gone, and in sessions of older versions.
+    /// The directory in which it was begun; missing if that was gone, and in sessions of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<AbsPath>,
     /// The start of the command, at most 200 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// A run has begun whose changes are not yet in `changes.jsonl`.
+    /// True if a run has begun whose changes are not yet in `changes.jsonl`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub uncollected: bool,
-    /// The run ended with another boot of the machine: content may be missing.
+    /// True if the run ended with another boot of the machine: content may be missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsynced: bool,
-    /// A verb makes it for itself, and nothing of it was sealed yet: [`Header::is_unsealed`].
+    /// True if a verb makes it for itself, and nothing of it was sealed yet: [`Header::is_unsealed`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub begun: bool,
-    /// Whole lines of `changes.jsonl` that count.
+    /// The number of whole lines of `changes.jsonl` that count.
     pub lines: u64,
-    /// How many changes, and where.
+    /// The number of changes, in all and by place.
     pub counts: Counts,
-    /// Bytes.
+    /// Its sizes in bytes.
     #[serde(default)]
     pub sizes: Sizes,
-    /// How often a change of sides was sealed.
+    /// The number of changes of sides that were sealed.
     pub generation: u64,
-    /// Where each change is: [`super::sides::to_text`].
+    /// The side of each change: [`super::sides::to_text`].
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sides: String,
-    /// Whether the originals are there.
+    /// The state of the originals.
     #[serde(default)]
     pub checkpoint: Checkpoint,
-    /// When the held content was dropped.
+    /// The time when the held content was dropped.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     pub discarded: Option<Time>,
-    /// It came as a stream: the digest of that, and of where its paths were mapped to.
+    /// The hash of the stream that it came as, and of where its paths were mapped to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<Digest>,
-    /// It came as a stream, and holds what it held then: by this digest of what it puts on the tree, under the paths that it had where
-    /// it came from, it is known to be that session.
+    /// The hash of what it puts on the tree, under the paths that it had where it came from. It tells that this is the session that came
+    /// as a stream, and that it holds what it held then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Digest>,
-    /// Where file systems were mounted, beside `/`, on which its paths lay when it was collected or sealed: without one of them what is found
-    /// at such a path is another one's.
+    /// The mount points, beside `/`, of the file systems that held its paths when it was collected or sealed. Without one of them, what
+    /// is found at such a path belongs to another file system.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<AbsPath>,
-    /// Paths that an interrupted operation could not be taken back at, as somebody had changed them, in path order; until something is done
+    /// Paths at which an interrupted operation could not be undone, as somebody had changed them, in path order; until something is done
     /// about them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<Left>,
@@ -156,7 +156,7 @@ pub struct Header {
     pub extra: Map<String, Value>,
 }
 
-/// Where a session stands. Computed, never set (S1).
+/// The status of a session. Computed, never set (S1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
@@ -170,7 +170,7 @@ pub enum Status {
     Partial,
     /// All out, at least one was in.
     RolledBack,
-    /// What was held is gone.
+    /// Its held content is gone.
     Discarded,
 }
 
@@ -189,7 +189,7 @@ impl Status {
 }
 
 impl Header {
-    /// A new session's.
+    /// Makes the header of a new session.
     pub fn new(id: Id, seq: u64, origin: Origin, now: Time) -> Self {
         Self {
             schema: 1,
@@ -220,7 +220,7 @@ impl Header {
         }
     }
 
-    /// Follows from what is counted.
+    /// Computes the status from the counts.
     pub fn status(&self) -> Status {
         let Counts { changes, inside, ever_in } = self.counts;
         if self.discarded.is_some() {
@@ -236,7 +236,7 @@ impl Header {
         }
     }
 
-    /// The header of the next generation, with the changes on these sides.
+    /// Makes the header of the next generation, with the changes on these sides.
     pub fn sealing(&self, sides: &[Side]) -> Self {
         let count = |which: fn(Side) -> bool| sides.iter().filter(|side| which(**side)).count() as u64;
         let counts = Counts { changes: sides.len() as u64, inside: count(Side::is_in), ever_in: count(Side::was_in) };
@@ -244,12 +244,12 @@ impl Header {
         Self { begun: false, generation, changed: crate::fs::now(), counts, sides, ..self.clone() }
     }
 
-    /// A verb makes it for itself and nothing was sealed: it is nobody's, and of no use once that verb has ended.
+    /// True if a verb makes it for itself and nothing was sealed: nobody needs it once that verb has ended.
     pub fn is_unsealed(&self) -> bool {
         self.begun && self.generation == 0
     }
 
-    /// Whether its numbers can be true.
+    /// Checks that its numbers can be true.
     pub fn check(&self) -> Result<(), &'static str> {
         let Counts { changes, inside, ever_in } = self.counts;
         if self.schema != 1 {

@@ -5,14 +5,14 @@ use std::fmt;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// `YYYYMMDD-HHMMSS-xxxx`: local time and four random characters of `a`–`z`, `2`–`7`. Fit to be a folder's name.
+/// `YYYYMMDD-HHMMSS-xxxx`: local time and four random characters of `a`–`z`, `2`–`7`. Fit to be a directory's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(String);
 
 const BASE32: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 impl Id {
-    /// A new one for this moment.
+    /// Makes a new id for this moment.
     pub fn new_now() -> std::io::Result<Self> {
         let mut random = [0_u8; 4];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
@@ -20,7 +20,7 @@ impl Id {
         Ok(Self(format!("{}-{tail}", chrono::Local::now().format("%Y%m%d-%H%M%S"))))
     }
 
-    /// Exactly the form above, and nothing else.
+    /// Parses exactly the form above.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         let digits = |range: std::ops::Range<usize>| bytes[range].iter().all(u8::is_ascii_digit);
@@ -63,7 +63,7 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// Whether `text` can be a session's name: letters, digits, `.`, `_`, `-`, at most 64, a letter first; not `last`.
+/// Checks that `text` can be a session's name: letters, digits, `.`, `_`, `-`, at most 64, a letter first; not `last`.
 pub fn check_name(text: &str) -> Result<(), &'static str> {
     if text == "last" {
         Err("'last' always means the newest")

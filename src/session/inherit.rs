@@ -1,5 +1,5 @@
-//! What a new object gets from the folder that it is made in: group, setgid, and the default ACL, as the kernel would give
-//! them (inode(7), acl(5)). A staged object lies in the store until it is committed, so the kernel cannot do it.
+//! Metadata that a new object inherits from its directory: group, setgid, and the default ACL, as the kernel sets them (inode(7),
+//! acl(5)). A staged object lies in the store until it is committed, so the kernel cannot do it.
 
 use crate::fs::dir::Time;
 use crate::tree::state::{Meta, Xattrs};
@@ -12,8 +12,8 @@ const GROUP_OBJ: u16 = 0x04;
 const MASK: u16 = 0x10;
 const OTHER: u16 = 0x20;
 
-/// The metadata of a new object in a folder that has `folder`, asked for with `mode` (0666 or 0777, or what the user
-/// named) by a process with `umask`, `uid` and `gid`. A folder's default ACL takes the place of the umask.
+/// Makes the metadata of a new object in a directory that has `folder`, asked for with `mode` (0666 or 0777, or what the user named) by a
+/// process with `umask`, `uid` and `gid`. A default ACL of the directory replaces the umask.
 pub fn new_meta(folder: &Meta, is_folder: bool, mode: u32, umask: u32, uid: u32, gid: u32, mtime: Time) -> Meta {
     const SETGID: u32 = 0o2000;
     let setgid = folder.mode & SETGID != 0;
@@ -32,7 +32,7 @@ pub fn new_meta(folder: &Meta, is_folder: bool, mode: u32, umask: u32, uid: u32,
     Meta { mode, uid, gid, mtime, xattrs: Xattrs::from(xattrs) }
 }
 
-/// What chmod(2) makes of `meta`: an ACL says the same, its mask where it has one. The rule is the kernel's posix_acl_chmod_masq.
+/// Changes `meta` as chmod(2) does: an ACL changes with the mode, its mask if it has one. The rule is the kernel's posix_acl_chmod_masq.
 pub fn set_mode(meta: &mut Meta, mode: u32) {
     meta.mode = mode;
     for (_, acl) in meta.xattrs.iter_mut().filter(|(name, _)| &**name == ACCESS) {
@@ -42,15 +42,15 @@ pub fn set_mode(meta: &mut Meta, mode: u32) {
     }
 }
 
-/// The permission bits and the access ACL that a default ACL gives to an object made with `mode`; no ACL where the bits
-/// say it all. `None` where the ACL cannot be read. The rule is the kernel's posix_acl_create_masq.
+/// The permission bits and the access ACL that a default ACL gives to an object made with `mode`; no ACL if the bits say it all. `None`
+/// if the ACL cannot be read. The rule is the kernel's posix_acl_create_masq.
 fn inherited(default: &[u8], mode: u32) -> Option<(u32, Option<Vec<u8>>)> {
     let (bits, acl) = shaped(default, mode, |has, asked| has & asked)?;
     let plain = acl.len() == 4 + 3 * 8;
     Some((bits, (!plain).then_some(acl)))
 }
 
-/// An ACL whose entries for owner, group or mask, and others are `by` what they have and what `mode` has, and the permission bits that say so.
+/// Sets the entries for owner, group or mask, and others to `by` of what they and `mode` have. Returns the permission bits and the ACL.
 fn shaped(acl: &[u8], mode: u32, by: impl Fn(u8, u8) -> u8) -> Option<(u32, Vec<u8>)> {
     let (version, entries) = acl.split_first_chunk::<4>()?;
     if u32::from_le_bytes(*version) != 2 || entries.len() % 8 != 0 {
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!((meta.mode, meta.gid), (0o2755, 50));
     }
 
-    /// The same folder and file made by the kernel, compared byte for byte.
+    /// Compares with a directory and file that the kernel made, byte by byte.
     #[test]
     fn a_default_acl_gives_what_the_kernel_gives() {
         let none = u32::MAX;

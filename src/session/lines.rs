@@ -1,5 +1,5 @@
-//! `changes.jsonl`: numbered changes, a line each. Appended to while staging, where the last line for a path wins and the
-//! header counts the lines; rewritten as a whole by a capture, and by a commit with the digests that planning took.
+//! `changes.jsonl`: numbered changes, a line each. Staging appends to it: the last line for a path wins, and the header counts the lines.
+//! A capture rewrites it as a whole, and so does a commit with the hashes that planning took.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -17,9 +17,9 @@ use crate::fs::path::AbsPath;
 use crate::tree::json;
 
 impl Session {
-    /// The net changes in path order.
+    /// Reads the net changes in path order.
     ///
-    /// Errors: as [`Reading::next`].
+    /// Errors: those of [`Reading::next`].
     pub fn changes(&self) -> Result<Changes, Error> {
         let mut reading = self.read_changes()?;
         let mut list = Vec::with_capacity(usize::try_from(self.header.counts.changes).unwrap_or(0).min(1 << 20));
@@ -29,7 +29,7 @@ impl Session {
         Ok(Changes { list, folder_times: reading.folder_times() })
     }
 
-    /// The same one by one. Only where lines were appended since the file was last written whole are all in memory at once.
+    /// Reads the net changes one by one. Only if lines were appended since the file was last written whole are all in memory at once.
     pub fn read_changes(&self) -> Result<Reading, Error> {
         let at = self.dir.at(b"changes.jsonl");
         let mut reading = Reading {
@@ -59,8 +59,8 @@ impl Session {
         Ok(reading)
     }
 
-    /// The net changes of a session whose run is not collected, whatever its header counts: a crash may have come between
-    /// the two. Its lines are always written as a whole.
+    /// Reads the net changes of a session whose run is not collected, whatever its header counts: a crash may have come between the two.
+    /// Its lines are always written as a whole.
     pub fn changes_as_written(&self) -> Result<Changes, Error> {
         let at = self.dir.at(b"changes.jsonl");
         let Some((file, _)) = open_own(at)? else { return Ok(Changes::default()) };
@@ -73,19 +73,19 @@ impl Session {
         Ok(net.finish())
     }
 
-    /// Writes `changes.jsonl` anew, in path order. `lines` is the header's count that it stands for: the present one where
-    /// facts alone were added. The caller holds the session's lock, or the store's for a session with a journal.
+    /// Writes `changes.jsonl` anew, in path order, durably. `lines` is the header's count that it stands for: the present one if only
+    /// facts were added. The caller holds the session's lock, or the store's for a session with a journal.
     pub fn rewrite(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<(), Error> {
         self.write_anew(fs, changes, lines)?.put(fs, &self.dir)
     }
 
-    /// The same without waiting for the disk: the caller syncs its file system as a whole before the operation that commits them at once
-    /// changes anything.
+    /// Writes `changes.jsonl` anew without waiting for the disk: the operation that commits them at once syncs the whole file system
+    /// before it changes anything.
     pub fn rewrite_later(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<(), Error> {
         self.write_anew(fs, changes, lines)?.name(fs, &self.dir)
     }
 
-    /// The same under another name; the caller syncs it and gives it its name.
+    /// Writes `changes.jsonl` anew under another name; the caller syncs it and gives it its name.
     pub fn write_anew(&self, fs: &Fs, changes: &Changes, lines: u64) -> Result<Written, Error> {
         let mut writing = Writing::begin(fs, &self.dir, lines, (changes.list.len() + changes.folder_times.len()) as u64)?;
         for change in &changes.list {
@@ -94,8 +94,8 @@ impl Session {
         writing.end(&changes.folder_times)
     }
 
-    /// Writes `changes.jsonl` anew under another name, each change as `teach` leaves it, which may add facts alone. The caller
-    /// syncs it and gives it its name.
+    /// Writes `changes.jsonl` anew under another name, each change as `teach` leaves it, which may only add facts. The caller syncs it
+    /// and gives it its name.
     pub fn write_taught<E: From<Error>>(
         &self,
         fs: &Fs,
@@ -115,7 +115,7 @@ impl Session {
 
 const NEW: &[u8] = b"changes.jsonl.new";
 
-/// `changes.jsonl` while it is written.
+/// A `changes.jsonl` being written.
 struct Writing<'a> {
     fs: &'a Fs,
     dir: &'a Dir,
@@ -126,22 +126,22 @@ struct Writing<'a> {
     told: u64,
 }
 
-/// `changes.jsonl` written whole under another name; not durable yet.
+/// A `changes.jsonl` written whole under another name; not durable yet.
 pub struct Written {
     /// The file.
     pub file: std::fs::File,
 }
 
 impl Written {
-    /// Makes it durable, then gives it its name, durably too.
+    /// Makes it durable, then names it, durably too.
     pub fn put(self, fs: &Fs, dir: &Dir) -> Result<(), Error> {
-        // D1 (file: not caught here, nor is the folder's: what is staged by hand is there before the model begins).
+        // D1 (file: not caught here, nor is the directory's: what is staged by hand is there before the model begins).
         fs.sync(&self.file, dir.path()).at("sync", dir.at(NEW))?;
         self.name(fs, dir)?;
         Ok(fs.sync_dir(dir).at("sync", dir.path().display())?) // D2
     }
 
-    /// Gives it its name in the session's folder `dir`; the caller has synced it, and syncs the folder.
+    /// Gives it its name in the session's directory `dir`; the caller has synced it, and syncs the directory.
     pub fn name(self, fs: &Fs, dir: &Dir) -> Result<(), Error> {
         Ok(fs.rename_over(dir.at(NEW), dir.at(b"changes.jsonl")).at("rename", dir.at(NEW))?)
     }
@@ -172,7 +172,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// The first line tells how many follow: where that was not known, it is written once more, of the same length.
+    /// Ends the file. The first line tells how many follow: if that was not known, it is written once more, with the same length.
     fn end(mut self, times: &[FolderTime]) -> Result<Written, Error> {
         for time in times {
             self.line(&LineRef::FolderTime(time))?;
@@ -186,7 +186,7 @@ impl<'a> Writing<'a> {
     }
 }
 
-/// Always of the same length: JSON may be followed by spaces.
+/// Makes the first line, always of the same length: JSON may be followed by spaces.
 fn first_line(lines: u64, follow: u64) -> Vec<u8> {
     let mut line = json::text(&Line::Rewritten { lines, follow });
     line.resize(96, b' ');
@@ -195,10 +195,10 @@ fn first_line(lines: u64, follow: u64) -> Vec<u8> {
 }
 
 impl Locked {
-    /// Replaces lines, `run.json` and header, once everything on the store's file system is durable that was written since the session was
-    /// opened: what they speak of, and they themselves before they get their names (D1, D3, D7). The header's own name is not waited for: without
-    /// it `run.json` tells that the run had ended, which is written nowhere before all is durable ([`Run::may_lack`]), and the uppers are read
-    /// once more. Those of a run in memory are gone by then: its header's name lasts.
+    /// Replaces lines, `run.json` and header, once all that was written on the store's file system since the session was opened is
+    /// durable: what they refer to, and they themselves before they get their names (D1, D3, D7). Nobody waits for the header's own name:
+    /// without it `run.json` tells that the run had ended, which is only written once all is durable ([`Run::may_lack`]), and the uppers
+    /// are read again. The uppers of a run in memory are gone by then: its header's name is made durable.
     pub fn save_after_all(&mut self, fs: &Fs, lines: Written, run: &Run, mut header: Header) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let (run_at, at) = (self.dir.at(b"run.json"), self.dir.at(b"session.json"));
@@ -209,7 +209,7 @@ impl Locked {
         fs.name_beside(run_at).at("write", run_at)?;
         // D2, D5: a header that counts lines must not be there without them.
         fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?;
-        // The last name: a cut before it leaves a session that is still to be collected, whose files are all whole.
+        // The last name: a power cut before it leaves a session that is still to be collected, whose files are all whole.
         fs.name_beside(at).at("write", at)?;
         if run.in_memory {
             fs.sync_dir(&self.dir).at("sync", self.dir.path().display())?; // D2
@@ -218,8 +218,8 @@ impl Locked {
         Ok(())
     }
 
-    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards, `held` the bytes of their content,
-    /// `content` the files among it that are new, in the folder `objects`.
+    /// Adds lines and counts them (S2). `changes` is the number of net changes afterwards, `held` the bytes of their content, `content`
+    /// the new files in it, in the directory `objects`.
     pub fn append(
         &mut self,
         fs: &Fs,
@@ -238,13 +238,13 @@ impl Locked {
         header.counts.changes = changes;
         header.sizes.held = held;
         header.mark = None;
-        // D1: the content and the lines before the count that makes them count.
+        // D1: content and lines are durable before the count that makes them count.
         let own = self.dir.path().to_owned();
         let files: Vec<_> = content.iter().map(|file| (file, objects.path())).chain([(&file, &*own)]).collect();
         self.save_at_last(fs, header, &files, &[objects])
     }
 
-    /// Cuts off what an interrupted staging left behind the lines that the header counts.
+    /// Cuts off lines that an interrupted staging left behind those that the header counts.
     fn cut_uncounted(&self, fs: &Fs, file: &std::fs::File) -> Result<(), Error> {
         let at = self.dir.at(b"changes.jsonl");
         let mut reader = BufReader::with_capacity(64 << 10, file);
@@ -272,7 +272,7 @@ impl Locked {
     }
 }
 
-/// The changes of a session, one by one in path order. What was read is checked on the way; only the end tells that it was all.
+/// Reads the changes of a session, one by one in path order. Checks each on the way; only the end tells that it was all.
 pub struct Reading {
     shown: String,
     lines: Option<Lines>,
@@ -284,10 +284,9 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The next change.
+    /// Returns the next change.
     ///
-    /// Errors: fewer whole lines are there than the header counts, where a line cannot be read,
-    /// is not in its place, or contradicts another one.
+    /// Errors: there are fewer whole lines than the header counts; a line cannot be read, is out of order, or contradicts another.
     pub fn next(&mut self) -> Result<Option<Change>, Error> {
         let change = match &mut self.lines {
             None => self.net.next(),
@@ -306,7 +305,7 @@ impl Reading {
             }
             return Ok(None);
         };
-        // Whoever reads has as much room for each change as the header counts.
+        // Readers have room for as many changes as the header counts.
         if self.given == self.of {
             return Err(self.damaged(format!("it holds more than the {} changes that the session counts", self.of)));
         }
@@ -317,7 +316,7 @@ impl Reading {
         Ok(Some(change))
     }
 
-    /// mtimes of folders that are no changes, in path order, once all changes were read.
+    /// The mtimes of directories that are no changes, in path order, once all changes were read.
     pub fn folder_times(self) -> Vec<FolderTime> {
         self.folder_times
     }
@@ -327,7 +326,7 @@ impl Reading {
     }
 }
 
-/// The lines that the header counts.
+/// Reads the lines that the header counts.
 struct Lines {
     reader: BufReader<std::fs::File>,
     text: Vec<u8>,
@@ -345,7 +344,7 @@ impl Lines {
         Self { reader, text: Vec::new(), shown, number: 0, counts, counted: 0, owed: 0, first: None }
     }
 
-    /// Whether the file was written as a whole, and nothing was appended since: then each path has one line, in path order.
+    /// True if the file was written as a whole, and nothing was appended since: then each path has one line, in path order.
     fn is_whole(&mut self) -> Result<bool, Error> {
         match self.read()? {
             Line::Rewritten { lines, follow } => {
@@ -396,7 +395,7 @@ impl Lines {
     }
 }
 
-/// Lines as they are written, borrowed.
+/// A line to be written, borrowed.
 #[derive(serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 enum LineRef<'a> {
@@ -404,7 +403,7 @@ enum LineRef<'a> {
     FolderTime(&'a FolderTime),
 }
 
-/// Net changes in the making: the last line for a path counts.
+/// Collects net changes: the last line for a path counts.
 #[derive(Default)]
 struct Net {
     lines: Vec<Last>,
@@ -438,7 +437,7 @@ impl Net {
     fn finish(self) -> Changes {
         let (mut lines, mut folder_times) = (self.lines, self.folder_times);
         folder_times.sort_by(|a, b| a.path.cmp(&b.path));
-        // Stable, so that the last line for a path comes first of its own.
+        // Stable, so that the last line for a path comes first among those for that path.
         lines.reverse();
         lines.sort_by(|a, b| a.path().cmp(b.path()));
         lines.dedup_by(|later, kept| later.path() == kept.path());

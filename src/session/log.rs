@@ -1,4 +1,4 @@
-//! `log.jsonl`: what was done, a line each, with a digest of the line in it.
+//! `log.jsonl`: what was done, a line each, which holds its own hash.
 
 use std::io::{BufRead, BufReader};
 
@@ -15,34 +15,34 @@ use crate::tree::digest::Digest;
 use crate::tree::json;
 use crate::tree::time;
 
-/// One thing done.
+/// An entry of the log: one thing done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// When.
+    /// The time.
     #[serde(with = "time")]
     pub time: Time,
     /// commit, rollback, redo, confirm, recover, discard, prune, snapshot restore N.
     pub verb: String,
-    /// Whose session.
+    /// The session.
     pub session: Id,
-    /// What was sealed, for commit, rollback and redo.
+    /// The generation that was sealed, for commit, rollback and redo.
     pub generation: u64,
     /// done, reported, undone, left, failed, forced, finished, not confirmed, record unreadable.
     pub result: String,
-    /// How many paths.
+    /// The number of paths.
     pub paths: u64,
-    /// What a restore was asked for.
+    /// The request of a restore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Restore>,
-    /// What was to be said beside it: of `reported`.
+    /// The notes of a `reported` entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// What a restore was asked for. Which paths it changed its session tells.
+/// The request of a restore. Its session has the paths that it changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restore {
-    /// Of which folder.
+    /// The directory.
     pub folder: AbsPath,
     /// The snapshot's number.
     pub snapshot: u64,
@@ -51,7 +51,7 @@ pub struct Restore {
 }
 
 impl Entry {
-    /// Of something that was done now.
+    /// Makes an entry for something done now.
     pub fn new(verb: impl Into<String>, session: &Id, generation: u64, result: &str, paths: u64) -> Self {
         let (time, session) = (crate::fs::now(), session.clone());
         Self { time, verb: verb.into(), session, generation, result: result.into(), paths, restore: None, notes: Vec::new() }
@@ -59,8 +59,8 @@ impl Entry {
 }
 
 impl Entry {
-    /// Of a restore by `session`: every one that was begun stands in the log, also one that came to nothing. `done` has how many paths it changed,
-    /// and how many it left as they were.
+    /// Makes an entry for a restore by `session`: the log has every one that was begun, also one that failed. `done` has the number of
+    /// paths that it changed, and of those that it left as they were.
     pub fn of_restore(asked: Restore, session: &Session, done: Option<(usize, usize)>) -> Self {
         let (result, paths) = match done {
             Some((paths, 0)) => ("done", paths),
@@ -83,7 +83,7 @@ fn digest_of(entry: &Entry) -> Digest {
     Digest::of(&json::text(entry))
 }
 
-/// Adds a line, durably; a torn last line is ended first, so that it spoils no other.
+/// Adds a line, durably; ends a torn last line first, so that it spoils no other.
 pub fn append(fs: &Fs, store: &Store, entry: &Entry) -> Result<(), Error> {
     use std::os::unix::fs::FileExt;
     let at = store.dir.at(b"log.jsonl");
@@ -97,12 +97,12 @@ pub fn append(fs: &Fs, store: &Store, entry: &Entry) -> Result<(), Error> {
     let mut bytes = if last == *b"\n" { Vec::new() } else { b"\n".to_vec() };
     json::append_line(&mut bytes, &line);
     fs.write(&file, &bytes, store.path.as_path()).at("write", at)?;
-    // I2, D1: what is said to be done stands in the log. Nothing else rests on it (file: not caught here).
+    // I2, D1: what was reported as done is in the log. Nothing else relies on it (file: not caught here).
     fs.sync(&file, store.path.as_path()).at("sync", at)?;
     Ok(())
 }
 
-/// All lines that are whole, the oldest first, and how many are not.
+/// Reads all lines that are whole, the oldest first, and counts those that are not.
 pub fn read(store: &Store) -> Result<(Vec<Entry>, usize), Error> {
     let at = store.dir.at(b"log.jsonl");
     let file = match at.open_file() {

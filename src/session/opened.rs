@@ -1,4 +1,4 @@
-//! An open session: its folder, its header, and who may change it; and how recant's own small files are read.
+//! Open sessions: directory, header and lock; and the reading of recant's own small files.
 
 use std::fs::File;
 use std::path::Path;
@@ -17,16 +17,16 @@ use crate::fs::path::Shown;
 use crate::tree::json;
 use crate::tree::state::State;
 
-/// An open session, as its header was when it was opened.
+/// An open session, with its header as it was when opened.
 #[derive(Debug)]
 pub struct Session {
-    /// Its folder.
+    /// Its directory.
     pub dir: Dir,
     /// Its header.
     pub header: Header,
 }
 
-/// A session that nobody else can change as long as this is held.
+/// A session that nobody else can change while this is held.
 #[derive(Debug)]
 pub struct Locked {
     session: Session,
@@ -40,7 +40,7 @@ impl std::ops::Deref for Locked {
     }
 }
 
-/// The folders of a session, in the order in which they are made; the first ones are all that a run needs.
+/// The directories of a session, in the order in which they are made; a run needs only the first ones.
 pub(super) const SESSION_FOLDERS: [&[u8]; 8] = [
     b"held",
     b"held/upper",
@@ -53,10 +53,10 @@ pub(super) const SESSION_FOLDERS: [&[u8]; 8] = [
 ];
 pub(super) const RUN_FOLDERS: usize = 3;
 
-/// Opens a folder that belongs to every session, below `session`, its own; or one of the store, below that.
+/// Opens a directory that belongs to every session, below `session`, its own; or one of the store, below that.
 ///
 /// # Errors
-/// It is missing, a link or no folder.
+/// It is missing, a link or no directory.
 pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
     session.open_below(at).map_err(|error| {
         let path = format!("{}/{}", session.path().display(), Shown(at));
@@ -74,18 +74,18 @@ pub fn part(session: &Dir, at: &[u8]) -> Result<Dir, Error> {
 }
 
 impl Session {
-    /// That the folders in which an operation keeps and finds objects are there.
+    /// Checks that the directories in which an operation keeps and finds objects exist.
     ///
     /// # Errors
-    /// One is missing, a link or no folder.
+    /// One is missing, a link or no directory.
     pub fn check_folders(&self) -> Result<(), Error> {
         SESSION_FOLDERS[RUN_FOLDERS..].iter().try_for_each(|path| part(&self.dir, path).map(drop))
     }
 
-    /// That this recant knows all that has to be heeded in changing it.
+    /// Checks that this recant knows all that matters for changing it.
     ///
     /// # Errors
-    /// A later recant has put something there that this one does not know: it is shown, and not changed.
+    /// A later recant has added something that this one does not know: it can be shown, but not changed.
     pub fn check_known(&self) -> Result<(), Error> {
         let Some(needed) = self.header.reader.filter(|needed| *needed > KNOWN) else { return Ok(()) };
         Err(not_now(self.id(), format!("a newer recant has changed it (it needs format {needed}, this recant knows {KNOWN})"))
@@ -97,15 +97,14 @@ impl Session {
         &self.header.id
     }
 
-    /// Whether a run of it is under way: its lock is held. A run of this boot whose lock is free has ended and waits to
-    /// be collected.
+    /// True if a run of it is under way: its lock is held. A run of this boot whose lock is free has ended and waits to be collected.
     pub fn is_held(&self) -> Result<bool, Error> {
         Ok(Lock::is_held(self.dir.at(b"lock")).at("look at", self.dir.at(b"lock"))?)
     }
 
-    /// Where each of the `count` changes is.
+    /// The side of each of the `count` changes.
     ///
-    /// Errors: the header tells of another number of changes, or counts them otherwise.
+    /// Errors: the header has another number of changes, or counts them otherwise.
     pub fn sides(&self, count: usize) -> Result<Vec<Side>, Error> {
         let damaged = |why: &str| damaged(self.dir.at(b"session.json"), why);
         let sides =
@@ -117,59 +116,58 @@ impl Session {
         Ok(sides)
     }
 
-    /// Where each change is, by what the header counts: for whoever reads the changes one by one.
+    /// The side of each change the header counts, for those who read the changes one by one.
     ///
-    /// Errors: as [`Session::sides`], and for a count that `changes.jsonl` is too short for.
+    /// Errors: those of [`Session::sides`]; a count that `changes.jsonl` is too short for.
     pub fn sides_of_all(&self) -> Result<Vec<Side>, Error> {
         let at = self.dir.at(b"changes.jsonl");
         let count = self.header.counts.changes;
         let size = at.stat().at("look at", at)?.map_or(0, |stat| stat.size);
-        // No line is as short as a byte: a garbled count takes no more memory than the file has bytes.
+        // Every line has at least a byte: a garbled count takes no more memory than the file has bytes.
         match usize::try_from(count) {
             Ok(number) if count <= size && u32::try_from(count).is_ok() => self.sides(number),
             _ => Err(damaged(at, format!("it cannot hold the {count} changes that the session counts"))),
         }
     }
 
-    /// What the run was; `None` for a session staged by hand.
+    /// Reads the facts about the run; `None` for a session staged by hand.
     pub fn run(&self) -> Result<Option<Run>, Error> {
         let at = self.dir.at(b"run.json");
         let Some(bytes) = read_small(at, 16 << 20)? else { return Ok(None) };
         if !is_json(&bytes) && self.header.uncollected && is_uncollected(&self.dir)? {
-            // It went with the power: where the run wrote is not known any more.
+            // A power cut took it: nothing tells any more where the run wrote.
             return Ok(None);
         }
         let run = serde_json::from_slice(&bytes);
         run.map(Some).map_err(|error| damaged(at, error))
     }
 
-    /// Whether a run of another boot was never collected: what it wrote may not have reached the disk.
+    /// True if a run of another boot was never collected: what it wrote may not have reached the disk.
     pub fn of_another_boot(&self) -> Result<bool, Error> {
         Ok(self.run()?.is_some_and(|run| run.may_lack()))
     }
 
-    /// Where the content of a change's `after` lies, below the session's folder: in its upper or among the held objects.
-    /// `None` where it is on the tree or lost, or where there is none (a deletion, a staged folder or link). `run` is the
-    /// session's own.
+    /// The place of the content of a change's `after`, below the session's directory: in its upper or among the held objects. `None` if
+    /// it is on the tree or lost, or there is none (a deletion, a staged directory or link). `run` is the session's own.
     pub fn held_at(change: &Change, side: Side, run: Option<&Run>) -> Option<Vec<u8>> {
         match (side, run) {
             (Side::In | Side::Lost, _) => None,
             _ if change.after.is_none() || change.in_place() => None,
             (Side::Never, Some(run)) if !run.in_memory => run.upper_of(&change.path).map(|upper| [b"held/", &*upper].concat()),
-            // What has no content is made from its record, unless its names are to be one object.
+            // An object without content is made from its record, unless its names are to be one object.
             (Side::Never, _) if !change.marks.linked && !change.after.as_ref().is_some_and(State::is_file) => None,
             _ => Some(object_name(change.n)),
         }
     }
 
-    /// Opens the folder of a path below the session's folder, and gives the last name.
+    /// Opens the directory of a path below the session's directory; also returns the last name.
     pub fn split<'p>(&self, path: &'p [u8]) -> Result<(Dir, &'p [u8]), Error> {
         split(&self.dir, path)
     }
 }
 
 impl Locked {
-    /// `lock` is the session's own.
+    /// Joins a session and its lock.
     pub(super) fn new(session: Session, lock: Lock) -> Self {
         Self { session, _lock: lock }
     }
@@ -179,8 +177,7 @@ impl Locked {
         self.save_after(fs, header, &[], &[])
     }
 
-    /// The same after files that the header speaks of, each with the folder that it lies in, and the folders in which names
-    /// are new, are durable.
+    /// Replaces the header, durably, after files that it refers to, each with its directory, and directories with new names are durable.
     pub fn save_after(&mut self, fs: &Fs, mut header: Header, files: &[(&File, &Path)], folders: &[&Dir]) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let at = self.dir.at(b"session.json");
@@ -189,11 +186,11 @@ impl Locked {
         Ok(())
     }
 
-    /// The same where nothing more is to be done: what fails after the new header has its name is no reason to say that nothing was changed.
+    /// Replaces the header as the last act: an error after the new header has its name does not mean that nothing was changed.
     pub fn save_at_last(&mut self, fs: &Fs, header: Header, files: &[(&File, &Path)], folders: &[&Dir]) -> Result<(), Error> {
         let before = read_small(self.dir.at(b"session.json"), HEADER_MAX)?;
         match self.save_after(fs, header, files, folders) {
-            // One that cannot be read now may be the new one.
+            // If it cannot be read now, it may be the new one.
             Err(why)
                 if why.io().is_some() && !read_small(self.dir.at(b"session.json"), HEADER_MAX).is_ok_and(|now| now == before) =>
             {
@@ -203,12 +200,12 @@ impl Locked {
         }
     }
 
-    /// Takes over a header that was written already.
+    /// Takes over a header that was already written.
     pub fn set_header(&mut self, header: Header) {
         self.session.header = header;
     }
 
-    /// Replaces the header without waiting for the disk: of a run under way, which a power cut loses anyway.
+    /// Replaces the header of a run under way without waiting for the disk: a power cut loses the run anyway.
     pub fn save_later(&mut self, fs: &Fs, mut header: Header) -> Result<(), Error> {
         header.changed = crate::fs::now();
         let at = self.dir.at(b"session.json");
@@ -217,7 +214,7 @@ impl Locked {
         Ok(())
     }
 
-    /// Makes the folders that a session lacks which was begun for a run.
+    /// Makes the directories that a session begun for a run lacks.
     pub fn complete(&self, fs: &Fs) -> Result<(), Error> {
         for path in &SESSION_FOLDERS[RUN_FOLDERS..] {
             let (parent, name) = split(&self.dir, path)?;
@@ -231,10 +228,10 @@ impl Locked {
         let at = self.dir.at(b"run.json");
         let beside = self.dir.at(b"run.json.new");
         fs.write_beside(at, &json::text(run)).at("write", at)?;
-        // D1: where the session's content lies stands in the one that it replaces.
+        // D1: it replaces the one that tells where the session's content lies.
         fs.sync_at(beside).at("sync", beside)?;
         fs.name_beside(at).at("write", at)?;
-        // The name lasts with the header's: until then the command is not there (D2).
+        // Its name becomes durable with the header's: until then there is no command (D2).
         self.save(fs, header)
     }
 
@@ -257,13 +254,13 @@ pub(super) fn write_header(fs: &Fs, dir: &Dir, header: &Header) -> Result<(), Er
     Ok(())
 }
 
-/// A header has some hundred bytes. More come with sides that alternate (PATHs committed one by one), ten bytes a run of
-/// them, and with what a later recant adds.
+/// Bytes that a header may have. It has some hundred; more come with sides that alternate (PATHs committed one by one), ten bytes for
+/// each run of them, and with what a later recant adds.
 const HEADER_MAX: u64 = 4 << 20;
 
-/// The header of the session whose folder is `dir`; `is_journaled` tells whether an operation of it was begun.
+/// Reads the header of the session whose directory is `dir`; `is_journaled` tells whether an operation of it was begun.
 ///
-/// Errors: one that is missing or makes no sense.
+/// Errors: it is missing or makes no sense.
 pub(super) fn read_header(dir: &Dir, id: &Id, is_journaled: impl FnOnce() -> Result<bool, Error>) -> Result<Header, Error> {
     let at = dir.at(b"session.json");
     let garbled = |why: &str| garbled(at, why, id);
@@ -272,20 +269,20 @@ pub(super) fn read_header(dir: &Dir, id: &Id, is_journaled: impl FnOnce() -> Res
         Err(error) if error.kind() == Kind::Damaged => return Err(garbled(error.why())),
         Err(error) => return Err(error),
     };
-    // Of what has a journal all was durable: a header made up here would be of the generation of one that never was sealed.
+    // Behind a journal all was durable: a header made up here would have the generation of one that was never sealed.
     if !bytes.as_deref().is_some_and(is_json) && is_uncollected(dir)? && !is_journaled()? {
         return cut_off_header(dir, id);
     }
     parse_header(&bytes.ok_or_else(|| garbled("it is missing"))?, id).map_err(|why| garbled(&why))
 }
 
-/// Files of recant's own are written whole, and but for those of a run under way are durable before they get their names.
+/// True if it is whole JSON. Files of recant's own are written whole and, except in a run under way, durable before they get their names.
 fn is_json(bytes: &[u8]) -> bool {
     serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
 }
 
-/// Whether a session is of a run of which nothing was ever collected. One that changes are staged in by hand is durable, with all its
-/// folders, before anybody knows of it.
+/// True for a session of a run of which nothing was ever collected. One that is staged by hand is durable, with all its directories,
+/// before anybody knows it.
 fn is_uncollected(dir: &Dir) -> Result<bool, Error> {
     let there = |path: &[u8]| -> Result<bool, Error> {
         let shown = || format!("{}/{}", dir.path().display(), Shown(path));
@@ -297,8 +294,8 @@ fn is_uncollected(dir: &Dir) -> Result<bool, Error> {
     Ok(!there(b"changes.jsonl")? && (there(b"run.json")? || !there(b"checkpoint")?))
 }
 
-/// The header of a run that the machine went down in before anything of it was synced: with the power went what its own one said.
-/// It is still to be collected, and whatever is found may not be all of it.
+/// Makes a header for a run that was under way when the machine went down, before anything was synced: its own is lost. The run is still
+/// to be collected, and what is found may not be all.
 fn cut_off_header(dir: &Dir, id: &Id) -> Result<Header, Error> {
     let changed = dir.stat().at("look at", dir.path().display())?.mtime;
     let header = Header::new(id.clone(), 0, Origin::Captured, changed);
@@ -314,7 +311,7 @@ pub(super) fn parse_header(bytes: &[u8], id: &Id) -> Result<Header, String> {
     Ok(header)
 }
 
-/// Reads one of recant's own files whole; `None` where it is missing. What is no file, or larger than `limit` bytes, is damage.
+/// Reads one of recant's own files whole; `None` if it is missing. It is damage if it is no file, or larger than `limit` bytes.
 pub fn read_small(at: Entry<'_>, limit: u64) -> Result<Option<Vec<u8>>, Error> {
     use std::io::Read;
     let Some((file, size)) = open_own(at)? else { return Ok(None) };
@@ -326,10 +323,10 @@ pub fn read_small(at: Entry<'_>, limit: u64) -> Result<Option<Vec<u8>>, Error> {
     Ok(Some(bytes))
 }
 
-/// Opens one of recant's own files for reading, and gives its bytes; `None` where it is missing. What is no file is damage.
+/// Opens one of recant's own files for reading, with its size in bytes; `None` if it is missing. It is damage if it is no file.
 pub fn open_own(at: Entry<'_>) -> Result<Option<(File, u64)>, Error> {
     let no_file = || damaged(at, "it is not a file");
-    // A link is refused by the open, a FIFO does not make it wait.
+    // The open refuses a link and does not wait for a FIFO.
     let file = match at.open_file() {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),

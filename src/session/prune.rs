@@ -1,4 +1,4 @@
-//! What can be let go, and letting it go: held content, checkpoints, whole sessions.
+//! Finds what can be let go, and lets it go: held content, checkpoints, whole sessions.
 
 use std::collections::HashSet;
 use std::io;
@@ -15,35 +15,35 @@ use crate::fs::dir::{Dir, Sort, Time};
 use crate::fs::path::Shown;
 use crate::tree::walk::Walk;
 
-/// Which sessions a prune is asked for. All that is given has to hold.
+/// The sessions to prune. All given conditions have to hold.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Which {
-    /// Older than so many seconds.
+    /// Older than this many seconds.
     pub older_than: Option<i64>,
-    /// All but the newest so many.
+    /// All but this many of the newest.
     pub keep: Option<usize>,
     /// As many of the oldest as bring the sum of their bytes down to this.
     pub max_size: Option<u64>,
 }
 
 impl Which {
-    /// Whether nothing is asked for.
+    /// True if no condition is given.
     pub fn is_unbounded(&self) -> bool {
         self.older_than.is_none() && self.keep.is_none() && self.max_size.is_none()
     }
 }
 
-/// Whether a commit may still be wanted: it holds changes that were never committed.
+/// True if a commit may still be wanted: it holds changes that were never committed.
 pub fn is_awaited(header: &Header) -> bool {
     header.discarded.is_none() && header.counts.ever_in < header.counts.changes
 }
 
-/// Whether a rollback could still need this session's checkpoint: something of it is on the tree.
+/// True if a rollback could still need this session's checkpoint: something of it is on the tree.
 pub fn is_needed(header: &Header) -> bool {
     header.counts.inside > 0 && header.checkpoint == Checkpoint::Kept
 }
 
-/// The sessions that `which` is about, the oldest first, out of `headers` (the oldest first), whose bytes `size` tells.
+/// Chooses the sessions that `which` names, out of `headers`; both the oldest first. `size` tells their bytes.
 pub fn choose<'h>(headers: &[&'h Header], which: Which, now: Time, size: impl Fn(&Header) -> u64) -> Vec<&'h Header> {
     let newest_kept = which.keep.map_or(headers.len(), |keep| headers.len().saturating_sub(keep));
     let mut excess = which.max_size.map(|max| headers.iter().map(|h| size(h)).sum::<u64>().saturating_sub(max));
@@ -62,12 +62,12 @@ pub fn choose<'h>(headers: &[&'h Header], which: Which, now: Time, size: impl Fn
     chosen
 }
 
-/// How often a session that changes while it is counted is counted again.
+/// The most times that a session is counted again because it changes meanwhile.
 const COUNTS: usize = 3;
 
-/// Bytes on disk of a session's directory with all that lies in it, by st_blocks of stat(2), as du(1) counts; 0 of one that is gone.
+/// Counts the bytes on disk of a session's directory with all in it, by st_blocks of stat(2), as du(1) does; 0 if it is gone.
 ///
-/// Errors: what cannot be read, but for directories of a run's upper that are closed to their owner, which count alone.
+/// Errors: what cannot be read. Directories of a run's upper that are closed to their owner count without their content.
 pub fn used(store: &Store, id: &Id) -> Result<u64, Error> {
     let mut bytes = 0;
     for _ in 0..COUNTS {
@@ -76,7 +76,7 @@ pub fn used(store: &Store, id: &Id) -> Result<u64, Error> {
             dir => Rc::new(dir?),
         };
         match count(&dir, &mut bytes) {
-            // Another recant takes something away from it: what was counted is near enough in the end.
+            // Another recant removes something from it: the count is near enough in the end.
             Err(error) if error.source.kind() == io::ErrorKind::NotFound => {}
             counted => return Ok(counted.map(|()| bytes)?),
         }
@@ -96,7 +96,7 @@ fn count(dir: &Rc<Dir>, bytes: &mut u64) -> Result<(), IoError> {
     Ok(())
 }
 
-/// Room on disk, and names, that a commit keeps for its rollback, in the session's folder.
+/// The files in a session's directory that keep room on disk, and names, for the rollback of a commit.
 pub const RESERVE: [&[u8]; 4] = [b"reserve", b"reserve.1", b"reserve.2", b"reserve.3"];
 
 fn drop_reserve(fs: &Fs, dir: &Dir) -> Result<(), IoError> {
@@ -106,8 +106,8 @@ fn drop_reserve(fs: &Fs, dir: &Dir) -> Result<(), IoError> {
     Ok(())
 }
 
-/// Drops what a session holds; its header stays as a record. Only a session of which nothing is on the tree can be discarded, or
-/// nothing that could be taken back.
+/// Drops what a session holds; its header stays as a record. Only for a session with nothing on the tree, or nothing there that could be
+/// rolled back.
 pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     refuse_discard(&session.header)?;
     let mut header = session.header.clone();
@@ -120,8 +120,8 @@ pub fn discard(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     give_up(fs, session, header, &[b"held/objects", b"held/upper", b"held/work"], not_all)
 }
 
-/// I12: writes the header that says what is given up, durably, and then empties `held` and the folders of every checkpoint. Where the header's name cannot be made
-/// durable the bytes stay, which `not_all` tells.
+/// Writes the header that says what is given up, durably, and then empties `held` and the directories of every checkpoint (I12). If the
+/// header's name cannot be made durable the bytes stay; `not_all` makes the error.
 fn give_up(
     fs: &Fs,
     session: &mut Locked,
@@ -129,7 +129,7 @@ fn give_up(
     held: &[&[u8]],
     not_all: impl Fn(Error) -> Error + Copy,
 ) -> Result<(), Error> {
-    // What an interrupted operation has left is dealt with by nothing any more.
+    // No verb goes on any more with what an interrupted operation has left.
     let header = Header { left: Vec::new(), ..header };
     let written = |session: &Locked| read_small(session.dir.at(b"session.json"), u64::MAX);
     let before = written(session)?;
@@ -143,7 +143,7 @@ fn give_up(
     Ok(())
 }
 
-/// The reason why a session cannot be discarded, where there is one.
+/// Refuses a session that cannot be discarded.
 pub fn refuse_discard(header: &Header) -> Result<(), Error> {
     let status = header.status();
     let is_final = status == Status::Partial && header.checkpoint == Checkpoint::Pruned;
@@ -165,8 +165,8 @@ pub fn refuse_discard(header: &Header) -> Result<(), Error> {
     Ok(())
 }
 
-/// Drops the originals of a session: what is committed cannot be rolled back any more. Where nothing is on the tree there
-/// is no rollback to lose: the next commit begins a checkpoint of its own, which is kept.
+/// Drops the originals of a session: what is committed cannot be rolled back any more. If nothing is on the tree no rollback is lost: the
+/// next commit begins a checkpoint of its own, which is kept.
 pub fn drop_checkpoint(fs: &Fs, session: &mut Locked) -> Result<(), Error> {
     let mut header = session.header.clone();
     if header.counts.inside > 0 {

@@ -1,4 +1,4 @@
-//! What is left of a session whose header cannot be read: it can be looked at, and removed by its whole id, nothing else.
+//! The remains of a session whose header cannot be read: they can be viewed, and removed by the whole id, nothing else.
 
 use super::change::Changes;
 use super::error::{busy, not_now};
@@ -14,14 +14,14 @@ use crate::fs::lock::Lock;
 /// An open session without a header.
 #[derive(Debug)]
 pub struct Remains {
-    /// Its id, by its folder's name.
+    /// Its id, from its directory's name.
     pub id: Id,
-    /// Its folder.
+    /// Its directory.
     pub dir: Dir,
 }
 
 impl Store {
-    /// The session of that id, where it is there and its header cannot be read.
+    /// Opens the session of that id, if it is there and its header cannot be read.
     pub fn remains(&self, id: &Id) -> Result<Option<Remains>, Error> {
         let dir = match self.session_dir(id) {
             Err(error) if error.is_unknown() => return Ok(None),
@@ -49,18 +49,18 @@ impl Store {
 }
 
 impl Remains {
-    /// Its changes, as far as `changes.jsonl` tells them.
+    /// Reads its changes, as far as `changes.jsonl` has them.
     pub fn changes(&self) -> Result<Changes, Error> {
         let dir = self.dir.open_below(b"").at("open the session", self.dir.path().display())?;
-        // A session needs a header to be one; what is told here does not depend on it.
+        // A session needs a header; nothing here depends on what it says.
         let header = Header::new(self.id.clone(), 0, Origin::Staged, Time::default());
         Session { dir, header }.changes_as_written()
     }
 
-    /// Objects other than folders below one of its folders (`held`, say), and the bytes that they take on disk. A folder that is
-    /// missing has none.
+    /// Counts objects other than directories below one of its directories (`held`, say), and their bytes on disk. A missing directory has
+    /// none.
     ///
-    /// Errors: the first thing that cannot be looked at; there may be any number of objects behind it.
+    /// Errors: the first thing that cannot be viewed; any number of objects may follow it.
     pub fn objects_below(&self, folder: &str) -> Result<(u64, u64), IoError> {
         use std::os::unix::fs::MetadataExt;
         let (mut count, mut bytes) = (0, 0);

@@ -1,4 +1,4 @@
-//! `run.json`: what a captured session was, beyond its changes.
+//! `run.json`: the facts of a captured session beyond its changes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,14 +15,14 @@ pub struct Arg(#[serde(with = "path::bytes")] pub Vec<u8>);
 /// A captured place: its changes lie in `held/upper/<k>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The captured folder.
+    /// The captured directory.
     pub path: AbsPath,
-    /// Names its upper.
+    /// The number in its upper's name.
     pub k: u32,
-    /// The mtime that the folder had when its upper was made, and that the upper was given.
+    /// The directory's mtime when its upper was made, which the upper was given.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     pub mtime: Option<Time>,
-    /// It is a file that is itself mounted: a copy of it lies in the upper, under its own last name.
+    /// For a mounted file: its copy lies in the upper, under the file's last name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileCopy>,
 }
@@ -32,12 +32,12 @@ pub struct Place {
 pub struct FileCopy {
     /// The original, when it was copied.
     pub original: Fingerprint,
-    /// The copy, before the command was there: one that is still so was not changed in the run.
+    /// The copy before the command started: if it is still the same, the run did not change it.
     pub copy: Fingerprint,
 }
 
 impl Place {
-    /// Where what is captured at `below` the place's path lies, below the session's folder `held`. `None` where the place has none such.
+    /// The path, below the session's directory `held`, of what is captured at `below` the place. `None` if the place has no such path.
     pub fn upper(&self, below: &[u8]) -> Option<Vec<u8>> {
         let upper = format!("upper/{}", self.k).into_bytes();
         let below = match &self.file {
@@ -49,25 +49,25 @@ impl Place {
     }
 }
 
-/// What a run could do with a place.
+/// The ways in which a run could use a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum How {
-    /// What is written there is held.
+    /// Writes are held.
     Captured,
-    /// Nothing can be written there.
+    /// Writes fail.
     ReadOnly,
-    /// It is the real one, on purpose.
+    /// The real place, on purpose.
     Passed,
-    /// It cannot be seen.
+    /// Invisible to the run.
     Hidden,
-    /// What is written there goes with the command's end.
+    /// Writes go at the command's end.
     Private,
-    /// What is written there is dropped at the command's end: it was asked for.
+    /// Writes are dropped at the command's end, as asked for.
     Scratch,
-    /// It could not be captured, and is read-only for that.
+    /// Read-only, because it could not be captured.
     Uncovered,
-    /// A socket of a process outside that can't be reached.
+    /// A socket of a process outside, which cannot be reached.
     Masked,
 }
 
@@ -76,14 +76,14 @@ pub enum How {
 pub struct Coverage {
     /// The place.
     pub path: AbsPath,
-    /// What the run could do there.
+    /// The way in which the run could use it.
     pub how: How,
-    /// Why, where it is not plain.
+    /// The reason, if it is not plain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -98,36 +98,36 @@ pub enum Ending {
 pub struct Run {
     /// The command and its arguments.
     pub argv: Vec<Arg>,
-    /// The working folder.
+    /// The working directory.
     pub cwd: AbsPath,
-    /// Who ran it.
+    /// The user who ran it.
     pub uid: u32,
-    /// When the capture began: what changed below since then is foreign.
+    /// The time when the capture began: what changed below since then is foreign.
     #[serde(with = "time")]
     pub started: Time,
-    /// When the capture of the session's first run began, where there were several.
+    /// The time when the capture of the session's first run began, if there were several.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     pub first: Option<Time>,
-    /// How it ended; missing while it runs.
+    /// The end of the command; missing while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
     /// The boot that it ran in: /proc/sys/kernel/random/boot_id.
     pub boot: String,
     /// The captured places.
     pub places: Vec<Place>,
-    /// Where the command could write, and what became of that.
+    /// The places that the command could write to, and what became of that.
     #[serde(default)]
     pub coverage: Vec<Coverage>,
-    /// What the run did that is no change of a file, or that could not be held.
+    /// Notes on what the run did that is no change of a file, or that could not be held.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// Paths where the uppers hide the tree, beside those of changes: what somebody does there is not seen by a further run.
+    /// Paths where the uppers hide the tree, beside those of changes: a further run does not see what somebody does there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hides: Vec<AbsPath>,
     /// Places whose changes are dropped at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scratch: Vec<AbsPath>,
-    /// The uppers lay in memory: what they held was carried to `held/objects`, and no further run can go on in them.
+    /// True if the uppers lay in memory: what they held was carried to `held/objects`, and no further run can go on in them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_memory: bool,
     /// Fields of a later recant, kept as they are.
@@ -135,16 +135,16 @@ pub struct Run {
     pub extra: Map<String, Value>,
 }
 
-/// What begins a note that an earlier run of the session left, and the reason of a place that was real in one.
+/// The start of a note that an earlier run of the session left, and of the reason for a place that was real in one.
 const EARLIER: &str = "in an earlier run: ";
 
 impl Run {
-    /// When the capture of the session's first run began.
+    /// The time when the capture of the session's first run began.
     pub fn first(&self) -> Time {
         self.first.unwrap_or(self.started)
     }
 
-    /// Takes over what an earlier run of the session said that stays true whatever this one does: its notes, and which places were real.
+    /// Takes over what stays true of an earlier run of the session, whatever this one does: its notes, and which places were real.
     pub fn keep_of(&mut self, earlier: Option<&Run>) {
         let Some(earlier) = earlier else { return };
         let marked = |text: &str| if text.starts_with(EARLIER) { text.to_owned() } else { format!("{EARLIER}{text}") };
@@ -162,30 +162,30 @@ impl Run {
         self.coverage.sort_by(|a, b| a.path.cmp(&b.path));
     }
 
-    /// Notes what was found. What an earlier run said, and is so still, is not said twice.
+    /// Notes what was found. Drops an earlier run's note that is still true.
     pub fn note(&mut self, found: &[String]) {
         self.notes.retain(|note| note.strip_prefix(EARLIER).is_none_or(|note| !found.iter().any(|found| found == note)));
         self.notes.extend(found.iter().filter(|found| !self.notes.contains(found)).cloned().collect::<Vec<_>>());
     }
 
-    /// Whether what it wrote may be there in part: it is of another boot, and had not ended when that did. Its end is noted where all of it is
-    /// durable.
+    /// True if its writes may be there only in part: it is of another boot, and had not ended before that. Its end is noted once all of
+    /// it is durable.
     pub fn may_lack(&self) -> bool {
         self.ending.is_none() && !is_this_boot(&self.boot)
     }
 
-    /// Whether its uppers are gone, and what they held is in the session: they lay in memory, and its end is noted, which is done where all
-    /// was carried over.
+    /// True if its uppers are gone, and what they held is in the session: they lay in memory, and its end is noted, which is done once
+    /// all was carried over.
     pub fn was_carried(&self) -> bool {
         self.in_memory && self.ending.is_some()
     }
 
-    /// Whether its uppers are gone, and what they held with them.
+    /// True if its uppers are gone, with what they held.
     pub fn is_lost(&self) -> bool {
         self.in_memory && self.ending.is_none()
     }
 
-    /// Where what was captured at `path` lies, below the session's folder `held`.
+    /// The place of what was captured at `path`, below the session's directory `held`.
     pub fn upper_of(&self, path: &AbsPath) -> Option<Vec<u8>> {
         let places = self.places.iter().filter_map(|place| {
             let below = path.below(&place.path)?;
@@ -196,12 +196,12 @@ impl Run {
     }
 }
 
-/// Whether `boot` is the id of this boot. One that could not be told, then or now, is not: what may have been lost is said then.
+/// True if `boot` is the id of this boot. An id that is unknown, then or now, is not: recant then says what may be lost.
 pub fn is_this_boot(boot: &str) -> bool {
     !boot.is_empty() && boot == boot_id()
 }
 
-/// The id of this boot of the machine; empty where it cannot be told.
+/// Reads the id of this boot of the machine; empty if it is unknown.
 pub fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()

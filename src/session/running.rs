@@ -1,7 +1,7 @@
-//! Commands on the real tree (`run --in`) that are under way: `running/<id>` of the store has what makes the session of what they change.
+//! Commands on the real tree (`run --in`) that are under way: `running/<id>` of the store has what makes a session of their changes.
 //!
-//! A record is durable before its command is started. Its lock is held by recant, and its file, which is half of that, by the command's init,
-//! too: once both are gone, nothing of the command runs any more. The session gets the id of the record, so that a run becomes one session at most, whoever makes it.
+//! A record is durable before its command starts. Recant holds its lock, and the command's init its file, half of that: once both are
+//! gone, nothing of the command runs. The session gets the record's id, so that a run makes at most one session.
 //!
 //! ```text
 //! begin ----> under way ----> session <id> sealed ----> end
@@ -33,15 +33,15 @@ use crate::tree::time;
 
 const LOCK: &[u8] = b"lock";
 const RECORD: &[u8] = b"run.json";
-/// Paths of files with names elsewhere may be many.
+/// The most bytes of a record: it may have many paths of files with names elsewhere.
 const MOST: u64 = 1 << 30;
-/// So long an init is waited for that ends what a killed recant has started, or another recant that makes the session.
+/// The longest wait for an init that ends what a killed recant has started, or for another recant that makes the session.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the session is made from.
+/// The facts that the session is made from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The version of this file's form.
+    /// The version of the file's format.
     pub schema: u32,
     /// The session to be.
     pub session: Id,
@@ -50,12 +50,12 @@ pub struct Record {
     pub name: Option<String>,
     /// The command and its arguments.
     pub argv: Vec<Arg>,
-    /// The directory in which it was begun; missing where that was gone.
+    /// The directory in which it was begun; missing if that was gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<AbsPath>,
-    /// What it may write to, in path order.
+    /// The directories that it may write to, in path order.
     pub folders: Vec<Folder>,
-    /// Directories that were made for it, in that order, and go again where they are empty still.
+    /// Directories that were made for it, in that order; they go again if they are still empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<Arg>,
 }
@@ -73,24 +73,24 @@ pub struct Wanted<'a> {
     pub made: Vec<Arg>,
 }
 
-/// A directory whose changes come into the session.
+/// A directory whose changes go into the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Folder {
-    /// Which.
+    /// The directory.
     pub folder: AbsPath,
     /// The snapshot that was taken of it before.
     pub before: u64,
-    /// When that was: another one may get its number, once all are dropped.
+    /// The time of that: another snapshot may get its number, once all are dropped.
     #[serde(with = "time")]
     pub taken: Time,
-    /// Where its file system was mounted.
+    /// The mount point of its file system.
     pub mount: AbsPath,
-    /// The first name of each file in it that has others elsewhere.
+    /// The first name of each file in it that has other names elsewhere.
     #[serde(default, skip_serializing_if = "HashSet::is_empty")]
     pub elsewhere: HashSet<AbsPath>,
 }
 
-/// A run whose record nobody else uses as long as this is held.
+/// A run whose record nobody else uses while this is held.
 #[derive(Debug)]
 pub struct Held {
     /// The session to be.
@@ -99,49 +99,49 @@ pub struct Held {
     _lock: Lock,
 }
 
-/// How a run stands whose record is there.
+/// The standing of a run that has a record.
 #[derive(Debug)]
 pub enum Standing {
     /// It is under way.
     Alive,
     /// It has ended, and its record is gone.
     Over,
-    /// It was cut off.
+    /// It was interrupted.
     CutOff(Held),
 }
 
 impl Record {
-    /// The command's words.
+    /// The words of the command.
     pub fn words(&self) -> Vec<OsString> {
         self.argv.iter().map(|Arg(word)| OsString::from_vec(word.clone())).collect()
     }
 }
 
 impl Folder {
-    /// Of a snapshot that was just taken.
+    /// Makes one from a snapshot that was just taken.
     ///
     /// # Errors
-    /// It cannot be told what is mounted.
+    /// The mounts cannot be read.
     pub fn new(folder: &AbsPath, before: u64, taken: Time, elsewhere: &HashSet<AbsPath>) -> Result<Self, Error> {
         let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
         let mount = mounts::containing(&mounts, folder).map_or(folder, |mount| &mount.point).clone();
         Ok(Self { folder: folder.clone(), before, taken, mount, elsewhere: elsewhere.clone() })
     }
 
-    /// Whether its file system is mounted: without it all that is in it would count as removed.
+    /// True if its file system is mounted: without it all that is in it would count as removed.
     ///
     /// # Errors
-    /// It cannot be told what is mounted.
+    /// The mounts cannot be read.
     pub fn is_mounted(&self) -> Result<bool, Error> {
         let mounts = mounts::read().at("read", "/proc/self/mountinfo")?;
         Ok(mounts.iter().any(|mount| mount.point == self.mount))
     }
 }
 
-/// Begins a run. Held from before anybody sees it.
+/// Begins a run. It is locked before anybody sees it.
 ///
 /// # Errors
-/// Those of a name that cannot be had; a failed system call.
+/// Those of a name that is not available; a failed system call.
 pub fn begin(fs: &Fs, store: &Store, wanted: Wanted<'_>) -> Result<Held, Error> {
     let Wanted { name, argv, folders, made } = wanted;
     if let Some(name) = name {
@@ -154,7 +154,7 @@ pub fn begin(fs: &Fs, store: &Store, wanted: Wanted<'_>) -> Result<Held, Error> 
     }
     let id = store.draw_id(&headers, name)?;
     let all = made_folder(fs, store)?;
-    // As a session's: what a kill leaves of it is swept with those.
+    // Named like a session's: what a kill leaves of it is swept with those.
     let temp = [HALF_MADE, id.as_str().as_bytes()].concat();
     let temp = store.sessions().at(&temp);
     fs.mkdir(temp, 0o700).at("make the folder", temp)?;
@@ -167,7 +167,7 @@ pub fn begin(fs: &Fs, store: &Store, wanted: Wanted<'_>) -> Result<Held, Error> 
     fs.replace(dir.at(RECORD), &json::line(&record)).at("write", dir.at(RECORD))?;
     let at = all.at(id.as_str().as_bytes());
     fs.place(temp, at).at("name the run", at)?;
-    // D2, D3: a command that is started without it would change what nothing tells of after a power cut.
+    // D2, D3: without it a power cut could leave changes of a started command that nothing tells of.
     fs.sync_dir(&all).at("sync", all.path().display())?;
     let dir = at.open_dir().at("open the folder", at)?;
     Ok(Held { id, dir, _lock: lock })
@@ -193,8 +193,8 @@ fn dir_of(store: &Store, id: &Id) -> Result<Option<Dir>, Error> {
     }
 }
 
-/// Whether a run was cut off; makes and changes nothing. One whose init still ends what it has started counts as cut off, and so does one
-/// whose session another recant is making.
+/// True if a run was interrupted; changes nothing. A run counts as interrupted while its init still ends what it has started, and while
+/// another recant makes its session.
 ///
 /// # Errors
 /// A system call failed.
@@ -204,7 +204,7 @@ pub fn is_cut_off(store: &Store, id: &Id) -> Result<bool, Error> {
     Ok(!Lock::is_held(at).at("look at", at)? || Lock::is_left(at).at("look at", at)?)
 }
 
-/// The runs that were cut off, the oldest first.
+/// Lists the runs that were interrupted, the oldest first.
 ///
 /// # Errors
 /// A system call failed.
@@ -215,20 +215,20 @@ pub fn cut_off(store: &Store) -> Result<Vec<Id>, Error> {
     failed.map(|()| ids)
 }
 
-/// Takes over a run that was cut off, once its init has ended what it has started, and others have let it go; `slow` is called where that lasts.
+/// Takes over an interrupted run once its init has ended what it started, and others have let it go; calls `slow` if that takes long.
 ///
 /// # Errors
-/// It lasts longer than 10 s; a system call failed.
+/// It takes longer than 10 s; a system call failed.
 pub fn take(fs: &Fs, store: &Store, id: &Id, slow: impl FnOnce()) -> Result<Standing, Error> {
     let Some(dir) = dir_of(store, id)? else { return Ok(Standing::Over) };
     if !is_cut_off(store, id)? {
         return Ok(Standing::Alive);
     }
     let at = dir.at(LOCK);
-    // The file alone, as an init has it: who comes meanwhile waits, and does not take an older session for what was done last.
+    // Only the file, as an init has it: others wait meanwhile, and do not take an older session for the last one.
     let lock = Lock::wait(PATIENCE, slow, || Lock::try_take_file(fs, at)).at("lock", at)?;
     let lock = lock.ok_or_else(|| busy(format!("what was begun in the run of session {id}")))?;
-    // Whoever had it before may have come to its end.
+    // Its former holder may have finished it.
     match dir_of(store, id)? {
         Some(now) if now.stat().at("look at", at)?.inode() == dir.stat().at("look at", at)?.inode() => {
             Ok(Standing::CutOff(Held { id: id.clone(), dir, _lock: lock }))
@@ -237,10 +237,10 @@ pub fn take(fs: &Fs, store: &Store, id: &Id, slow: impl FnOnce()) -> Result<Stan
     }
 }
 
-/// What is known of a run, whoever holds it. `None` where it has ended.
+/// Reads the record of a run, whoever holds it. `None` if it has ended.
 ///
 /// # Errors
-/// The record cannot be believed; a system call failed.
+/// The record cannot be trusted; a system call failed.
 pub fn read(store: &Store, id: &Id) -> Result<Option<Record>, Error> {
     let Some(dir) = dir_of(store, id)? else { return Ok(None) };
     match read_in(&dir, id) {
@@ -261,7 +261,7 @@ fn read_in(dir: &Dir, id: &Id) -> Result<Record, Error> {
     if record.session == *id { Ok(record) } else { Err(damaged(format!("it is that of session {}", record.session))) }
 }
 
-/// The snapshots of a directory that runs need which are under way or were cut off. A record that cannot be read needs none that anybody knows.
+/// Lists the snapshots of a directory that runs under way or interrupted need. An unreadable record needs none that is known.
 ///
 /// # Errors
 /// A system call failed.
@@ -279,15 +279,15 @@ pub fn needed(store: &Store, folder: &AbsPath) -> Result<Vec<u64>, Error> {
 }
 
 impl Held {
-    /// What the session is made from.
+    /// Reads the facts that the session is made from.
     ///
     /// # Errors
-    /// It cannot be believed.
+    /// The record cannot be trusted.
     pub fn record(&self) -> Result<Record, Error> {
         read_in(&self.dir, &self.id)
     }
 
-    /// Whether its session was sealed already.
+    /// True if its session was already sealed.
     ///
     /// # Errors
     /// Those of a session that cannot be read.
@@ -298,7 +298,7 @@ impl Held {
         }
     }
 
-    /// Gives this user its rights to the record back, as [`Store::regain`] does for the rest of the store.
+    /// Restores this user's rights to the record, as [`Store::regain`] does for the rest of the store.
     ///
     /// # Errors
     /// A system call failed.
@@ -306,8 +306,8 @@ impl Held {
         Ok(fs.regain(&self.dir, usize::MAX).at("set the modes of", self.dir.path().display())?)
     }
 
-    /// Takes the record away, durably: one that came back after a power cut would make a session of what others change. What it leaves is for
-    /// [`Store::sweep_removed`].
+    /// Removes the record, durably: one that came back after a power cut would make a session of what others change.
+    /// [`Store::sweep_removed`] removes the rest.
     ///
     /// # Errors
     /// A system call failed.

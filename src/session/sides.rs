@@ -1,9 +1,8 @@
-//! Where each change is, in path order: in the session, or on the tree. A text in the header, replaced with it by each
-//! operation that is sealed.
+//! The side of each change, in path order: in the session, or on the tree. A text in the header, which each sealed operation replaces.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a change is.
+/// The side that a change is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
@@ -13,7 +12,7 @@ pub enum Side {
     In,
     /// Its `after` was on the tree and lies in the session again.
     Out,
-    /// It was on the tree, and its `after` is lost: what was there had been changed when it was taken back by force.
+    /// It was on the tree, and its `after` is lost: that had been changed when it was taken off by force.
     Lost,
 }
 
@@ -27,18 +26,18 @@ impl Side {
         }
     }
 
-    /// Whether the `after` is on the tree.
+    /// True if the `after` is on the tree.
     pub fn is_in(self) -> bool {
         self == Side::In
     }
 
-    /// Whether it is or was on the tree.
+    /// True if it is or was on the tree.
     pub fn was_in(self) -> bool {
         self != Side::Never
     }
 }
 
-/// As the header has them: runs of a letter and its count, in path order (`i3400o50`). All `Never` is the empty text.
+/// Writes sides as the header has them: runs of a letter and its count, in path order (`i3400o50`). All `Never` is the empty text.
 pub fn to_text(sides: &[Side]) -> String {
     if sides.iter().all(|side| *side == Side::Never) {
         return String::new();
@@ -47,7 +46,7 @@ pub fn to_text(sides: &[Side]) -> String {
     runs.map(|run| format!("{}{}", char::from(run[0].letter()), run.len())).collect()
 }
 
-/// The inverse, for `count` changes; `None` for a text that is not of so many.
+/// Reads them again, for `count` changes; `None` for a text with another number.
 pub fn from_text(text: &str, count: usize) -> Option<Vec<Side>> {
     if text.is_empty() {
         return Some(vec![Side::Never; count]);

@@ -1,5 +1,5 @@
-//! Staging by hand: write, delete, mkdir, symlink, chmod. Each takes the next number: the content and the line that names it,
-//! both durable, before the header that counts the line; last the object that it replaced goes (S2).
+//! Staging by hand: write, delete, mkdir, symlink, chmod. Each takes the next number. Content and its line are durable before the header
+//! that counts the line; the object that was replaced goes last (S2).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,23 +24,23 @@ use crate::tree::look::{self, Seen};
 use crate::tree::state::{Meta, Object, State, What};
 use crate::tree::walk::Walk;
 
-/// Where staging happens: the session under its lock, with what it holds so far. Nothing counts before [`Desk::finish`].
+/// The desk for staging: the session under its lock, with what it holds so far. Nothing counts before [`Desk::finish`].
 pub struct Desk<'a> {
     fs: &'a Fs,
     store: &'a Store,
     session: &'a mut Locked,
     changes: Changes,
     next: u32,
-    /// What this call stages, by path.
+    /// The changes that this call stages, by path.
     staged: BTreeMap<AbsPath, Change>,
     /// The numbers under which this call has put content.
     made: Vec<u32>,
-    /// The content of these, which is not durable yet.
+    /// Their content that is not durable yet.
     unsynced: Vec<File>,
     make_parents: bool,
 }
 
-/// What a new file's content is read from, and how it is to be.
+/// The content of a new file, and its form.
 pub struct Write<'r> {
     /// The content, read to its end.
     pub content: &'r mut dyn Read,
@@ -48,7 +48,7 @@ pub struct Write<'r> {
     pub source: &'r str,
     /// The permission bits; else those of what is replaced, or 0666 less the umask.
     pub mode: Option<u32>,
-    /// A folder, with all in it, may be replaced.
+    /// True if a directory, with all in it, may be replaced.
     pub over_folder: bool,
 }
 
@@ -101,12 +101,12 @@ impl<'a> Desk<'a> {
         Ok(path)
     }
 
-    /// Stages the deletion of what is at `path`; of a folder that is not empty only with `recursive`.
+    /// Stages the deletion of what is at `path`; of a directory that is not empty only with `recursive`.
     pub fn delete(&mut self, path: &Path, cwd: &Path, recursive: bool) -> Result<AbsPath, Error> {
         let path = self.resolve("delete", path, cwd)?;
         match self.current(&path)? {
             None => return Err(refuse("delete", &path, "there is nothing", None)),
-            // What was a folder may be another object by now, with changes staged below it.
+            // What was a directory may be another object by now, with changes staged below it.
             Some(_) => self.clear_folder("delete", &path, recursive)?,
         }
         let n = self.number();
@@ -114,7 +114,7 @@ impl<'a> Desk<'a> {
         Ok(path)
     }
 
-    /// Stages a new folder.
+    /// Stages a new directory.
     pub fn mkdir(&mut self, path: &Path, cwd: &Path, mode: Option<u32>) -> Result<AbsPath, Error> {
         let path = self.resolve("make", path, cwd)?;
         if self.current(&path)?.is_some() {
@@ -143,7 +143,7 @@ impl<'a> Desk<'a> {
     /// Stages other permission bits for what is at `path`.
     pub fn chmod(&mut self, mode: u32, path: &Path, cwd: &Path) -> Result<AbsPath, Error> {
         let path = self.resolve("change the mode of", path, cwd)?;
-        // Its digest, too, tells that the content stays the same.
+        // Its hash also tells that the content stays the same.
         let current = if self.is_staged(&path) { self.current(&path)? } else { self.real(&path)?.object };
         let Some(mut state) = current else {
             return Err(refuse("change the mode of", &path, "there is nothing", None));
@@ -167,9 +167,8 @@ impl<'a> Desk<'a> {
         self.next - 1
     }
 
-    /// Makes the path absolute against `cwd`, its parent resolved as realpath does, the last component not; all as it is
-    /// after what is staged: a staged folder counts as there, a staged link as a parent is refused. A folder that is
-    /// missing is staged now with `-p`.
+    /// Makes the path absolute against `cwd`, its parent resolved as realpath does, the last component not. Follows what is staged: a
+    /// staged directory counts as there, a staged link as a parent is refused. With `-p` stages missing directories now.
     fn resolve(&mut self, act: &'static str, path: &Path, cwd: &Path) -> Result<AbsPath, Error> {
         let shown = Shown(path.as_os_str().as_bytes()).to_string();
         let bad = |why: &str| not_staged(act, &shown, why);
@@ -213,7 +212,7 @@ impl<'a> Desk<'a> {
                     let deleted = self.is_staged(&next);
                     let why = if deleted { "the folder is staged to be deleted" } else { "the folder is missing" };
                     let remedy = match act {
-                        // What is under nothing cannot go, nor get a mode.
+                        // Below a missing directory nothing can be deleted or get a mode.
                         "delete" | "change the mode of" => None,
                         _ => Some("-p stages the missing folders too".into()),
                     };
@@ -232,12 +231,12 @@ impl<'a> Desk<'a> {
         self.staged.contains_key(path) || self.changes.at(path).is_some()
     }
 
-    /// What is at `path` with all that is staged so far.
+    /// The object at `path` with all that is staged so far.
     fn current(&self, path: &AbsPath) -> Result<Object, Error> {
         if let Some(change) = self.staged.get(path).or_else(|| self.changes.at(path)) {
             return Ok(change.after.clone());
         }
-        // Below what is staged as something else than the folder that is there, nothing is.
+        // Nothing lies below an object that is staged in place of a directory.
         let above = std::iter::successors(path.parent(), AbsPath::parent);
         for ancestor in above {
             if let Some(change) = self.staged.get(&ancestor).or_else(|| self.changes.at(&ancestor))
@@ -250,7 +249,7 @@ impl<'a> Desk<'a> {
         Ok(self.look(path)?.map(|seen| seen.state))
     }
 
-    /// What is at `path` on the tree, content unread.
+    /// Looks at `path` on the tree, without reading content.
     fn look(&self, path: &AbsPath) -> Result<Option<Seen>, Error> {
         let Some((parent, name)) = path.split() else {
             let root = Dir::open(path.as_path()).and_then(|dir| look::folder(&dir));
@@ -264,7 +263,7 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// What is at `path` on the tree, as the `before` of a change: a file is read for its digest.
+    /// Looks at `path` on the tree for the `before` of a change: reads a file for its hash.
     fn real(&self, path: &AbsPath) -> Result<Before, Error> {
         let Some(mut seen) = self.look(path)? else { return Ok(Before { object: None, print: None }) };
         if matches!(seen.state.what, What::File { .. }) {
@@ -279,7 +278,7 @@ impl<'a> Desk<'a> {
         Ok(Before { object: Some(seen.state), print: Some(seen.print) })
     }
 
-    /// Stages the deletion of all that is under a folder.
+    /// Stages the deletion of all that is under a directory.
     fn clear_folder(&mut self, act: &'static str, path: &AbsPath, allowed: bool) -> Result<(), Error> {
         let mut under: Vec<AbsPath> = Vec::new();
         if self.look(path)?.is_some_and(|seen| seen.state.is_folder()) {
@@ -299,7 +298,7 @@ impl<'a> Desk<'a> {
         under.extend(self.changes.list[self.changes.under(path)].iter().map(|change| change.path.clone()).filter(|p| p != path));
         under.sort();
         under.dedup();
-        // Deepest first: nothing is below a folder that is deleted.
+        // Deepest first: nothing is below a directory that is deleted.
         for full in under.into_iter().rev() {
             if self.current(&full)?.is_none() {
                 continue;
@@ -320,7 +319,7 @@ impl<'a> Desk<'a> {
         self.put(n, path, Some(State { what: What::Folder, meta }))
     }
 
-    /// Notes the change of one path; its `before` is the one of the first staging.
+    /// Notes the change of one path; its `before` is that of the first staging.
     fn put(&mut self, n: u32, path: &AbsPath, after: Object) -> Result<(), Error> {
         let before = match self.staged.get(path).or_else(|| self.changes.at(path)) {
             Some(change) => change.before.clone(),
@@ -335,7 +334,7 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    /// What a new object at `path` gets from its folder and from this process: `asked` as it is, `usual` less the umask.
+    /// The metadata that a new object at `path` gets from its directory and from this process: `asked` as it is, `usual` less the umask.
     fn new_meta(&self, path: &AbsPath, is_folder: bool, asked: Option<u32>, usual: u32) -> Result<Meta, Error> {
         let parent = path.parent().ok_or_else(|| refuse("make", path, "it is the root folder", None))?;
         let folder = match self.current(&parent)? {
@@ -357,7 +356,7 @@ impl<'a> Desk<'a> {
         let (objects, name) = self.session.split(&name)?;
         let at = objects.at(name);
         self.made.push(n);
-        // Left by a staging that was cut off.
+        // Left by an interrupted staging.
         self.fs.remove_all(at).at("remove", at)?;
         let file = self.fs.create(at, 0o600).at("make", at)?;
         let (mut hasher, mut size, mut holed) = (Hasher::default(), 0, false);
@@ -371,7 +370,7 @@ impl<'a> Desk<'a> {
             };
             hasher.update(&buffer[..got]);
             size += got as u64;
-            // A hole stays one, and what could be one becomes one: cp --sparse=always does so, too.
+            // A hole stays one, and zeros become one where they can, as with cp --sparse=always.
             holed = got == buffer.len() && buffer.iter().all(|byte| *byte == 0);
             if holed {
                 (&file).seek(SeekFrom::Start(size)).at("write", at)?;
@@ -395,7 +394,7 @@ impl<'a> Desk<'a> {
         self.fs.remove_all(at).at("remove", at)?;
         self.fs.link(objects.at(old), at).at("link", at)?;
         let file = match at.open_file() {
-            // Closed to its own user. It gets its metadata next, and Prepare brings what it finds to what is recorded.
+            // Closed to its own user. Its metadata is set next, and Prepare brings what it finds to what is recorded.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 self.fs.set_mode(at, 0o600).at("set the mode of", at)?;
                 at.open_file()
@@ -406,8 +405,7 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    /// Gives held content the metadata that it is to have. Gives back the metadata that it has then: setting a mode changes an
-    /// ACL.
+    /// Sets the metadata of held content. Returns it as it is then: setting a mode changes an ACL.
     fn dress(&self, n: u32, path: &AbsPath, meta: Meta) -> Result<Meta, Error> {
         let name = object_name(n);
         let (objects, name) = self.session.split(&name)?;
@@ -430,8 +428,8 @@ impl<'a> Desk<'a> {
         Ok(look::look(at).at("look at", at)?.map_or(meta, |seen| seen.state.meta))
     }
 
-    /// Each `before` is of the moment of its first staging: where somebody else has been at work in between they may not
-    /// fit each other, and no tree could be brought from one side to the other.
+    /// Checks that all `before`s fit each other. Each is of the moment of its first staging; if somebody else has been at work in
+    /// between, no tree may match them all.
     fn check_together(&self) -> Result<(), Error> {
         let mut all: BTreeMap<&AbsPath, &Change> = self.changes.list.iter().map(|change| (&change.path, change)).collect();
         all.extend(self.staged.iter());
@@ -443,7 +441,7 @@ impl<'a> Desk<'a> {
         })
     }
 
-    /// Stages nothing: content that was put goes. What cannot be removed the next staging removes.
+    /// Stages nothing and removes content that was put. The next staging removes what cannot be removed now.
     pub fn give_up(self) {
         self.remove_made();
     }
@@ -455,11 +453,11 @@ impl<'a> Desk<'a> {
         }
     }
 
-    /// Writes the lines of all that was staged at it, counts them, and lets the objects go that no change needs: what was replaced, and what
-    /// a staging that was cut off left. Gives what stands against that: it stays until the next staging.
+    /// Writes the lines of all that was staged, counts them, and removes objects that no change needs: what was replaced, and what an
+    /// interrupted staging left. Returns the errors of that: those objects stay until the next staging.
     ///
     /// # Errors
-    /// With one of `Kind::LeftOut` it is staged, with others nothing is.
+    /// With `Kind::LeftOut` it is staged, with others nothing is.
     pub fn finish(mut self) -> Result<Vec<Error>, Error> {
         let staged = self.write_lines();
         if staged.as_ref().is_err_and(|error| error.kind() != Kind::LeftOut) {
@@ -471,7 +469,7 @@ impl<'a> Desk<'a> {
         Ok(removed.filter_map(Result::err).map(Error::from).collect())
     }
 
-    /// Gives the names of the objects that no change needs then.
+    /// Writes the lines. Returns the names of objects that no change needs then.
     fn write_lines(&mut self) -> Result<Vec<Vec<u8>>, Error> {
         self.check_together()?;
         let size = |change: &Change| change.after.as_ref().map_or(0, State::size);
@@ -511,7 +509,7 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// Whether a staged change has content in `held/objects`: files do; folders and links are made from the record.
+/// True if a staged change has content in `held/objects`: files do; directories and links are made from the record.
 fn holds_content(change: &Change) -> bool {
     matches!(change.after, Some(State { what: What::File { .. }, .. })) && !change.in_place()
 }
@@ -524,7 +522,7 @@ fn not_needed(objects: &Dir, needed: &BTreeMap<u32, u64>) -> Result<Vec<Vec<u8>>
     Ok(names)
 }
 
-/// A file's metadata after somebody else's write to it: setuid, setgid and capabilities go (write(2), capabilities(7)).
+/// The metadata of a file after somebody else's write to it: setuid, setgid and capabilities go (write(2), capabilities(7)).
 fn rewritten(mut meta: Meta) -> Meta {
     meta.mode &= NO_SUID;
     meta.xattrs = meta.xattrs.into_iter().filter(|(name, _)| &**name != b"security.capability").collect();
@@ -535,7 +533,7 @@ fn refuse(act: &'static str, path: &AbsPath, why: &str, remedy: Option<String>) 
     not_staged(act, path, why).with_remedy_if(remedy)
 }
 
-/// Opens a folder by a path without links, which may be longer than PATH_MAX: such a one is opened a piece at a time.
+/// Opens a directory by a path without links. One that is longer than PATH_MAX is opened a piece at a time.
 fn open_folder(path: &Path) -> std::io::Result<Dir> {
     match Dir::open(path) {
         Err(error) if error.raw_os_error() == Some(libc::ENAMETOOLONG) => {
@@ -545,7 +543,7 @@ fn open_folder(path: &Path) -> std::io::Result<Dir> {
     }
 }
 
-/// As many links as the kernel follows in one path: path_resolution(7).
+/// The most links that the kernel follows in one path: path_resolution(7).
 const MAX_LINKS: u32 = 40;
 
 /// The names of a path, the last first, without empty ones and `.`.

@@ -1,4 +1,4 @@
-//! The store: the folder that holds sessions, and what is read and written there as a whole.
+//! The store: the directory that holds sessions, and what is read and written there as a whole.
 
 use std::thread::{Builder, ScopedJoinHandle};
 use std::time::Duration;
@@ -21,11 +21,11 @@ use crate::tree::project::project_of;
 /// An open store.
 #[derive(Debug)]
 pub struct Store {
-    /// Where it is.
+    /// Its path.
     pub path: AbsPath,
-    /// Its folder.
+    /// Its directory.
     pub dir: Dir,
-    /// The directory in which whoever has it open begins sessions: they record it.
+    /// The directory in which its user begins sessions, which record it.
     pub begins_in: Option<AbsPath>,
     sessions: Dir,
     journals: Dir,
@@ -34,13 +34,13 @@ pub struct Store {
 /// A session that a listing came to but cannot read.
 #[derive(Debug, Clone)]
 pub struct Broken {
-    /// The folder's name in `sessions/`.
+    /// The directory's name in `sessions/`.
     pub name: String,
-    /// Why it cannot be read.
+    /// The reason why it cannot be read.
     pub why: String,
 }
 
-/// What a word names.
+/// The sessions that a word names.
 pub enum Named {
     /// A session, by its id or a part of it.
     Id(Id),
@@ -48,26 +48,26 @@ pub enum Named {
     Name(Vec<Header>),
 }
 
-/// A session's folder while it is made, and once it is removed: before its id.
+/// The start of a session's directory's name while it is made, and once it is removed: before its id.
 pub(super) const HALF_MADE: &[u8] = b".new-";
 const REMOVED: &[u8] = b".gone-";
-/// Where runs on the real tree have their records.
+/// The directory with the records of runs on the real tree.
 pub(super) const RUNNING: &[u8] = b"running";
 const FORMAT: &str = "recant-store 1\n";
 const FOLDERS: [&[u8]; 2] = [b"sessions", b"journals"];
-/// How long a lock is waited for.
+/// The longest wait for a lock.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What a store has before it has its format: it is being made, or that was cut off.
+/// Names in a store that has no format yet: it is being made, or that was interrupted.
 const BEGINNINGS: [&[u8]; 4] = [b"lock", b"sessions", b"journals", b"format.new"];
-/// From so many sessions on a second thread is sooner done than it is started.
+/// The number of sessions from which a second thread pays.
 const WORTH_A_THREAD: usize = 100;
-/// Bytes that most headers have by far not.
+/// Bytes that few headers exceed.
 const USUAL_HEADER: usize = 16 << 10;
 
 /// A session to be begun.
 struct Wanted<'n> {
     origin: Origin,
-    /// The id that it is to have; else one is drawn.
+    /// Its id; one is drawn if `None`.
     id: Option<&'n Id>,
     begun: bool,
     name: Option<&'n str>,
@@ -75,7 +75,7 @@ struct Wanted<'n> {
 }
 
 impl Store {
-    /// Opens the store at `path`; `None` where there is none yet. Changes nothing.
+    /// Opens the store at `path`; `None` if there is none yet. Changes nothing.
     pub fn open(path: &AbsPath) -> Result<Option<Self>, Error> {
         let dir = match Dir::open(path.as_path()) {
             Ok(dir) => dir,
@@ -83,10 +83,10 @@ impl Store {
             Err(error) => return Err(error).at("open the store", path).map_err(Error::from),
         };
         let mut format = read_small(dir.at(b"format"), 4096);
-        // A folder that cannot be listed is no store either, and is not taken for another's: what stands against it comes below.
-        // Before anything is said of who may write to it: another folder's rights are nothing to be mended for recant.
+        // A directory that cannot be listed is no store either, but may not be somebody else's: its error comes below. This check comes
+        // before that of who may write to it: recant does not advise on the rights of another directory.
         if matches!(format, Ok(None)) && dir.names().is_ok_and(|names| names.iter().any(|name| !BEGINNINGS.contains(&&**name))) {
-            // What is not there before the format may have come with it, from a recant that made the store in this moment.
+            // What was missing before `format` may have come with it, from a recant that made the store just now.
             format = read_small(dir.at(b"format"), 4096);
             if matches!(format, Ok(None)) {
                 return Err(no_store(path));
@@ -110,7 +110,7 @@ impl Store {
         Ok(Some(Self { path: path.clone(), dir, begins_in: None, sessions, journals }))
     }
 
-    /// Opens the store at `path`, made with its parents where it is missing, all with mode 0700.
+    /// Opens the store at `path`; makes it and its parents if missing, all with mode 0700.
     pub fn create(fs: &Fs, path: &AbsPath) -> Result<Self, Error> {
         if let Some(store) = Self::open(path)? {
             return Ok(store);
@@ -132,42 +132,42 @@ impl Store {
         Self::open(path)?.ok_or_else(|| damaged(path, "it vanished while it was made"))
     }
 
-    /// Whether `path` is the store or lies in it.
+    /// True if `path` is the store or lies in it.
     pub fn holds(&self, path: &AbsPath) -> bool {
         path.is_under(&self.path)
     }
 
-    /// Gives this user its rights to the store back where a program that it ran has taken them away; not to what is in its folders.
-    /// Whether any were missing.
+    /// Restores this user's rights to the store, if a program that it ran has removed them; not to the content of its directories. True
+    /// if any were missing.
     pub fn regain(&self, fs: &Fs) -> Result<bool, Error> {
         Ok(fs.regain(&self.dir, 1).at("set the modes of", &self.path)?)
     }
 
-    /// The folder of journals.
+    /// The directory of journals.
     pub fn journals(&self) -> &Dir {
         &self.journals
     }
 
-    /// The folder of sessions.
+    /// The directory of sessions.
     pub fn sessions(&self) -> &Dir {
         &self.sessions
     }
 
-    /// All headers, the oldest first, but of sessions that a verb is making for itself; what cannot be read comes beside them and hides
-    /// nothing.
+    /// Reads all headers, the oldest first, except those of sessions that a verb is making for itself. What cannot be read comes beside
+    /// them and hides nothing.
     pub fn headers(&self) -> Result<(Vec<Header>, Vec<Broken>), Error> {
         let (mut headers, broken) = self.every_header()?;
         self.hide_begun(&mut headers)?;
         Ok((headers, broken))
     }
 
-    /// Those too. Of many sessions a second thread reads half: nearly all of the time goes into the kernel's opening of files.
+    /// Reads those too. A second thread reads half of many sessions: nearly all of the time is the kernel opening files.
     pub(super) fn every_header(&self) -> Result<(Vec<Header>, Vec<Broken>), Error> {
         let names = self.sessions.names().at("list the sessions", self.sessions.path().display())?;
         let (first, second) = names.split_at(if names.len() < WORTH_A_THREAD { names.len() } else { names.len() / 2 });
         let (mut headers, mut broken) = std::thread::scope(|scope| {
             let spawned = (!second.is_empty()).then(|| Builder::new().spawn_scoped(scope, || self.headers_of(second)));
-            // Where no thread can be had (RLIMIT_NPROC), this one reads all of them.
+            // Without a second thread (RLIMIT_NPROC), this one reads all of them.
             let other = spawned.and_then(Result::ok);
             let (mut headers, mut broken) = self.headers_of(if other.is_some() { first } else { &names });
             match other.map(ScopedJoinHandle::join) {
@@ -188,7 +188,7 @@ impl Store {
     fn headers_of(&self, names: &[Vec<u8>]) -> (Vec<Header>, Vec<Broken>) {
         let (mut headers, mut broken) = (Vec::with_capacity(names.len()), Vec::new());
         let mut buffer = vec![0; USUAL_HEADER];
-        // What is being made or removed has a name of its own kind: `.new-…`, `.gone-…`.
+        // Sessions being made or removed have other names: `.new-…`, `.gone-…`.
         for name in names.iter().filter(|name| !name.starts_with(b".")) {
             let header = match std::str::from_utf8(name).ok().and_then(Id::parse) {
                 Some(id) => self.header_of(&id, &mut buffer),
@@ -209,7 +209,7 @@ impl Store {
         (headers, broken)
     }
 
-    /// Of a listing: one open and one read a session, into `buffer`. A header that parses is whole; one that does not, or is
+    /// Reads a header for a listing, with one open and one read, into `buffer`. A header that parses is whole. One that does not, or is
     /// larger, is read like that of any session.
     fn header_of(&self, id: &Id, buffer: &mut [u8]) -> Result<Header, Error> {
         use std::io::Read;
@@ -239,7 +239,7 @@ impl Store {
         }
     }
 
-    /// The newest session that has a change, or may have one: of a run that was not collected. Not one of `but`.
+    /// The newest session that has a change, or may have one, as its run was not collected. Not one of `but`.
     pub fn newest(&self, but: &[Id]) -> Result<Header, Error> {
         let of_use = |h: &Header| (h.counts.changes > 0 || h.uncollected) && h.discarded.is_none() && !but.contains(&h.id);
         let (headers, _) = self.headers()?;
@@ -248,8 +248,8 @@ impl Store {
         })
     }
 
-    /// The session that `key` names. A name may have been taken over: it is that of the newest session that `fits`, else of the newest
-    /// that is not discarded, else of the newest.
+    /// Finds the session that `key` names. Several may have a name: it means the newest that `fits`, else the newest that is not
+    /// discarded, else the newest.
     ///
     /// Errors: those of [`Store::look_up`].
     pub fn find(&self, key: &str, fits: impl Fn(&Header) -> bool) -> Result<Id, Error> {
@@ -262,7 +262,7 @@ impl Store {
         })
     }
 
-    /// What `key` names: a whole id, an id's last part, a name, a unique prefix of an id, in this order.
+    /// Looks up `key`: a whole id, an id's last part, a name, a unique prefix of an id, in this order.
     ///
     /// Errors: it names nothing, or is the start of several ids; sessions cannot be listed.
     pub fn look_up(&self, key: &str) -> Result<Named, Error> {
@@ -300,33 +300,33 @@ impl Store {
         Ok(Session { dir, header })
     }
 
-    /// Whether another recant works in a session, or has done so since it was opened: what was read of it meanwhile may be half of each. One
-    /// that cannot be looked at tells of nobody.
+    /// True if another recant works in a session, or has since it was opened: what was read of it meanwhile may be half old, half new. An
+    /// error tells of nobody.
     pub fn is_at_work(&self, session: &Session) -> bool {
         let same = |now: Session| now.header.generation == session.header.generation;
-        // Removed meanwhile is changed, too.
+        // One that was removed meanwhile has changed, too.
         session.is_held().is_ok_and(|held| held) || !self.session(session.id()).is_ok_and(same)
     }
 
-    /// The header of a session's folder.
+    /// Reads the header of a session's directory.
     pub(super) fn header_in(&self, dir: &Dir, id: &Id) -> Result<Header, Error> {
         let journal = self.journals.at(id.as_str().as_bytes());
         read_header(dir, id, || Ok(journal.stat().at("look at", journal)?.is_some()))
     }
 
-    /// Puts a header in place of one that cannot be read, durably, as a journal has it. Under the store's lock.
+    /// Replaces a header that cannot be read, durably, by the journal's. Under the store's lock.
     pub fn put_header(&self, fs: &Fs, header: &Header) -> Result<Session, Error> {
         let dir = self.session_dir(&header.id)?;
         write_header(fs, &dir, header)?;
         Ok(Session { dir, header: header.clone() })
     }
 
-    /// Opens a session and takes its lock; another recant that holds it is an error at once.
+    /// Opens a session and takes its lock; fails at once if another recant holds it.
     pub fn lock_session(&self, fs: &Fs, id: &Id) -> Result<Locked, Error> {
         let dir = self.session_dir(id)?;
         let lock = Lock::take_unless_held(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
         let lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
-        // Read under the lock: what was read before it may be old.
+        // Read under the lock: a header read earlier may be old.
         let header = self.header_in(&dir, id)?;
         let session = Session { dir, header };
         session.check_known()?;
@@ -340,18 +340,18 @@ impl Store {
         lock.ok_or_else(|| busy(format!("the store {}", self.path)))
     }
 
-    /// Begins a session: its folder is made under another name and appears whole. `command` is the start of that of a run.
+    /// Begins a session: makes its directory under another name, so that it appears whole. `command` is the start of a run's.
     pub fn begin(&self, fs: &Fs, origin: Origin, name: Option<&str>, command: Option<String>) -> Result<Locked, Error> {
         self.begin_as(fs, Wanted { origin, id: None, begun: false, name, command })
     }
 
-    /// Begins a session that a verb makes for itself: nobody sees it before something of it is sealed, and what is left of it where that
-    /// does not come about goes ([`Store::sweep_begun`]). `command` is what a listing shows of it.
+    /// Begins a session that a verb makes for itself: nobody sees it before something of it is sealed, and if nothing is, what is left of
+    /// it goes ([`Store::sweep_begun`]). A listing shows `command` for it.
     pub fn begin_own(&self, fs: &Fs, name: Option<&str>, command: String) -> Result<Locked, Error> {
         self.begin_as(fs, Wanted { origin: Origin::Staged, id: None, begun: true, name, command: Some(command) })
     }
 
-    /// The same with the id of a run on the real tree, of which nothing was sealed yet.
+    /// Begins a session with the id of a run on the real tree, of which nothing was sealed yet.
     pub fn begin_of_run(&self, fs: &Fs, id: &Id, name: Option<&str>, command: String) -> Result<Locked, Error> {
         self.begin_as(fs, Wanted { origin: Origin::Staged, id: Some(id), begun: true, name, command: Some(command) })
     }
@@ -375,7 +375,7 @@ impl Store {
             let temp = format!(".new-{id}").into_bytes();
             let temp = self.sessions.at(&temp);
             if given.is_some() {
-                // A recovery that was killed may have left it: the next one makes the same session.
+                // A killed recovery may have left it: the next one makes the same session.
                 fs.remove_all(temp).at("remove", temp)?;
             }
             fs.mkdir(temp, 0o700).at("make the folder", temp)?;
@@ -383,7 +383,7 @@ impl Store {
             let lock = Lock::try_take(fs, dir.at(b"lock")).at("lock", dir.at(b"lock"))?;
             let lock = lock.ok_or_else(|| busy(format!("session {id}")))?;
             let durable = origin == Origin::Staged;
-            // Most runs that change nothing are over in no time, and their session is gone again.
+            // Most runs that change nothing end soon, and their session is gone again.
             let needed = if durable { &SESSION_FOLDERS[..] } else { &SESSION_FOLDERS[..RUN_FOLDERS] };
             for path in needed {
                 let (parent, name) = split(&dir, path)?;
@@ -398,7 +398,7 @@ impl Store {
             let at = dir.at(b"session.json");
             let bytes = header_bytes(&header);
             if durable {
-                // D3: content and originals will be durable in folders of these two, whose names have to last as well.
+                // D3: content and originals will be durable in directories of these two, so these names have to be as well.
                 let [held, checkpoint] = [&b"held"[..], b"checkpoint"].map(|name| dir.open_below(name).at("open", dir.at(name)));
                 fs.replace_after(at, &bytes, &[], &[&held?, &checkpoint?]).at("write", at)?;
             } else {
@@ -406,7 +406,7 @@ impl Store {
             }
             match fs.place(temp, self.sessions.at(id.as_str().as_bytes())) {
                 Ok(()) => {}
-                // Drawn twice in one second; or what a killed recovery began with this id, and another recant holds now.
+                // Drawn twice in one second; or a killed recovery began it with this id, and another recant holds it now.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                     fs.remove_all(temp).at("remove", temp)?;
                     match given {
@@ -425,7 +425,7 @@ impl Store {
         }
     }
 
-    /// An id that no session has, beside these, and no run on the real tree: its last part is to mean nothing else.
+    /// Draws an id that no session has, these included, and no run on the real tree: its last part has to be unique.
     pub(super) fn draw_id(&self, headers: &[Header], name: Option<&str>) -> Result<Id, Error> {
         let running = self.running()?;
         loop {
@@ -437,7 +437,7 @@ impl Store {
         }
     }
 
-    /// The ids of runs on the real tree that are under way, or were cut off: each is that of its session to be. The oldest first.
+    /// Lists the ids of runs on the real tree, under way or interrupted, which are those of their sessions to be. The oldest first.
     pub fn running(&self) -> Result<Vec<Id>, Error> {
         let names = match self.dir.open_below(RUNNING) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -448,16 +448,16 @@ impl Store {
         Ok(ids)
     }
 
-    /// Taken by whoever gives a session its number or a name: two at once would both find it free. Held for some ms.
+    /// Takes the lock for giving a session its number or name: two at once would both find it free. Held for some ms.
     pub(super) fn numbering(&self, fs: &Fs) -> Result<Lock, Error> {
         let at = self.dir.at(b"numbering");
         let lock = Lock::wait(PATIENCE, || (), || Lock::try_take_file(fs, at)).at("lock", at)?;
         lock.ok_or_else(|| busy(format!("the list of sessions of {}", self.path)))
     }
 
-    /// Whether a session that was begun in `dir` may get `name`, among the others, whose `headers` these are. What is committed, rolled back or
-    /// discarded gives its name up to whoever takes it over, and each project has names of its own; the last part of an id means that
-    /// session alone.
+    /// Checks that a session begun in `dir` may get `name`, among the others, whose `headers` these are. Committed, rolled back and
+    /// discarded sessions give up their names to a new one, and each project has names of its own; the last part of an id means only that
+    /// session.
     pub(super) fn name_is_free<'h>(
         &self,
         headers: impl IntoIterator<Item = &'h Header>,
@@ -466,7 +466,7 @@ impl Store {
     ) -> Result<(), Error> {
         let project = |dir: &AbsPath| project_of(dir, dirs::home_dir().as_deref());
         let here = dir.map(project);
-        // Of one whose directory is not recorded nothing tells that it is another's.
+        // A session whose directory is not recorded may be of this project.
         let is_here = |h: &Header| here.as_ref().zip(h.cwd.as_ref()).is_none_or(|(here, dir)| project(dir) == *here);
         let holds = |h: &&Header| matches!(h.status(), Status::Pending | Status::Partial | Status::Running) && is_here(h);
         if let Some(h) = headers.into_iter().find(|h| h.name.as_deref() == Some(name) && holds(h)) {
@@ -492,21 +492,21 @@ impl Store {
         locked.save_at_last(fs, header, &[], &[])
     }
 
-    /// Journals that were taken away stay away from here on, also after a power cut: called before what they speak of goes.
+    /// Makes sure that removed journals stay away, also after a power cut. Called before what they name goes.
     pub fn journals_last(&self, fs: &Fs) -> Result<(), Error> {
         // D2 (folder: not caught here, as the model removes no session; one that is gone has nothing to recover then).
         Ok(fs.sync_dir(&self.journals).at("sync", self.journals.path().display())?)
     }
 
-    /// Removes a whole session: first its name goes, durably, then its bytes (I12). Of a run that left nothing the name alone
-    /// goes: its empty folders are for [`Store::sweep_removed`], when there is time.
+    /// Removes a whole session: first its name, durably, then its bytes (I12). Of a run that left nothing only the name goes:
+    /// [`Store::sweep_removed`] removes its empty directories when there is time.
     pub fn remove_session(&self, fs: &Fs, locked: Locked) -> Result<(), Error> {
         // One of a run that left nothing was never made durable.
         let durable = locked.header.lines > 0 || !locked.header.uncollected;
         self.remove(fs, locked.id(), durable)
     }
 
-    /// Takes a session's folder away, whatever is in it. The caller holds its lock.
+    /// Removes a session's directory, whatever is in it. The caller holds its lock.
     pub(super) fn remove(&self, fs: &Fs, id: &Id, durable: bool) -> Result<(), Error> {
         let gone = self.take_name(fs, id)?;
         if !durable {
@@ -523,15 +523,15 @@ impl Store {
         }
     }
 
-    /// The same of its name alone, durably (I12); the bytes are for [`Store::sweep_removed`].
+    /// Removes only its name, durably (I12); [`Store::sweep_removed`] removes the bytes.
     pub(super) fn remove_name(&self, fs: &Fs, id: &Id) -> Result<(), Error> {
         self.take_name(fs, id)?;
         // D2 (folder: not caught here, as above).
         Ok(fs.sync_dir(&self.sessions).at("sync", self.sessions.path().display())?)
     }
 
-    /// Takes another folder of the store away, whatever is in it: its name, durably (I12). The caller holds its lock; the bytes are for
-    /// [`Store::sweep_removed`], once that is let go.
+    /// Removes the name of another directory of the store, whatever is in it, durably (I12). The caller holds its lock;
+    /// [`Store::sweep_removed`] removes the bytes, once that is released.
     pub fn remove_folder(&self, fs: &Fs, at: Entry<'_>) -> Result<(), Error> {
         let id = Id::new_now().at("draw a random number for", "the name of what goes")?;
         let gone = [REMOVED, id.as_str().as_bytes()].concat();
@@ -547,15 +547,15 @@ impl Store {
         Ok(gone)
     }
 
-    /// Takes the names of what a crash left half made in `sessions/`, and of what killed verbs began for themselves. Under the store's lock;
-    /// the bytes are for [`Store::sweep_removed`].
+    /// Removes the names of what a crash left half made in `sessions/`, and of what killed verbs began for themselves. Under the store's
+    /// lock; [`Store::sweep_removed`] removes the bytes.
     pub fn sweep(&self, fs: &Fs) -> Result<(), Error> {
         self.sweep_begun(fs)?;
         if self.names_with(HALF_MADE)?.is_empty() {
             return Ok(());
         }
         let at = self.dir.at(b"numbering");
-        // Held by whoever makes a session: what is half made is nobody's only while nobody does, and may have been finished since.
+        // Makers of sessions hold it: only while nobody does is something half made nobody's, and it may have been finished since.
         let Some(_numbering) = Lock::try_take_file(fs, at).at("lock", at)? else { return Ok(()) };
         for name in self.names_with(HALF_MADE)? {
             let (at, gone) = (self.sessions.at(&name), [REMOVED, &name[1..]].concat());
@@ -566,8 +566,8 @@ impl Store {
         Ok(())
     }
 
-    /// Removes what has lost its name before: needs no lock, as nobody looks for it any more. What stands against that, with the paths: it
-    /// stays until the next time.
+    /// Removes what has lost its name before. Needs no lock, as nobody looks for it any more. Returns the errors, with paths: what they
+    /// are about stays until the next time.
     pub fn sweep_removed(&self, fs: &Fs) -> Vec<Error> {
         let names = match self.names_with(REMOVED) {
             Ok(names) => names,
@@ -591,7 +591,7 @@ impl Store {
         Ok(names.into_iter().filter(|name| name.starts_with(prefix)).collect())
     }
 
-    /// The ids of the sessions that have a journal: an operation of theirs is under way, or was interrupted.
+    /// Lists the ids of sessions with a journal: an operation is under way, or was interrupted.
     pub fn journaled(&self) -> Result<Vec<Id>, Error> {
         let names = self.journals.names().at("list the journals", self.journals.path().display())?;
         let mut ids: Vec<Id> = names.iter().filter_map(|name| Id::parse(std::str::from_utf8(name).ok()?)).collect();
@@ -600,12 +600,12 @@ impl Store {
     }
 }
 
-/// Whether a folder of `sessions/` without a name is just being made or removed.
+/// True if a directory of `sessions/` without a name is just being made or removed.
 fn is_locked(at: Entry<'_>) -> std::io::Result<bool> {
     Lock::is_held(at.open_dir()?.at(b"lock"))
 }
 
-/// The store is one user's alone (F25, I26).
+/// Checks that the store is only this user's (F25, I26).
 fn check_owner(dir: &Dir, store: &AbsPath) -> Result<(), Error> {
     let path = dir.path().display().to_string();
     let stat = dir.stat().at("look at", &path)?;
@@ -621,7 +621,7 @@ fn check_owner(dir: &Dir, store: &AbsPath) -> Result<(), Error> {
     Ok(())
 }
 
-/// What who may not use the store of user `owner` can do.
+/// The remedy for those who may not use the store of user `owner`.
 fn way_to(store: &AbsPath, owner: u32, me: u32) -> String {
     let word = shell_word(store.as_bytes());
     if me == 0 {
@@ -644,12 +644,12 @@ fn make_folders(fs: &Fs, path: &AbsPath) -> Result<Dir, Error> {
     let parent = make_folders(fs, &parent)?;
     let at = parent.at(path.name());
     mkdir_if_missing(fs, at)?;
-    // D3 (folder: not caught here: the model begins with a store that is there): a new folder lasts once its parent is synced.
+    // D3 (folder: not caught here: the model begins with a store that is there): a new directory lasts once its parent is synced.
     fs.sync_dir(&parent).at("sync", parent.path().display())?;
     Ok(Dir::open(path.as_path()).at("open the folder", path)?)
 }
 
-/// The three ids and names that are like `key`: made of it by changing a third of its letters at most, the most like one first.
+/// The three ids and names closest to `key`, which differ in a third of its letters at most; the closest first.
 fn nearest(key: &str, headers: &[Header]) -> Vec<String> {
     let most = key.chars().count() / 3;
     let unlikeness = |h: &Header| {

@@ -1,5 +1,5 @@
-//! What a user was told and is not told again: that a session is pending, by an empty file `told` in its directory; what is so in a project, by a line
-//! in the store's own `told`.
+//! Remembers what a user was told, to tell it once: that a session is pending, by an empty file `told` in its directory; facts about a
+//! project, by a line in the store's own `told`.
 
 use super::opened::{Session, read_small};
 use super::store::Store;
@@ -10,22 +10,22 @@ use crate::tree::digest::Digest;
 
 const TOLD: &[u8] = b"told";
 
-/// Beyond so many bytes the store's list is begun anew: what is said twice then does no harm.
+/// The most bytes of the store's list before it is begun anew: to say something twice then does no harm.
 const MOST: u64 = 64 << 10;
 
 impl Session {
-    /// Whether somebody was told that this session is pending.
+    /// True if somebody was told that this session is pending.
     pub fn was_told(&self) -> Result<bool, Error> {
         let at = self.dir.at(TOLD);
         Ok(at.stat().at("look at", at)?.is_some())
     }
 
-    /// Remembers that somebody was told so. Needs no lock: nothing else depends on it. Not durable: after a power cut it is told once more.
+    /// Notes that somebody was told so. Needs no lock: nothing else depends on it. Not durable: after a power cut it is told once more.
     pub fn note_told(&self, fs: &Fs) -> Result<(), Error> {
         let at = self.dir.at(TOLD);
         match fs.create(at, 0o600) {
             Ok(_) => Ok(()),
-            // By another run, which told the same.
+            // Another run made it, which told it too.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error).at("make", at).map_err(Error::from),
         }
@@ -33,7 +33,7 @@ impl Session {
 }
 
 impl Store {
-    /// Whether `what` is to be told in this project for the first time; it counts as told from now on. Not durable, as above.
+    /// True if `what` is to be told in this project for the first time; it counts as told from now on. Not durable, as above.
     pub fn is_news(&self, fs: &Fs, project: &AbsPath, what: &str) -> Result<bool, Error> {
         let at = self.dir.at(TOLD);
         let line = format!("{}\n", Digest::of(&[project.as_bytes(), b"\0", what.as_bytes()].concat()));
