@@ -1,4 +1,4 @@
-//! SHA-256 of content: what names a blob and tells whether content is the same.
+//! SHA-256 of content: names a blob and tells whether content is the same.
 
 use std::fmt;
 use std::fs::File;
@@ -11,10 +11,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::fs::copy::next_extent;
 
-/// So much is read at once.
+/// Bytes that are read at once.
 const PIECE: u64 = 128 << 10;
 
-/// A file of so many bytes is asked for its holes, which costs two calls.
+/// Bytes of a file from which it is asked for its holes, which costs two calls.
 const MAY_HAVE_HOLES: u64 = 1 << 20;
 
 /// SHA-256 of content alone, never of metadata. Shown and stored as 64 lower-case hex digits.
@@ -22,16 +22,16 @@ const MAY_HAVE_HOLES: u64 = 1 << 20;
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// Of bytes in memory.
+    /// Hashes bytes in memory.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Of all content of an open file that has `size` bytes, read from its start, 128 KiB at a time at most. A file of
-    /// another size is read to its end or to `size`, whichever comes first: the caller compares the size again.
+    /// Hashes all content of an open file of `size` bytes, from its start, at most 128 KiB at a time. A file of another size is read to
+    /// its end or to `size`, whichever comes first: the caller compares the size again.
     ///
-    /// Of a large file holes are not read. They are hashed as the zeros that they are, since the same bytes have the same digest with and
-    /// without holes: at the speed of SHA-256, some 2 GB a second. The descriptor's offset moves then.
+    /// Skips the holes of a large file and hashes them as zeros, at the speed of SHA-256, some 2 GB a second: the same bytes have the
+    /// same hash with and without holes. This moves the descriptor's offset.
     pub fn of_file(file: &File, size: u64) -> io::Result<Self> {
         if size >= MAY_HAVE_HOLES {
             return Self::of_extents(file, size);
@@ -41,9 +41,9 @@ impl Digest {
         Ok(hashing.hasher.finish())
     }
 
-    /// The same without reading what is a hole: for a file that may have large ones. Its descriptor's offset moves.
+    /// Hashes a file without reading its holes, which may be large. Moves the descriptor's offset.
     pub fn of_extents(file: &File, size: u64) -> io::Result<Self> {
-        // Behind its end there are no zeros.
+        // A file has no zeros behind its end.
         let size = size.min(file.metadata()?.len());
         let (mut hashing, mut at) = (Hashing::of(size), 0);
         while at < size {
@@ -57,7 +57,7 @@ impl Digest {
         Ok(hashing.hasher.finish())
     }
 
-    /// From 64 lower-case hex digits, and nothing else.
+    /// Parses 64 lower-case hex digits, and nothing else.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         if bytes.len() != 64 {
@@ -106,17 +106,17 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// A digest over what is written through it.
+/// Hashes what is written through it.
 #[derive(Clone, Default)]
 pub struct Hasher(Sha256);
 
 impl Hasher {
-    /// Takes more content in.
+    /// Adds more content.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// Takes so many zeros in: a hole.
+    /// Adds so many zeros: a hole.
     pub fn zeros(&mut self, mut count: u64) {
         const ZEROS: [u8; 4096] = [0; 4096];
         while count > 0 {
@@ -126,13 +126,13 @@ impl Hasher {
         }
     }
 
-    /// The digest of all that was taken in.
+    /// Returns the hash of all that was added.
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
 }
 
-/// A digest on its way, and where the pieces of a file are read to.
+/// A hash under way, and the buffer that pieces of a file are read to.
 struct Hashing {
     hasher: Hasher,
     buffer: Vec<u8>,
@@ -148,7 +148,7 @@ impl Hashing {
         &mut self.buffer[..length] // no longer than the buffer is
     }
 
-    /// Whether there was content from `at` to `end`, and not the end of the file before.
+    /// Reads from `at` to `end`. False if the file ends before that.
     fn read(&mut self, file: &File, mut at: u64, end: u64) -> io::Result<bool> {
         while at < end {
             match file.read_at(self.piece(end - at), at) {
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// Whoever asks compares the size again.
+    /// The caller compares the size again.
     #[test]
     fn a_file_of_another_size_is_read_to_its_end_or_as_far_as_is_asked_for() {
         let file = tempfile::tempfile().expect("a file");
@@ -197,7 +197,7 @@ mod tests {
         let file = tempfile::tempfile().expect("a file");
         file.set_len(1 << 20).expect("a hole");
         file.write_all_at(b"some", 300_000).expect("a write");
-        // Behind what is asked for, in the middle of it, and with an end that is a hole.
+        // Behind the requested part, in the middle of it, and with a hole at the end.
         let mut bytes = vec![0; 1 << 20];
         bytes[300_000..300_004].copy_from_slice(b"some");
         for size in [0, 1, 8192, 299_000, 300_002, 400_000, 1 << 20] {

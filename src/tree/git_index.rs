@@ -1,42 +1,42 @@
-//! git's index, read as far as it takes to tell whether two of them mean the same: gitformat-index(5), versions 2 to 4, in repositories of
-//! SHA-1 and of SHA-256.
+//! Reads a git index as far as it takes to tell whether two of them mean the same: gitformat-index(5), versions 2 to 4, in repositories
+//! of SHA-1 and of SHA-256.
 //!
-//! git rewrites an index to remember what stat(2) said of each file, and caches beside it what it could find out again. What it *means* are the
-//! entries: mode, object, flags and path. [`meaning`] digests these; two contents of one meaning are no difference. What is not known here (a split
-//! or sparse index, an extension that this page does not name, a byte out of place) has no meaning, and is compared byte by byte like any file.
-//! Pure: no byte is written, none is trusted, and any bytes may come. The checksum at the end is not compared, as `index.skipHash` leaves it out.
+//! git rewrites an index to remember what stat(2) returned for each file, and caches in it what it could find out again. The *meaning* is
+//! the entries: mode, object, flags and path. [`meaning`] hashes these; two contents of one meaning are no difference. What is unknown
+//! here (a split or sparse index, an extension not named below, a byte out of place) has no meaning, and is compared byte by byte like
+//! any file. Pure: writes no byte, trusts none, accepts any. Ignores the checksum at the end, which `index.skipHash` omits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::digest::{Digest, Hasher};
 use crate::fs::path::{AbsPath, Shown};
 
-/// A larger one has no meaning: some 600,000 entries.
+/// The most bytes of an index with a meaning: some 600,000 entries.
 pub const MOST: u64 = 64 << 20;
 
-/// Whether an index of git's may lie at a path: named `index`, below a directory that is named `.git` or ends so, as bare repositories do. Those
-/// of worktrees and submodules lie deeper in such a one.
+/// True for a path where a git index may lie: named `index`, below a directory named `.git` or with that ending, as bare repositories
+/// have. The indexes of worktrees and submodules lie deeper in such a directory.
 pub fn may_lie_at(path: &AbsPath) -> bool {
     path.name() == b"index" && std::iter::successors(path.parent(), AbsPath::parent).any(|above| above.name().ends_with(b".git"))
 }
 
-/// A digest of what an index means; `None` for what is none, or none that is known here.
+/// Hashes the meaning of an index; `None` for anything else, or an index that is not known here.
 pub fn meaning(bytes: &[u8]) -> Option<Digest> {
     known(bytes).map(|(meaning, _)| meaning)
 }
 
-/// [`meaning`], and how many bytes an object name has.
+/// Finds the [`meaning`], and the number of bytes of an object name.
 fn known(bytes: &[u8]) -> Option<(Digest, usize)> {
     let with = |hash| Some((meaning_with(bytes, hash, &mut |_, _| ())?, hash));
-    // Nothing in it says which hash it has; what fits both is neither.
+    // An index does not say which hash it has; what fits both is neither.
     match (with(20), with(32)) {
         (Some(known), None) | (None, Some(known)) => Some(known),
         _ => None,
     }
 }
 
-/// Where two indexes differ in their entries, for people: a line each, in the order of paths, with what of it differs, or which of the `labels`
-/// alone has it. `None` where one of them has no [`meaning`].
+/// The differences between the entries of two indexes, for people: a line each, in path order, with the difference, or the one of the
+/// `labels` that alone has the entry. `None` if either has no [`meaning`].
 pub fn differences(a: &[u8], b: &[u8], labels: (&str, &str)) -> Option<Vec<String>> {
     let (a, b) = (entries(a)?, entries(b)?);
     let keys: BTreeSet<_> = a.keys().chain(b.keys()).collect();
@@ -62,7 +62,7 @@ fn entries(bytes: &[u8]) -> Option<BTreeMap<(Vec<u8>, u16), Entry<'_>>> {
     Some(entries)
 }
 
-/// An entry, its name and stat data aside.
+/// An entry without its name and stat data.
 struct Entry<'a> {
     mode: &'a [u8],
     object: &'a [u8],
@@ -81,7 +81,7 @@ impl Entry<'_> {
         Some(())
     }
 
-    /// What of two entries of one name differs, if anything does.
+    /// The differences between two entries of one name, if any.
     fn difference(&self, other: &Self) -> Option<String> {
         let flags = (self.flags, self.more) != (other.flags, other.more);
         let all = [(self.object != other.object, "content"), (self.mode != other.mode, "mode"), (flags, "flags")];
@@ -90,7 +90,7 @@ impl Entry<'_> {
     }
 }
 
-/// [`meaning`] for object names and a checksum of `hash` bytes. Each entry is shown to `see` with its name.
+/// Finds the [`meaning`] for object names and a checksum of `hash` bytes. Calls `see` for each entry with its name.
 fn meaning_with<'a>(bytes: &'a [u8], hash: usize, see: &mut dyn FnMut(&[u8], Entry<'a>)) -> Option<Digest> {
     let mut rest = Rest(bytes.get(..bytes.len().checked_sub(hash)?)?);
     if rest.take(4)? != b"DIRC" {
@@ -102,7 +102,7 @@ fn meaning_with<'a>(bytes: &'a [u8], hash: usize, see: &mut dyn FnMut(&[u8], Ent
     }
     let entries = rest.number()?;
     let mut meaning = Hasher::default();
-    // What means the same in two versions is not the same file to who asked for the other version.
+    // The meaning includes the version: somebody may have asked for this one.
     meaning.update(&[version, u32::try_from(hash).ok()?, entries].map(u32::to_be_bytes).concat());
     let mut name = Vec::new();
     for _ in 0..entries {
@@ -116,21 +116,21 @@ fn meaning_with<'a>(bytes: &'a [u8], hash: usize, see: &mut dyn FnMut(&[u8], Ent
     Some(meaning.finish())
 }
 
-/// Extensions that only spare git work: the cached trees, the untracked cache, where entries and extensions begin, what a file system monitor said.
+/// Extensions that only save git work: cached trees, untracked cache, offsets of entries and extensions, file system monitor.
 const CACHES: [&[u8]; 5] = [b"TREE", b"UNTR", b"EOIE", b"IEOT", b"FSMN"];
-/// Conflicts that were resolved: `git checkout -m` brings them back by it, and nothing else knows them.
+/// Conflicts that were resolved: only with it can `git checkout -m` bring them back.
 const RESOLVED: &[u8] = b"REUC";
 
-/// The stat data at an entry's beginning: ctime and mtime in two numbers each, device and inode; and behind the mode owner, group, size.
+/// Bytes of stat data at an entry's beginning: ctime and mtime in two numbers each, device and inode; behind the mode owner, group, size.
 const STAT: usize = 24;
 const OWNER_AND_SIZE: usize = 12;
 
-/// There are further flags.
+/// The flag of further flags.
 const EXTENDED: u16 = 0x4000;
-/// The length of the name, as far as it has room in the flags.
+/// The length of the name, as far as the flags have room for it.
 const LENGTH: u16 = 0x0fff;
 
-/// What is still to be read.
+/// The bytes still to be read.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -148,7 +148,7 @@ impl<'a> Rest<'a> {
         Some(u16::from_be_bytes(self.take(2)?.try_into().ok()?))
     }
 
-    /// Up to the next NUL, which is taken too.
+    /// Takes the text up to the next NUL, and the NUL.
     fn text(&mut self) -> Option<&'a [u8]> {
         let end = self.0.iter().position(|b| *b == 0)?;
         let text = self.take(end)?;
@@ -156,7 +156,7 @@ impl<'a> Rest<'a> {
         Some(text)
     }
 
-    /// A number as the offsets of packs have them: seven bits a byte, the highest first, one added at each step (gitformat-pack(5)).
+    /// Takes a number in the form of offsets in packs: seven bits a byte, the highest first, one added at each step (gitformat-pack(5)).
     fn varint(&mut self) -> Option<usize> {
         let mut value = 0_usize;
         loop {
@@ -169,7 +169,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// `name` is that of the entry before, and this one's afterwards.
+    /// Takes an entry. `name` is that of the entry before, and then this one's.
     fn entry(&mut self, version: u32, hash: usize, name: &mut Vec<u8>) -> Option<Entry<'a>> {
         let before = self.0.len();
         self.take(STAT)?;
@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// A repository by the real git; `None` where there is none, which is said.
+    /// A repository made by the real git; `None`, with a message, if there is none.
     struct Repository(tempfile::TempDir);
 
     impl Repository {
@@ -266,7 +266,7 @@ mod tests {
             std::fs::write(path, text).expect("a file");
         }
 
-        /// Gives every file another time, so that git finds the index out of date.
+        /// Changes the time of every file, so that git finds the index out of date.
         fn touch(&self) {
             let find = ["-c", "find . -path ./.git -prune -o -type f -exec touch -d @1000000000 {} +"];
             assert!(Command::new("sh").current_dir(self.dir()).args(find).status().expect("sh").success());
@@ -395,7 +395,7 @@ mod tests {
         }
     }
 
-    /// Its length has no room in the flags.
+    /// The flags have no room for its length.
     #[test]
     fn a_name_of_more_than_4095_bytes_is_read_to_its_end() {
         for (format, version) in FORMATS.into_iter().flat_map(|format| [2, 4].map(|version| (format, version))) {
@@ -426,7 +426,7 @@ mod tests {
         for bytes in [&b""[..], b"DIRC", b"<!doctype html>", &[0; 100], b"DIRC\0\0\0\x05\0\0\0\0aaaaaaaaaaaaaaaaaaaa"] {
             assert_eq!(meaning(bytes), None, "{}", bytes.escape_ascii());
         }
-        // One without entries is one.
+        // One without entries is valid.
         assert!(meaning(b"DIRC\0\0\0\x02\0\0\0\0aaaaaaaaaaaaaaaaaaaa").is_some());
     }
 
@@ -447,7 +447,7 @@ mod tests {
                 let first = 12..12 + STAT;
                 let size = first.end + 4..first.end + 4 + OWNER_AND_SIZE;
                 let is_stat = |at: usize| first.contains(&at) || size.contains(&at) || at >= bytes.len() - hash;
-                // What lies behind the first entry is compared with nothing but itself.
+                // Behind the first entry only a panic would be wrong.
                 for at in 0..bytes.len() {
                     let mut other = bytes.clone();
                     other[at] ^= 1;

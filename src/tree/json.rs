@@ -1,4 +1,4 @@
-//! JSON as the store's files and standard output have it: a value after another, or a line each.
+//! JSON as in the store's files and standard output: a value after another, or a line each.
 
 use std::io::Write;
 
@@ -28,7 +28,7 @@ pub fn append_line(bytes: &mut Vec<u8>, value: &impl Serialize) {
     bytes.push(b'\n');
 }
 
-/// The text of `value` as [`print_line`] writes it.
+/// The text of `value`, as [`print_line`] writes it.
 pub fn printed(value: &impl Serialize) -> Vec<u8> {
     let mut line = Vec::new();
     print_line(&mut line, value);
@@ -36,8 +36,8 @@ pub fn printed(value: &impl Serialize) -> Vec<u8> {
     line
 }
 
-/// Writes the text of `value`, and a newline, to what takes all that is written: for people, too, so that characters which a terminal
-/// takes for orders, or which would not show as they are, are escaped.
+/// Writes the text of `value`, and a newline, to a writer that never fails. Also for people: escapes characters that a terminal takes for
+/// commands, or that would not show as they are.
 pub fn print_line(mut to: impl Write, value: &impl Serialize) {
     // As below.
     value.serialize(&mut Serializer::with_formatter(&mut to, Shown)).expect("recant's own types can be written as JSON");
@@ -45,10 +45,10 @@ pub fn print_line(mut to: impl Write, value: &impl Serialize) {
     to.write_all(b"\n").expect("it takes all that is written");
 }
 
-/// `\u` for all that [`is_unfit`], beside what JSON itself escapes.
+/// Writes `\u` for all that [`is_unfit`], beside what JSON itself escapes.
 struct Shown;
 
-/// `text`, which is JSON or a part of it, with what would not show escaped. Its tabs and newlines stand between values, and stay.
+/// Escapes what would not show in `text`, which is JSON or a part of it. Tabs and newlines stand between values, and stay.
 pub fn escaped(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     // As below: a Vec takes all that is written.

@@ -1,4 +1,4 @@
-//! Looking at what a path names: its state and fingerprint, content unread.
+//! Looks at the object of a path: its state and fingerprint, without reading content.
 
 use std::fs::File;
 use std::io;
@@ -15,11 +15,11 @@ use crate::fs::path::AbsPath;
 /// An object as it was seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
-    /// Its state; a file's digest only where content was read.
+    /// Its state; a file's hash only if content was read.
     pub state: State,
-    /// Which object it is, and the cheap sign of no change.
+    /// Its identity, and a cheap sign that it is unchanged.
     pub print: Fingerprint,
-    /// How many names it has.
+    /// The number of its names.
     pub nlink: u32,
     /// Bytes on disk.
     pub blocks: u64,
@@ -28,38 +28,38 @@ pub struct Seen {
 /// Times closer to now than this may repeat at the next change: a tick of the slowest kernel clock (CONFIG_HZ=100) and one to spare.
 const GRANULARITY_NS: i128 = 20_000_000;
 
-/// The fingerprint of a stat that was just taken.
+/// Makes the fingerprint of a stat that was just taken.
 pub fn fingerprint(stat: &Stat) -> Fingerprint {
     fingerprint_of(identity(stat), stat.ctime)
 }
 
-/// The same of what a stat has told, written down now.
+/// Makes a fingerprint, now, from parts of a stat.
 pub fn fingerprint_of(identity: Identity, ctime: Time) -> Fingerprint {
-    // A ctime in the future (the clock was set back) is as doubtful as a young one.
+    // A ctime in the future (the clock was set back) proves as little as a young one.
     Fingerprint { identity, ctime, racy: is_young(ctime, crate::fs::now()) }
 }
 
-/// The same of a file system that keeps whole seconds, or every other one: ext3 and ext4 with inodes of 128 bytes, FAT, old servers of NFS.
+/// The granularity of file systems with whole or even seconds: ext3 and ext4 with inodes of 128 bytes, FAT, old servers of NFS.
 const WHOLE_SECONDS_NS: i128 = 2_000_000_000 + GRANULARITY_NS;
 
-/// Whether a time is so close to another one, or behind it, that something between the two may have left no trace in it.
+/// True if `time` is so close to `then`, or after it, that a change between the two may not show in it.
 pub fn is_young(time: Time, then: Time) -> bool {
     let nanos = |t: Time| i128::from(t.s) * 1_000_000_000 + i128::from(t.ns);
     nanos(then) - nanos(time) < if time.ns == 0 { WHOLE_SECONDS_NS } else { GRANULARITY_NS }
 }
 
-/// Which object a stat is of.
+/// The identity of the object of a stat.
 pub fn identity(stat: &Stat) -> Identity {
     Identity { ino: stat.ino, btime: stat.btime, loose: false }
 }
 
-/// Looks at `at`; content is not read. `None` where there is nothing.
+/// Looks at `at` without reading content. `None` if nothing is there.
 pub fn look(at: Entry<'_>) -> io::Result<Option<Seen>> {
     let Some(stat) = at.stat()? else { return Ok(None) };
     seen(at, &stat).map(Some)
 }
 
-/// The same where the stat is there already.
+/// Looks at an object whose stat was already taken.
 pub fn seen(at: Entry<'_>, stat: &Stat) -> io::Result<Seen> {
     let what = match stat.sort {
         Sort::File => What::File { size: stat.size, digest: None, index: None },
@@ -73,12 +73,12 @@ pub fn seen(at: Entry<'_>, stat: &Stat) -> io::Result<Seen> {
     Ok(assemble(what, stat, at.xattrs()?))
 }
 
-/// The same of a file that is open, which spares looking its name up again.
+/// Looks at an open file, which saves looking its name up again.
 pub fn seen_open(file: &File, stat: &Stat) -> io::Result<Seen> {
     Ok(assemble(What::File { size: stat.size, digest: None, index: None }, stat, xattrs_of(file)?))
 }
 
-/// The state of a held folder.
+/// Looks at a held directory.
 pub fn folder(dir: &Dir) -> io::Result<Seen> {
     Ok(assemble(What::Folder, &dir.stat()?, dir.xattrs()?))
 }
@@ -88,40 +88,40 @@ fn assemble(what: What, stat: &Stat, xattrs: Vec<(Vec<u8>, Vec<u8>)>) -> Seen {
     Seen { state, print: fingerprint(stat), nlink: stat.nlink, blocks: stat.blocks * 512 }
 }
 
-/// Reads the file at `at` and gives its digest, with the stat of what was read. A file that changes while it is read is
-/// read again, three times at most; then the error says so.
+/// Hashes the file at `at`; also returns the stat of what was read. A file that changes meanwhile is read again, at most three times;
+/// then it is an error.
 pub fn digest(at: Entry<'_>) -> io::Result<(Digest, Stat)> {
     digest_of(&at.open_file()?)
 }
 
-/// The same of a file that is open.
+/// Hashes an open file, as `digest` does.
 pub fn digest_of(file: &File) -> io::Result<(Digest, Stat)> {
     digest_since(file, stat_of(file)?)
 }
 
-/// The same where it was looked at before: what changed since then counts as changed while it was read.
+/// Hashes an open file that was looked at before: a change since then counts as one during the reading.
 pub fn digest_since(file: &File, before: Stat) -> io::Result<(Digest, Stat)> {
     read_since(file, before, false).map(|(content, stat)| (content.digest, stat))
 }
 
-/// What reading a file told.
+/// The results of reading a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Content {
-    /// Of all of it.
+    /// The hash of the whole content.
     pub digest: Digest,
-    /// What it [means](git_index::meaning), where that was asked for and it is an index of git's.
+    /// The hash of its [meaning](git_index::meaning), if that was asked for and it is a git index.
     pub index: Option<Digest>,
 }
 
 impl Content {
-    /// Of an open file of `size` bytes, as [`Digest::of_file`]; where it `may_mean` something, with that.
+    /// Reads an open file of `size` bytes, as [`Digest::of_file`]; also its meaning, if it `may_mean` something.
     pub fn of_file(file: &File, size: u64, may_mean: bool) -> io::Result<Self> {
         if !may_mean || size > git_index::MOST {
             return Ok(Self { digest: Digest::of_file(file, size)?, index: None });
         }
         let mut bytes = Vec::new();
         let mut piece = vec![0; 128 << 10];
-        // At its offsets, as a descriptor may be another's too.
+        // Reads at given offsets, as others may share the descriptor.
         while (bytes.len() as u64) < size {
             match file.read_at(&mut piece, bytes.len() as u64) {
                 Ok(0) => break,
@@ -135,7 +135,7 @@ impl Content {
     }
 }
 
-/// As [`digest_since`]; with what the file means, where it `may_mean` something.
+/// Reads a file as [`digest_since`] does; also its meaning, if it `may_mean` something.
 pub fn read_since(file: &File, mut before: Stat, may_mean: bool) -> io::Result<(Content, Stat)> {
     if before.sort != Sort::File {
         return Err(io::Error::other("it is no longer a file"));
@@ -151,8 +151,8 @@ pub fn read_since(file: &File, mut before: Stat, may_mean: bool) -> io::Result<(
     Err(io::Error::other("it changes while it is read"))
 }
 
-/// Puts into the state of the file at `at`, whose path is `path`, what it means, if that can be an index of git's: by this it is told from
-/// another one from then on. One that may not be read means nothing.
+/// Adds its meaning to the state of the file at `at`, whose path is `path`, if that can be a git index. From then on the meaning tells it
+/// from others. An unreadable one has none.
 pub fn learn_meaning(at: Entry<'_>, path: &AbsPath, state: &mut State) -> io::Result<()> {
     if !state.is_file() || state.size() > git_index::MOST || !git_index::may_lie_at(path) {
         return Ok(());
@@ -165,8 +165,8 @@ pub fn learn_meaning(at: Entry<'_>, path: &AbsPath, state: &mut State) -> io::Re
     Ok(())
 }
 
-/// Whether an object that was put away as `then`, and holds something else now, was written to by somebody: its time tells. A write in the
-/// tick of the clock in which that was taken leaves it; what was appended then leaves also what was there. All else is damage.
+/// True if an object that was put away as `then`, and holds something else now, was written to: its mtime shows that. A write in the same
+/// clock tick leaves the mtime, but if it appended, the old content is still there. All else is damage.
 pub fn was_written_since(at: Entry<'_>, now: &State, then: &State) -> io::Result<bool> {
     if now.meta.mtime != then.meta.mtime {
         return Ok(true);
@@ -177,11 +177,11 @@ pub fn was_written_since(at: Entry<'_>, now: &State, then: &State) -> io::Result
     }
 }
 
-/// Whether something is in the folder at `at` that was empty as `then`. One that is missing counts as empty: rmdir(2) tells where it is
-/// let go. So does one that may not be listed, unless its mode has changed since: who worked in it has closed it.
+/// True if the directory at `at`, empty as `then`, holds something now. A missing one counts as empty: rmdir(2) tells where it is let go.
+/// So does an unreadable one, unless its mode has changed since: somebody who worked in it has closed it.
 ///
 /// # Errors
-/// Where it cannot be listed for another reason.
+/// It cannot be listed for another reason.
 pub fn is_filled(at: Entry<'_>, then: &State) -> io::Result<bool> {
     match at.open_dir().and_then(|folder| folder.is_empty()) {
         Err(error) if error.raw_os_error() == Some(libc::EACCES) => {
@@ -193,21 +193,21 @@ pub fn is_filled(at: Entry<'_>, then: &State) -> io::Result<bool> {
 }
 
 impl Seen {
-    /// Puts the digest of the content into the state.
+    /// Adds the hash of the content to the state.
     pub fn set_digest(&mut self, digest: Digest) {
         if let What::File { digest: known, .. } = &mut self.state.what {
             *known = Some(digest);
         }
     }
 
-    /// Puts what was read of the content into the state.
+    /// Adds what was read of the content to the state.
     pub fn learn(&mut self, content: Content) {
         self.set_digest(content.digest);
         self.state.set_index(content.index);
     }
 
-    /// Whether this is, by its fingerprint, the object `known` in the state in which `print` was taken of it: same
-    /// object, size, mtime and ctime, and the ctime old enough then to tell.
+    /// True if its fingerprint shows the object `known` in the state that `print` was taken of: same object, size, mtime and ctime, with
+    /// a ctime that was old enough to prove it.
     pub fn unchanged_since(&self, known: &State, print: &Fingerprint) -> bool {
         !print.racy
             && self.print.identity == print.identity
@@ -218,11 +218,11 @@ impl Seen {
     }
 }
 
-/// Compares what is at `at` with what is expected there, reading content only where nothing else can tell.
+/// Compares the object at `at` with the expected one. Reads content only if nothing else can tell.
 ///
-/// In: the expected object and, where one was taken, its fingerprint. Out: what was seen (with its digest, if it had to be
-/// read), and whether it is the same. A captured `before` has no digest: another fingerprint is then a difference, but for an index of git's
-/// that means the same still: git rewrites it whenever somebody looks at the repository.
+/// In: the expected object and, if one was taken, its fingerprint. Out: what was seen (with its hash, if it had to be read), and whether
+/// it is the same. A captured `before` has no hash: then another fingerprint is a difference, except for a git index of the same meaning,
+/// which git rewrites whenever somebody looks at the repository.
 pub fn compare(at: Entry<'_>, expected: &Object, print: Option<&Fingerprint>) -> io::Result<(Option<Seen>, Likeness)> {
     let mut found = look(at)?;
     let likeness = judge(&mut found, expected, print, |may_mean| {
@@ -232,7 +232,7 @@ pub fn compare(at: Entry<'_>, expected: &Object, print: Option<&Fingerprint>) ->
     Ok((found, likeness))
 }
 
-/// The same where it was looked at already; `read` reads its content, and is told whether that may be an index of git's.
+/// Compares an object that was already looked at. `read` reads its content; its argument tells whether that may be a git index.
 pub fn judge(
     found: &mut Option<Seen>,
     expected: &Object,
@@ -257,7 +257,7 @@ pub fn judge(
         found.learn(read(expected.index().is_some())?);
     }
     Ok(match expected.likeness(&found.state) {
-        // No digest was taken of it that could tell.
+        // It has no hash that could tell.
         Likeness::ReadToTell => Likeness::Differs(super::state::Difference::Touched),
         likeness => likeness,
     })

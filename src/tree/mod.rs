@@ -1,5 +1,5 @@
-//! What is on disk: the state of an object, its identity and fingerprint, the digest of its content, and the walk over a
-//! folder. Reads only, but for [`sealed`], the store's files with a digest at their end.
+//! The objects on disk: an object's state, identity and fingerprint, the hash of its content, and the walk over a directory. Reads only,
+//! except [`sealed`]: the store's files with a hash at their end.
 
 pub mod digest;
 pub mod git_index;

@@ -1,14 +1,14 @@
-//! Which directory a person would call the project of another one.
+//! Finds the directory that a person would call the project of another one.
 
 use std::path::Path;
 
 use crate::fs::dir::Dir;
 use crate::fs::path::AbsPath;
 
-/// What marks the top directory of a repository.
+/// Names that mark the top directory of a repository.
 const REPOSITORIES: &[&[u8]] = &[b".git", b".hg", b".jj", b".svn", b".bzr"];
 
-/// What marks the top directory of something that is built or installed as one.
+/// Names that mark the top directory of something that is built or installed as one.
 const MANIFESTS: &[&[u8]] = &[
     b"Cargo.toml",
     b"package.json",
@@ -42,7 +42,7 @@ const MANIFESTS: &[&[u8]] = &[
 /// `dir`.
 ///
 /// Neither `/` nor `home`, nor a directory above `home`, is the project of anything but itself: a repository of dotfiles, or a stray
-/// Makefile, would make one project of all that a person has. A directory that is not there has the project of its parent.
+/// Makefile, would make one project of all that a person has. A missing directory has the project of its parent.
 pub fn project_of(dir: &AbsPath, home: Option<&Path>) -> AbsPath {
     let home = home.and_then(|home| AbsPath::parse(home.canonicalize().ok()?.into_os_string().into_encoded_bytes()).ok());
     let is_too_broad = |dir: &AbsPath| dir.depth() == 0 || home.as_ref().is_some_and(|home| home.is_under(dir));

@@ -1,8 +1,8 @@
 //! Files of JSON lines whose last line is the seal, `{"end": SEAL}`, with the SHA-256 of all bytes before it.
 //!
-//! They are written whole under a temporary name ([`Writing`]). Reading gives no record before the digest was found to be right
-//! ([`Sealed::records`]): a file that is torn anywhere, has a bit flipped, or has something behind its seal is damaged, and nothing of it
-//! counts. That takes two passes, and the memory of one line, however large the file is.
+//! They are written whole under a temporary name ([`Writing`]). Reading returns no record before the hash was verified
+//! ([`Sealed::records`]). A file is damaged, and nothing of it counts, if it is torn anywhere, has a bit flipped, or has something behind
+//! its seal. This takes two passes, and the memory of one line, however large the file is.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -19,19 +19,19 @@ use crate::error::{At, Error, IoError};
 use crate::fs::Fs;
 use crate::fs::dir::{Dir, stat_of};
 
-/// Bytes of a line at most, its newline included. A path with all xattrs that it can have (64 KiB each, 64 KiB of names: xattr(7)) stays below.
+/// The most bytes of a line, with its newline. A path with all possible xattrs (64 KiB each, 64 KiB of names: xattr(7)) stays below.
 const LINE_MAX: u64 = 1 << 30;
 
-/// Bytes of the last line at most: a digest, and numbers.
+/// The most bytes of the last line: a hash, and numbers.
 const SEAL_MAX: u64 = 4096;
 
-/// So many bytes are written at once, and the line with which they became so many.
+/// Bytes that are written at once; the line that exceeds them still counts in.
 const PIECE: usize = 256 << 10;
 
-/// Makes the error of a file that is not as it was written, of its path and of what is wrong, in the words of the room whose file it is.
+/// Makes the error for a damaged file from its path and the fault, in the words of the file's room.
 pub type Damaged = fn(&str, &str) -> Error;
 
-/// What stands in the last line.
+/// The content of the last line.
 pub trait Seal: Serialize + DeserializeOwned {
     /// SHA-256 of all bytes before that line.
     fn digest(&self) -> Digest;
@@ -49,7 +49,7 @@ enum Last<S> {
     End(S),
 }
 
-/// A sealed file while it is written.
+/// A sealed file being written.
 pub struct Writing<'a> {
     fs: &'a Fs,
     dir: &'a Dir,
@@ -60,7 +60,7 @@ pub struct Writing<'a> {
 }
 
 impl<'a> Writing<'a> {
-    /// Makes the file `temp` (mode 0600) in `dir`; one of that name goes before.
+    /// Makes the file `temp` (mode 0600) in `dir`; first removes one of that name.
     pub fn begin(fs: &'a Fs, dir: &'a Dir, temp: &[u8]) -> Result<Self, IoError> {
         let at = dir.at(temp);
         fs.unlink_if_there(at).at("remove", at)?;
@@ -68,9 +68,9 @@ impl<'a> Writing<'a> {
         Ok(Self { fs, dir, shown: at.to_string(), file, buffer: Vec::new(), hasher: Hasher::default() })
     }
 
-    /// Adds a record. Gives its text, without a newline.
+    /// Adds a record. Returns its text, without a newline.
     ///
-    /// Errors: what is written cannot be, or the line would be too long to be read back (1 GiB).
+    /// Errors: the write fails, or the line would be too long to be read back (1 GiB).
     pub fn line(&mut self, record: &impl Serialize) -> Result<&[u8], IoError> {
         if self.buffer.len() > PIECE {
             self.write()?;
@@ -91,7 +91,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    /// Adds the seal that `seal` makes of the digest. Gives the file, which is not synced, and the digest.
+    /// Adds the seal that `seal` makes of the hash. Returns the file, which is not synced, and the hash.
     pub fn end<S: Seal>(mut self, seal: impl FnOnce(Digest) -> S) -> Result<(File, Digest), IoError> {
         let digest = std::mem::take(&mut self.hasher).finish();
         json::append_line(&mut self.buffer, &Last::End(seal(digest)));
@@ -100,21 +100,21 @@ impl<'a> Writing<'a> {
     }
 }
 
-/// A file with its seal. Whether the rest of it is whole, [`Self::records`] tells.
+/// A file with its seal. [`Self::records`] tells whether the rest is whole.
 pub struct Sealed<S> {
     file: File,
     shown: String,
     damaged: Damaged,
     /// Bytes before the last line.
     end: u64,
-    /// What stands in the last line.
+    /// The content of the last line.
     pub seal: S,
 }
 
 impl<S: Seal> Sealed<S> {
     /// Reads the seal of `file`, of which nothing has been read yet; `shown` is its path in messages.
     ///
-    /// Errors: it is `damaged` where the last line is none.
+    /// Errors: it is `damaged` if the last line is no seal.
     pub fn open(file: File, shown: impl Display, damaged: Damaged) -> Result<Self, Error> {
         let shown = shown.to_string();
         let size = stat_of(&file).at("look at", &shown)?.size;
@@ -127,9 +127,9 @@ impl<S: Seal> Sealed<S> {
         }
     }
 
-    /// All records, in the order in which they were written.
+    /// Returns all records, in the order in which they were written.
     ///
-    /// Errors: it is damaged where the digest is not that of what lies before the seal.
+    /// Errors: it is damaged if the hash is not that of what lies before the seal.
     pub fn records(self) -> Result<Records, Error> {
         if Digest::of_file(&self.file, self.end).at("read", &self.shown)? != self.seal.digest() {
             return Err((self.damaged)(&self.shown, "its digest is not that of its content"));
@@ -138,24 +138,24 @@ impl<S: Seal> Sealed<S> {
         Ok(Records::of(self.file.take(self.end), &self.shown, self.damaged))
     }
 
-    /// The first record, which has `most` bytes at most, and the seal; what lies between is not looked at.
+    /// Reads the first record, of at most `most` bytes, and the seal, and nothing in between.
     ///
-    /// Errors: as [`Records::record`]; it is damaged where there is none, too.
+    /// Errors: those of [`Records::record`]; it is damaged if there is no record.
     pub fn ends<T: DeserializeOwned>(self, most: u64) -> Result<(T, S), Error> {
         let first = Records::of(self.file.take(self.end.min(most)), &self.shown, self.damaged).record()?;
         Ok((first.ok_or_else(|| (self.damaged)(&self.shown, "it is empty"))?, self.seal))
     }
 
-    /// The last record; what lies before it is not looked at.
+    /// Reads the last record, and nothing before it.
     ///
-    /// Errors: it is damaged where it cannot be read as a `T`.
+    /// Errors: it is damaged if it cannot be read as a `T`.
     pub fn last<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let line = last_line(&self.file, self.end, LINE_MAX).at("read", &self.shown)?;
         serde_json::from_slice(&line).map_err(|error| (self.damaged)(&self.shown, &format!("its last record: {error}")))
     }
 }
 
-/// The last line of the first `end` bytes, read backwards in growing pieces. Of one that is longer than `most` bytes the last of these.
+/// Reads the last line of the first `end` bytes, backwards in growing pieces; at most its last `most` bytes.
 fn last_line(file: &File, end: u64, most: u64) -> io::Result<Vec<u8>> {
     let most = most.min(end);
     let mut length = SEAL_MAX.min(most);
@@ -169,7 +169,7 @@ fn last_line(file: &File, end: u64, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The records of a file, one line in memory at a time.
+/// Reads the records of a file, one line in memory at a time.
 pub struct Records {
     reader: BufReader<Take<File>>,
     shown: Rc<str>,
@@ -178,7 +178,7 @@ pub struct Records {
     most: u64,
 }
 
-/// A record whose text alone was read.
+/// The text of a record, not parsed yet.
 pub struct Line {
     /// JSON, without a newline.
     pub text: Vec<u8>,
@@ -192,9 +192,9 @@ impl Records {
         Self { reader: BufReader::with_capacity(128 << 10, file), shown: shown.into(), damaged, number: 0, most: LINE_MAX }
     }
 
-    /// The line of the next record; `None` behind the last.
+    /// Returns the line of the next record; `None` behind the last.
     ///
-    /// Errors: it is damaged where it has no end, or is longer than any is written (1 GiB).
+    /// Errors: it is damaged if the line has no end, or is longer than any that is written (1 GiB).
     pub fn line(&mut self) -> Result<Option<Line>, Error> {
         self.number += 1;
         let mut line = Line { text: Vec::new(), shown: self.shown.clone(), damaged: self.damaged, number: self.number };
@@ -208,23 +208,23 @@ impl Records {
         }
     }
 
-    /// The next record; `None` behind the last.
+    /// Returns the next record; `None` behind the last.
     ///
-    /// Errors: as [`Self::line`] and [`Line::parse`].
+    /// Errors: those of [`Self::line`] and [`Line::parse`].
     pub fn record<T: DeserializeOwned>(&mut self) -> Result<Option<T>, Error> {
         self.line()?.map(|line| line.parse()).transpose()
     }
 }
 
 impl Line {
-    /// The record.
+    /// Parses the record.
     ///
-    /// Errors: it is damaged where it is no JSON of a `T`.
+    /// Errors: it is damaged if it is no JSON of a `T`.
     pub fn parse<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.text).map_err(|error| self.damaged(error))
     }
 
-    /// The error of damage at this line.
+    /// Makes the error for damage at this line.
     pub fn damaged(&self, why: impl Display) -> Error {
         (self.damaged)(&self.shown, &format!("line {}: {why}", self.number))
     }
@@ -238,7 +238,7 @@ mod tests {
 
     const RECORDS: [&str; 3] = ["one", "two \u{e4}\n", ""];
 
-    /// Gives what is in a file of these records.
+    /// Makes the bytes of a file with these records.
     fn sealed(records: &[&str]) -> Vec<u8> {
         let folder = tempfile::tempdir().expect("a folder");
         let (fs, dir) = (Fs::new(), Dir::open(folder.path()).expect("the folder"));

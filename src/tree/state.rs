@@ -1,4 +1,4 @@
-//! The state of an object: all that commit must set and rollback must give back.
+//! The state of an object: all that commit must set and rollback must restore.
 
 use std::fmt;
 
@@ -12,26 +12,26 @@ use crate::fs::device::Dev;
 use crate::fs::dir::{Sort, Stat, Time};
 use crate::fs::path;
 
-/// What a path names: nothing, or an object in a state.
+/// The object of a path: absent, or in a state.
 pub type Object = Option<State>;
 
-/// What an object is, and its content where it is known.
+/// The kind of an object, and its content if known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// A regular file of `size` bytes. The digest is missing where content was only fingerprinted.
+    /// A regular file of `size` bytes. The hash is missing if content was only fingerprinted.
     File {
         /// Bytes of content, holes counted.
         size: u64,
         /// SHA-256 of the content.
         digest: Option<Digest>,
-        /// Of an index of git's, what it [means](super::git_index::meaning), where that was read.
+        /// For a git index, the hash of its [meaning](super::git_index::meaning), if that was read.
         index: Option<Box<Digest>>,
     },
-    /// A folder: its names are changes of their own.
+    /// A directory: its names are changes of their own.
     Folder,
     /// A symlink and the bytes of its target.
     Symlink {
-        /// As readlink(2) gives it.
+        /// Those bytes, as readlink(2) returns them.
         target: Box<[u8]>,
     },
     /// A named pipe.
@@ -47,73 +47,73 @@ pub enum What {
 /// Name and value of each xattr, sorted by name. ACLs and capabilities are xattrs too.
 pub type Xattrs = Box<[(Box<[u8]>, Box<[u8]>)]>;
 
-/// What an object has beside its content.
+/// The metadata of an object, beside its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
-    /// The permission bits, 07777. Of no meaning for a symlink.
+    /// The permission bits, 07777. Meaningless for a symlink.
     pub mode: u32,
     /// The owner.
     pub uid: u32,
     /// The group.
     pub gid: u32,
-    /// The last change of the content.
+    /// The time of the last change of the content.
     pub mtime: Time,
     /// Extended attributes.
     pub xattrs: Xattrs,
 }
 
-/// The state of an object that is there.
+/// The state of an object that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
-    /// What it is.
+    /// Its kind and content.
     pub what: What,
-    /// What it has beside its content.
+    /// Its metadata.
     pub meta: Meta,
 }
 
-/// Which object it is, within one file system: inode and birth time. Where there is no birth time the inode alone can
-/// have been reused, so that the content must agree too.
+/// The identity of an object within one file system: inode and birth time. Without a birth time the inode may have been reused, so the
+/// content must agree too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Identity {
     /// The inode number.
     pub ino: u64,
-    /// The birth time, where the file system keeps it.
+    /// The birth time, if the file system keeps it.
     #[serde(with = "time::option", default, skip_serializing_if = "Option::is_none")]
     pub btime: Option<Time>,
-    /// Its file system gives an object another number when it is moved or changed (overlayfs) or at any time (FUSE, NFS): it is told by what it
-    /// holds.
+    /// True if its file system renumbers an object when it is moved or changed (overlayfs) or at any time (FUSE, NFS): only content tells
+    /// it apart.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub loose: bool,
 }
 
 impl Identity {
-    /// Whether `found`, of what is there now, may be the same object; where this one is loose, all may.
+    /// True if `found`, of what is there now, may be the same object; always, if this one is loose.
     pub fn is(&self, found: Identity) -> bool {
         self.loose || (self.ino, self.btime) == (found.ino, found.btime)
     }
 }
 
-/// With size and mtime of the state beside it, a cheap sign that an object has not changed.
+/// A cheap sign, with size and mtime of the state beside it, that an object has not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// Which object it was.
+    /// The identity of the object.
     #[serde(flatten)]
     pub identity: Identity,
-    /// When content, metadata or names last changed.
+    /// The time when content, metadata or names last changed.
     #[serde(with = "time")]
     pub ctime: Time,
-    /// The ctime was younger than the clock's granularity when the fingerprint was taken: a later change could leave no
-    /// trace in it, so it proves nothing. git's racy-git.adoc has the problem.
+    /// True if the ctime was younger than the clock's granularity when the fingerprint was taken: a later change may not show in it, so
+    /// it proves nothing. git's racy-git.adoc has the problem.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub racy: bool,
 }
 
-/// How two states compare. Times never count.
+/// The result of comparing two states. Times never count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Likeness {
     /// Nothing differs.
     Same,
-    /// All that is known is the same; the content has to be read to tell.
+    /// All that is known is the same; only reading the content can tell.
     ReadToTell,
     /// This differs.
     Differs(Difference),
@@ -134,7 +134,7 @@ pub enum Difference {
     Owner,
     /// Xattrs, ACLs or capabilities.
     Xattrs,
-    /// The time of the last change, where no digest was taken that could tell whether the content is another, too.
+    /// The time of the last change, if there is no hash that could tell whether the content differs too.
     Touched,
 }
 
@@ -153,7 +153,7 @@ impl fmt::Display for Difference {
 }
 
 impl State {
-    /// What sort of object it is.
+    /// Its kind of object.
     pub fn sort(&self) -> Sort {
         match self.what {
             What::File { .. } => Sort::File,
@@ -166,17 +166,17 @@ impl State {
         }
     }
 
-    /// Whether it is a folder.
+    /// True for a directory.
     pub fn is_folder(&self) -> bool {
         matches!(self.what, What::Folder)
     }
 
-    /// Whether it is a regular file.
+    /// True for a regular file.
     pub fn is_file(&self) -> bool {
         matches!(self.what, What::File { .. })
     }
 
-    /// The digest of a file's content, where it is known.
+    /// The hash of a file's content, if known.
     pub fn digest(&self) -> Option<Digest> {
         match self.what {
             What::File { digest, .. } => digest,
@@ -184,7 +184,7 @@ impl State {
         }
     }
 
-    /// What a file means that is an index of git's, where that is known.
+    /// The hash of a git index's meaning, if known.
     pub fn index(&self) -> Option<&Digest> {
         match &self.what {
             What::File { index, .. } => index.as_deref(),
@@ -192,14 +192,14 @@ impl State {
         }
     }
 
-    /// Says what it means.
+    /// Sets its meaning.
     pub fn set_index(&mut self, meaning: Option<Digest>) {
         if let What::File { index, .. } = &mut self.what {
             *index = meaning.map(Box::new);
         }
     }
 
-    /// Whether both are known to be an index of git's, and to mean the same.
+    /// True if both are known to be git indexes of the same meaning.
     pub fn means_same(&self, other: &State) -> bool {
         self.index().is_some() && self.index() == other.index()
     }
@@ -220,7 +220,7 @@ impl State {
         }
     }
 
-    /// Compares kind and content alone. Two of git's indexes are the same where they mean the same.
+    /// Compares only kind and content. Two git indexes are the same if they mean the same.
     pub fn content_likeness(&self, other: &State) -> Likeness {
         use Difference::{Content, Kind};
         if self.sort() != other.sort() {
@@ -257,7 +257,7 @@ impl State {
     }
 }
 
-/// Compares what two paths name.
+/// Compares the objects of two paths.
 pub fn likeness(a: &Object, b: &Object) -> Likeness {
     match (a, b) {
         (None, None) => Likeness::Same,
@@ -267,7 +267,7 @@ pub fn likeness(a: &Object, b: &Object) -> Likeness {
 }
 
 impl Meta {
-    /// From what statx(2) told, and the xattrs.
+    /// Makes it from what statx(2) returned, and the xattrs.
     pub fn of(stat: &Stat, xattrs: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
         let xattrs = xattrs.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
         Self { mode: stat.mode, uid: stat.uid, gid: stat.gid, mtime: stat.mtime, xattrs }
@@ -279,7 +279,7 @@ impl Meta {
     }
 }
 
-/// One word for each sort, as in JSON and messages.
+/// The word for each kind of object, in JSON and messages.
 pub fn sort_word(sort: Sort) -> &'static str {
     match sort {
         Sort::File => "file",
@@ -292,7 +292,7 @@ pub fn sort_word(sort: Sort) -> &'static str {
     }
 }
 
-/// How a state stands in JSON: `{"kind": "file", "size": 12, "digest": "…", "mode": "0644", …}`.
+/// A state in JSON: `{"kind": "file", "size": 12, "digest": "…", "mode": "0644", …}`.
 #[derive(Serialize, Deserialize)]
 struct Wire {
     kind: String,
@@ -383,7 +383,7 @@ impl<'de> Deserialize<'de> for State {
         };
         let mode = u32::from_str_radix(&wire.mode, 8).ok().filter(|mode| *mode <= 0o7777);
         let mode = mode.ok_or_else(|| D::Error::custom("a mode that is not octal"))?;
-        // chown(2) takes it for 'as it is': what is put there would belong to whoever puts it.
+        // chown(2) takes it for "leave as it is": the object would belong to whoever puts it.
         if [wire.uid, wire.gid].contains(&u32::MAX) {
             return Err(D::Error::custom(format!("an owner {}:{}, which chown cannot set", wire.uid, wire.gid)));
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serializer};
 
 use crate::fs::dir::Time;
 
-/// `2026-03-01T10:15:00.123456789Z`; a time beyond what the calendar has (a file may claim any) is `@SECONDS.NS`.
+/// Formats a time as `2026-03-01T10:15:00.123456789Z`, or as `@SECONDS.NS` beyond the calendar (a file may claim any).
 pub fn to_text(time: Time) -> String {
     match DateTime::<Utc>::from_timestamp(time.s, time.ns) {
         Some(date) => date.to_rfc3339_opts(SecondsFormat::Nanos, true),
@@ -14,7 +14,7 @@ pub fn to_text(time: Time) -> String {
     }
 }
 
-/// The inverse of [`to_text`]; `None` for anything else.
+/// Parses what [`to_text`] writes; `None` for anything else.
 pub fn from_text(text: &str) -> Option<Time> {
     if let Some(raw) = text.strip_prefix('@') {
         let (s, ns) = raw.split_once('.')?;
@@ -25,22 +25,22 @@ pub fn from_text(text: &str) -> Option<Time> {
     Some(Time { s: date.timestamp(), ns: date.timestamp_subsec_nanos().min(999_999_999) })
 }
 
-/// For `#[serde(with = …)]`.
+/// Serializes a time, for `#[serde(with = …)]`.
 pub fn serialize<S: Serializer>(time: &Time, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&to_text(*time))
 }
 
-/// For `#[serde(with = …)]`.
+/// Deserializes a time, for `#[serde(with = …)]`.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
     let text = String::deserialize(deserializer)?;
     from_text(&text).ok_or_else(|| D::Error::custom(format!("{text:?} is not a time")))
 }
 
-/// The same for a time that may be missing.
+/// Serializes a time that may be missing.
 pub mod option {
     use super::*;
 
-    /// For `#[serde(with = …)]`.
+    /// Serializes it, for `#[serde(with = …)]`.
     pub fn serialize<S: Serializer>(time: &Option<Time>, serializer: S) -> Result<S::Ok, S::Error> {
         match time {
             Some(time) => super::serialize(time, serializer),
@@ -48,7 +48,7 @@ pub mod option {
         }
     }
 
-    /// For `#[serde(with = …)]`.
+    /// Deserializes it, for `#[serde(with = …)]`.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Time>, D::Error> {
         let Some(text) = Option::<String>::deserialize(deserializer)? else { return Ok(None) };
         from_text(&text).map(Some).ok_or_else(|| D::Error::custom(format!("{text:?} is not a time")))

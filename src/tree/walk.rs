@@ -1,5 +1,5 @@
-//! The walk over a folder: every object under it, parents first, in path order, links not followed, other mounts named
-//! and not entered. No recursion: depth costs neither stack nor descriptors.
+//! The walk over a directory: every object under it, parents first, in path order. It follows no links, and names other mounts without
+//! entering them. No recursion: depth costs neither stack nor descriptors.
 
 use std::io;
 use std::rc::Rc;
@@ -8,15 +8,15 @@ use crate::error::{At, IoError};
 use crate::fs::dir::{Dir, Entry, Sort, Stat};
 use crate::fs::path::Shown;
 
-/// One object that a walk came to.
+/// An object that a walk came to.
 pub struct Found {
-    /// Its path below the walked folder, without a leading slash.
+    /// Its path below the walked directory, without a leading slash.
     pub below: Vec<u8>,
-    /// The folder that it lies in.
+    /// The directory that it lies in.
     pub dir: Rc<Dir>,
-    /// Its state.
+    /// Its stat.
     pub stat: Stat,
-    /// A folder that may not be listed and searched: what is in it is not found. Only where the walk goes on past such.
+    /// True for a directory that may not be listed and searched: its content is not found. Only if the walk goes on past such.
     pub closed: bool,
 }
 
@@ -33,7 +33,7 @@ struct Frame {
     names: std::vec::IntoIter<Vec<u8>>,
 }
 
-/// An iterator over all that lies under a folder.
+/// An iterator over all that lies under a directory.
 pub struct Walk {
     top: Rc<Dir>,
     mount: u64,
@@ -41,11 +41,11 @@ pub struct Walk {
     past_closed: bool,
 }
 
-/// So many folders on the way down stay open.
+/// The number of directories on the way down that stay open.
 const OPEN_LEVELS: usize = 64;
 
 impl Walk {
-    /// Starts below `top`, which itself is not among what is found.
+    /// Starts below `top`, which is not itself found.
     pub fn under(top: Rc<Dir>) -> Result<Self, IoError> {
         let shown = top.path().display();
         let mount = top.stat().at("look at", shown)?.mount;
@@ -54,12 +54,12 @@ impl Walk {
         Ok(Self { top, mount, stack, past_closed: false })
     }
 
-    /// Goes on past folders that may not be listed and searched, which are an error else.
+    /// Goes on past directories that may not be listed and searched; otherwise they are an error.
     pub fn past_closed(self) -> Self {
         Self { past_closed: true, ..self }
     }
 
-    /// Goes into the folder `below`, from the one that it lies in.
+    /// Enters the directory `below`, from the one that it lies in.
     fn enter(&mut self, at: Entry<'_>, below: Vec<u8>) -> Result<(), IoError> {
         let dir = Rc::new(at.open_dir().at("open the folder", Shown(&self.full(&below)))?);
         let names = sorted_names(&dir)?;
@@ -91,7 +91,7 @@ impl Walk {
                     dir
                 }
             };
-            // What vanished since the folder was listed is not there.
+            // Gone since the directory was listed.
             let Some(stat) = dir.at(&name).stat().at("look at", dir.at(&name))? else { continue };
             let enters = stat.sort == Sort::Folder && stat.mount == self.mount;
             let closed = enters && self.past_closed && dir.at(&name).is_closed();
@@ -102,7 +102,7 @@ impl Walk {
         }
     }
 
-    /// The mount that the walk stays on: what is found with another one is a mount point and was not entered.
+    /// The mount that the walk stays on: an object on another one is a mount point that was not entered.
     pub fn mount(&self) -> u64 {
         self.mount
     }
